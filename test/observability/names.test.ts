@@ -30,6 +30,7 @@ const NOT_DRIVEN: readonly MetricName[] = [
   "reprise_classifier_failures_total",
   "reprise_classifier_open",
   "reprise_usage_events_total",
+  "reprise_timeouts_total",
   // The audit log is not given its witness here.
   "reprise_witness_lag_size",
 ];

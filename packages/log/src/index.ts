@@ -37,6 +37,7 @@ export { announceEnd, subscribeEnds } from "./append/ends.ts";
 export { announceEventBehindEnd, subscribeEventsBehindEnds } from "./moderation/events-behind-ends.ts";
 export { subscribeLive } from "./read/live-feed.ts";
 export type { LogSnapshot, StoredEvent } from "./read/stored-event.ts";
+export type { LogObserver } from "./read/log-observer.ts";
 export type { Publish } from "./nats/publisher.ts";
 export * as logErasure from "./erasure/index.ts";
 export { GenerationCache } from "./hub/cache/generation-cache.ts";

@@ -25,6 +25,7 @@ export {
   type EnvironmentName,
   type EnvironmentRow,
 } from "./environment/environment-variables.ts";
+export { observeLog } from "./broker/observe-log.ts";
 export { logForbidden } from "./broker/log-forbidden.ts";
 export {
   type DependencyOptions,

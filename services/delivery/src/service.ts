@@ -20,6 +20,7 @@ import {
   DependencyWatches,
   type Logger,
   type Metrics,
+  observeLog,
   watchRedis,
 } from "@reprise/service";
 import {
@@ -163,6 +164,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const log = createGenerationLog(broker, {
     shards,
     budgetMs: options.brokerBudgetMs,
+    observer: observeLog(metrics, "delivery"),
     isAway: () => brokerProblems().length > 0,
   });
   const brokerProblems = () => brokerWatch?.because() ?? (log.connected ? [] : ["not connected to NATS"]);

@@ -13,7 +13,12 @@ function world() {
   };
   const serve = async (_served: ServedModel, name: string): Promise<Puller> => {
     if (name === "broken") throw new Error("this queue can't be opened");
-    return { stop: () => void gone.push(`queue ${name}`), idle: async () => undefined, running: 0 };
+    return {
+      stop: () => void gone.push(`queue ${name}`),
+      idle: async () => undefined,
+      slotsUsed: 0,
+      running: 0,
+    };
   };
   return { gone, model, serve };
 }

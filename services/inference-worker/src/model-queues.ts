@@ -19,6 +19,7 @@ export function engineOf({ engine, fallback }: ServedModel, choice: EngineChoice
 }
 
 interface Queue {
+  readonly model: string;
   readonly puller: Puller;
   readonly served: ServedModel;
 }
@@ -49,7 +50,7 @@ export class ModelQueues {
     const next: Queue[] = [];
     try {
       for (const [model, served] of models) {
-        next.push({ puller: await this.#serve(served, model), served });
+        next.push({ model, puller: await this.#serve(served, model), served });
       }
     } catch (error) {
       this.#retired.push(...next.map(retire));
@@ -57,6 +58,16 @@ export class ModelQueues {
     }
     this.#retired.push(...this.#queues.map(retire));
     this.#queues = next;
+  }
+
+  /** What there is to say of each model's slots, with the labels of its metrics. Queues that were replaced are left out. */
+  slots(
+    count: (puller: Puller, served: ServedModel) => number,
+  ): (readonly [{ model: string; engine: string }, number])[] {
+    return this.#queues.map(({ model, puller, served }) => [
+      { model, engine: served.engine.name },
+      count(puller, served),
+    ]);
   }
 
   /** Takes no more jobs. Resolves when nothing runs any more and the engines are closed. */

@@ -17,11 +17,14 @@ import {
   DependencyWatches,
   type Logger,
   type Metrics,
+  observeLog,
   WatchGroup,
   watchRedis,
 } from "@reprise/service";
 import { type EngineReport, logEngineReport } from "./run/turn/engine-report.ts";
 import { ModelQueues, type ServedModel } from "./model-queues.ts";
+import { WorkerMetrics } from "./run/metrics/worker-metrics.ts";
+import type { RunResult } from "./run/run-context.ts";
 import { runGeneration } from "./run/run-generation.ts";
 import type { RunLog } from "./run/log/run-log.ts";
 
@@ -77,7 +80,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     watches,
     metrics,
   });
-  const log = createGenerationLog(broker);
+  const log = createGenerationLog(broker, { observer: observeLog(metrics, "inference-worker") });
   await using stack = new AsyncDisposableStack();
   const worker = parseWorkerId(`worker-${randomUUID()}`);
   const ledger =
@@ -107,6 +110,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const handover = new AbortController();
   const running = new Map<GenerationId, RunLog>();
   let connectedAtMs = Number.NEGATIVE_INFINITY;
+  const workerMetrics = new WorkerMetrics(metrics);
   const context = {
     connection: broker.main,
     log,
@@ -114,6 +118,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     ackWaitMs,
     ledger,
     tracing: options.tracing ?? NO_TRACING,
+    metrics: workerMetrics,
     onError,
     onEngineReport: (report: EngineReport) => logEngineReport(logger, report, engines.of(report.model)),
     onEngineAnswered: (model: string) => engines.of(model).worked(),
@@ -148,15 +153,18 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const ended = metrics.counter("reprise_generations_ended_total");
   const run = async (job: Job, model: ServedModel) => {
     runs.inc();
+    let result: RunResult | "error" = "error";
     try {
-      const result = await runGeneration(context, job, model);
+      result = await runGeneration(context, job, model);
       if (result === "completed" || result === "failed") ended.inc({ status: result });
       logger.debug({ generation: job.ref.generation, deliveries: job.deliveries, result }, "a run has ended");
     } finally {
+      workerMetrics.runEnded(job.model, result);
       runs.dec();
     }
   };
 
+  const slotSeconds = metrics.counter("reprise_slot_seconds_total");
   const memory = new JobMemory(memoryBytes);
   metrics.observe("reprise_job_bytes", () => memory.held);
   const serve = (served: ServedModel, model: string) =>
@@ -168,9 +176,12 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       memory,
       ackWaitMs,
       run: (job) => run(job, served),
+      onSlotTime: (ms) => slotSeconds.inc({ model }, ms / 1_000),
       onError,
     });
   const queues = await ModelQueues.open(models, serve);
+  metrics.observeEach("reprise_slots", () => queues.slots((_, { slots }) => slots));
+  metrics.observeEach("reprise_slots_used", () => queues.slots(({ slotsUsed }) => slotsUsed));
   const opened = stack.move();
   const close = async () => {
     handover.abort();

@@ -15,6 +15,7 @@ import {
   DependencyWatches,
   type Logger,
   type Metrics,
+  observeLog,
   WatchGroup,
 } from "@reprise/service";
 import { watchClassifier } from "./classifiers/watch-classifier.ts";
@@ -81,7 +82,7 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
     watches,
     metrics,
   });
-  const log = createGenerationLog(broker);
+  const log = createGenerationLog(broker, { observer: observeLog(metrics, "moderation") });
   const decisions = metrics.counter("reprise_moderation_decisions_total");
   let judgedEvents = 0;
   metrics.observe("reprise_moderation_events_total", () => judgedEvents);

@@ -27,6 +27,8 @@ export interface PullOptions {
   ackWaitMs: number;
   /** Runs one job. Its slot is free again when the promise settles; a rejection is reported and releases the job. */
   run: (job: Job) => Promise<void>;
+  /** Called once a second at least, with the time that jobs have had slots since, summed over slots. */
+  onSlotTime?: (ms: number) => void;
   onError: (error: unknown) => void;
 }
 
@@ -36,6 +38,8 @@ export interface Puller {
   /** Resolves when nothing runs any more. */
   idle(): Promise<void>;
   readonly running: number;
+  /** Slots that jobs have now: one that is parked has none. */
+  readonly slotsUsed: number;
 }
 
 /** A listing finds the jobs whose hint was lost, and those of dead workers in lanes that no pull waits at. */
@@ -74,15 +78,21 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     onError,
   });
   let stopped = false;
+  let slotsUsed = 0;
+  let countedAtMs = performance.now();
   const retries = new Set<NodeJS.Timeout>();
   let renewalsToList = LIST_RENEWALS;
   let failedListings = 0;
 
   function next(input: SharingInput) {
-    const effects = sharing.next(input, performance.now(), {
+    const now = performance.now();
+    if (slotsUsed > 0) options.onSlotTime?.((now - countedAtMs) * slotsUsed);
+    const effects = sharing.next(input, now, {
       ...pulls.room(memory.free),
       isFor: (tenant) => memory.hasRoomFor(tenant),
     });
+    countedAtMs = now;
+    slotsUsed = sumOf(sharing.running().values());
     pulls.make(effects.pulls, memory.free);
     for (const tenant of effects.yields) jobSlots.takeFrom(tenant);
     for (const lane of effects.resumed) jobSlots.resume(lane);
@@ -205,7 +215,16 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     get running() {
       return running.size;
     },
+    get slotsUsed() {
+      return slotsUsed;
+    },
   };
+}
+
+function sumOf(counts: Iterable<number>): number {
+  let sum = 0;
+  for (const count of counts) sum += count;
+  return sum;
 }
 
 function laneOfJob({ ref: { tenant }, priority }: DeliveredJob): LaneName {

@@ -35,6 +35,9 @@ export type Publish = (
   options: PublishOptions,
 ) => Promise<PublishOutcome>;
 
+/** Called with each outcome, how long it took, and whether it was that of an event: these have the writer's name. */
+type OnOutcome = (kind: PublishOutcome["kind"], ms: number, isEvent: boolean) => void;
+
 /** Words between dots. NATS stores what is published to `*` and `>` too, and readers would find it under any subject. */
 const ONE_ADDRESS = /^[\w-]+(?:\.[\w-]+)*$/;
 
@@ -42,7 +45,7 @@ const ONE_ADDRESS = /^[\w-]+(?:\.[\w-]+)*$/;
  * Publishes to JetStream and waits for the answer. Never throws for what the broker does; every outcome is returned.
  * Rejects with `internal` for a subject that `protocol` can't have made.
  */
-export function createPublish(inbox: ReplyInbox): Publish {
+export function createPublish(inbox: ReplyInbox, onOutcome?: OnOutcome): Publish {
   return (subject, payload, { expectedLast, writer, messageId, extra, timeoutMs = 1_200 }) => {
     if (!ONE_ADDRESS.test(subject))
       return Promise.reject(new RepriseError("internal", `"${subject}" is an invalid publish subject.`));
@@ -52,17 +55,25 @@ export function createPublish(inbox: ReplyInbox): Publish {
     if (messageId !== undefined) hdrs.append(HEADER.messageId, messageId);
     for (const [name, value] of Object.entries(extra ?? {})) hdrs.append(name, value);
     markPublished(hdrs);
+    const sentAtMs = onOutcome && performance.now();
     return new Promise((resolve) => {
       inbox.request(subject, payload, {
         timeoutMs,
         headers: hdrs,
         handler: (reply) => {
-          resolve(typeof reply === "string" ? { kind: "unavailable", reason: reply } : readAnswer(reply));
+          const outcome = toOutcome(reply);
+          if (sentAtMs !== undefined)
+            onOutcome?.(outcome.kind, performance.now() - sentAtMs, writer !== undefined);
+          resolve(outcome);
           return false;
         },
       });
     });
   };
+}
+
+function toOutcome(reply: Msg | NoReply): PublishOutcome {
+  return typeof reply === "string" ? { kind: "unavailable", reason: reply } : readAnswer(reply);
 }
 
 interface PubAck {

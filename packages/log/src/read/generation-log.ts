@@ -1,7 +1,8 @@
 import type { Broker } from "../nats/connection.ts";
+import type { LogObserver } from "./log-observer.ts";
 import { createLeaderReader, type LeaderReader } from "./leader-reader.ts";
 import { createLogReader, type LogReader } from "./log-reader.ts";
-import { createPublish, type Publish } from "../nats/publisher.ts";
+import { createPublish, type Publish, type PublishOutcome } from "../nats/publisher.ts";
 import { requestYield } from "../append/yield-requests.ts";
 import type { GenerationRef } from "@reprise/protocol";
 import { inboxOf } from "../nats/reply-inbox.ts";
@@ -41,25 +42,32 @@ export interface GenerationLogOptions {
   readonly budgetMs?: number | undefined;
   /** Whether the broker is known to take no appends: calls that begin meanwhile go on for 2 s at most. Default: it never is. */
   readonly isAway?: (() => boolean) | undefined;
+  /** Is told how long the broker takes. Default: nothing is. */
+  readonly observer?: LogObserver | undefined;
 }
 
 export function createGenerationLog(
   broker: Broker,
-  { shards, budgetMs = BUDGET_MS, isAway = () => false }: GenerationLogOptions = {},
+  { shards, budgetMs = BUDGET_MS, isAway = () => false, observer }: GenerationLogOptions = {},
 ): GenerationLog {
   const writes = inboxOf(broker.main);
   const reads = inboxOf(broker.reads);
   const bulk = inboxOf(broker.bulk);
-  const publishSmall = createPublish(writes);
-  const publishLarge = createPublish(bulk);
+  const onOutcome =
+    observer &&
+    ((kind: PublishOutcome["kind"], ms: number, isEvent: boolean) => {
+      if (isEvent) observer.appended(kind, ms);
+    });
+  const publishSmall = createPublish(writes, onOutcome);
+  const publishLarge = createPublish(bulk, onOutcome);
   const leader = createLeaderReader(broker.reads, shards);
   const maxPayload = broker.main.info?.max_payload ?? 0;
   return {
     publish: (subject, payload, options) =>
       (payload.length > LARGE_BYTES ? publishLarge : publishSmall)(subject, payload, options),
-    publishCheckpoint: createPublish(reads),
+    publishCheckpoint: createPublish(reads, observer && ((kind) => observer.checkpointed(kind))),
     requestYield: (ref) => requestYield(broker.main, ref),
-    reader: createLogReader(broker.reads, leader, shards),
+    reader: createLogReader(broker.reads, leader, { shards, observer }),
     leader,
     verdicts: createVerdictReader(broker.reads),
     maxCheckpointBytes: Math.min(MAX_CHECKPOINT_BYTES, maxPayload - HEADER_ROOM),

@@ -13,6 +13,7 @@ import {
 } from "@reprise/protocol";
 import { decodeCheckpoint } from "../append/checkpoint.ts";
 import { HEADER } from "../nats/header.ts";
+import type { LogObserver, LogRead } from "./log-observer.ts";
 import type { LeaderReader } from "./leader-reader.ts";
 import { headOf, isHead, type LogHead } from "../append/log-head.ts";
 import { generationErased, generationExpired } from "./expired-or-erased.ts";
@@ -58,11 +59,17 @@ const BATCH = { maxMessages: 64, maxBytes: 256 * 1_024 };
 const TRIES_MS = [1_500, 1_500, 2_000] as const;
 const INFO_MS = 2_000;
 
-/** @param shards of logs in other shards it says that they are empty, and asks no broker: there are no streams that this process may read */
+export interface LogReaderOptions {
+  /** How many there are. Of logs in other shards it says that they are empty, and asks no broker: there are no streams that this process may read. */
+  readonly shards?: number | undefined;
+  /** Is told how long reads take. */
+  readonly observer?: Pick<LogObserver, "read"> | undefined;
+}
+
 export function createLogReader(
   connection: NatsConnection,
   leader: LeaderReader,
-  shards = Number.POSITIVE_INFINITY,
+  { shards = Number.POSITIVE_INFINITY, observer }: LogReaderOptions = {},
 ): LogReader {
   const isInShard = ({ generation }: GenerationRef) => shardOf(generation) < shards;
 
@@ -139,7 +146,7 @@ export function createLogReader(
     const stream = streamOf(ref.generation);
     const request = { ...BATCH, afterStreamSeq, subject: logSubject(ref) };
     const read = getBatchDirect(connection, stream, request, TRIES_MS);
-    const batch = await read.catch(undefinedIfAbsent(stream));
+    const batch = await timed("batch", read).catch(undefinedIfAbsent(stream));
     return { events: batch?.messages.map(toStoredEvent) ?? [], more: batch?.more ?? false };
   }
 
@@ -150,7 +157,13 @@ export function createLogReader(
   }
 
   const getLast = (stream: string, subject: string) =>
-    getLastDirect(connection, stream, subject, TRIES_MS).catch(undefinedIfAbsent(stream));
+    timed("last", getLastDirect(connection, stream, subject, TRIES_MS)).catch(undefinedIfAbsent(stream));
+
+  async function timed<T>(kind: LogRead, read: Promise<T>): Promise<T> {
+    if (!observer) return read;
+    const askedAtMs = performance.now();
+    return read.finally(() => observer.read(kind, performance.now() - askedAtMs));
+  }
 
   /**
    * A generation id names its shard, and a client may make one up: in a stream that does not exist every log is empty. A direct get has no

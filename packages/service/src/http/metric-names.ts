@@ -1,4 +1,6 @@
 import { DELIVERY_METRICS } from "../metric-names/delivery-metrics.ts";
+import { LOG_METRICS } from "../metric-names/log-metrics.ts";
+import { WORKER_METRICS } from "../metric-names/worker-metrics.ts";
 import type { Metric, Metrics } from "../metric-names/metric.ts";
 
 /**
@@ -182,6 +184,8 @@ export const METRICS = {
     help: "Age of the oldest message that this process has read and not archived.",
   },
   ...DELIVERY_METRICS,
+  ...WORKER_METRICS,
+  ...LOG_METRICS,
 } as const satisfies Partial<Metrics>;
 
 export type MetricName = keyof typeof METRICS;

@@ -3,6 +3,7 @@ import {
   Counter,
   Gauge,
   Histogram,
+  type LabelValues,
   type Metric as PromMetric,
   Registry,
 } from "prom-client";
@@ -27,6 +28,14 @@ export interface Metrics {
    * `read` returns for a counter must never fall.
    */
   observe(name: MetricNameOf<"gauge"> | UnlabelledCounter, read: () => number): void;
+  /**
+   * A gauge with labels whose values are asked for at each scrape. It may be given several times, as by services that share a process: each
+   * gives values of its own.
+   */
+  observeEach<Name extends MetricNameOf<"gauge">>(
+    name: Name,
+    read: () => Iterable<LabelledValue<Name>>,
+  ): void;
   /** Prometheus' text format. */
   render(): Promise<string>;
   readonly contentType: string;
@@ -60,6 +69,7 @@ export function createMetrics({ processMetrics = true }: MetricsOptions = {}): M
     );
   }
 
+  const sources = new Map<MetricName, (() => Iterable<readonly [LabelValues<string>, number]>)[]>();
   return {
     counter: (name) => once(name, (settings) => new Counter(settings)),
     gauge: (name) => once(name, (settings) => new Gauge(settings)),
@@ -75,10 +85,23 @@ export function createMetrics({ processMetrics = true }: MetricsOptions = {}): M
       if (METRICS[name].kind === "gauge") once(name, (settings) => observedGauge(settings, read));
       else once(name, (settings) => observedCounter(settings, read));
     },
+    observeEach(name, read) {
+      const found = sources.get(name);
+      if (found) return void found.push(read);
+      const reads: (() => Iterable<readonly [LabelValues<string>, number]>)[] = [read];
+      sources.set(name, reads);
+      once(name, (settings) => labelledGauge(settings, reads));
+    },
     render: () => registry.metrics(),
     contentType: registry.contentType,
   };
 }
+
+/** One series of a gauge: its labels, and what it is now. */
+export type LabelledValue<Name extends MetricName> = readonly [
+  Readonly<Record<LabelOf<Name>, string>>,
+  number,
+];
 
 /** Without labels, so that one number is all there is to tell. */
 type UnlabelledCounter = {
@@ -100,6 +123,19 @@ function observedCounter(settings: Settings, read: () => number): Counter {
     collect() {
       this.reset();
       this.inc(read());
+    },
+  });
+}
+
+function labelledGauge(
+  settings: Settings,
+  reads: readonly (() => Iterable<readonly [LabelValues<string>, number]>)[],
+): Gauge {
+  return new Gauge({
+    ...settings,
+    collect() {
+      this.reset();
+      for (const read of reads) for (const [labels, value] of read()) this.set(labels, value);
     },
   });
 }

@@ -59,6 +59,8 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
   const budget = stack.use(createRunBudget({ ledger: context.ledger, ref: job.ref, requested, onError }));
   const options = { connection, log: context.log, job, ackWaitMs, onError };
   const log = stack.use(new RunLog({ ...options, snapshot, ...(pace && { onStored: pace.stored }) }));
+  if (requested && first.kind !== "end" && first.attempt === 1)
+    context.metrics.queueWait(job.model, takenAtMs - toUnixMs(requested.created_at));
   const { generation } = job.ref;
   running.set(generation, log);
   const leave = () => {

@@ -4,6 +4,7 @@ import { type AttemptPlan, planNext, toPlanContext } from "../domain/plan-attemp
 import { retryDelayMs } from "../domain/retry-delay.ts";
 import { type EngineChoice, engineOf } from "../model-queues.ts";
 import { createNonce } from "./attempt-nonce.ts";
+import type { AttemptResult } from "./metrics/worker-metrics.ts";
 import { awaitToolResults } from "./turn/await-tool-results.ts";
 import { readSettled, type Run } from "./open-run.ts";
 import { takeTurn } from "./turn/take-turn.ts";
@@ -19,6 +20,7 @@ export async function runAttempts(run: Run, first: AttemptPlan): Promise<EndDraf
   for (let plan = first; ;) {
     if (!(await begin(run, plan))) return undefined;
     const next = await takeTurns(run, plan.engine);
+    run.context.metrics.attemptEnded(servedModelOf(run, plan), resultOf(next));
     if (next.kind === "stopped") return undefined;
     if (next.kind === "end") return next.draft;
     log.appender.append({ type: "attempt.ended", attempt: plan.attempt, reason: next.reason });
@@ -32,14 +34,15 @@ export async function runAttempts(run: Run, first: AttemptPlan): Promise<EndDraf
 }
 
 /** The engine is asked only once the attempt is in the log: until then the generation may be another worker's, or over. */
-async function begin({ context, job, model, log, stop, request }: Run, plan: AttemptPlan): Promise<boolean> {
+async function begin(run: Run, plan: AttemptPlan): Promise<boolean> {
+  const { context, model, log, stop, request } = run;
   const { appender } = log;
   const inputTokens = engineOf(model, plan.engine).countInput?.(request.get());
   appender.append({
     type: "generation.started",
     attempt: plan.attempt,
     worker: context.worker,
-    model: (plan.engine === "fallback" ? model.fallback?.model : undefined) ?? job.model,
+    model: servedModelOf(run, plan),
     nonce: createNonce(),
     ...(inputTokens !== undefined && { input_tokens: inputTokens }),
     ...(plan.reason !== undefined && { reason: plan.reason }),
@@ -48,6 +51,21 @@ async function begin({ context, job, model, log, stop, request }: Run, plan: Att
     appender.append({ type: "output.rewind", to_seq: plan.rewindTo, reason: plan.reason ?? "worker_lost" });
   }
   return (await appender.settled()).kind === "open" && !stop.aborted;
+}
+
+function servedModelOf({ job, model }: Run, { engine }: AttemptPlan): string {
+  return (engine === "fallback" ? model.fallback?.model : undefined) ?? job.model;
+}
+
+function resultOf(next: Exclude<NextStep, Proceed>): AttemptResult {
+  switch (next.kind) {
+    case "stopped":
+      return "stopped";
+    case "again":
+      return next.reason;
+    case "end":
+      return next.draft.type === "generation.completed" ? "completed" : "failed";
+  }
 }
 
 /** One attempt: turns of the engine, and waits for the tools that they ask for, until there is something else to do. */

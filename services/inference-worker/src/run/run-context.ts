@@ -3,6 +3,7 @@ import type { GenerationId, WorkerId } from "@reprise/protocol";
 import type { BudgetLedger } from "@reprise/tenancy";
 import type { Tracing } from "@reprise/telemetry";
 import type { EngineReport } from "./turn/engine-report.ts";
+import type { WorkerMetrics } from "./metrics/worker-metrics.ts";
 import type { RunLog } from "./log/run-log.ts";
 
 /** What all runs of a worker share. */
@@ -14,6 +15,7 @@ export interface RunContext {
   /** Of the tenants' budgets. */
   readonly ledger: BudgetLedger;
   readonly tracing: Tracing;
+  readonly metrics: WorkerMetrics;
   readonly onError: (error: unknown) => void;
   readonly onEngineReport: (report: EngineReport) => void;
   /** An engine of this public name has answered to its end. */

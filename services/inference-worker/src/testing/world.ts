@@ -33,7 +33,7 @@ import {
   asSeq,
   asStreamSeq,
 } from "@reprise/protocol";
-import { createLogger, createMetrics } from "@reprise/service";
+import { createLogger, createMetrics, type Metrics } from "@reprise/service";
 import { NO_TRACING, type Tracing } from "@reprise/telemetry";
 import { type BudgetLedger, MemoryLedger } from "@reprise/tenancy";
 import { startStoredBroker, startTestBroker, type StoredBroker, type TestBroker } from "@reprise/testkit";
@@ -42,6 +42,7 @@ import type { EngineReport } from "../run/turn/engine-report.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { ServedModel } from "../model-queues.ts";
 import type { RunContext, RunResult } from "../run/run-context.ts";
+import { WorkerMetrics } from "../run/metrics/worker-metrics.ts";
 import { runGeneration } from "../run/run-generation.ts";
 import { startWorker, type Worker } from "../service.ts";
 import { createPatientConnection } from "./patient-connection.ts";
@@ -91,6 +92,7 @@ interface StartWorker extends Pick<ServedModel, "fallback"> {
   slots?: number;
   ledger?: BudgetLedger;
   tracing?: Tracing;
+  metrics?: Metrics;
   /** The last worker that was started says it for all. */
   ackWaitMs?: number;
   /** What it appends and asks over. By default one that waits for answers longer than it is told to. */
@@ -162,12 +164,13 @@ async function connectWorld<Server extends TestBroker>(
         fallback,
         ledger,
         tracing,
+        metrics = createMetrics(),
         main = patient,
         reads = broker.reads,
       } = options;
       const models = new Map([[MODEL, { engine, slots, ...(fallback && { fallback }) }]]);
       const logger = createLogger({ service: "test", level: "silent" });
-      const own = { broker: { ...broker, main, reads }, logger, metrics: createMetrics() };
+      const own = { broker: { ...broker, main, reads }, logger, metrics };
       return workers.use(
         await startWorker({ ...own, models, ackWaitMs, ledger, ...(tracing && { tracing }) }),
       );
@@ -210,6 +213,7 @@ function runOne(run: OneRun): Promise<RunResult> {
     ackWaitMs: 60_000,
     ledger,
     tracing: NO_TRACING,
+    metrics: new WorkerMetrics(createMetrics({ processMetrics: false })),
     onError,
     onEngineReport,
     onEngineAnswered,

@@ -1,6 +1,7 @@
 import { GEN_AI, GEN_AI_OPERATION, REPRISE, type TraceSpan } from "@reprise/telemetry";
 import type { Engine } from "../../engines/engine.ts";
 import type { Run } from "../open-run.ts";
+import { providerOf } from "./provider-of.ts";
 import type { EngineOutcome } from "../turn/run-engine.ts";
 
 interface TurnSpanOptions {
@@ -10,8 +11,6 @@ interface TurnSpanOptions {
   readonly attempt: number;
 }
 
-const SIMULATOR = "sim";
-
 /** The span of one turn of an engine. */
 export function startTurnSpan(run: Run, { engine, model, attempt }: TurnSpanOptions): TraceSpan {
   return run.context.tracing.start(`${GEN_AI_OPERATION.chat} ${model}`, {
@@ -19,7 +18,7 @@ export function startTurnSpan(run: Run, { engine, model, attempt }: TurnSpanOpti
     parent: run.span.context,
     attributes: {
       [GEN_AI.operation]: GEN_AI_OPERATION.chat,
-      [GEN_AI.provider]: engine.name === SIMULATOR ? `reprise.${SIMULATOR}` : engine.name,
+      [GEN_AI.provider]: providerOf(engine.name),
       [GEN_AI.requestModel]: model,
       [REPRISE.generation]: run.job.ref.generation,
       [REPRISE.attempt]: attempt,

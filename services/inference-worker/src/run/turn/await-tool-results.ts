@@ -17,6 +17,7 @@ export async function awaitToolResults(run: Run, engine: EngineChoice): Promise<
   const transcript = ended === "stopped" ? undefined : await readSettled(run);
   if (!transcript || ended === "stopped") return { kind: "stopped" };
   const { policy, model } = run;
+  run.context.metrics.timedOut(transcript.servedModel ?? run.job.model, ended);
   const context = toPlanContext({ request: () => run.request.get(), policy }, model);
   return afterTimeout(ended, { context, transcript, engine, usage: transcript.usage });
 }

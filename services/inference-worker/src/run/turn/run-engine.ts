@@ -14,6 +14,7 @@ import type { Turn } from "../../domain/plan-attempt.ts";
 import type { Engine, EngineEvent, ReasoningEvent, TextEvent, ToolCallEvent } from "../../engines/engine.ts";
 import { EngineError } from "../../engines/engine-error.ts";
 import type { Pace } from "../pace.ts";
+import type { TurnTiming } from "../metrics/turn-timing.ts";
 import type { RunBudget } from "../run-budget.ts";
 import type { RunRequest } from "../run-request.ts";
 import { type TurnTimeout, type TurnWatch, watchTurn } from "./turn-watch.ts";
@@ -43,6 +44,8 @@ export interface EngineRun {
   /** Whether an engine that is busy is asked again, as long as the policy waits for the first token. Default true. */
   waitsWhileBusy?: boolean;
   onLeftOut?: (part: string) => void;
+  /** Is told how long the engine takes. */
+  timing?: Pick<TurnTiming, "arrived" | "firstChunk"> | undefined;
   /** Called once, for the first thing that the engine says. */
   onFirst?: (() => void) | undefined;
   /** Called for what was appended. */
@@ -76,12 +79,13 @@ export type EngineOutcome = { readonly counted: number } & (
  * is asked again, in the time that the policy has for the first token.
  */
 export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
-  const { timeouts, totalAtMs, signal, budget } = run;
+  const { timeouts, totalAtMs, signal, budget, timing } = run;
   const late = new AbortController();
   let timeout: TurnTimeout | undefined;
   using watch = watchTurn({
     timeouts,
     totalAtMs,
+    onArrived: timing && ((waitedMs) => timing.arrived(waitedMs)),
     onFirst: run.onFirst,
     onTimeout(name) {
       timeout = name;
@@ -147,7 +151,7 @@ interface EngineProgress {
  * @throws the engine's error, or the reason of the signal
  */
 async function consumeEngine(run: EngineRun, heard: EngineProgress, control: TurnControl): Promise<void> {
-  const { request, appender, throttle, onSaid } = run;
+  const { request, appender, throttle, timing, onSaid } = run;
   const { watch, stop } = control;
   stop.throwIfAborted();
   for await (const event of beginEngine(run, control)) {
@@ -162,6 +166,7 @@ async function consumeEngine(run: EngineRun, heard: EngineProgress, control: Tur
       // What comes behind a stop may be no place to go on from.
       stop.throwIfAborted();
       const { tokens = 1 } = event;
+      if (heard.counted === 0) timing?.firstChunk(tokens);
       heard.counted += tokens;
       if (event.type === "reasoning") heard.reasoned += tokens;
       throttle?.said(tokens);

@@ -7,6 +7,7 @@ import { toCallDrafts } from "../../domain/tool-calls.ts";
 import { addTurnRest, toCallCount, toTurnRest } from "../../domain/usage.ts";
 import { type EngineChoice, engineOf } from "../../model-queues.ts";
 import { readSettled, type Run } from "../open-run.ts";
+import type { TurnEnd, TurnTiming } from "../metrics/turn-timing.ts";
 import { endTurnSpan, startTurnSpan } from "../trace/trace-turn.ts";
 import { type EngineOutcome, runEngine, type Throttle } from "./run-engine.ts";
 import { YieldPoint } from "./yield-point.ts";
@@ -22,10 +23,13 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   await budget?.begin(transcript.usage);
   const onLeftOut = (part: string) => onEngineReport({ ...about, leftOut: part });
   const span = startTurnSpan(run, { engine: engineOf(model, engine), model: about.model, attempt });
+  const timing = context.metrics.turn(about.model, engineOf(model, engine).name);
   const onFirst = () => span.event("first_token");
-  const outcome = await askEngine(run, { plans, engine, transcript, onLeftOut, onFirst });
+  const outcome = await askEngine(run, { plans, engine, transcript, onLeftOut, onFirst, timing });
   endTurnSpan(span, outcome);
+  timing.ended(toTurnEnd(outcome));
   if (outcome.kind === "failed") onEngineReport({ ...about, ...traceFields(span), error: outcome.error });
+  if (outcome.kind === "timeout") context.metrics.timedOut(about.model, outcome.name);
   if (outcome.kind === "timeout" && outcome.name !== "total")
     onEngineReport({ ...about, ...traceFields(span), silentMs: policy.timeouts[outcome.name].after_ms });
   if (outcome.kind === "finished") context.onEngineAnswered(about.model);
@@ -45,6 +49,21 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   return afterTurn(outcome, { context: plans, transcript: after, engine, usage });
 }
 
+function toTurnEnd(outcome: EngineOutcome): TurnEnd {
+  const { counted: tokens } = outcome;
+  switch (outcome.kind) {
+    case "finished":
+      return { how: "ok", tokens, usage: outcome.usage };
+    case "stopped":
+      return { how: "stopped", tokens, usage: undefined };
+    case "failed":
+    case "spent":
+      return { how: { error: outcome.error.code }, tokens, usage: undefined };
+    case "timeout":
+      return { how: { error: `${outcome.name}_timeout` }, tokens, usage: undefined };
+  }
+}
+
 interface Asked {
   readonly plans: PlanContext;
   readonly engine: EngineChoice;
@@ -52,12 +71,13 @@ interface Asked {
   readonly transcript: RunTranscript;
   readonly onLeftOut: (part: string) => void;
   readonly onFirst: () => void;
+  readonly timing: TurnTiming;
 }
 
 /** While the engine speaks, a batch generation offers its slot. */
 async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
   const { job, model, policy, log, pace, budget, stop, totalAtMs, request } = run;
-  const { plans, engine, transcript, onLeftOut, onFirst } = asked;
+  const { plans, engine, transcript, onLeftOut, onFirst, timing } = asked;
   using yieldPoint = job.priority === "batch" ? openYieldPoint(run, asked) : undefined;
   return await runEngine({
     engine: engineOf(model, engine),
@@ -71,6 +91,7 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
     signal: stop,
     waitsWhileBusy: !mayFallBack({ context: plans, transcript, engine }),
     onLeftOut,
+    timing,
     onFirst,
     onSaid: yieldPoint && ((event) => yieldPoint.said(event)),
     onFinished: yieldPoint && (() => yieldPoint.finished()),

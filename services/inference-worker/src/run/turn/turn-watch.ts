@@ -18,6 +18,8 @@ export interface TurnWatchOptions {
   timeouts: Pick<EffectiveTimeouts, TurnTimeout>;
   /** When the generation as a whole has to be over, in wall-clock milliseconds: counted from that clock once, when the watch begins. */
   totalAtMs: UnixMs;
+  /** Called whenever it has, with how long it was waited for. */
+  onArrived?: ((waitedMs: number) => void) | undefined;
   /** Called once, when the engine has said something for the first time. */
   onFirst?: (() => void) | undefined;
   /** Called once. */
@@ -30,7 +32,8 @@ const LONGEST_TIMER_MS = 2_147_483_647;
  * Watches over one run of an engine. One timer, armed for the next moment at which anything could be late, and again from what it
  * finds then: a token costs two assignments.
  */
-export function watchTurn({ timeouts, totalAtMs, onFirst, onTimeout }: TurnWatchOptions): TurnWatch {
+export function watchTurn(options: TurnWatchOptions): TurnWatch {
+  const { timeouts, totalAtMs, onArrived, onFirst, onTimeout } = options;
   const totalDueMs = performance.now() + totalAtMs - unixNow();
   let limit: TurnTimeout = "first_token";
   let waitingSince: number | undefined;
@@ -60,6 +63,7 @@ export function watchTurn({ timeouts, totalAtMs, onFirst, onTimeout }: TurnWatch
   }
 
   function arrived(): void {
+    if (onArrived && waitingSince !== undefined) onArrived(performance.now() - waitingSince);
     waitingSince = undefined;
     if (limit === "between_tokens" || isOver) return;
     // The timer may be armed for much later than this limit has it.

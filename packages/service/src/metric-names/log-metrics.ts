@@ -1,0 +1,17 @@
+import type { Metrics } from "./metric.ts";
+
+/** Of the log: what its broker takes, and how events get through. */
+export const LOG_METRICS = {
+  reprise_append_seconds: {
+    kind: "histogram",
+    labels: ["service", "result"],
+    help: "Time from the publish of an event to the broker's answer: `stored`, `conflict`, or `unavailable` for a refusal, none in time, or no connection.",
+    buckets: [0.000_5, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
+  },
+  reprise_log_read_seconds: {
+    kind: "histogram",
+    labels: ["service", "call"],
+    help: "Time of a direct get of a log, of its `last` event or checkpoint or a `batch` of events, further tries included.",
+    buckets: [0.000_5, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+  },
+} as const satisfies Partial<Metrics>;

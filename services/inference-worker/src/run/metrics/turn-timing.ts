@@ -1,0 +1,64 @@
+import type { Usage } from "@reprise/protocol";
+import type { Observer } from "@reprise/service";
+
+export interface TurnObservers {
+  readonly firstChunk: Observer;
+  readonly chunk: Observer;
+  readonly token: Observer;
+  readonly input: Observer;
+  readonly output: Observer;
+  readonly durationOf: (error: string) => Observer;
+}
+
+/** How a request has ended: `ok`, `stopped` by the run, or with an error. */
+export interface TurnEnd {
+  readonly how: "ok" | "stopped" | { readonly error: string };
+  /** By its chunks. */
+  readonly tokens: number;
+  /** By the engine's own count. */
+  readonly usage: Usage | undefined;
+}
+
+const NO_ERROR = "";
+
+/** Measures one request to an engine. A chunk costs one observation. */
+export class TurnTiming {
+  readonly #observers: TurnObservers;
+  readonly #beganAtMs = performance.now();
+  #hasBegun = false;
+  /** How long the engine has taken behind its first chunk. */
+  #decodeMs = 0;
+  #firstTokens = 0;
+
+  constructor(observers: TurnObservers) {
+    this.#observers = observers;
+  }
+
+  /** The engine has said something, after so long a wait for it. */
+  arrived(waitedMs: number): void {
+    if (this.#hasBegun) {
+      this.#decodeMs += waitedMs;
+      this.#observers.chunk.observe(waitedMs / 1_000);
+      return;
+    }
+    this.#hasBegun = true;
+    this.#observers.firstChunk.observe(waitedMs / 1_000);
+  }
+
+  /** Its first chunk had so many tokens. */
+  firstChunk(tokens: number): void {
+    this.#firstTokens ||= tokens;
+  }
+
+  /** A request that the run has stopped says nothing of the engine, but of what it has produced. */
+  ended({ how, tokens, usage }: TurnEnd): void {
+    const { input, output, token, durationOf } = this.#observers;
+    const produced = usage?.output_tokens ?? tokens;
+    if (usage && usage.input_tokens !== null) input.observe(usage.input_tokens);
+    if (produced > 0) output.observe(produced);
+    if (how !== "stopped")
+      durationOf(how === "ok" ? NO_ERROR : how.error).observe((performance.now() - this.#beganAtMs) / 1_000);
+    const behindFirst = tokens - this.#firstTokens;
+    if (how === "ok" && behindFirst > 0) token.observe(this.#decodeMs / 1_000 / behindFirst);
+  }
+}

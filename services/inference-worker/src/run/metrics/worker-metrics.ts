@@ -1,0 +1,54 @@
+import type { Metrics } from "@reprise/service";
+import { GEN_AI_OPERATION } from "@reprise/telemetry";
+import { providerOf } from "../trace/provider-of.ts";
+import { TurnTiming } from "./turn-timing.ts";
+
+/** How an attempt has ended; `stopped`: by another process, or because this worker is to stop. */
+export type AttemptResult = "completed" | "failed" | "timeout" | "fallback" | "engine_failed" | "stopped";
+
+/** What is counted of the runs of a worker. Models are those that are configured: labels have few values. */
+export class WorkerMetrics {
+  readonly #metrics: Metrics;
+
+  constructor(metrics: Metrics) {
+    this.#metrics = metrics;
+  }
+
+  queueWait(model: string, ms: number): void {
+    this.#metrics.observer("reprise_queue_wait_seconds", { model }).observe(Math.max(0, ms) / 1_000);
+  }
+
+  attemptEnded(model: string, result: AttemptResult): void {
+    this.#metrics.counter("reprise_attempts_total").inc({ model, result });
+  }
+
+  /** @param result as the run has it; `error` where it has thrown */
+  runEnded(model: string, result: string): void {
+    this.#metrics.counter("reprise_runs_total").inc({ model, result });
+  }
+
+  timedOut(model: string, timeout: string): void {
+    this.#metrics.counter("reprise_timeouts_total").inc({ model, timeout });
+  }
+
+  /** Of one request to an engine, which begins now. */
+  turn(model: string, engine: string): TurnTiming {
+    const labels = {
+      gen_ai_operation_name: GEN_AI_OPERATION.chat,
+      gen_ai_provider_name: providerOf(engine),
+      gen_ai_request_model: model,
+    };
+    const metrics = this.#metrics;
+    const usage = (type: "input" | "output") =>
+      metrics.observer("gen_ai_client_token_usage", { ...labels, gen_ai_token_type: type });
+    return new TurnTiming({
+      firstChunk: metrics.observer("gen_ai_client_operation_time_to_first_chunk_seconds", labels),
+      chunk: metrics.observer("gen_ai_client_operation_time_per_output_chunk_seconds", labels),
+      token: metrics.observer("reprise_engine_time_per_output_token_seconds", { model, engine }),
+      input: usage("input"),
+      output: usage("output"),
+      durationOf: (error) =>
+        metrics.observer("gen_ai_client_operation_duration_seconds", { ...labels, error_type: error }),
+    });
+  }
+}
