@@ -8,7 +8,7 @@ import {
   asStreamSeq,
   asSeq,
 } from "@reprise/protocol";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { Appender } from "./appender.ts";
 import type { LeaderReader } from "../read/leader-reader.ts";
 import type { StoredEvent } from "../read/stored-event.ts";
@@ -76,6 +76,25 @@ describe("an appender", () => {
       { seq: 1, type: "output.delta", text: "bcdef", tokens: 5 },
     ]);
     expect([seen.calls, seen.mostInFlight, appender.backlog]).toEqual([2, 1, 0]);
+  });
+
+  test("tells of each of its events how long the oldest part of it has waited until it was stored", async () => {
+    await using world = await openWorld();
+    const { publish, open } = gatedPublish(world.log.publish);
+    const waitedMs: number[] = [];
+    const onStoredAfter = (ms: number) => waitedMs.push(ms);
+    const appender = appenderOf(world.log, newRef(), { publish, onStoredAfter });
+    vi.useFakeTimers({ toFake: ["performance"] });
+    using _ = { [Symbol.dispose]: () => vi.useRealTimers() };
+    appender.append(delta("a"));
+    vi.advanceTimersByTime(100);
+    appender.append(delta("b"));
+    vi.advanceTimersByTime(30);
+    appender.append(delta("c"));
+    vi.advanceTimersByTime(10);
+    open();
+    await appender.settled();
+    expect(waitedMs).toEqual([140, 40]);
   });
 
   test("tells of every stored event once, in order, with the stream sequence at which it lies", async () => {

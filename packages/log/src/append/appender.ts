@@ -57,6 +57,8 @@ export interface AppenderOptions {
   isFence: (event: KnownEvent | UnknownEvent) => boolean;
   /** Called once, when the appender is no longer open. */
   onEnd?: (state: AppenderState) => void;
+  /** Called for each of its own events once it is stored, with how long its oldest part has waited for that since it was appended. */
+  onStoredAfter?: ((ms: number) => void) | undefined;
   /** How long to go on when the broker does not answer. Default 30 s, for an election takes up to 10. */
   retryBudgetMs?: number;
 }
@@ -91,6 +93,9 @@ export class Appender {
   /** What is published now, how often it was before, and until when it is retried. */
   #draft: EventDraft | undefined;
   #publishes = 0;
+  /** When the oldest of what waits, and of what is published now, was appended. */
+  #waitsSinceMs = 0;
+  #draftSinceMs = 0;
   #deadline = 0;
   /** The last publish that was not acknowledged. */
   #unstored: PublishOutcome | undefined;
@@ -125,6 +130,7 @@ export class Appender {
   /** Accepts an event. The first goes out at once; those that come while it is in flight coalesce where they can. */
   append(draft: EventDraft): void {
     if (this.#state.kind !== "open") return;
+    if (this.#queue.isEmpty) this.#waitsSinceMs = performance.now();
     this.#queue.push(draft);
     this.#work();
   }
@@ -213,6 +219,7 @@ export class Appender {
     if (this.#isBehind) return "read";
     this.#draft = this.#queue.shift();
     if (!this.#draft) return this.#syncWanted ? "read" : "nothing";
+    this.#draftSinceMs = this.#waitsSinceMs;
     this.#publishes = 0;
     this.#deadline = performance.now() + (this.#options.retryBudgetMs ?? RETRY_BUDGET_MS);
     return this.#yieldPause.isRequested ? "yield" : "draft";
@@ -224,7 +231,7 @@ export class Appender {
     const payload = encodeEvent((this.#head.seq + 1) as Seq, this.#draft);
     const outcome = await publish(this.#subject, payload, { expectedLast: this.#head.streamSeq, writer });
     if (outcome.kind === "stored") {
-      this.#accept({ payload, streamSeq: outcome.streamSeq, writer });
+      this.#acceptOwn({ payload, streamSeq: outcome.streamSeq, writer });
       return "stored";
     }
     this.#unstored = outcome;
@@ -245,7 +252,7 @@ export class Appender {
         writer: this.#options.writer,
         seq: (this.#head.seq + 1) as Seq,
       });
-      if (judgement.kind === "landed") this.#accept(judgement.event);
+      if (judgement.kind === "landed") this.#acceptOwn(judgement.event);
       if (this.#isFencedBy(judgement.others)) return "ended";
       if (tail.length === 0) this.#checkBudget();
       return judgement.kind;
@@ -286,6 +293,11 @@ export class Appender {
     if (!remains) return leader.readTail(ref, this.#head.streamSeq);
     this.#end({ kind: "rolled_back", ...remains });
     return undefined;
+  }
+
+  #acceptOwn(event: StoredEvent): void {
+    this.#options.onStoredAfter?.(performance.now() - this.#draftSinceMs);
+    this.#accept(event);
   }
 
   #accept(event: StoredEvent): void {

@@ -7,8 +7,12 @@ import {
   type Seq,
   type StreamSeq,
   NO_SEQ,
+  plus,
+  toUnixMs,
 } from "@reprise/protocol";
+import { storedAtOf } from "../nats/direct-get.ts";
 import { watchConnection } from "../nats/watch-connection.ts";
+import type { Msg } from "@nats-io/transport-node";
 import { Semaphore } from "@reprise/async";
 import type { ServedGeneration, OpeningTail } from "./served-generation.ts";
 import { HUB_FAILURE } from "./hub-failure.ts";
@@ -235,7 +239,7 @@ export class Hub {
     const entry: ServedGeneration = { cache, live, repair, pace, verdicts, check, idleSince: now };
     this.#entries.set(key, entry);
     this.#changes.add(cache);
-    if (follow((payload, sequence) => this.#receive(entry, payload, sequence))) this.#repair(entry);
+    if (follow((payload, sequence, msg) => this.#receive(entry, payload, sequence, msg))) this.#repair(entry);
     this.#expect(entry, opening.expectedSeq);
     this.#loaded(cache);
     return entry;
@@ -251,10 +255,15 @@ export class Hub {
     if (this.#loadedBytes > this.#options.maxBytes * UNCHECKED_PART) this.#enforceBudget(performance.now());
   }
 
-  #receive(entry: ServedGeneration, payload: Uint8Array, sequence: () => StreamSeq): void {
-    const judgement = entry.cache.acceptLive(payload, sequence);
-    if (judgement === "next") this.#changes.add(entry.cache);
-    else if (judgement === "gap") this.#repair(entry);
+  #receive(entry: ServedGeneration, payload: Uint8Array, sequence: () => StreamSeq, msg: Msg): void {
+    const { cache } = entry;
+    const next = plus(cache.lastSeq, 1);
+    const judgement = cache.acceptLive(payload, sequence);
+    if (judgement === "next") {
+      if (cache.sample.isDue(next)) cache.sample.take(next, toUnixMs(storedAtOf(msg)));
+      this.#changes.add(cache);
+    }
+    if (judgement === "gap") this.#repair(entry);
     else if (judgement === "malformed") {
       this.#options.onError(MALFORMED_LIVE);
       this.#repair(entry);

@@ -1,5 +1,5 @@
 import type { NatsConnection, Subscription } from "@nats-io/transport-node";
-import { generationNotFound, type GenerationRef, type StreamSeq } from "@reprise/protocol";
+import { generationNotFound, type GenerationRef } from "@reprise/protocol";
 import { flushConnection } from "../nats/connection.ts";
 import type { Framing } from "./cache/frame-buffer.ts";
 import { type LiveFeedOptions, subscribeLive } from "../read/live-feed.ts";
@@ -45,24 +45,24 @@ export function bufferLiveFeed(
   { connection, onError }: Pick<OpenCacheOptions, "connection" | "onError">,
   ref: GenerationRef,
 ): BufferedFeed {
-  const early: [payload: Uint8Array, sequence: () => StreamSeq][] = [];
+  const early: Parameters<OnEvent>[] = [];
   let bytes = 0;
   let missed = false;
   let kept = false;
-  let pass: OnEvent = (payload, sequence) => {
+  let pass: OnEvent = (payload, sequence, msg) => {
     bytes += payload.length;
     if (early.length === MAX_EARLY_EVENTS || bytes > MAX_EARLY_BYTES) missed = true;
-    else early.push([Uint8Array.from(payload), sequence]);
+    else early.push([Uint8Array.from(payload), sequence, msg]);
   };
   const live = subscribeLive(connection, ref, {
-    onEvent: (payload, sequence) => pass(payload, sequence),
+    onEvent: (payload, sequence, msg) => pass(payload, sequence, msg),
     onError,
   });
   return {
     live,
     follow(onEvent) {
       pass = onEvent;
-      for (const [payload, sequence] of early.splice(0)) onEvent(payload, sequence);
+      for (const event of early.splice(0)) onEvent(...event);
       return missed;
     },
     keep: () => void (kept = true),

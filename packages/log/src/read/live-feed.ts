@@ -7,9 +7,10 @@ import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
 export interface LiveFeedOptions {
   /**
    * Called for each event that the broker republishes, inside the connection's read loop: it has to be short. `payload` is a
-   * view that is valid during the call; `sequence` reads the stream sequence, which costs parsing headers.
+   * view that is valid during the call; `sequence` reads the stream sequence, which costs parsing headers, as does to read of `msg` when
+   * the broker has stored it.
    */
-  onEvent: (payload: Uint8Array, sequence: () => StreamSeq) => void;
+  onEvent: (payload: Uint8Array, sequence: () => StreamSeq, msg: Msg) => void;
   /** Called with what `onEvent` throws. */
   onError: (error: unknown) => void;
 }
@@ -25,7 +26,7 @@ export function subscribeLive(
     // A consumer's message, asked for with this reply subject, comes here with its own subject.
     if (msg.subject !== live) throw notPublished(live);
     // Whether headers are parsed is for `onEvent` to say.
-    onEvent(msg.data, () => streamSeqOf(msg));
+    onEvent(msg.data, () => streamSeqOf(msg), msg);
   };
   return subscribeGuarded(connection, live, { onMessage, onError });
 }

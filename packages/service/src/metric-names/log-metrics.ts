@@ -14,4 +14,15 @@ export const LOG_METRICS = {
     help: "Time of a direct get of a log, of its `last` event or checkpoint or a `batch` of events, further tries included.",
     buckets: [0.000_5, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
   },
+  reprise_engine_to_stored_seconds: {
+    kind: "histogram",
+    help: "Time from what an engine says to the broker's acknowledgement of the event that holds it, of each event that a worker makes; of several chunks that became one event, of the oldest.",
+    buckets: [0.000_5, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 30],
+  },
+  reprise_stored_to_delivered_seconds: {
+    kind: "histogram",
+    labels: ["moderation"],
+    help: "Time from the broker's storing of an event to its write to a reader, of one event in 32 of each live generation and each of its readers: the node's clock against the broker's, to the millisecond. Moderation of a `gate`, smoothing and slow readers are in it; what readers catch up on is not. `moderation` is the mode, or `none`.",
+    buckets: [0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 30],
+  },
 } as const satisfies Partial<Metrics>;

@@ -159,6 +159,7 @@ export async function streamEvents(
     counts: readers,
     principal: reader,
     role,
+    onDelivered: readerMetrics.deliveredOf(cache.policy?.moderation?.mode),
     onFirstOutput: () => readerMetrics.firstEvent(call, requestMetrics.elapsedMs(request)),
     onClose(reason, error) {
       leave();

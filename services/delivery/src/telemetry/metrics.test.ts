@@ -8,6 +8,7 @@ import {
   completed,
   createGeneration,
   delta,
+  deltas,
   type Node,
   openPlatform,
   openWorker,
@@ -107,6 +108,31 @@ describe("the first event", () => {
     const sums = await seriesOf(node, "reprise_first_event_seconds_sum");
     expect(sums['call="create"']).toBeGreaterThan(0);
     expect(sums['call="create"']).toBeLessThan(60);
+  });
+});
+
+describe("the way from the broker's store to readers", () => {
+  test("is timed for one event in 32 and each reader that is there, and not for those that catch up", async () => {
+    await using platform = await openPlatform();
+    const { node } = platform;
+    const { path, worker } = await createGeneration(platform);
+    const url = `${node.url}${path}/events`;
+    await using one = await openSseReader(url, { headers: HEADERS });
+    await using other = await openSseReader(url, { headers: HEADERS });
+    await append(worker, started(), ...deltas(63));
+    for (const reader of [one, other]) for (let seen = 0; seen < 64; seen++) await reader.nextFrame();
+    await using late = await openSseReader(url, { headers: HEADERS });
+    for (let seen = 0; seen < 64; seen++) await late.nextFrame();
+    const counts = await seriesOf(node, "reprise_stored_to_delivered_seconds_count");
+    expect(counts).toEqual({
+      'moderation="none"': 4,
+      'moderation="observe"': 0,
+      'moderation="retract"': 0,
+      'moderation="gate"': 0,
+    });
+    const sums = await seriesOf(node, "reprise_stored_to_delivered_seconds_sum");
+    expect(sums['moderation="none"']).toBeGreaterThanOrEqual(0);
+    expect(sums['moderation="none"']).toBeLessThan(60);
   });
 });
 

@@ -1,4 +1,12 @@
-import { type Cursor, type ErrorCode, RepriseError, REQUEST_SEQ } from "@reprise/protocol";
+import {
+  type Cursor,
+  type ErrorCode,
+  type ModerationMode,
+  RepriseError,
+  REQUEST_SEQ,
+  type UnixMs,
+  unixNow,
+} from "@reprise/protocol";
 import type { Metrics } from "@reprise/service";
 
 export type ResumeResult = "resumed" | "ended" | "fallback" | "gone";
@@ -18,7 +26,21 @@ export class ReaderMetrics {
   readonly #metrics: Metrics;
   readonly #firstEvent: Readonly<Record<StreamCall, { observe(seconds: number): void }>>;
 
+  readonly #delivered: Readonly<
+    Record<Exclude<ModerationMode, "off"> | "none", (storedAtMs: UnixMs) => void>
+  >;
+
   constructor(metrics: Metrics) {
+    const delivered = (moderation: string) => {
+      const observer = metrics.observer("reprise_stored_to_delivered_seconds", { moderation });
+      return (storedAtMs: UnixMs) => observer.observe(Math.max(0, unixNow() - storedAtMs) / 1_000);
+    };
+    this.#delivered = {
+      none: delivered("none"),
+      observe: delivered("observe"),
+      retract: delivered("retract"),
+      gate: delivered("gate"),
+    };
     this.#metrics = metrics;
     this.#firstEvent = {
       create: metrics.observer("reprise_first_event_seconds", { call: "create" }),
@@ -34,6 +56,11 @@ export class ReaderMetrics {
   /** A reader's first output event was written. */
   firstEvent(call: StreamCall, sinceArrivalMs: number): void {
     this.#firstEvent[call].observe(sinceArrivalMs / 1_000);
+  }
+
+  /** What is told of a sample of the events that are sent to a reader of a generation with this mode of moderation. */
+  deliveredOf(mode: ModerationMode | undefined): (storedAtMs: UnixMs) => void {
+    return this.#delivered[mode === undefined || mode === "off" ? "none" : mode];
   }
 
   ended(reason: string): void {

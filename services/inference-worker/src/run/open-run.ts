@@ -57,7 +57,8 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
   using stack = new DisposableStack();
   const pace = stack.use(createPace({ connection, ref: job.ref, policy, snapshot, onError }));
   const budget = stack.use(createRunBudget({ ledger: context.ledger, ref: job.ref, requested, onError }));
-  const options = { connection, log: context.log, job, ackWaitMs, onError };
+  const { storedAfter: onStoredAfter } = context.metrics;
+  const options = { connection, log: context.log, job, ackWaitMs, onStoredAfter, onError };
   const log = stack.use(new RunLog({ ...options, snapshot, ...(pace && { onStored: pace.stored }) }));
   if (requested && first.kind !== "end" && first.attempt === 1)
     context.metrics.queueWait(job.model, takenAtMs - toUnixMs(requested.created_at));

@@ -24,6 +24,7 @@ import { FrameBuffer, type Framing } from "./frame-buffer.ts";
 import { HUB_FAILURE } from "../hub-failure.ts";
 import { isEventAt } from "../../read/is-event.ts";
 import { Attempts } from "./attempts.ts";
+import { StoredSample } from "./stored-sample.ts";
 import { SeqIndex, INDEX_EVERY } from "./seq-index.ts";
 import { compareSeq, type SeqOrder } from "./compare-seq.ts";
 import type { LogSnapshot, StoredEvent } from "../../read/stored-event.ts";
@@ -53,6 +54,8 @@ export class GenerationCache {
   ended = false;
   /** The first event that says something to readers; beyond the log while there is none. */
   firstOutputSeq: Seq = BEYOND_LOG;
+  /** When one of its events was stored. */
+  readonly sample = new StoredSample();
   readonly #framing: Framing;
   #frames: FrameBuffer;
   readonly #visibility: Visibility | undefined;

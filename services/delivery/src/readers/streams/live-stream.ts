@@ -1,5 +1,5 @@
 import { FrameBuffer, type GenerationCache, type Hub } from "@reprise/log";
-import { RepriseError, toRepriseError, type Seq } from "@reprise/protocol";
+import { RepriseError, toRepriseError, type Seq, type UnixMs } from "@reprise/protocol";
 import type { Position } from "../position.ts";
 import { httpSseFraming } from "./http-sse-framing.ts";
 import { Smoothing } from "./smoothing.ts";
@@ -10,6 +10,8 @@ export interface LiveStreamOptions extends SseStreamOptions {
   readonly cache: GenerationCache;
   /** The first event to send. */
   readonly nextSeq: Seq;
+  /** Called for a sample of the events that are stored from now on, with when the broker has stored it, by its clock. */
+  readonly onDelivered?: ((storedAtMs: UnixMs) => void) | undefined;
   /** Called once, when the log's first output event was written, unless the log had it when the stream was opened. */
   readonly onFirstOutput?: (() => void) | undefined;
 }
@@ -37,6 +39,8 @@ export class LiveStream extends SseStream implements Position {
   #handedSeq: Seq;
   #isReadingHistory = false;
   #awaitsOutput: boolean;
+  /** The newest event that was sampled, or was there when the stream was opened. */
+  #sampledSeq: Seq;
   /** Whether what was sent last came from the log, not from the hub's memory. */
   #isBehind = false;
 
@@ -46,6 +50,7 @@ export class LiveStream extends SseStream implements Position {
     this.#nextSeq = options.nextSeq;
     this.#handedSeq = options.nextSeq;
     this.#awaitsOutput = options.onFirstOutput !== undefined && !options.cache.hasOutput;
+    this.#sampledSeq = options.cache.lastSeq;
     const intervalMs = options.cache.policy?.delivery.min_interval_ms ?? 0;
     const pump = () => this.#pump();
     if (intervalMs > 0) this.#smoothing = new Smoothing(intervalMs, pump);
@@ -107,6 +112,8 @@ export class LiveStream extends SseStream implements Position {
     this.#nextSeq = next;
     this.writeFrames(bytes, next - this.#handedSeq);
     if (this.#awaitsOutput) this.#checkFirstOutput();
+    const { seq } = this.#options.cache.sample;
+    if (seq > this.#sampledSeq && seq < next) this.#sampled(seq);
   }
 
   #checkFirstOutput(): void {
@@ -114,6 +121,12 @@ export class LiveStream extends SseStream implements Position {
     if (cache.firstOutputSeq > this.sentSeq) return;
     this.#awaitsOutput = false;
     onFirstOutput?.();
+  }
+
+  #sampled(seq: Seq): void {
+    this.#sampledSeq = seq;
+    const { cache, onDelivered } = this.#options;
+    onDelivered?.(cache.sample.storedAtMs);
   }
 
   /** Sends one batch of events that the hub has let go of, and goes on from the hub's memory if it can. */

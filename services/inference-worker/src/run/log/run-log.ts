@@ -32,6 +32,8 @@ interface RunLogOptions {
   readonly ackWaitMs: number;
   /** Called for every event that is stored from now on, in order, of any writer. */
   readonly onStored?: (event: StoredEvent) => void;
+  /** Called for each of this run's own events once it is stored, with how long that took. */
+  readonly onStoredAfter?: (ms: number) => void;
   readonly onError: (error: unknown) => void;
 }
 
@@ -74,6 +76,7 @@ export class RunLog implements Disposable {
       head: headOf(snapshot),
       writer: this.#writer,
       onStored: (event) => this.#stored(event),
+      onStoredAfter: options.onStoredAfter,
       isFence: (event) => !this.#begun || isFence(event) || event.type === "moderation.halted",
       onEnd: () => this.#ended.abort(),
     });

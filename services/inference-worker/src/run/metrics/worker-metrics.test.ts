@@ -64,6 +64,7 @@ test("a run that completes is counted once, with its wait in the queue, its engi
   expect(await series("gen_ai_client_token_usage_sum", "gen_ai_token_type")).toEqual({ input: 5, output: 7 });
   expect(await series("reprise_engine_time_per_output_token_seconds_count", "engine")).toEqual({ fake: 1 });
   expect(await series("reprise_checkpoints_total", "result")).toEqual({ stored: 1 });
+  expect(await metrics.render()).toMatch(/^reprise_engine_to_stored_seconds_count [3-5]$/m);
   expect((await series("reprise_append_seconds_count", "result"))["stored"]).toBeGreaterThanOrEqual(3);
 });
 

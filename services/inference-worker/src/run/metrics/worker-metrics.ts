@@ -9,9 +9,13 @@ export type AttemptResult = "completed" | "failed" | "timeout" | "fallback" | "e
 /** What is counted of the runs of a worker. Models are those that are configured: labels have few values. */
 export class WorkerMetrics {
   readonly #metrics: Metrics;
+  /** An event that this worker has made is stored, so long after the engine has said the oldest part of it. */
+  readonly storedAfter: (ms: number) => void;
 
   constructor(metrics: Metrics) {
     this.#metrics = metrics;
+    const stored = metrics.observer("reprise_engine_to_stored_seconds");
+    this.storedAfter = (ms) => stored.observe(ms / 1_000);
   }
 
   queueWait(model: string, ms: number): void {
