@@ -20,6 +20,7 @@ export const COMMANDS = {
   usage: { args: ["services/analytics/src/cli/main.ts"], needsBroker: () => false },
   admin: { args: ["services/delivery/src/cli/main.ts"], needsBroker: () => false },
   bench: { args: ["test/bench/main.ts"], needsBroker: () => true },
+  scaling: { args: ["test/bench/plot-scaling.ts"], needsBroker: () => false },
   pack: { args: ["scripts/pack/main.ts"], needsBroker: () => false },
   check: { args: ["scripts/check/main.ts"], needsBroker: () => false },
   fix: { args: ["scripts/check/fix.ts"], needsBroker: () => false },

@@ -17,7 +17,7 @@ export interface DeliveryPlan {
 /** How many nodes are needed so that each has its share of the readers, and uses its share of a core. */
 export function planDelivery(
   earlier: Wanted | undefined,
-  { readers, cpu }: DeliveryObservation,
+  { nodes, readers, cpu }: DeliveryObservation,
   nowMs: number,
   settings: DeliveryScaling,
 ): { state: Wanted; plan: DeliveryPlan } {
@@ -25,10 +25,16 @@ export function planDelivery(
   const forReaders = Math.ceil(readers / settings.readersPerNode);
   const forCpu = Math.ceil(cpu / settings.cpu);
   const needed = Math.min(max, Math.max(forReaders, forCpu));
-  const state = stabilise(earlier ?? [], needed, nowMs, settings.stabilisationMs);
+  // As with workers: what there is counts as needed, at first.
+  const state = stabilise(
+    earlier ?? [{ atMs: nowMs, count: nodes }],
+    needed,
+    nowMs,
+    settings.stabilisationMs,
+  );
   const most = state[0]?.count ?? needed;
   const reason = (): DeliveryPlan["because"] => {
-    if (most < min) return "min";
+    if (most <= min && needed < min) return "min";
     if (Math.max(forReaders, forCpu) > max) return "max";
     if (most > needed) return "stabilisation";
     return forReaders >= forCpu ? "readers" : "cpu";

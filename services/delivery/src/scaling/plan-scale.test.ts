@@ -131,7 +131,6 @@ describe("wanted workers", () => {
     ({ state, plan } = planOf(burst, state, 5_000));
     const atBurst = plan.wantedWorkers;
     expect(atBurst).toBeGreaterThan(10);
-    expect(plan.because).toBe("backlog");
     const { stabilisationMs } = settings.workers;
     ({ state, plan } = planOf(after, state, 10_000));
     expect([plan.wantedWorkers >= atBurst, plan.because]).toEqual([true, "stabilisation"]);
@@ -188,9 +187,38 @@ describe("wanted workers", () => {
     expect(slow.wantedWorkers).toBeGreaterThan(quick.wantedWorkers);
   });
 
+  test("do not count again what gathers while workers that were asked for are starting", () => {
+    const waiting = (i: number) => ({ ...steady(20, 10_000, i, 4), running: 32, queued: 40 });
+    const first = planOf(waiting(0), NO_SCALE_STATE, 0);
+    const second = planOf(waiting(1), first.state, EVERY_MS);
+    const { coldStartMs } = settings.workers;
+    const ready = planOf(waiting(1 + coldStartMs / EVERY_MS), second.state, EVERY_MS + coldStartMs);
+    const ordered = planScaleLast([waiting(0), waiting(1)], 0).slotsForBacklog;
+    expect(ready.plan.slotsForBacklog).toBeCloseTo(ordered, 0);
+  });
+
+  test("are one more where a job has waited for longer than any backlog should, though the load says that they are enough", () => {
+    const { drainMs, coldStartMs } = settings.workers;
+    const late = { ...IDLE, workers: 3, slots: 24, running: 24, queued: 1, oldestMs: drainMs + coldStartMs };
+    const { state } = planOf({ ...late, queued: 0, oldestMs: 0 }, NO_SCALE_STATE, 0);
+    expect(planOf(late, state, EVERY_MS).plan).toMatchObject({ wantedWorkers: 3 });
+    const later = { ...late, oldestMs: late.oldestMs + 1 };
+    expect(planOf(later, state, EVERY_MS).plan).toMatchObject({ wantedWorkers: 4, because: "wait" });
+  });
+
+  test("are at first as many as there are: a process that has just been started does not take away what another one asked for", () => {
+    const { stabilisationMs } = settings.workers;
+    const seen = { ...IDLE, workers: 12, slots: 96 };
+    const first = planOf(seen, NO_SCALE_STATE, 0, { nodes: 5, readers: 0, cpu: 0 });
+    expect([first.plan.wantedWorkers, first.delivery.wantedNodes]).toEqual([12, 5]);
+    const last = planOf(seen, first.state, stabilisationMs);
+    expect([last.plan.wantedWorkers, last.delivery.wantedNodes]).toEqual([1, 1]);
+  });
+
   test("do not rise for jobs that wait although many slots are free: a limit of their tenant keeps them", () => {
     const capped = { ...IDLE, slots: 80, workers: 10, running: 8, queued: 1_000, oldestMs: 60_000 };
-    expect(plansOf([capped]).at(-1)!.wantedWorkers).toBe(1);
+    const aWhile = 1 + settings.workers.stabilisationMs / EVERY_MS;
+    expect(plansOf(Array.from({ length: aWhile }, () => capped)).at(-1)!.wantedWorkers).toBe(1);
   });
 
   test("are at least one for a job that waits at a model without workers, from zero on", () => {
@@ -202,8 +230,9 @@ describe("wanted workers", () => {
         { models: new Map([["m", { ...none, queued }]]), delivery: NO_READERS },
         0,
         fromZero,
-      ).plan.models.get("m")!.wantedWorkers;
-    expect([plan(0), plan(1)]).toEqual([0, 1]);
+      ).plan.models.get("m");
+    expect(plan(0)).toMatchObject({ wantedWorkers: 0 });
+    expect(plan(1)).toMatchObject({ wantedWorkers: 1, because: "backlog" });
   });
 
   test("are not disturbed by a clock that stands still or totals that are lost", () => {

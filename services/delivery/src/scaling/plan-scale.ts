@@ -3,12 +3,13 @@ import { type ModelObservation, type ModelState, planWorkers, type WorkerPlan } 
 import type { ScaleSettings } from "./scale-settings.ts";
 import type { Wanted } from "./stabilise.ts";
 
-export { SCALE_DEFAULTS, type ScaleSettings } from "./scale-settings.ts";
+export { SCALE_DEFAULTS, type ScaleSettings, type WorkerScaling } from "./scale-settings.ts";
 export type { DeliveryObservation, ModelObservation, WorkerPlan };
 
 export interface ScaleState {
   readonly models: ReadonlyMap<string, ModelState>;
-  readonly delivery: Wanted;
+  /** Undefined before the first observation. */
+  readonly delivery: Wanted | undefined;
 }
 
 export interface ScaleObservation {
@@ -22,7 +23,7 @@ export interface ScalePlan {
   readonly delivery: DeliveryPlan;
 }
 
-export const NO_SCALE_STATE: ScaleState = { models: new Map(), delivery: [] };
+export const NO_SCALE_STATE: ScaleState = { models: new Map(), delivery: undefined };
 
 /**
  * How many workers and nodes are wanted now: see docs/scaling.md.

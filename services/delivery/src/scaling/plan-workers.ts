@@ -28,6 +28,8 @@ export interface ModelState {
   readonly fast: DecayingSums;
   readonly slow: DecayingSums;
   readonly slotsPerWorker: number;
+  /** Since when more workers have been wanted than there are; undefined: there are enough. */
+  readonly shortSinceMs: number | undefined;
   readonly wanted: Wanted;
 }
 
@@ -42,7 +44,7 @@ export interface WorkerPlan {
   readonly slotsForBacklog: number;
   readonly slotsPerWorker: number;
   /** Which term decides: the slots that have jobs, load and backlog, an earlier plan within the window, or a bound. */
-  readonly because: "running" | "load" | "backlog" | "stabilisation" | "min" | "max";
+  readonly because: "running" | "load" | "backlog" | "wait" | "stabilisation" | "min" | "max";
 }
 
 /** A burst has to be seen in seconds; how long jobs take changes slowly, and few end in a second. */
@@ -50,8 +52,6 @@ const FAST_MS = 30_000;
 const SLOW_MS = 300_000;
 /** Jobs that wait beside so many free slots are kept by a limit of their tenant: more slots would stay free too. */
 const FREE_SHARE = 0.25;
-/** The least part of the drain time that is left for the backlog, however old its oldest job is. */
-const LEAST_DRAIN = 0.25;
 
 /**
  * How many workers a model needs. By Little's law the load is arrivals × the time that a job has a slot. The slots for it are those with which
@@ -78,22 +78,30 @@ export function planWorkers(
   const load = perMs * serviceMs * (1 + settings.headroom);
   const mostSlots = Math.ceil(max * slotsPerWorker);
   const forLoad = slotsForLoad(load, serviceMs, settings.target, mostSlots);
-  const forBacklog =
-    (backlog(seen, perMs * serviceMs, serviceMs, settings) * serviceMs) / drainMs(seen, settings);
-  const slots = Math.max(seen.running, forLoad + forBacklog);
+  // Of workers that were asked for a while ago, only the rest of their start is to come.
+  const startMs = Math.max(0, settings.coldStartMs - (nowMs - (earlier?.shortSinceMs ?? nowMs)));
+  const gathered = backlog(seen, (perMs * serviceMs - seen.slots) / serviceMs, startMs);
+  const forBacklog = (gathered * serviceMs) / settings.drainMs;
+  const forWait = isBacklogLate(seen, settings) ? seen.slots + slotsPerWorker : 0;
+  const slots = Math.max(seen.running, forLoad + forBacklog, forWait);
   const needed = Math.ceil(Math.min(slots, mostSlots) / slotsPerWorker);
-  const wanted = stabilise(earlier?.wanted ?? [], needed, nowMs, settings.stabilisationMs);
+  // A process that has just been started does not know what was needed lately: what there is counts as needed.
+  const before = earlier?.wanted ?? [{ atMs: nowMs, count: seen.workers }];
+  const wanted = stabilise(before, needed, nowMs, settings.stabilisationMs);
   const most = wanted[0]?.count ?? needed;
   const wantedWorkers = Math.min(max, Math.max(min, most));
   const reason = (): WorkerPlan["because"] => {
-    if (most < min) return "min";
+    if (most <= min && needed < min) return "min";
     if (most > max || slots > mostSlots) return "max";
     if (most > needed) return "stabilisation";
+    if (forWait === slots) return "wait";
     if (seen.running > forLoad + forBacklog) return "running";
     return forBacklog > forLoad ? "backlog" : "load";
   };
+  const isShort = wantedWorkers > seen.workers;
+  const shortSinceMs = isShort ? (earlier?.shortSinceMs ?? nowMs) : undefined;
   return {
-    state: { atMs, seen, fast, slow, slotsPerWorker, wanted },
+    state: { atMs, seen, fast, slow, slotsPerWorker, shortSinceMs, wanted },
     plan: {
       wantedWorkers,
       arrivalsPerSecond: perMs * 1e3,
@@ -124,18 +132,21 @@ function count(earlier: ModelState | undefined, seen: ModelObservation, nowMs: n
   };
 }
 
-/** The jobs that will wait when a worker that is started now is ready: slots beyond the load work off what waits, and a load beyond the slots adds to it. */
-function backlog(
-  { queued, slots, running }: ModelObservation,
-  load: number,
-  serviceMs: number,
-  { coldStartMs }: WorkerScaling,
-): number {
-  const free = Math.max(0, slots - running);
-  if (slots > 0 && free > slots * FREE_SHARE) return 0;
-  return Math.max(0, queued - free + ((load - slots) * coldStartMs) / serviceMs);
+/**
+ * The jobs that will wait when a worker that is started now is ready.
+ * @param growth jobs a millisecond: slots beyond the load work off what waits, and a load beyond the slots adds to it
+ */
+function backlog(seen: ModelObservation, growth: number, startMs: number): number {
+  if (isKeptByLimits(seen)) return 0;
+  const free = Math.max(0, seen.slots - seen.running);
+  return Math.max(0, seen.queued - free + growth * startMs);
 }
 
-function drainMs({ oldestMs }: ModelObservation, settings: WorkerScaling): number {
-  return Math.max(settings.drainMs * LEAST_DRAIN, settings.drainMs - oldestMs);
+/** Whether a job waits for longer than any backlog should: then the slots that the load needs are more than the formula has. */
+function isBacklogLate(seen: ModelObservation, { drainMs, coldStartMs }: WorkerScaling): boolean {
+  return !isKeptByLimits(seen) && seen.oldestMs > drainMs + coldStartMs;
+}
+
+function isKeptByLimits({ slots, running }: ModelObservation): boolean {
+  return slots > 0 && slots - running > slots * FREE_SHARE;
 }

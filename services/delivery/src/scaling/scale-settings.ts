@@ -38,7 +38,7 @@ const STABILISATION_MS = 300_000;
 export const SCALE_DEFAULTS: ScaleSettings = {
   workers: {
     target: { waitMs: 500, share: 0.95 },
-    drainMs: 30_000,
+    drainMs: 60_000,
     coldStartMs: 60_000,
     headroom: 0.1,
     serviceMs: 10_000,
