@@ -1,4 +1,4 @@
-import { PLATFORM } from "./dashboards/platform.ts";
+import { DASHBOARDS } from "./dashboards/dashboards.ts";
 import { ruleFiles } from "./rules/rule-files.ts";
 import { toYaml } from "./yaml.ts";
 
@@ -17,5 +17,8 @@ export function ruleTexts(scale = 1): Readonly<Record<string, string>> {
 
 /** What stands in `generated`: the text of each file by its name. */
 export function generatedFiles(): Readonly<Record<string, string>> {
-  return { ...ruleTexts(), "platform.json": `${JSON.stringify(PLATFORM, null, 2)}\n` };
+  const dashboards = Object.entries(DASHBOARDS).map(
+    ([name, dashboard]) => [`${name}.json`, `${JSON.stringify(dashboard, null, 2)}\n`] as const,
+  );
+  return { ...ruleTexts(), ...Object.fromEntries(dashboards) };
 }

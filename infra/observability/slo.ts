@@ -38,6 +38,8 @@ export interface Slo {
   readonly target: number;
   /** Fewer events than this in an alert's long window prove nothing: no alert. Of a level: evaluations. */
   readonly minEvents: number;
+  /** No burn of it wakes a person: all its alerts are tickets. */
+  readonly isTicket?: boolean;
   readonly signal: RatioSignal | LevelSignal;
 }
 
@@ -45,6 +47,8 @@ export interface Slo {
 const REAPED_LATE = `reason=~"queue_timeout|total_timeout|worker_lost"`;
 
 export const SLOS: readonly Slo[] = [
+  firstToken({ percentile: "p95", share: 0.95, withinS: 1 }),
+  firstToken({ percentile: "p99", share: 0.99, withinS: 3 }),
   {
     name: "completion",
     alert: "RepriseCompletion",
@@ -71,6 +75,57 @@ export const SLOS: readonly Slo[] = [
         ),
         counterSeries(
           `reprise_generations_ended_total{status="completed"}`,
+          stretches.map(({ good }) => good),
+        ),
+      ],
+    },
+  },
+  {
+    name: "resume",
+    alert: "RepriseResume",
+    objective: "99.5 % of streams that are asked for behind a cursor can be resumed from it.",
+    summary: "Readers that come back can't go on where they were.",
+    target: 0.995,
+    minEvents: 100,
+    signal: {
+      kind: "ratio",
+      bad: (range) => sumOf([`increase(reprise_resumes_total{result="gone"}[${range}])`]),
+      total: (range) => sumOf([`increase(reprise_resumes_total[${range}])`]),
+      example: (stretches) => [
+        counterSeries(
+          `reprise_resumes_total{result="gone"}`,
+          stretches.map(({ bad }) => bad),
+        ),
+        counterSeries(
+          `reprise_resumes_total{result="resumed"}`,
+          stretches.map(({ good }) => good),
+        ),
+      ],
+    },
+  },
+  {
+    name: "budget",
+    alert: "RepriseBudgetExhausted",
+    objective: "99 % of creates find their tenant's budget sufficient.",
+    summary: "Creates are refused because tenants have used up their budgets.",
+    target: 0.99,
+    minEvents: 100,
+    isTicket: true,
+    signal: {
+      kind: "ratio",
+      bad: (range) => sumOf([`increase(reprise_limits_exceeded_total{limit="budget"}[${range}])`]),
+      total: (range) =>
+        sumOf([
+          `increase(reprise_limits_exceeded_total{limit="budget"}[${range}])`,
+          `increase(reprise_generations_created_total[${range}])`,
+        ]),
+      example: (stretches) => [
+        counterSeries(
+          `reprise_limits_exceeded_total{limit="budget"}`,
+          stretches.map(({ bad }) => bad),
+        ),
+        counterSeries(
+          `reprise_generations_created_total{model="sim"}`,
           stretches.map(({ good }) => good),
         ),
       ],
@@ -105,6 +160,44 @@ export const SLOS: readonly Slo[] = [
     },
   },
 ];
+
+/** An objective of a percentile. @param withinS an upper bound of the histogram's buckets, in whole seconds */
+function firstToken({
+  percentile,
+  share,
+  withinS,
+}: {
+  percentile: "p95" | "p99";
+  share: number;
+  withinS: number;
+}): Slo {
+  // prom-client writes `1`, and Prometheus 3 stores `1.0`.
+  const withinLimit = `reprise_first_event_seconds_bucket{le=~"${withinS}|${withinS}[.]0"}`;
+  const all = (range: string) => sumOf([`increase(reprise_first_event_seconds_count[${range}])`]);
+  return {
+    name: `first-token-${percentile}`,
+    alert: `RepriseFirstToken${percentile.toUpperCase()}`,
+    objective: `${Number((100 * share).toPrecision(6))} % of readers that wait for a generation's first output event get it within ${withinS} s.`,
+    summary: "Readers wait too long for the first token.",
+    target: share,
+    minEvents: 100,
+    signal: {
+      kind: "ratio",
+      bad: (range) => `${all(range)} - ${sumOf([`increase(${withinLimit}[${range}])`])}`,
+      total: all,
+      example: (stretches) => [
+        counterSeries(
+          `reprise_first_event_seconds_count{call="create"}`,
+          stretches.map(({ bad, good }) => ({ steps: bad.steps, perStep: bad.perStep + good.perStep })),
+        ),
+        counterSeries(
+          `reprise_first_event_seconds_bucket{call="create",le="${withinS}.0"}`,
+          stretches.map(({ good }) => good),
+        ),
+      ],
+    },
+  };
+}
 
 /** The sum over all series of each term, where a term without any series is 0. */
 function sumOf(terms: readonly string[]): string {

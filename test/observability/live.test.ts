@@ -1,17 +1,23 @@
 import { startRedis } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { PLATFORM } from "../../infra/observability/dashboards/platform.ts";
+import { DASHBOARDS } from "../../infra/observability/dashboards/dashboards.ts";
+import { isPrometheusTarget } from "../../infra/observability/dashboards/panels.ts";
+import { RATE_INTERVAL } from "../../infra/observability/dashboards/promql.ts";
 import { ruleFiles } from "../../infra/observability/rules/rule-files.ts";
 import { drive } from "./testing/drive.ts";
 import {
   breakArchive,
   completeGeneration,
+  delayFirstTokens,
+  exhaustBudget,
   expireLogs,
   failGenerations,
   forgeMessage,
+  loseBeginning,
   loseVerdicts,
   pauseBroker,
   pauseModeration,
+  refuseResumes,
 } from "./testing/faults.ts";
 import { startObservedPlatform } from "./testing/observed-platform.ts";
 import { startPrometheus } from "./testing/prometheus-server.ts";
@@ -43,7 +49,11 @@ test("on a platform in health each panel has data and no alert fires, and each a
   };
 
   await drive(platform);
-  const drawn = PLATFORM.panels.flatMap(({ targets = [] }) => targets).map(({ expr }) => expr);
+  const drawn = Object.values(DASHBOARDS)
+    .flatMap(({ panels }) => panels)
+    .flatMap(({ targets = [] }) => targets)
+    .filter(isPrometheusTarget)
+    .map(({ expr }) => expr.replaceAll(RATE_INTERVAL, "5m"));
   const withoutData = async () => {
     const counts = await Promise.all(drawn.map((expr) => prometheus.count(expr)));
     return drawn.filter((_, index) => counts[index] === 0);
@@ -64,6 +74,10 @@ test("on a platform in health each panel has data and no alert fires, and each a
     await failGenerations(platform);
     await fires("RepriseCompletion");
   };
+  const firstTokensAreLate = async () => {
+    await delayFirstTokens(platform);
+    await Promise.all([fires("RepriseFirstTokenP95"), fires("RepriseFirstTokenP99")]);
+  };
   const messageIsForged = async () => {
     await forgeMessage(platform);
     await fires("RepriseMalformedMessages");
@@ -75,7 +89,9 @@ test("on a platform in health each panel has data and no alert fires, and each a
     await loseVerdicts(platform);
     await fires("RepriseConsumerLag");
   };
-  const redisIsAway = async () => {
+  const budgetIsUsedUpThenRedisAway = async () => {
+    await exhaustBudget(platform);
+    await fires("RepriseBudgetExhausted");
     await redis.stop();
     await fires("RepriseLimitsLocal");
   };
@@ -84,7 +100,20 @@ test("on a platform in health each panel has data and no alert fires, and each a
     await fires("RepriseBrokerAway");
     await resume();
   };
-  await Promise.all([archiveFails(), generationsFail(), messageIsForged(), moderationFails(), redisIsAway()]);
+  const lost = await loseBeginning(platform);
+  await refuseResumes(platform, lost, 1);
+  // What a counter has when it is first scraped is no growth.
+  await expect.poll(() => prometheus.count('reprise_resumes_total{result="gone"}')).toBe(1);
+  await refuseResumes(platform, lost, 150);
+  await fires("RepriseResume");
+  await Promise.all([
+    archiveFails(),
+    generationsFail(),
+    firstTokensAreLate(),
+    messageIsForged(),
+    moderationFails(),
+    budgetIsUsedUpThenRedisAway(),
+  ]);
   await brokerHangs();
 
   expect([...fired, ...Object.keys(NOT_INJECTED)].toSorted()).toEqual([...new Set(ALERTS)].toSorted());

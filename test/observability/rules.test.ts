@@ -6,17 +6,18 @@ import { describe, expect, test } from "vitest";
 import { badShareOf, BURNS } from "../../infra/observability/burn.ts";
 import { generatedFiles, ruleTexts } from "../../infra/observability/generated-files.ts";
 import { PLAIN_ALERTS } from "../../infra/observability/plain-alerts.ts";
+import type { RuleGroup } from "../../infra/observability/rules/rule.ts";
 import { ruleFiles } from "../../infra/observability/rules/rule-files.ts";
 import { SLOS } from "../../infra/observability/slo.ts";
+import { toYaml } from "../../infra/observability/yaml.ts";
 import { promtool } from "./testing/promtool.ts";
 import { type AlertCase, plainCases, sloCases, toTestFile } from "./testing/rule-unit-tests.ts";
 
 const GENERATED = join(import.meta.dirname, "../../infra/observability/generated");
 const FILES = Object.keys(ruleTexts()).map((name) => join(GENERATED, name));
 /** Recordings first. */
-const GROUPS = Object.values(ruleFiles())
-  .flat()
-  .map(({ name }) => name);
+const GROUPS: readonly RuleGroup[] = Object.values(ruleFiles()).flat();
+const PASSED = { code: 0, output: expect.stringContaining("SUCCESS") };
 
 test.each(Object.entries(generatedFiles()))("%s is what `npm run observability` writes", (name, text) => {
   expect(readFileSync(join(GENERATED, name), "utf8")).toBe(text);
@@ -39,19 +40,28 @@ test("promtool finds nothing wrong with the rules, at full and at a sixtieth of 
 });
 
 describe("promtool's unit tests", () => {
-  const cases = [...SLOS.flatMap(sloCases), ...PLAIN_ALERTS.flatMap(plainCases)];
-  const bySteps = [...Map.groupBy(cases, ({ stepS }) => stepS)];
+  const plain = PLAIN_ALERTS.flatMap(plainCases);
 
-  test.each(bySteps)("the alerts fire and stay silent as they should, in steps of %i s", async (_, same) => {
-    expect(await runUnitTests(same)).toEqual({ code: 0, output: expect.stringContaining("SUCCESS") });
+  test.each(SLOS.map((slo) => [slo.name, slo] as const))(
+    "the alerts of %s fire and stay silent as they should",
+    async (_, slo) => {
+      // All cases of a file have the same step.
+      const bySteps = [...Map.groupBy(sloCases(slo), ({ stepS }) => stepS).values()];
+      for (const cases of bySteps)
+        expect(await runUnitTests(cases, groupsOf([slo.alert]))).toMatchObject(PASSED);
+    },
+  );
+
+  test("the alerts without a budget fire and stay silent as they should", async () => {
+    const groups = groupsOf(PLAIN_ALERTS.map(({ alert }) => alert));
+    expect(await runUnitTests(plain, groups)).toMatchObject(PASSED);
   });
 
   test("fail where an alert is expected that does not fire", async () => {
-    const planted = cases.filter(({ fires }) => !fires).slice(0, 1);
-    expect(await runUnitTests(planted.map((silent) => ({ ...silent, fires: true })))).toEqual({
-      code: 1,
-      output: expect.stringContaining("FAILED"),
-    });
+    const planted = plain.filter(({ fires }) => !fires).slice(0, 1);
+    const groups = groupsOf(PLAIN_ALERTS.map(({ alert }) => alert));
+    const cases = planted.map((silent) => ({ ...silent, fires: true }));
+    expect(await runUnitTests(cases, groups)).toEqual({ code: 1, output: expect.stringContaining("FAILED") });
   });
 });
 
@@ -62,9 +72,28 @@ test("an objective with a budget so large that an alert could never fire is refu
   );
 });
 
-async function runUnitTests(cases: readonly AlertCase[]) {
+/** These alerts and the recordings that they read: promtool evaluates all rules that it is given for each case. Recordings first. */
+function groupsOf(alerts: readonly string[]): RuleGroup[] {
+  const kept = GROUPS.map((group) => ({
+    ...group,
+    rules: group.rules.filter((rule) => "alert" in rule && alerts.includes(rule.alert)),
+  })).filter(({ rules }) => rules.length > 0);
+  const named = new Set(kept.flatMap(({ rules }) => rules).flatMap(({ expr }) => slosIn(expr)));
+  const recordings = GROUPS.filter(({ rules }) =>
+    rules.some((rule) => "record" in rule && named.has(rule.labels?.["slo"] ?? "")),
+  );
+  return [...recordings, ...kept];
+}
+
+function slosIn(expr: string): string[] {
+  return [...expr.matchAll(/slo="([^"]+)"/g)].map(([, name = ""]) => name);
+}
+
+async function runUnitTests(cases: readonly AlertCase[], groups: readonly RuleGroup[]) {
   await using dir = await createTempDir("unit-tests");
+  const rules = join(dir.path, "rules.yml");
   const path = join(dir.path, "tests.yml");
-  await writeFile(path, toTestFile(cases, { files: FILES, groups: GROUPS }));
+  await writeFile(rules, toYaml({ groups }));
+  await writeFile(path, toTestFile(cases, { files: [rules], groups: groups.map(({ name }) => name) }));
   return await promtool(["test", "rules", path]);
 }

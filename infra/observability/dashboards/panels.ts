@@ -1,9 +1,44 @@
 /** The part of Grafana's model of a dashboard that is used here. */
 
-export interface Target {
+/** A query of Prometheus. */
+export interface PrometheusTarget {
   readonly refId: string;
   readonly expr: string;
   readonly legendFormat: string;
+}
+
+/** A call of the platform's own API, by Grafana's Infinity data source, whose parser is JSONata. */
+export interface ApiTarget {
+  readonly refId: string;
+  readonly type: "json";
+  readonly source: "url";
+  readonly parser: "backend";
+  readonly format: "table" | "timeseries";
+  /** Behind the base URL of the data source. */
+  readonly url: string;
+  readonly url_options: { readonly method: "GET" };
+  /** Where the list of rows is in the answer, such as `data[0].points`. */
+  readonly root_selector: string;
+  readonly columns: readonly Column[];
+  readonly filterExpression?: string;
+}
+
+/** A search for traces, or one trace by its id, in Tempo. */
+export interface TraceTarget {
+  readonly refId: string;
+  readonly queryType: "traceql";
+  readonly query: string;
+  readonly tableType?: "traces";
+  readonly limit?: number;
+}
+
+export type Target = PrometheusTarget | ApiTarget | TraceTarget;
+
+export interface Column {
+  /** A path within a row. */
+  readonly selector: string;
+  readonly text: string;
+  readonly type: "number" | "string" | "timestamp";
 }
 
 export interface GridPos {
@@ -13,7 +48,7 @@ export interface GridPos {
   readonly h: number;
 }
 
-export type PanelType = "timeseries" | "stat" | "row";
+export type PanelType = "timeseries" | "stat" | "table" | "traces" | "text" | "row";
 
 export interface Panel {
   readonly id: number;
@@ -28,9 +63,16 @@ export interface Panel {
       readonly min?: number;
       readonly thresholds?: { readonly mode: "absolute"; readonly steps: readonly Threshold[] };
     };
-    readonly overrides: readonly never[];
+    readonly overrides: readonly Override[];
   };
-  readonly datasource?: typeof DATASOURCE;
+  readonly options?: object;
+  readonly datasource?: { readonly type: string; readonly uid: string };
+}
+
+/** What a column has that others of its panel have not. */
+export interface Override {
+  readonly matcher: { readonly id: "byName"; readonly options: string };
+  readonly properties: readonly { readonly id: string; readonly value: unknown }[];
 }
 
 export interface Threshold {
@@ -38,105 +80,27 @@ export interface Threshold {
   readonly value: number | null;
 }
 
+export interface Variable {
+  readonly name: string;
+  readonly label: string;
+  readonly type: "datasource" | "textbox" | "custom";
+  readonly query: string;
+  readonly current?: { readonly text: string; readonly value: string };
+}
+
 export interface Dashboard {
   readonly uid: string;
   readonly title: string;
+  readonly description: string;
   readonly tags: readonly string[];
   readonly schemaVersion: number;
   readonly refresh: string;
   readonly time: { readonly from: string; readonly to: string };
-  readonly templating: { readonly list: readonly object[] };
+  readonly templating: { readonly list: readonly Variable[] };
+  readonly links: readonly object[];
   readonly panels: readonly Panel[];
 }
 
-/** Chosen when the dashboard is opened. */
-const DATASOURCE = { type: "prometheus", uid: "${datasource}" } as const;
-
-const COLUMNS = 24;
-const ROW_HEIGHT = 1;
-
-/** A panel without its place. */
-export interface Chart {
-  readonly type: Exclude<PanelType, "row">;
-  readonly title: string;
-  readonly description?: string;
-  /** Grafana's name of a unit: `s`, `bytes`, `ops`, `short`, `percentunit`. */
-  readonly unit: string;
-  /** Expressions by the legend of their series. */
-  readonly series: Readonly<Record<string, string>>;
-  /** Above it the value is drawn red. */
-  readonly limit?: number;
-  readonly width: number;
-  readonly height?: number;
-}
-
-export interface Section {
-  readonly title: string;
-  readonly charts: readonly Chart[];
-}
-
-/** Lays sections out from top to bottom, and their charts from left to right. */
-export function toDashboard(
-  { uid, title }: Pick<Dashboard, "uid" | "title">,
-  sections: readonly Section[],
-): Dashboard {
-  const panels: Panel[] = [];
-  let y = 0;
-  for (const section of sections) {
-    panels.push({
-      id: panels.length + 1,
-      type: "row",
-      title: section.title,
-      gridPos: { x: 0, y, w: COLUMNS, h: ROW_HEIGHT },
-    });
-    y += ROW_HEIGHT;
-    let x = 0;
-    let lineHeight = 0;
-    for (const chart of section.charts) {
-      const { width: w, height: h = 8 } = chart;
-      if (x + w > COLUMNS) {
-        x = 0;
-        y += lineHeight;
-        lineHeight = 0;
-      }
-      panels.push(toPanel(chart, panels.length + 1, { x, y, w, h }));
-      x += w;
-      lineHeight = Math.max(lineHeight, h);
-    }
-    y += lineHeight;
-  }
-  return {
-    uid,
-    title,
-    tags: ["reprise"],
-    schemaVersion: 39,
-    refresh: "30s",
-    time: { from: "now-1h", to: "now" },
-    templating: { list: [{ name: "datasource", type: "datasource", query: "prometheus" }] },
-    panels,
-  };
-}
-
-function toPanel(
-  { type, title, description, unit, series, limit }: Chart,
-  id: number,
-  gridPos: GridPos,
-): Panel {
-  const targets = Object.entries(series).map(([legendFormat, expr], index) => ({
-    refId: String.fromCodePoint("A".codePointAt(0)! + index),
-    expr,
-    legendFormat,
-  }));
-  const steps: Threshold[] = [{ color: "green", value: null }];
-  if (limit !== undefined) steps.push({ color: "red", value: limit });
-  return {
-    id,
-    type,
-    title,
-    ...(description !== undefined && { description }),
-    gridPos,
-    datasource: DATASOURCE,
-    targets,
-    fieldConfig: { defaults: { unit, min: 0, thresholds: { mode: "absolute", steps } }, overrides: [] },
-  };
+export function isPrometheusTarget(target: Target): target is PrometheusTarget {
+  return "expr" in target;
 }

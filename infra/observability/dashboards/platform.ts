@@ -1,173 +1,229 @@
 import { SLOS } from "../slo.ts";
-import { type Chart, type Dashboard, toDashboard } from "./panels.ts";
-
-const rate = (metric: string, by?: string) =>
-  by === undefined ? `sum(rate(${metric}[5m]))` : `sum by (${by}) (rate(${metric}[5m]))`;
-
-const quantile = (share: number, histogram: string) =>
-  `histogram_quantile(${share}, sum by (le) (rate(${histogram}_bucket[5m])))`;
+import { lines, stat } from "./charts.ts";
+import { growth, quantile, rate, RATE_INTERVAL } from "./promql.ts";
+import { PROMETHEUS, toDashboard } from "./to-dashboard.ts";
 
 /** One number per objective: how much of the last hour, or of its events, was bad. Red where the budget burns. */
-const objectives = SLOS.map(({ name, objective, target }): Chart => ({
-  type: "stat",
-  title: name,
-  description: objective,
-  unit: "percentunit",
-  series: { "bad in 1 h": `reprise:slo_bad_share:1h{slo="${name}"}` },
-  limit: Number((1 - target).toPrecision(6)),
-  width: 8,
-  height: 4,
-}));
+const objectives = SLOS.map(({ name, objective, target }) =>
+  stat(
+    {
+      title: name,
+      description: objective,
+      unit: "percentunit",
+      limit: Number((1 - target).toPrecision(6)),
+      width: 6,
+      height: 4,
+    },
+    { "bad in 1 h": `reprise:slo_bad_share:1h{slo="${name}"}` },
+  ),
+);
 
 /** The whole platform, from what users get down to processes. */
-export const PLATFORM: Dashboard = toDashboard({ uid: "reprise-platform", title: "Reprise: platform" }, [
-  { title: "Objectives", charts: objectives },
+export const PLATFORM = toDashboard(
   {
-    title: "Generations",
-    charts: [
-      {
-        type: "timeseries",
-        title: "Running",
-        unit: "short",
-        series: { "{{instance}}": "sum by (instance) (reprise_generations_running)" },
-        width: 8,
-      },
-      {
-        type: "timeseries",
-        title: "Ended by workers",
-        unit: "ops",
-        series: { "{{status}}": rate("reprise_generations_ended_total", "status") },
-        width: 8,
-      },
-      {
-        type: "timeseries",
-        title: "Ended by the reaper",
-        description: "`abandoned` is a policy that did what it says; every other reason is a fault.",
-        unit: "ops",
-        series: { "{{reason}}": rate("reprise_generations_reaped_total", "reason") },
-        width: 8,
-      },
-    ],
+    uid: "reprise-platform",
+    title: "Reprise: platform",
+    description: "What users get, what makes them wait, and what it runs on.",
+    variables: [PROMETHEUS],
+    from: "now-1h",
   },
-  {
-    title: "Readers",
-    charts: [
-      {
-        type: "timeseries",
-        title: "Connected",
-        unit: "short",
-        series: { "{{instance}}": "sum by (instance) (reprise_readers)" },
-        width: 8,
-      },
-      {
-        type: "timeseries",
-        title: "Events delivered",
-        unit: "ops",
-        series: { events: rate("reprise_events_delivered_total") },
-        width: 8,
-      },
-      {
-        type: "timeseries",
-        title: "Slow and refused",
-        unit: "ops",
-        series: {
-          "fell back to the log": rate("reprise_readers_fallen_back_total"),
-          "connections refused": rate("reprise_connections_refused_total"),
-          "requests refused": rate("reprise_requests_refused_total"),
-        },
-        width: 8,
-      },
-    ],
-  },
-  {
-    title: "Moderation and audit log",
-    charts: [
-      {
-        type: "timeseries",
-        title: "Lag of consumers",
-        unit: "s",
-        series: {
-          "{{consumer}}": "max by (consumer) (reprise_consumer_lag_seconds)",
-          "audit log": "max(reprise_audit_lag_seconds)",
-        },
-        limit: 30,
-        width: 8,
-      },
-      {
-        type: "timeseries",
-        title: "Age of text when it was judged",
-        description: "Mode `retract`, of generations that have a reader.",
-        unit: "s",
-        series: {
-          p50: quantile(0.5, "reprise_moderation_lag_seconds"),
-          p99: quantile(0.99, "reprise_moderation_lag_seconds"),
-        },
-        width: 8,
-      },
-      {
-        type: "timeseries",
-        title: "Decisions and archived messages",
-        unit: "ops",
-        series: {
-          "{{type}}": rate("reprise_moderation_decisions_total", "type"),
-          archived: rate("reprise_audit_events_total"),
-        },
-        width: 8,
-      },
-    ],
-  },
-  {
-    title: "Dependencies",
-    charts: [
-      {
-        type: "timeseries",
-        title: "Answering",
-        description: "0 while a dependency is away.",
-        unit: "short",
-        series: { "{{service}} {{dependency}}": "min by (service, dependency) (reprise_dependency_up)" },
-        width: 12,
-      },
-      {
-        type: "timeseries",
-        title: "Malformed messages and repairs",
-        description: "The first stays at 0 in a healthy platform.",
-        unit: "short",
-        series: {
-          malformed: "sum(increase(reprise_malformed_messages_total[5m]))",
-          repairs: "sum(increase(reprise_repairs_total[5m]))",
-        },
-        width: 12,
-      },
-    ],
-  },
-  {
-    title: "Processes",
-    charts: [
-      {
-        type: "timeseries",
-        title: "CPU",
-        description: "1 is one core, which is all that a process uses for its own code.",
-        unit: "percentunit",
-        series: { "{{job}} {{instance}}": 'rate(process_cpu_seconds_total{job=~"reprise-.+"}[5m])' },
-        width: 8,
-      },
-      {
-        type: "timeseries",
-        title: "Memory",
-        unit: "bytes",
-        series: {
-          "{{job}} {{instance}}": 'process_resident_memory_bytes{job=~"reprise-.+"}',
-          "kept for readers": "sum(reprise_hub_memory_bytes)",
-        },
-        width: 8,
-      },
-      {
-        type: "timeseries",
-        title: "Lag of the event loop, p99",
-        unit: "s",
-        series: { "{{job}} {{instance}}": 'nodejs_eventloop_lag_p99_seconds{job=~"reprise-.+"}' },
-        width: 8,
-      },
-    ],
-  },
-]);
+  [
+    { title: "Objectives", charts: objectives },
+    {
+      title: "What users get",
+      charts: [
+        lines(
+          {
+            title: "First output event, from the request",
+            description: "Of streams that begin before that event is stored; queue and engine are in it.",
+            unit: "s",
+            width: 8,
+          },
+          {
+            p50: quantile(0.5, "reprise_first_event_seconds"),
+            p95: quantile(0.95, "reprise_first_event_seconds"),
+            p99: quantile(0.99, "reprise_first_event_seconds"),
+          },
+        ),
+        lines(
+          { title: "Generations that ended", unit: "ops", width: 8 },
+          {
+            "{{status}}": rate("reprise_generations_ended_total", "status"),
+            "reaped: {{reason}}": rate("reprise_generations_reaped_total", "reason"),
+          },
+        ),
+        lines(
+          { title: "Resumes", description: "`gone` is what the objective counts.", unit: "ops", width: 8 },
+          { "{{result}}": rate("reprise_resumes_total", "result") },
+        ),
+      ],
+    },
+    {
+      title: "Workers",
+      charts: [
+        lines(
+          { title: "Wait in the queue, p95", unit: "s", width: 8 },
+          { "{{model}}": quantile(0.95, "reprise_queue_wait_seconds", "", "model") },
+        ),
+        lines(
+          { title: "Slots", unit: "short", width: 8 },
+          {
+            "{{model}} used": "sum by (model) (reprise_slots_used)",
+            "{{model}} all": "sum by (model) (reprise_slots)",
+          },
+        ),
+        lines(
+          { title: "Tokens", description: "By the engines' own count.", unit: "ops", width: 8 },
+          { "{{gen_ai_token_type}}": rate("gen_ai_client_token_usage_sum", "gen_ai_token_type") },
+        ),
+      ],
+    },
+    {
+      title: "Readers",
+      charts: [
+        lines(
+          { title: "Connected", unit: "short", width: 8 },
+          { "{{instance}}": "sum by (instance) (reprise_readers)" },
+        ),
+        lines(
+          { title: "Events delivered", unit: "ops", width: 8 },
+          { events: rate("reprise_events_delivered_total") },
+        ),
+        lines(
+          { title: "Slow and refused", unit: "ops", width: 8 },
+          {
+            "fell back to the log": rate("reprise_readers_fallen_back_total"),
+            "connections refused": rate("reprise_connections_refused_total"),
+            "requests refused": rate("reprise_requests_refused_total"),
+            "over a limit: {{limit}}": rate("reprise_limits_exceeded_total", "limit"),
+          },
+        ),
+      ],
+    },
+    {
+      title: "Where the time goes, p95",
+      charts: [
+        lines(
+          {
+            title: "An event, from the engine to the reader",
+            description: "Moderation of a `gate` is in the second, and slow readers are.",
+            unit: "s",
+            width: 6,
+          },
+          {
+            "engine to stored": quantile(0.95, "reprise_engine_to_stored_seconds"),
+            "stored to delivered, {{moderation}}": quantile(
+              0.95,
+              "reprise_stored_to_delivered_seconds",
+              "",
+              "moderation",
+            ),
+          },
+        ),
+        lines(
+          { title: "Engines, to the first chunk", unit: "s", width: 6 },
+          {
+            "{{gen_ai_request_model}}": quantile(
+              0.95,
+              "gen_ai_client_operation_time_to_first_chunk_seconds",
+              "",
+              "gen_ai_request_model",
+            ),
+          },
+        ),
+        lines(
+          { title: "Appends", unit: "s", width: 6 },
+          { "{{service}} {{result}}": quantile(0.95, "reprise_append_seconds", "", "service, result") },
+        ),
+        lines(
+          { title: "HTTP, to the head of the answer", unit: "s", width: 6 },
+          {
+            "{{method}} {{route}}": quantile(
+              0.95,
+              "reprise_http_request_seconds",
+              '{status!="left"}',
+              "method, route",
+            ),
+          },
+        ),
+      ],
+    },
+    {
+      title: "Moderation and audit log",
+      charts: [
+        lines(
+          { title: "Lag of consumers", unit: "s", limit: 30, width: 8 },
+          {
+            "{{consumer}}": "max by (consumer) (reprise_consumer_lag_seconds)",
+            "audit log": "max(reprise_audit_lag_seconds)",
+          },
+        ),
+        lines(
+          {
+            title: "Age of text when it was judged",
+            description: "Mode `retract`, of generations that have a reader.",
+            unit: "s",
+            width: 8,
+          },
+          {
+            p50: quantile(0.5, "reprise_moderation_lag_seconds"),
+            p99: quantile(0.99, "reprise_moderation_lag_seconds"),
+          },
+        ),
+        lines(
+          { title: "Decisions and archived messages", unit: "ops", width: 8 },
+          {
+            "{{type}}": rate("reprise_moderation_decisions_total", "type"),
+            archived: rate("reprise_audit_events_total"),
+          },
+        ),
+      ],
+    },
+    {
+      title: "Dependencies",
+      charts: [
+        lines(
+          { title: "Answering", description: "0 while a dependency is away.", unit: "short", width: 12 },
+          { "{{service}} {{dependency}}": "min by (service, dependency) (reprise_dependency_up)" },
+        ),
+        lines(
+          {
+            title: "Malformed messages and repairs",
+            description: "The first stays at 0 in a healthy platform.",
+            unit: "short",
+            width: 12,
+          },
+          {
+            malformed: growth("reprise_malformed_messages_total"),
+            repairs: growth("reprise_repairs_total"),
+          },
+        ),
+      ],
+    },
+    {
+      title: "Processes",
+      charts: [
+        lines(
+          {
+            title: "CPU",
+            description: "1 is one core, which is all that a process uses for its own code.",
+            unit: "percentunit",
+            width: 8,
+          },
+          { "{{job}}": `rate(process_cpu_seconds_total{job=~"reprise-.+"}[${RATE_INTERVAL}])` },
+        ),
+        lines(
+          { title: "Memory", unit: "bytes", width: 8 },
+          {
+            "{{job}}": 'process_resident_memory_bytes{job=~"reprise-.+"}',
+            "kept for readers": "sum(reprise_hub_memory_bytes)",
+          },
+        ),
+        lines(
+          { title: "Lag of the event loop, p99", unit: "s", width: 8 },
+          { "{{job}}": 'nodejs_eventloop_lag_p99_seconds{job=~"reprise-.+"}' },
+        ),
+      ],
+    },
+  ],
+);

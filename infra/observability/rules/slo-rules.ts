@@ -45,7 +45,7 @@ function burnAlert(slo: Slo, burn: Burn): AlertingRule {
   return {
     alert: slo.alert,
     expr: `${over(burn.longS)} and ${over(burn.shortS)} and ${enough}`,
-    labels: { severity: burn.severity, burn: String(burn.factor) },
+    labels: { severity: slo.isTicket ? "ticket" : burn.severity, burn: String(burn.factor) },
     annotations: {
       summary: slo.summary,
       description: `${slo.objective} The budget of errors burns ${burn.factor} times as fast as it may, for ${toDuration(burn.longS)} and still within the last ${toDuration(burn.shortS)}.`,

@@ -1,10 +1,17 @@
 import { createClient, type GenerationRequest } from "@reprise/client";
 import { expect } from "vitest";
+import { exceedBudget } from "./exceed-budget.ts";
 
 const CARD = "4111 1111 1111 1111";
 
-/** Makes a platform do what its metrics tell of: generations that complete, fail, are cancelled, abandoned, redacted and resumed. */
-export async function drive({ url, apiKey }: { url: string; apiKey: string }): Promise<void> {
+export interface Driven {
+  readonly url: string;
+  readonly apiKey: string;
+  readonly spentApiKey: string;
+}
+
+/** Makes a platform do what its metrics tell of: generations that complete, fail, are cancelled, abandoned, redacted, resumed and refused. */
+export async function drive({ url, apiKey, spentApiKey }: Driven): Promise<void> {
   const { generations } = createClient({ url, apiKey });
   const ask = (asked: Omit<GenerationRequest, "model" | "input">) =>
     generations.run({ model: "sim", input: "Say it.", ...asked });
@@ -28,6 +35,8 @@ export async function drive({ url, apiKey }: { url: string; apiKey: string }): P
     policy: { on_disconnect: { cancel_after: 0 } },
   });
   await expect.poll(async () => (await generations.get(abandoned.id)).status).toBe("cancelled");
+
+  await exceedBudget({ url, spentApiKey });
 
   const chunks = ["The card is ", CARD, ", and ", "that ", "is ", "all."];
   for (const mode of ["retract", "gate"] as const) {

@@ -1,8 +1,20 @@
 import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createClient } from "@reprise/client";
-import { generationsStream, opsSubject, VERDICTS_STREAM } from "@reprise/protocol";
+import {
+  encodeCursor,
+  FIRST_SEQ,
+  generationsStream,
+  logSubject,
+  opsSubject,
+  parseGenerationId,
+  parseTenantId,
+  streamOf,
+  VERDICTS_STREAM,
+} from "@reprise/protocol";
 import { createRef } from "@reprise/testkit";
+import { expect } from "vitest";
+import { exceedBudget } from "./exceed-budget.ts";
 import type { ObservedPlatform } from "./observed-platform.ts";
 
 /** Has more generations fail than the alert needs to judge by, a few at a time. */
@@ -11,6 +23,65 @@ export async function failGenerations({ url, apiKey }: ObservedPlatform): Promis
   const request = { model: "sim", input: "Fail.", options: { tokens: 20, fail_after_tokens: 1 } };
   for (let batch = 0; batch < 15; batch++)
     await Promise.all(Array.from({ length: 10 }, () => generations.run(request).done()));
+}
+
+/** Has more generations begin to speak late than the alerts on the first token need to judge by. */
+export async function delayFirstTokens({ url, apiKey }: ObservedPlatform): Promise<void> {
+  const { generations } = createClient({ url, apiKey });
+  const request = { model: "sim", input: "Wait.", options: { tokens: 1, first_token_ms: 4_000 } };
+  for (let batch = 0; batch < 2; batch++)
+    await Promise.all(Array.from({ length: 60 }, () => generations.run(request).done()));
+}
+
+/** A generation whose log has lost its beginning, and the cursor of a reader that had that. */
+export interface LostBeginning {
+  readonly id: string;
+  readonly cursor: string;
+}
+
+/** Takes a generation's beginning from its log, as its age does. */
+export async function loseBeginning({ cluster, apiKey }: ObservedPlatform): Promise<LostBeginning> {
+  // Created on another node: the memory of the one that readers come back to has none of it.
+  const other = await cluster.startDelivery();
+  const { generations } = createClient({ url: other.url, apiKey });
+  const { id } = await generations.create({
+    model: "sim",
+    input: "Say it.",
+    options: { tokens: 100_000, tokens_per_second: 20 },
+  });
+  const events = await cluster.untilLog("acme", id, ({ length }) => length > 5);
+  const ref = { tenant: parseTenantId("acme"), generation: parseGenerationId(id) };
+  const purged = await cluster.broker.main.request(
+    `$JS.API.STREAM.PURGE.${streamOf(ref.generation)}`,
+    JSON.stringify({ filter: logSubject(ref), keep: 1 }),
+  );
+  expect(purged.json()).toMatchObject({ success: true });
+  const started = events.find(({ type }) => type === "generation.started");
+  const nonce = started?.type === "generation.started" ? started.nonce : undefined;
+  return { id, cursor: encodeCursor({ attempt: 1, nonce, seq: FIRST_SEQ }) };
+}
+
+/** Has so many readers come back to what is gone. */
+export async function refuseResumes(
+  { url, apiKey }: ObservedPlatform,
+  { id, cursor }: LostBeginning,
+  readers: number,
+): Promise<void> {
+  const headers = {
+    authorization: `Bearer ${apiKey}`,
+    accept: "text/event-stream",
+    "last-event-id": cursor,
+  };
+  for (let reader = 0; reader < readers; reader++) {
+    const response = await fetch(`${url}/v1/generations/${id}/events`, { headers });
+    expect(response.status).toBe(410);
+    await response.text();
+  }
+}
+
+/** Has more creates refused than the alert needs to judge by. */
+export async function exhaustBudget(platform: ObservedPlatform): Promise<void> {
+  for (let attempt = 0; attempt < 150; attempt++) await exceedBudget(platform);
 }
 
 /** Has a generation complete, so that there is something to archive. */

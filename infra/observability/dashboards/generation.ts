@@ -1,0 +1,114 @@
+import { apiStat, apiTable, trace, traceSearch } from "./charts.ts";
+import type { Variable } from "./panels.ts";
+import { API, TEMPO, toDashboard } from "./to-dashboard.ts";
+
+const GENERATION: Variable = { name: "generation", label: "Generation", type: "textbox", query: "" };
+const TRACE: Variable = { name: "trace", label: "Trace", type: "textbox", query: "" };
+
+const RANGE = "from=${__from:date:iso}&to=${__to:date:iso}";
+const ROWS = { path: `/v1/analytics/generations?${RANGE}&limit=1000`, rows: "data" };
+const THIS = { ...ROWS, only: 'generation == "${generation}"' };
+
+/** One generation: what its row says, and its trace over all processes. */
+export const GENERATION_DASHBOARD = toDashboard(
+  {
+    uid: "reprise-generation",
+    title: "Reprise: one generation",
+    description:
+      "Where one generation's time went. Its id is in the access log, and so is the id of its trace.",
+    variables: [API, TEMPO, GENERATION, TRACE],
+    from: "now-6h",
+  },
+  [
+    {
+      title: "What became of it",
+      charts: [
+        apiStat(
+          { title: "Outcome", unit: "none", width: 8, height: 4 },
+          {
+            ...THIS,
+            columns: { status: "status", model: "model", "ended by": "finish_reason", code: "code" },
+            texts: ["status", "model", "ended by", "code"],
+          },
+        ),
+        apiStat(
+          {
+            title: "Time",
+            description: "As the broker stored its events. The first token is counted from the request.",
+            unit: "µs",
+            width: 8,
+            height: 4,
+          },
+          {
+            ...THIS,
+            columns: { queue: "queue_us", prefill: "prefill_us", "first token": "first_us", all: "total_us" },
+          },
+        ),
+        apiStat(
+          { title: "Counts", unit: "short", width: 8, height: 4 },
+          {
+            ...THIS,
+            columns: { attempts: "attempts", chunks: "chunks", tokens: "output_tokens", stalls: "stalls" },
+          },
+        ),
+      ],
+    },
+    {
+      title: "Its trace",
+      charts: [trace({ title: "Trace", width: 24, height: 12 }, "${trace}")],
+    },
+    {
+      title: "Find another",
+      charts: [
+        traceSearch(
+          {
+            title: "Traces of the generation",
+            description: "A click on an id opens the trace; put it into the field above.",
+            width: 8,
+            height: 9,
+          },
+          '{ span.reprise.generation = "${generation}" }',
+        ),
+        apiTable(
+          {
+            title: "Generations that ended last",
+            unit: "µs",
+            width: 16,
+            height: 9,
+            overrides: [
+              {
+                matcher: { id: "byName", options: "generation" },
+                properties: [
+                  {
+                    id: "links",
+                    value: [
+                      {
+                        title: "Open",
+                        url: "/d/reprise-generation?${__url_time_range}&${api:queryparam}&${tempo:queryparam}&var-generation=${__value.raw}",
+                      },
+                    ],
+                  },
+                ],
+              },
+              { matcher: { id: "byName", options: "tokens" }, properties: [{ id: "unit", value: "short" }] },
+            ],
+          },
+          {
+            path: `/v1/analytics/generations?${RANGE}&limit=20`,
+            rows: "data",
+            columns: {
+              generation: "generation",
+              model: "model",
+              status: "status",
+              queue: "queue_us",
+              "first token": "first_us",
+              all: "total_us",
+              tokens: "output_tokens",
+            },
+            texts: ["generation", "model", "status"],
+          },
+        ),
+      ],
+    },
+  ],
+);
