@@ -26,7 +26,7 @@ export interface AdminAnswer<T> {
   readonly etag: string | undefined;
 }
 
-/** One call of the admin API, by its path behind `/v1/admin/tenants`. */
+/** One call of the API, by its path behind `/v1`; for the admin API behind `/v1/admin/tenants`. */
 export type AdminApi = <T>(path: string, options: AdminCallOptions<T>) => Promise<AdminAnswer<T>>;
 
 const TIMEOUT_MS = 30_000;
@@ -37,7 +37,16 @@ const problemSchema = z.object({ error: z.object({ code: z.string(), message: z.
  * The admin API that the environment names. No message holds the key.
  * @throws RepriseError `config_invalid`
  */
-export function openAdminApi({ env }: Pick<CommandIo, "env">): AdminApi {
+export function openAdminApi(io: Pick<CommandIo, "env">): AdminApi {
+  const api = openApi(io);
+  return (path, options) => api(`/admin/tenants${path}`, options);
+}
+
+/**
+ * The API that the environment names. No message holds the key.
+ * @throws RepriseError `config_invalid`
+ */
+export function openApi({ env }: Pick<CommandIo, "env">): AdminApi {
   const base = baseOf(env["REPRISE_URL"] || DEFAULT_URL);
   const key = env["REPRISE_ADMIN_KEY"] ?? "";
   if (!/^[\x21-\x7e]{16,256}$/.test(key))
@@ -46,7 +55,7 @@ export function openAdminApi({ env }: Pick<CommandIo, "env">): AdminApi {
       "REPRISE_ADMIN_KEY must be the operator's key, or a key of the tenant with the role admin. `npm start` writes one into .reprise/dev.json as operator_key.",
     );
   return async (path, { method = "GET", body, ifMatch, schema }) => {
-    const response = await send(`${base}/v1/admin/tenants${path}`, {
+    const response = await send(`${base}/v1${path}`, {
       method,
       headers: {
         accept: "application/json",

@@ -1,3 +1,4 @@
+import { analyticsBudget, analyticsUsage } from "./commands/analytics.ts";
 import type { Command } from "./command.ts";
 import { keyCreate, keyList, keyRevoke, keyRotate } from "./commands/key.ts";
 import { signingKeyAdd, signingKeyList, signingKeyRemove, signingKeyRotate } from "./commands/signing-key.ts";
@@ -23,4 +24,6 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   "token mint": tokenMint,
   "token revoke": tokenRevoke,
   "token revocations": tokenRevocations,
+  "analytics budget": analyticsBudget,
+  "analytics usage": analyticsUsage,
 };

@@ -1,0 +1,133 @@
+import type { CommandIo, CommandOptions } from "@reprise/service";
+import * as z from "zod";
+import { openApi } from "../admin-api.ts";
+import { type Command, parseCall, writeJson, writeLine } from "../command.ts";
+import { formatTable } from "../format-table.ts";
+
+/** What narrows, as the API has it. */
+const QUERY_OPTIONS = {
+  tenant: { type: "string" },
+  from: { type: "string" },
+  to: { type: "string" },
+  model: { type: "string" },
+} as const satisfies CommandOptions;
+const QUERY_USAGE = `  --tenant <tenant>  of this one: the operator's key asks for all, another key for its own
+  --from <time>      generations that ended from then on; the last 24 hours without
+  --to <time>        and before
+  --model <model>    that were served by this model`;
+
+const ms = z.number().nullable();
+const budgetSchema = z.looseObject({
+  class: z.string(),
+  generations: z.int(),
+  targets: z.array(
+    z.object({ quantile: z.number(), target_ms: z.number(), measured_ms: ms, met: z.boolean().nullable() }),
+  ),
+  terms: z.array(
+    z.object({
+      term: z.string(),
+      allotted_ms: z.number(),
+      measured: z.int(),
+      p50_ms: ms,
+      p95_ms: ms,
+      over_ms: ms,
+      blamed: z.int(),
+    }),
+  ),
+  breaks: z.string().nullable(),
+});
+const usageSchema = z.looseObject({
+  data: z.array(
+    z.looseObject({
+      key: z.record(z.string(), z.string()),
+      generations: z.int(),
+      input_tokens: z.int(),
+      output_tokens: z.int(),
+      output_tokens_kept: z.int(),
+      cost: z.record(z.string(), z.string()),
+    }),
+  ),
+});
+
+export const analyticsBudget: Command = {
+  summary: "shows where the time to the first token went, against a class of applications",
+  usage: `reprise-admin analytics budget [--class <class>] [--target-ms <n> [--quantile <q>]]
+  --class <class>    chat-responsive, chat-instant, voice or captions
+  --target-ms <n>    an own target in place of a class, of 95 in 100 or as --quantile says
+${QUERY_USAGE}
+  --json             the platform's answer`,
+  async run(args, io) {
+    const {
+      json,
+      "target-ms": target,
+      ...rest
+    } = parseCall(args, [], {
+      ...QUERY_OPTIONS,
+      json: { type: "boolean" },
+      class: { type: "string" },
+      "target-ms": { type: "string" },
+      quantile: { type: "string" },
+    }).values;
+    const body = await ask(io, "/analytics/budget", { ...rest, target_ms: target }, budgetSchema);
+    if (json) return writeJson(io.out, body);
+    writeLine(io.out, `${body.class}, ${body.generations} generations`);
+    for (const { quantile, target_ms: at, measured_ms: measured, met } of body.targets) {
+      const verdict = met === null ? "nothing was measured" : met ? "met" : "MISSED";
+      writeLine(io.out, `p${quantile * 100} within ${at} ms: ${toText(measured)} ms, ${verdict}`);
+    }
+    const rows = body.terms.map(({ term, allotted_ms, measured, p50_ms, p95_ms, over_ms, blamed }) => [
+      term,
+      toText(allotted_ms),
+      ...(measured === 0 ? ["not measured", "", ""] : [toText(p50_ms), toText(p95_ms), toText(over_ms)]),
+      `${blamed}`,
+    ]);
+    const head = ["term", "allotted ms", "p50 ms", "p95 ms", "over ms", "late by it"];
+    writeLine(io.out, formatTable([head, ...rows]));
+    if (body.breaks !== null) writeLine(io.out, `The term that breaks it: ${body.breaks}`);
+  },
+};
+
+export const analyticsUsage: Command = {
+  summary: "shows the tokens that generations have used, and what they cost",
+  usage: `reprise-admin analytics usage [--by <dimensions>]
+  --by <dimensions>  such as tenant,model or day or metadata.team
+${QUERY_USAGE}
+  --json             the platform's answer`,
+  async run(args, io) {
+    const { json, ...rest } = parseCall(args, [], {
+      ...QUERY_OPTIONS,
+      json: { type: "boolean" },
+      by: { type: "string" },
+    }).values;
+    const body = await ask(io, "/usage", rest, usageSchema);
+    if (json) return writeJson(io.out, body);
+    const keys = Object.keys(body.data[0]?.key ?? {});
+    const rows = body.data.map(({ key, cost, ...sums }) => [
+      ...keys.map((name) => key[name] ?? ""),
+      `${sums.generations}`,
+      `${sums.input_tokens}`,
+      `${sums.output_tokens}`,
+      `${sums.output_tokens_kept}`,
+      Object.entries(cost)
+        .map(([currency, amount]) => `${amount} ${currency}`)
+        .join(", "),
+    ]);
+    const head = [...keys, "generations", "input", "output", "kept", "cost"];
+    writeLine(io.out, formatTable([head, ...rows]));
+  },
+};
+
+async function ask<T>(
+  io: CommandIo,
+  path: string,
+  params: Readonly<Record<string, string | undefined>>,
+  schema: z.ZodType<T>,
+): Promise<T> {
+  const given = Object.entries(params).filter((one): one is [string, string] => one[1] !== undefined);
+  const { body } = await openApi(io)(`${path}?${new URLSearchParams(given)}`, { schema });
+  return body;
+}
+
+function toText(value: number | null): string {
+  return value === null ? "" : value.toFixed(1);
+}
