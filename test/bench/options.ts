@@ -16,6 +16,8 @@ export const SCENARIOS = [
   "RULES",
   "AUDIT",
   "ARCHIVE",
+  "ANALYTICS",
+  "OBSERVED",
   "FLOOD",
   "FAIR",
   "LIMITS",
@@ -55,7 +57,7 @@ export interface BenchOptions {
 
 export const USAGE = `npm run bench -- [options]
 
-  --quick               two minutes, without STALLED, SCALE, RULES, AUDIT, FLOOD and FAIR; its figures are a hint
+  --quick               two minutes, without STALLED, SCALE, RULES, AUDIT, ANALYTICS, OBSERVED, FLOOD and FAIR; its figures are a hint
   --only S1,S2          some of ${SCENARIOS.join(", ")}
   --targets floor,…     some of ${TARGET_NAMES.join(", ")}
   --trace <file>        replay the arrivals of a trace (TIMESTAMP,ContextTokens,GeneratedTokens) instead

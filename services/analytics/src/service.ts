@@ -11,7 +11,7 @@ import { feedUsage } from "./sinks/usage-feed.ts";
 import type { UsageSink } from "./sinks/usage-sink.ts";
 import type { UsageSettings } from "./usage.ts";
 
-export { ANALYTICS_NAMES } from "./config.ts";
+export { ANALYTICS_NAMES, parseAnalyticsEnvironment } from "./config.ts";
 export { loadPrices, type Prices } from "./prices.ts";
 export { type AnalyticsStorage, openAnalyticsStorage } from "./storage.ts";
 export { toUsageSinks, type UsageSettings } from "./usage.ts";

@@ -1,6 +1,7 @@
 import type { ScenarioResult } from "../scenarios/all.ts";
 import type { FanOutResult } from "../scenarios/fan-out.ts";
 import type { TraceResult } from "../scenarios/trace/trace.ts";
+import { formatAnalytics, formatObserved } from "./format-analytics.ts";
 import { formatArchive, formatAudit } from "./format-audit.ts";
 import { formatChurn } from "./format-churn.ts";
 import { formatFair } from "./tenants/format-fair.ts";
@@ -79,6 +80,10 @@ export function formatResult(result: ScenarioResult): string {
       return formatAudit(result);
     case "ARCHIVE":
       return formatArchive(result);
+    case "ANALYTICS":
+      return formatAnalytics(result);
+    case "OBSERVED":
+      return formatObserved(result);
     case "FLOOD":
       return formatFlood(result);
     case "FAIR":

@@ -9,6 +9,7 @@ import { judgeFair } from "./tenants/format-fair.ts";
 import { judgeFlood } from "./tenants/format-flood.ts";
 import { judgeLimits } from "./tenants/format-limits.ts";
 import { judgeFirst } from "./format-first.ts";
+import { judgeAnalytics, judgeObserved } from "./judge-analytics.ts";
 import { judgeArchive, judgeAudit } from "./judge-audit.ts";
 import { judgeModeration, judgeRetractLag, judgeRules } from "./judge-moderation.ts";
 
@@ -53,6 +54,10 @@ export function judge(results: readonly ScenarioResult[]): Verdict[] {
         return judgeAudit(result);
       case "ARCHIVE":
         return judgeArchive(result);
+      case "ANALYTICS":
+        return judgeAnalytics(result);
+      case "OBSERVED":
+        return judgeObserved(result);
       case "FLOOD":
         return judgeFlood(result);
       case "FAIR":

@@ -1,4 +1,6 @@
 import type { ScenarioName } from "../options.ts";
+import { type AnalyticsResult, runAnalytics } from "./analytics/analytics.ts";
+import { type ObservedResult, runObserved } from "./analytics/observed.ts";
 import { type AppendResult, runAppend } from "./append.ts";
 import { type ArchiveResult, runArchive } from "./audit/archive.ts";
 import { type AuditResult, runAudit } from "./audit/audit.ts";
@@ -32,6 +34,8 @@ export type ScenarioResult =
   | RulesResult
   | AuditResult
   | ArchiveResult
+  | AnalyticsResult
+  | ObservedResult
   | FloodResult
   | FairResult
   | LimitsResult
@@ -53,6 +57,8 @@ export const RUN: Readonly<Record<ScenarioName, (context: RunContext) => Promise
   RULES: runRules,
   AUDIT: runAudit,
   ARCHIVE: runArchive,
+  ANALYTICS: runAnalytics,
+  OBSERVED: runObserved,
   FLOOD: runFlood,
   FAIR: runFair,
   LIMITS: runLimits,

@@ -1,5 +1,5 @@
 import { headers as createHeaders, type MsgHdrs } from "@nats-io/transport-node";
-import { HEADER } from "../nats/header.ts";
+import { HEADER, valuesOf } from "../nats/header.ts";
 import { headerOf, type StoredMessage } from "../nats/stream-api.ts";
 
 /*
@@ -28,7 +28,7 @@ export function markPublished(headers: MsgHdrs): void {
 
 /** Whether a process has published a message, as its stream's consumer or a subscription to its subject hands it out. */
 export function isPublished(headers: MsgHdrs | undefined): boolean {
-  return headers !== undefined && hasPublisher(headers) && !headers.has(HEADER.stream);
+  return headers !== undefined && hasPublisher(headers) && valuesOf(headers, HEADER.stream) === undefined;
 }
 
 /** The same for a message as its leader tells it. */
@@ -47,12 +47,15 @@ export function isAnsweredPublished(
 ): boolean {
   if (!headers || !hasPublisher(headers)) return false;
   const isOnly = (name: string, value: string) => {
-    const values = headers.values(name);
-    return values.length === 1 && values[0] === value;
+    const values = valuesOf(headers, name);
+    return values?.length === 1 && values[0] === value;
   };
   return isOnly(HEADER.stream, stream) && isOnly(HEADER.subject, subject);
 }
 
 function hasPublisher(headers: MsgHdrs): boolean {
-  return headers.has(HEADER.writer) || headers.has(HEADER.expectedLastSubjectSequence);
+  return (
+    valuesOf(headers, HEADER.writer) !== undefined ||
+    valuesOf(headers, HEADER.expectedLastSubjectSequence) !== undefined
+  );
 }

@@ -1,7 +1,7 @@
 import { type StreamSeq, asStreamSeq } from "@reprise/protocol";
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { directGet, directGetLast } from "../access/api-subject.ts";
-import { HEADER } from "./header.ts";
+import { HEADER, valuesOf } from "./header.ts";
 import { inboxOf, type NoReply, untilAnswered } from "./reply-inbox.ts";
 import { streamUnavailable } from "./stream-api.ts";
 
@@ -108,7 +108,7 @@ export function storedAtOf(msg: Msg): string {
 
 /** What the broker tells of a message comes behind what the message's own headers tell: a copy has those of the message that it is of. */
 function answered({ headers }: Msg, name: string): string | undefined {
-  return headers?.values(name).at(-1);
+  return valuesOf(headers, name)?.at(-1);
 }
 
 /** 0 for a message. */

@@ -1,3 +1,5 @@
+import type { MsgHdrs } from "@nats-io/transport-node";
+
 /** Names of the NATS headers that the log reads and writes. */
 export const HEADER = {
   /** Publish only if the subject's last message has this stream sequence; 0 for none. */
@@ -25,3 +27,12 @@ export const HEADER = {
   /** On a job: the span that has queued it, as W3C Trace Context writes it. */
   trace: "traceparent",
 } as const;
+
+/**
+ * The values that a message has under a name, in their order. The client's own `values` and `has` copy all names at each call, and three or four of them are called for each
+ * message that is read.
+ */
+export function valuesOf(headers: MsgHdrs | undefined, name: string): readonly string[] | undefined {
+  if (headers) for (const [key, values] of headers) if (key === name) return values;
+  return undefined;
+}

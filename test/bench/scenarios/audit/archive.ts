@@ -9,23 +9,13 @@ import {
   verifyArchive,
 } from "@reprise/archive";
 import { startAuditLog } from "@reprise/audit-log";
-import { type Broker, connectBroker, createGenerationLog } from "@reprise/log";
-import {
-  createGenerationId,
-  DEFAULT_POLICY,
-  encodeEvent,
-  type GenerationRef,
-  logSubject,
-  parseTenantId,
-  FIRST_SEQ,
-  type Seq,
-  asSeq,
-} from "@reprise/protocol";
+import { connectBroker } from "@reprise/log";
+import { FIRST_SEQ } from "@reprise/protocol";
 import { createLogger, createMetrics } from "@reprise/service";
 import { createTempDir } from "@reprise/testkit";
-import { proseToken } from "../../measure/prose.ts";
 import { type Samples, summarize } from "../../measure/samples.ts";
 import { SHARDS, startBenchBroker } from "../../targets/reprise/broker.ts";
+import { fillBroker } from "../fill-broker.ts";
 import type { RunContext } from "../run-context.ts";
 import { untilArchived } from "./until-archived.ts";
 
@@ -47,8 +37,6 @@ export interface ArchiveResult {
 /** As the audit log has them, save that the last batches, which are not full, are not waited for. */
 const LIMITS = { maxMessages: 20_000, maxAgeMs: 250, maxBytes: 16 * 1_024 * 1_024 };
 const TENANTS = 10;
-const EVENTS_PER_GENERATION = 211;
-const AT_ONCE = 2_000;
 const REPLAYS = 200;
 
 /**
@@ -56,12 +44,15 @@ const REPLAYS = 200;
  * verified, every segment opened; and how soon one generation of it begins to replay. Generations are as long as the mean of real ones.
  */
 export async function runArchive({ settings, quick, signal, say }: RunContext): Promise<ArchiveResult> {
-  const events = quick ? 100_000 : 1_000_000;
-  say(`ARCHIVE: storing ${events} events`);
+  say("ARCHIVE: storing events");
   await using bench = await startBenchBroker(settings.natsServer);
   await using dir = await createTempDir("bench-archive");
   await using broker = await connectBroker({ url: bench.urlFor("admin"), name: "bench-archive" });
-  const refs = await fill(broker, events, signal);
+  const { refs, events } = await fillBroker(
+    broker,
+    { events: quick ? 100_000 : 1_000_000, tenants: TENANTS },
+    signal,
+  );
 
   say("ARCHIVE: archiving");
   const store = createFileStore(join(dir.path, "archive"));
@@ -134,53 +125,4 @@ export async function runArchive({ settings, quick, signal, say }: RunContext): 
     verifiedPerSecond: events / (verifyMs / 1_000),
     replayStartMs: summarize(starts),
   };
-}
-
-/** A hundred generations at a time, as they run side by side. */
-async function fill(broker: Broker, events: number, signal: AbortSignal): Promise<GenerationRef[]> {
-  const log = createGenerationLog(broker);
-  const refs = Array.from({ length: Math.floor(events / EVENTS_PER_GENERATION) }, (_, i): GenerationRef => ({
-    tenant: parseTenantId(`tenant-${i % TENANTS}`),
-    generation: createGenerationId(randomBytes(17), SHARDS),
-  }));
-  let pending: Promise<void>[] = [];
-  let stored = 0;
-  const publish = async (ref: GenerationRef, stream: number, seq: number) => {
-    const outcome = await log.publish(logSubject(ref), toPayload(ref, stream, asSeq(seq)), {
-      timeoutMs: 30_000,
-    });
-    if (outcome.kind !== "stored") throw new Error(`An event was not stored: ${outcome.kind}.`);
-  };
-  const side = 100;
-  for (let first = 0; first < refs.length; first += side) {
-    const group = refs.slice(first, first + side);
-    // What is left over goes to the last generation.
-    for (let seq = 0; seq < EVENTS_PER_GENERATION; seq++) {
-      for (const [i, ref] of group.entries()) {
-        pending.push(publish(ref, first + i, seq));
-        stored++;
-      }
-      if (pending.length < AT_ONCE) continue;
-      signal.throwIfAborted();
-      await Promise.all(pending);
-      pending = [];
-    }
-  }
-  await Promise.all(pending);
-  for (let seq = EVENTS_PER_GENERATION; stored < events; seq++, stored++)
-    await publish(refs.at(-1)!, refs.length - 1, seq);
-  return refs;
-}
-
-function toPayload(ref: GenerationRef, stream: number, seq: Seq): Uint8Array {
-  if (seq > 0) return encodeEvent(seq, { type: "output.delta", text: proseToken(stream, seq) });
-  const request = { model: "sim", input: "hello", metadata: { team: `${stream % 7}` } };
-  const created_at = new Date(0).toISOString();
-  return encodeEvent(seq, {
-    type: "generation.requested",
-    ...ref,
-    created_at,
-    request,
-    policy: DEFAULT_POLICY,
-  });
 }

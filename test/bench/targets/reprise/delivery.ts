@@ -19,6 +19,7 @@ export interface BenchDelivery extends AsyncDisposable {
 export async function startBenchDelivery(
   broker: BenchBroker,
   profileDir: string | undefined,
+  otlpUrl?: string,
 ): Promise<BenchDelivery> {
   await using stack = new AsyncDisposableStack();
   const dir = stack.use(await createTempDir("bench-delivery"));
@@ -38,6 +39,7 @@ export async function startBenchDelivery(
       REPRISE_PORT: "0",
       // All readers of a run have one address.
       REPRISE_MAX_CONNECTIONS_PER_ADDRESS: "0",
+      ...(otlpUrl !== undefined && { REPRISE_OTLP_URL: otlpUrl, REPRISE_TRACE_SAMPLE: "1" }),
     },
     profileDir,
   });

@@ -1,26 +1,38 @@
 import { startChild } from "../../children/child.ts";
 import type { MeasuredProcess } from "../../measure/process-usage.ts";
 import { createTarget, type RunningTarget } from "../target.ts";
+import { startBenchAnalytics } from "./analytics.ts";
 import { startBenchAuditLog } from "./audit-log.ts";
 import { SHARDS, startBenchBroker } from "./broker.ts";
 import { startBenchDelivery } from "./delivery.ts";
 import type { RepriseSettings } from "./service-child.ts";
 
-/**
- * nats-server, a process that appends as a worker does, and delivery.
- * @param auditDir where the audit log, a process of its own, keeps what it archives; without it there is none
- */
+/** What runs beside, as processes of their own. Default: nothing. */
+export interface Beside {
+  /** Where the audit log keeps what it archives. */
+  readonly auditDir?: string | undefined;
+  /** Where analytics keeps rows. */
+  readonly analyticsDir?: string | undefined;
+  /** Of the collector that delivery sends the spans of all requests to. */
+  readonly otlpUrl?: string | undefined;
+}
+
+/** nats-server, a process that appends as a worker does, and delivery. */
 export async function startReprise(
   { natsServer, profileDir }: RepriseSettings,
-  { auditDir }: { auditDir?: string | undefined } = {},
+  { auditDir, analyticsDir, otlpUrl }: Beside = {},
 ): Promise<RunningTarget> {
   await using stack = new AsyncDisposableStack();
   const broker = stack.use(await startBenchBroker(natsServer));
-  const { child, url, tenant, apiKey } = stack.use(await startBenchDelivery(broker, profileDir));
+  const { child, url, tenant, apiKey } = stack.use(await startBenchDelivery(broker, profileDir, otlpUrl));
   const beside: MeasuredProcess[] = [];
   if (auditDir !== undefined) {
     const audit = stack.use(await startBenchAuditLog(broker, auditDir, profileDir));
     beside.push({ role: "audit-log", pid: audit.pid });
+  }
+  if (analyticsDir !== undefined) {
+    const analytics = stack.use(await startBenchAnalytics(broker, analyticsDir, profileDir));
+    beside.push({ role: "analytics", pid: analytics.pid });
   }
   const worker = stack.use(
     await startChild({
