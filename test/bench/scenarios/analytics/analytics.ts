@@ -148,7 +148,7 @@ function measureErrors(): Record<string, number> {
   ];
   const worst: Record<string, number> = {};
   for (const draw of distributions) {
-    const values = Float64Array.from({ length: SAMPLES }, () => Math.max(1, Math.round(draw()))).sort();
+    const values = Float64Array.from({ length: SAMPLES }, () => Math.max(1, Math.round(draw()))).toSorted();
     const sketch = new Sketch();
     for (const value of values) sketch.add(value);
     encodeSketch(sketch);

@@ -1,0 +1,87 @@
+import { Writable } from "node:stream";
+import { answerCalls } from "@reprise/log";
+import { ANALYTICS_QUEUE, type AnalyticsCall, analyticsCallSubject } from "@reprise/protocol";
+import { expect, test } from "vitest";
+import { KEYS, openPlatform } from "../testing/platform.ts";
+import { EXIT } from "./command.ts";
+import { runCommand } from "./run-command.ts";
+
+/** A platform in which analytics answers one call, and a shell that asks as the operator. */
+async function openShell(call: AnalyticsCall, answer: object) {
+  const platform = await openPlatform({ liveTenants: true });
+  const requests: unknown[] = [];
+  answerCalls({
+    connection: platform.broker.main,
+    subject: analyticsCallSubject(call),
+    queue: ANALYTICS_QUEUE,
+    answer: async (request) => {
+      requests.push(request);
+      return { payload: JSON.stringify(answer) };
+    },
+    onError() {},
+  });
+  await platform.broker.main.flush();
+  const run = async (...args: string[]) => {
+    const texts = { out: "", err: "" };
+    const sink = (name: keyof typeof texts) =>
+      new Writable({
+        write(chunk: Buffer, _encoding, callback) {
+          texts[name] += chunk.toString();
+          callback();
+        },
+      });
+    const env = { REPRISE_URL: platform.node.url, REPRISE_ADMIN_KEY: KEYS.operator };
+    const code = await runCommand(args, { out: sink("out"), err: sink("err"), env });
+    return { code, ...texts };
+  };
+  return { platform, requests, run };
+}
+
+test("a latency budget is a table of its terms, and names the one that breaks it", async () => {
+  const { platform, requests, run } = await openShell("budget", {
+    class: "voice",
+    generations: 3,
+    targets: [{ quantile: 0.95, target_ms: 800, measured_ms: 912.34, met: false }],
+    terms: [
+      { term: "queue", allotted_ms: 80, measured: 3, p50_ms: 1, p95_ms: 700.5, over_ms: 620.5, blamed: 2 },
+      { term: "client", allotted_ms: 112, measured: 0, p50_ms: null, p95_ms: null, over_ms: null, blamed: 0 },
+    ],
+    breaks: "queue",
+  });
+  await using _ = platform;
+  const { code, out } = await run("analytics", "budget", "--class", "voice", "--tenant", "acme");
+  expect(code).toBe(EXIT.fine);
+  expect(out.split("\n")).toEqual([
+    "voice, 3 generations",
+    "p95 within 800 ms: 912.3 ms, MISSED",
+    "term    allotted ms        p50 ms  p95 ms  over ms  late by it",
+    "queue          80.0           1.0   700.5    620.5           2",
+    "client        112.0  not measured                            0",
+    "The term that breaks it: queue",
+    "",
+  ]);
+  expect(requests).toMatchObject([{ tenant: "acme", class: "voice" }]);
+});
+
+test("usage is a table of its groups", async () => {
+  const sums = { generations: 2, input_tokens: 10, output_tokens: 30, output_tokens_kept: 20 };
+  const { platform, run } = await openShell("usage", {
+    data: [{ key: { model: "sim", day: "2026-11-21" }, ...sums, cost: { EUR: "0.0012" } }],
+  });
+  await using _ = platform;
+  const { out } = await run("analytics", "usage", "--by", "model,day");
+  expect(out.split("\n")).toEqual([
+    "model         day  generations  input  output  kept        cost",
+    "sim    2026-11-21            2     10      30    20  0.0012 EUR",
+    "",
+  ]);
+});
+
+test("what the platform refuses ends the command with its words", async () => {
+  const { platform, run } = await openShell("usage", {});
+  await using _ = platform;
+  expect(await run("analytics", "usage", "--by", "password")).toMatchObject({
+    code: EXIT.refused,
+    err: expect.stringContaining("invalid_request: by: must be dimensions"),
+  });
+});
