@@ -134,8 +134,9 @@ export const SLOS: readonly Slo[] = [
   {
     name: "consumer-lag",
     alert: "RepriseConsumerLag",
-    objective: "99.9 % of the time, moderation has judged what it has read within 30 s.",
-    summary: "Moderation does not get ahead with what it reads.",
+    objective:
+      "99.9 % of the time, moderation and analytics have dealt with what they have read within 30 s.",
+    summary: "Moderation or analytics does not get ahead with what it reads.",
     target: 0.999,
     minEvents: 10,
     signal: {

@@ -25,7 +25,9 @@ export {
   type EnvironmentName,
   type EnvironmentRow,
 } from "./environment/environment-variables.ts";
-export { observeLog } from "./broker/observe-log.ts";
+export { ConsumerPlaces, observeConsumer } from "./observing/consumer-lag.ts";
+export { observeBroker } from "./observing/observe-broker.ts";
+export { observeLog } from "./observing/observe-log.ts";
 export { logForbidden } from "./broker/log-forbidden.ts";
 export {
   type DependencyOptions,

@@ -1,8 +1,22 @@
 import { type BlobStore, probeStore } from "@reprise/archive";
 import { type BatchLimits, createBrokerFencedStore, runLanes } from "@reprise/lane";
 import { type Broker, createGenerationLog, createWriterName } from "@reprise/log";
-import { ANALYTICS_COMMITS, generationsStream, LEASE_GROUPS, toRepriseError } from "@reprise/protocol";
-import { createErrorLog, DependencyWatches, type Logger, type Metrics } from "@reprise/service";
+import {
+  asUnixMs,
+  ANALYTICS_COMMITS,
+  generationsStream,
+  LEASE_GROUPS,
+  toRepriseError,
+} from "@reprise/protocol";
+import {
+  createErrorLog,
+  DependencyWatches,
+  type Logger,
+  type Metrics,
+  type BrokerWatch,
+  ConsumerPlaces,
+  observeConsumer,
+} from "@reprise/service";
 import { createObjectFacts } from "./facts/object-facts.ts";
 import type { RowSource } from "./facts/row-source.ts";
 import { runLogLane } from "./lanes/log-lane.ts";
@@ -34,6 +48,8 @@ export interface AnalyticsOptions {
   /** When a batch is committed. Default: 20,000 messages, 5 s or 16 MiB. */
   limits?: BatchLimits;
   logger: Logger;
+  /** Told how far the streams go. Default: it is not known how many events this process is behind. */
+  brokerWatch?: Pick<BrokerWatch, "lastStreamSeq">;
   metrics: Metrics;
 }
 
@@ -89,6 +105,8 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
   const folded = metrics.counter("reprise_analytics_events_total");
   const strays = metrics.counter("reprise_analytics_strays_total");
   const open = new Map<string, number>();
+  const places = new ConsumerPlaces();
+  observeConsumer(metrics, "analytics", places, options.brokerWatch);
   const delivered = metrics.counter("reprise_usage_events_total");
   const { sinks = [], source = "", priceOf = () => undefined } = options.usage ?? {};
   const outlets = sinks.map((sink) => ({ sink, watch: watchSink(watches, sink) }));
@@ -130,7 +148,11 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
           facts: facts.lane(stream),
           keys,
           limits,
+          onRead({ messages: [first] }) {
+            if (first) places.read(stream, { ...first, storedAtMs: asUnixMs(first.storedAtUs / 1_000) });
+          },
           onCommitted(batch) {
+            places.settled(stream, batch.last);
             storeWatch.worked();
             rows.inc({}, batch.rows.length);
             folded.inc({}, batch.events);
@@ -145,7 +167,10 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
       await feeds;
       return end;
     },
-    onEnded: (stream) => void open.delete(stream),
+    onEnded(stream) {
+      open.delete(stream);
+      places.forget(stream);
+    },
     onFenced: (stream) =>
       logger.warn({ stream }, "fenced: another replica measures this stream; its lease is given up"),
     onError,

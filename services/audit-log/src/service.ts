@@ -9,8 +9,16 @@ import {
   SHUTDOWN_MS,
 } from "@reprise/lane";
 import { type Broker, createGenerationLog, createWriterName } from "@reprise/log";
-import { LEASE_GROUPS, unixNow } from "@reprise/protocol";
-import { createErrorLog, DependencyWatches, type Logger, type Metrics } from "@reprise/service";
+import { asUnixMs, LEASE_GROUPS, unixNow } from "@reprise/protocol";
+import {
+  type BrokerWatch,
+  ConsumerPlaces,
+  createErrorLog,
+  DependencyWatches,
+  type Logger,
+  type Metrics,
+  observeConsumer,
+} from "@reprise/service";
 import { watchArchive } from "./archive-watch.ts";
 import { localFiles, openFetchedFiles } from "@reprise/tables";
 import { startAnswering } from "./answering/start-answering.ts";
@@ -43,6 +51,8 @@ export interface AuditLogOptions {
   /** When a batch is sealed. Default: 20,000 messages, 5 s or 16 MiB. */
   limits?: BatchLimits;
   logger: Logger;
+  /** Told how far the streams of logs go. Default: it is not known how many events this process is behind. */
+  brokerWatch?: Pick<BrokerWatch, "lastStreamSeq">;
   metrics: Metrics;
 }
 
@@ -108,6 +118,7 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
   const lost = metrics.counter("reprise_audit_lost_total");
   /** Of what is read and not committed, the oldest of each stream: microseconds since 1970. */
   const waiting = new Map<string, number>();
+  const places = new ConsumerPlaces();
   const oldestAgeSeconds = () =>
     waiting.size === 0 ? 0 : Math.max(0, (unixNow() * 1_000 - Math.min(...waiting.values())) / 1_000_000);
 
@@ -122,7 +133,9 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
     keys: new GenerationKeys(archive, keyring, onError),
     limits,
     onRead({ stream, messages: [oldest] }: Batch) {
-      if (oldest && !waiting.has(stream)) waiting.set(stream, oldest.storedAtUs);
+      if (!oldest) return;
+      places.read(stream, { ...oldest, storedAtMs: asUnixMs(oldest.storedAtUs / 1_000) });
+      if (!waiting.has(stream)) waiting.set(stream, oldest.storedAtUs);
     },
     onCommitted({ lane, tenants }: Commit, ms: number) {
       archiveWatch.worked();
@@ -132,6 +145,7 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
       for (const { files: committed } of tenants) for (const file of committed) bytes.inc(file.bytes);
       events.inc({}, lane.events);
       waiting.delete(lane.stream);
+      places.settled(lane.stream, lane.last);
       if (lane.gaps.length === 0) return;
       lost.inc({}, countSeqs(lane.gaps));
       const { stream, gaps } = lane;
@@ -146,12 +160,16 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
     streams: laneStreams(shards),
     holder,
     run: (stream, signal) => archiveLane({ ...context, stream }, signal),
-    onEnded: (stream) => waiting.delete(stream),
+    onEnded(stream) {
+      waiting.delete(stream);
+      places.forget(stream);
+    },
     onFenced: (stream) =>
       logger.warn({ stream }, "fenced: another replica archives this stream; its lease is given up"),
     onError,
   });
   closing.push(() => lanes.close());
+  observeConsumer(metrics, "audit-log", { places: places.places }, options.brokerWatch);
   metrics.observe("reprise_audit_lanes", () => lanes.size);
   metrics.observe("reprise_audit_lag_seconds", oldestAgeSeconds);
 

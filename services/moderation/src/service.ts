@@ -1,4 +1,4 @@
-import { unixNow } from "@reprise/protocol";
+import { generationsStream, STREAM_START, unixNow } from "@reprise/protocol";
 import {
   type Broker,
   createGenerationLog,
@@ -15,6 +15,7 @@ import {
   DependencyWatches,
   type Logger,
   type Metrics,
+  observeConsumer,
   observeLog,
   WatchGroup,
 } from "@reprise/service";
@@ -32,7 +33,7 @@ export { type Classifiers, loadClassifiers } from "./judging/load-classifiers.ts
 export interface ModerationOptions {
   broker: Broker;
   /** Told when RULES can't be followed. */
-  brokerWatch?: Pick<BrokerWatch, "onStale">;
+  brokerWatch?: Pick<BrokerWatch, "onStale" | "lastStreamSeq">;
   /** What this service depends on: what the absence of one explains is not logged. Default: those of its own. */
   watches?: DependencyWatches;
   /** How many streams the logs are spread over. */
@@ -95,7 +96,7 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
     onError,
   };
   const begun: Promise<void>[] = [];
-  const followed: { judging: ShardModerator; follower: ShardFollower; lag: ShardLag }[] = [];
+  const followed: { stream: string; judging: ShardModerator; follower: ShardFollower; lag: ShardLag }[] = [];
   const sum = (of: (judging: ShardModerator) => number) =>
     followed.reduce((all, { judging }) => all + of(judging), 0);
   metrics.observe("reprise_moderation_generations", () => sum(({ size }) => size));
@@ -117,7 +118,7 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
       onEvents,
       onError,
     });
-    followed.push({ judging, follower, lag });
+    followed.push({ stream: generationsStream(shard), judging, follower, lag });
   };
   // While no generation asks for moderation no log is read at all.
   const onFirst = (startTime: Date) => {
@@ -137,16 +138,28 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
     }
   };
   const sweep = () => (sweeping ??= sweepAll().finally(() => (sweeping = undefined)));
-  const lagSeconds = metrics.gauge("reprise_consumer_lag_seconds");
-  const tellLag = () => {
+  const settleLag = () => {
     for (const { judging, lag } of followed) lag.settle(judging.settledStreamSeq);
-    const ageMs = Math.max(0, ...followed.map(({ lag }) => lag.ageMs(unixNow())));
-    lagSeconds.set({ consumer: MODERATION_CONSUMER }, ageMs / 1_000);
   };
-  tellLag();
+  observeConsumer(
+    metrics,
+    MODERATION_CONSUMER,
+    {
+      ageMs() {
+        settleLag();
+        return Math.max(0, ...followed.map(({ lag }) => lag.ageMs(unixNow())));
+      },
+      // A shard that nothing was read of yet may be another replica's.
+      places: () =>
+        followed
+          .map(({ stream, judging }) => [stream, judging.settledStreamSeq] as const)
+          .filter(([, settled]) => settled > STREAM_START),
+    },
+    brokerWatch,
+  );
   const sweeper = setInterval(() => {
     void sweep();
-    tellLag();
+    settleLag();
   }, SWEEP_MS);
   let deciding = false;
   const reviews = setInterval(() => {

@@ -5,6 +5,7 @@ import {
   type Logger,
   logForbidden,
   type Metrics,
+  observeBroker,
   watchBroker,
 } from "@reprise/service";
 
@@ -48,6 +49,7 @@ export class ServiceBrokers implements AsyncDisposable {
     const broker = this.#stack.use(await connectBroker({ ...addressOf(user), user, name: user, onError }));
     logForbidden(broker, logger);
     const { metrics } = this.#options;
+    this.#stack.use(observeBroker(broker, { metrics, service: user }));
     const watches = this.#stack.use(new DependencyWatches({ service: user, logger, metrics }));
     const brokerWatch = this.#stack.use(watchBroker(broker, shards, watches));
     brokerWatch.failed.catch(this.#failed.reject);

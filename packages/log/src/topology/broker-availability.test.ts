@@ -206,7 +206,8 @@ test("a stream whose leader hears from too few replicas is named, until it hears
   const { main } = world.broker;
   let replicas: object[] = [];
   main.subscribe("leader", {
-    callback: (_error, request) => void request.respond(JSON.stringify({ cluster: { replicas } })),
+    callback: (_error, request) =>
+      void request.respond(JSON.stringify({ state: { last_seq: 0 }, cluster: { replicas } })),
   });
   const publish: typeof main.publish = (subject, ...rest) =>
     main.publish(subject === `$JS.API.STREAM.INFO.${JOBS_STREAM}` ? "leader" : subject, ...rest);

@@ -5,6 +5,8 @@ import {
   LEASES_STREAM,
   type RepriseError,
   RULES_STREAM,
+  type StreamSeq,
+  asStreamSeq,
   toRepriseError,
 } from "@reprise/protocol";
 import type { Broker } from "../nats/connection.ts";
@@ -59,6 +61,8 @@ export class BrokerAvailability implements AsyncDisposable {
   #told = "";
   #next = { reasons: "", sinceMs: 0 };
   #nextShard = 0;
+  /** Of the streams of logs, jobs and rules, as of when each was asked last. */
+  readonly #lastSeqs = new Map<string, StreamSeq>();
   /** What is wrong with streams, as of when each was asked last. */
   readonly #problems = new Map<string, string>();
   #isClosed = false;
@@ -81,6 +85,11 @@ export class BrokerAvailability implements AsyncDisposable {
   because(): readonly string[] {
     if (this.#down.size === 0) return this.#probed;
     return [`not connected to NATS${this.#refusal === undefined ? "" : `: ${this.#refusal}`}`];
+  }
+
+  /** The last place of a stream of logs, as of a second ago, or with many shards of some; undefined before it was asked for the first time. */
+  lastStreamSeq(stream: string): StreamSeq | undefined {
+    return this.#lastSeqs.get(stream);
   }
 
   /** Also announces that this process is gone, if the broker takes that within 2 s. */
@@ -137,7 +146,8 @@ export class BrokerAvailability implements AsyncDisposable {
   }
 
   async #askLeader(stream: string): Promise<void> {
-    const problem = await askLeader(this.#options.broker, stream);
+    const { problem, lastSeq } = await askLeader(this.#options.broker, stream);
+    if (lastSeq !== undefined) this.#lastSeqs.set(stream, lastSeq);
     if (problem === undefined) this.#problems.delete(stream);
     else this.#problems.set(stream, problem);
   }
@@ -182,12 +192,18 @@ export class BrokerAvailability implements AsyncDisposable {
   }
 }
 
-async function askLeader({ main }: Broker, stream: string): Promise<string | undefined> {
+interface AskedStream {
+  readonly problem?: string;
+  readonly lastSeq?: StreamSeq;
+}
+
+async function askLeader({ main }: Broker, stream: string): Promise<AskedStream> {
   try {
-    const { cluster } = await getStreamInfo(main, stream, {}, TIMEOUT_MS);
-    return hasQuorum(cluster) ? undefined : `${stream} has no quorum`;
+    const { cluster, state } = await getStreamInfo(main, stream, {}, TIMEOUT_MS);
+    const lastSeq = asStreamSeq(state.last_seq);
+    return hasQuorum(cluster) ? { lastSeq } : { lastSeq, problem: `${stream} has no quorum` };
   } catch (error) {
-    return toRepriseError(error).message;
+    return { problem: toRepriseError(error).message };
   }
 }
 

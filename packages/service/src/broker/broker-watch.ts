@@ -1,3 +1,4 @@
+import type { StreamSeq } from "@reprise/protocol";
 import { type Broker, BrokerAvailability, type OnStale } from "@reprise/log";
 import type { DependencyWatches } from "../lifecycle/dependency-watch.ts";
 import { watchFollowers } from "./watch-followers.ts";
@@ -7,6 +8,8 @@ export interface BrokerWatch {
   readonly because: () => readonly string[];
   /** To be told when something can't be followed in this broker. */
   readonly onStale: OnStale;
+  /** The last place of a stream of logs, as of some seconds ago at most; undefined while it is not known. */
+  readonly lastStreamSeq: (stream: string) => StreamSeq | undefined;
 }
 
 /** A watch that its owner ends. */
@@ -39,6 +42,7 @@ export function watchBroker(broker: Broker, shards: number, watches: DependencyW
   return {
     because: () => availability.because(),
     failed,
+    lastStreamSeq: (stream) => availability.lastStreamSeq(stream),
     onStale: watchFollowers(watches, watch),
     [Symbol.asyncDispose]: () => availability.close(),
   };

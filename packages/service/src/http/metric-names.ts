@@ -148,7 +148,7 @@ export const METRICS = {
   reprise_consumer_lag_seconds: {
     kind: "gauge",
     labels: ["consumer"],
-    help: "Age of the oldest event that this process has read and not dealt with, as a consumer of the logs.",
+    help: "Age of the oldest event that this process has read and not dealt with, as a consumer of the logs: `moderation` or `analytics`. That of the audit log is `reprise_audit_lag_seconds`.",
   },
   reprise_audit_events_total: { kind: "counter", help: "Messages that this process has archived." },
   reprise_audit_commits_total: {

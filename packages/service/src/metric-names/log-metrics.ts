@@ -2,6 +2,26 @@ import type { Metrics } from "./metric.ts";
 
 /** Of the log: what its broker takes, and how events get through. */
 export const LOG_METRICS = {
+  reprise_broker_connected: {
+    kind: "gauge",
+    labels: ["service", "connection"],
+    help: "1 while a connection of a service to the broker stands; `main` carries appends and the live feed, `reads` history and checkpoints, `bulk` jobs and what is large.",
+  },
+  reprise_broker_reconnects_total: {
+    kind: "counter",
+    labels: ["service", "connection"],
+    help: "Times that a connection to the broker was lost and made anew.",
+  },
+  reprise_broker_rtt_seconds: {
+    kind: "gauge",
+    labels: ["service", "connection"],
+    help: "Round trip of a ping to the broker, as of 10 s ago at most; absent while the connection is away.",
+  },
+  reprise_consumer_lag_events: {
+    kind: "gauge",
+    labels: ["consumer"],
+    help: "Events in the log streams that this process consumes and has not dealt with, those included that it has not read. The ends of the streams are known as of a second ago, with more than 16 shards of some seconds.",
+  },
   reprise_append_seconds: {
     kind: "histogram",
     labels: ["service", "result"],

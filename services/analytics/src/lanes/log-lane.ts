@@ -9,7 +9,7 @@ import {
 } from "@reprise/lane";
 import type { Broker } from "@reprise/log";
 import { type EncodedFold, GenerationFold, type GenerationRow } from "@reprise/metering";
-import { parseLogSubject, peekSeq, REQUEST_SEQ, STREAM_START } from "@reprise/protocol";
+import { parseLogSubject, peekSeq, REQUEST_SEQ, STREAM_START, type StreamSeq } from "@reprise/protocol";
 import type { LaneFacts } from "../facts/lane-facts.ts";
 
 export interface LogLaneOptions {
@@ -22,6 +22,8 @@ export interface LogLaneOptions {
   readonly keys: readonly string[];
   readonly limits: BatchLimits;
   readonly closeMs?: number | undefined;
+  /** Called for a batch that has messages, before it is folded. */
+  readonly onRead?: (batch: Batch) => void;
   readonly onCommitted: (committed: CommittedBatch) => void;
   readonly onError: (error: unknown) => void;
 }
@@ -37,6 +39,8 @@ export interface CommittedBatch {
   /** Generations that were given up: their logs had no end in the time in which every generation ends. */
   readonly givenUp: number;
   readonly lastAtUs: number;
+  /** Up to here the stream is committed. */
+  readonly last: StreamSeq;
 }
 
 /** No generation lasts as long: 24 hours is the longest `timeouts.total`, and the reaper is late by minutes at most. */
@@ -74,7 +78,8 @@ class OpenLane {
    * longer of use.
    */
   async commit(batch: Batch, giveUp: AbortSignal): Promise<"committed" | "fenced"> {
-    const { stream, facts, keys, onCommitted, onError } = this.#options;
+    const { stream, facts, keys, onRead, onCommitted, onError } = this.#options;
+    if (batch.messages.length > 0) onRead?.(batch);
     const changed = new Map<string, GenerationFold>();
     const rows: GenerationRow[] = [];
     const closed: string[] = [];
@@ -127,7 +132,16 @@ class OpenLane {
       onError,
     });
     if (outcome === "committed")
-      onCommitted({ stream, rows, events, strays, open: this.#folds.size, givenUp, lastAtUs });
+      onCommitted({
+        stream,
+        rows,
+        events,
+        strays,
+        open: this.#folds.size,
+        givenUp,
+        lastAtUs,
+        last: batch.last,
+      });
     return outcome;
   }
 
