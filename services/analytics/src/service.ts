@@ -19,6 +19,7 @@ import {
 } from "@reprise/service";
 import { createObjectFacts } from "./facts/object-facts.ts";
 import type { RowSource } from "./facts/row-source.ts";
+import { keepTidy } from "./lanes/keep-tidy.ts";
 import { runLogLane } from "./lanes/log-lane.ts";
 import { startAnswering } from "./queries/start-answering.ts";
 import { feedUsage } from "./sinks/usage-feed.ts";
@@ -141,6 +142,10 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
     async run(stream, signal) {
       const ended = new AbortController();
       const feeds = startFeeds(stream, AbortSignal.any([signal, ended.signal]));
+      const tidying = keepTidy(
+        { tidier: facts.tidier(stream), connection: broker.reads, stream, onError },
+        AbortSignal.any([signal, ended.signal]),
+      );
       const end = await runLogLane(
         {
           connection: broker.reads,
@@ -164,7 +169,7 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
         signal,
       );
       ended.abort();
-      await feeds;
+      await Promise.all([feeds, tidying]);
       return end;
     },
     onEnded(stream) {

@@ -27,6 +27,9 @@ export interface BaseName {
   readonly key: string;
 }
 
+/** After so many commits the folds that go on are written whole, so that a restart reads no more than that; they are merged together, too. */
+export const COMMITS_PER_BASE = 64;
+
 const COMMIT_KEY = "reprise.commit";
 const VERSION = 1;
 const MAX_STATE_BYTES = 1_024 * 1_024 * 1_024;

@@ -5,6 +5,24 @@ import type { LaneFacts } from "./lane-facts.ts";
 export interface FactStore {
   lane(stream: string): LaneFacts;
   outbox(sink: string, stream: string): Outbox;
+  /** Undefined where there is nothing to be tidied. */
+  tidier(stream: string): Tidier | undefined;
+}
+
+/** Puts commits in order that no lane can begin behind any more. */
+export interface Tidier {
+  /**
+   * @returns how much it has done; 0 for nothing
+   * @throws RepriseError `archive_unavailable`, `archive_corrupt`
+   */
+  tidy(options: TidyOptions): Promise<number>;
+}
+
+export interface TidyOptions {
+  /** Nothing in the stream is older: microseconds since 1970, by the broker's clock. Undefined where nothing expires. */
+  readonly expiredBeforeUs: number | undefined;
+  /** Asked between two steps: ends the round. */
+  readonly isOver?: () => boolean;
 }
 
 /**

@@ -4,17 +4,21 @@ import { readParquetRows } from "@reprise/tables";
 import { commitKeyOf } from "./commit.ts";
 import type { FactStore, Outbox } from "./fact-store.ts";
 import { ObjectLaneFacts } from "./object-lane-facts.ts";
+import { MergedRows } from "./merged-rows.ts";
 import { toRow } from "./row-columns.ts";
+import { CommitTidier } from "./tidy-commits.ts";
 
 /** Commits as objects of a store. @param store creates exclusively */
 export function createObjectFacts(store: BlobStore): FactStore {
   return {
     lane: (stream) => new ObjectLaneFacts(store, stream),
+    tidier: (stream) => new CommitTidier({ store, stream }),
     outbox: (sink, stream) => createOutbox(store, stream, `sinks/${sink}/${stream}`),
   };
 }
 
 function createOutbox(store: BlobStore, stream: string, key: string): Outbox {
+  const merged = new MergedRows(store, stream);
   return {
     async place() {
       const bytes = await store.get(key);
@@ -25,7 +29,8 @@ function createOutbox(store: BlobStore, stream: string, key: string): Outbox {
     },
     async rowsOf(n) {
       const commit = await store.get(commitKeyOf(stream, n));
-      return commit && (await readParquetRows(commit)).map(toRow);
+      if (commit) return (await readParquetRows(commit)).map(toRow);
+      return merged.rowsOf(n);
     },
     advance: (next) => store.put(key, Buffer.from(JSON.stringify({ next }))),
   };

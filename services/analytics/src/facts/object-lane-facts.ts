@@ -7,6 +7,7 @@ import { RepriseError, STREAM_START, type StreamSeq } from "@reprise/protocol";
 import {
   type BaseName,
   type Commit,
+  COMMITS_PER_BASE,
   commitKeyOf,
   commitPrefix,
   decodeCommit,
@@ -14,9 +15,8 @@ import {
   parseCommitKey,
 } from "./commit.ts";
 import type { CommitDraft, LaneFacts, OpenFolds } from "./lane-facts.ts";
+import { holds, listSuperseded, supersededKey } from "./superseded.ts";
 
-/** After so many commits the folds that go on are written whole, so that a restart reads no more than that. */
-const COMMITS_PER_BASE = 64;
 const NAME_CHARS = 16;
 const MAX_BASE_BYTES = 4 * 1_024 * 1_024 * 1_024;
 
@@ -62,7 +62,8 @@ export class ObjectLaneFacts implements LaneFacts {
     // A stream that was made anew takes nothing back, and nothing goes on in it.
     if (last.lane.created !== created) return new Map();
     const { kept, isPlace } = await this.#keptUpTo(last, after);
-    if (kept < last.n) await this.#store.put(supersededKey(this.#stream, kept + 1, last.n), new Uint8Array());
+    if (kept < last.n)
+      await this.#store.put(supersededKey(this.#stream, { first: kept + 1, last: last.n }), new Uint8Array());
     return isPlace ? this.#foldsAt(kept) : new Map();
   }
 
@@ -90,24 +91,32 @@ export class ObjectLaneFacts implements LaneFacts {
     return { n, key };
   }
 
-  /** @returns the newest commit that counts and ends at a place; without one, the newest of an earlier stream of this name, or -1 */
+  /**
+   * @returns the newest commit that counts and ends at a place; without one, the newest of an earlier stream of this name, or the last of those that are deleted, or -1
+   */
   async #keptUpTo(newest: Commit, after: StreamSeq): Promise<{ kept: number; isPlace: boolean }> {
     for await (const { n, lane } of this.#counting(newest)) {
       if (lane.created !== newest.lane.created) return { kept: n, isPlace: false };
       if (after !== STREAM_START && lane.last === after) return { kept: n, isPlace: true };
     }
-    return { kept: -1, isPlace: false };
+    return { kept: (await this.#oldest()) - 1, isPlace: false };
   }
 
-  /** Commits that are not superseded, newest first. */
+  /** Commits that are there and not superseded, newest first. */
   async *#counting(newest: Commit): AsyncGenerator<Commit> {
-    const superseded: { first: number; last: number }[] = [];
-    for await (const { key } of this.#store.list(`superseded/${this.#stream}/`)) {
-      const range = parseSuperseded(key);
-      if (range) superseded.push(range);
+    const oldest = await this.#oldest();
+    const superseded = await listSuperseded(this.#store, this.#stream);
+    for (let n = newest.n; n >= oldest; n--)
+      if (!superseded.some((range) => holds(range, n))) yield await this.#read(n);
+  }
+
+  /** The first commit of the oldest block of which none was deleted: before it nothing is superseded any more, as nothing of it is in the stream. */
+  async #oldest(): Promise<number> {
+    for await (const { key } of this.#store.list(commitPrefix(this.#stream))) {
+      const n = parseCommitKey(key)?.n;
+      if (n !== undefined) return Math.ceil(n / COMMITS_PER_BASE) * COMMITS_PER_BASE;
     }
-    for (let n = newest.n; n >= 0; n--)
-      if (!superseded.some(({ first, last }) => first <= n && n <= last)) yield await this.#read(n);
+    return 0;
   }
 
   async #foldsAt(n: number): Promise<OpenFolds> {
@@ -133,17 +142,6 @@ export class ObjectLaneFacts implements LaneFacts {
     if (!bytes) throw new RepriseError("archive_corrupt", `${key} is missing.`);
     return decodeCommit(bytes, key);
   }
-}
-
-/** Which commits of a lane count no longer. Undefined for another kind of key. */
-export function parseSuperseded(key: string): { stream: string; first: number; last: number } | undefined {
-  const [, stream, first, last] = /^superseded\/([A-Za-z0-9_-]+)\/([0-9]+)-([0-9]+)$/.exec(key) ?? [];
-  if (stream === undefined) return undefined;
-  return { stream, first: Number(first), last: Number(last) };
-}
-
-function supersededKey(stream: string, first: number, last: number): string {
-  return `superseded/${stream}/${first}-${last}`;
 }
 
 function encodeFolds(folds: Iterable<readonly [string, EncodedFold]>): Uint8Array {

@@ -1,0 +1,183 @@
+import type { BlobStore } from "@reprise/archive";
+import type { GenerationRow } from "@reprise/metering";
+import { RepriseError } from "@reprise/protocol";
+import { readParquetRows } from "@reprise/tables";
+import { COMMITS_PER_BASE, commitKeyOf, commitPrefix, decodeCommit, parseCommitKey } from "./commit.ts";
+import type { Tidier, TidyOptions } from "./fact-store.ts";
+import { decodeMerged, encodeMerged, mergedKey, parseMergedKey } from "./merged-file.ts";
+import { toRow } from "./row-columns.ts";
+import { listStreamFiles, type StreamFiles } from "./row-files.ts";
+import { type CommitRange, holds, listSuperseded, overlaps } from "./superseded.ts";
+
+export interface TidierOptions {
+  readonly store: BlobStore;
+  readonly stream: string;
+  /** Milliseconds of a monotonic clock. */
+  readonly now?: () => number;
+}
+
+/** Files whose commits are deleted are merged again, 64 times as many commits each, while they have no more than this together. */
+const MOST_BYTES = 16 * 1_024 * 1_024;
+const LEVELS = 4;
+/** For how long what is in another file stays for readers that have listed it. */
+const GRACE_MS = 600_000;
+
+/**
+ * Merges a stream's commits: those before the newest base into files of 64. Commits stay for as long as a lane could begin again behind one of them: until nothing that they were made of can be
+ * in the stream. Then they are deleted with their bases, and merged files without commits are merged again. A merged file is created whole or not at all, and holds what its commits do: a query
+ * reads one or the other. Any number of processes may do this at the same time, and may die anywhere.
+ */
+export class CommitTidier implements Tidier {
+  readonly #store: BlobStore;
+  readonly #stream: string;
+  readonly #now: () => number;
+  /** When objects were first seen to be in others, by their keys. */
+  readonly #replacedMs = new Map<string, number>();
+
+  constructor({ store, stream, now = () => performance.now() }: TidierOptions) {
+    this.#store = store;
+    this.#stream = stream;
+    this.#now = now;
+  }
+
+  /**
+   * One round.
+   * @returns how many files it has merged into others
+   * @throws RepriseError `archive_unavailable`, `archive_corrupt`
+   */
+  async tidy({ expiredBeforeUs, isOver = () => false }: TidyOptions): Promise<number> {
+    const present: number[] = [];
+    for await (const { key } of this.#store.list(commitPrefix(this.#stream))) {
+      const n = parseCommitKey(key)?.n;
+      if (n !== undefined) present.push(n);
+    }
+    const [oldest = 0, newest = 0] = [present.at(0), present.at(-1)];
+    // Behind the newest base every commit is needed to go on.
+    const end = blockOf(newest).first;
+    let merged = await this.#mergeCommits(new Set(present), { first: oldest, last: end - 1 }, isOver);
+    for (let level = 2; level <= LEVELS; level++)
+      merged += await this.#mergeFiles(COMMITS_PER_BASE ** level, blockOf(oldest).first, isOver);
+    await this.#deleteReplaced();
+    if (expiredBeforeUs !== undefined)
+      await this.#deleteExpired({ first: oldest, last: end - 1 }, { expiredBeforeUs, isOver });
+    return merged;
+  }
+
+  async #mergeCommits(present: ReadonlySet<number>, { first, last }: CommitRange, isOver: () => boolean) {
+    const { merged } = await this.#files();
+    let count = 0;
+    for (const block of blocksBetween(first, last)) {
+      if (isOver()) return count;
+      if (merged.some((file) => contains(file, block))) continue;
+      const commits = Array.from({ length: COMMITS_PER_BASE }, (_, i) => block.first + i);
+      if (!commits.every((n) => present.has(n))) continue;
+      count += await this.#create(block, async (superseded) => {
+        const counting = commits.filter((n) => !superseded.some((range) => holds(range, n)));
+        const rows = new Map<number, readonly GenerationRow[]>();
+        for (const n of counting)
+          rows.set(n, (await readParquetRows(await this.#get(commitKeyOf(this.#stream, n)))).map(toRow));
+        return rows;
+      });
+    }
+    return count;
+  }
+
+  /** @param size of the files that are made, in commits. @param end the commits before it are deleted: none of them can be superseded any more */
+  async #mergeFiles(size: number, end: number, isOver: () => boolean): Promise<number> {
+    if (end < size) return 0;
+    const { merged } = await this.#files();
+    let count = 0;
+    for (let first = 0; first + size <= end; first += size) {
+      if (isOver()) return count;
+      const range = { first, last: first + size - 1 };
+      const parts = merged.filter((file) => contains(range, file)).toSorted((a, b) => a.first - b.first);
+      const covered = parts.reduce((sum, part) => sum + part.last - part.first + 1, 0);
+      const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
+      if (parts.length < 2 || covered < size || bytes > MOST_BYTES) continue;
+      count += await this.#create(range, async () => {
+        const rows = new Map<number, readonly GenerationRow[]>();
+        for (const { key } of parts)
+          for (const [n, list] of await decodeMerged(await this.#get(key), key)) rows.set(n, list);
+        return rows;
+      });
+    }
+    return count;
+  }
+
+  async #create(
+    range: CommitRange,
+    read: (superseded: readonly CommitRange[]) => Promise<ReadonlyMap<number, readonly GenerationRow[]>>,
+  ): Promise<number> {
+    // Before anything is read: a range that comes later makes this file one that does not count.
+    const superseded = (await listSuperseded(this.#store, this.#stream)).filter((one) =>
+      overlaps(one, range),
+    );
+    const name = { stream: this.#stream, ...range, superseded: superseded.length, version: 0 };
+    await this.#store.create(mergedKey(name), await encodeMerged(await read(superseded)));
+    return 1;
+  }
+
+  /** Merged files that count no longer. */
+  async #deleteReplaced(): Promise<void> {
+    const counting = new Set((await this.#files()).merged.map(({ key }) => key));
+    for await (const { key } of this.#store.list(`merged/${this.#stream}/`))
+      if (parseMergedKey(key) && !counting.has(key) && this.#isGraceOver(key)) await this.#store.delete(key);
+  }
+
+  /** Commits, block by block, the oldest first, and bases that no lane can begin behind any more. */
+  async #deleteExpired(
+    { first, last }: CommitRange,
+    { expiredBeforeUs, isOver = () => false }: TidyOptions & { expiredBeforeUs: number },
+  ): Promise<void> {
+    const { merged } = await this.#files();
+    const blocks = [...blocksBetween(first, last)].filter((block) => {
+      const isMerged = merged.some((file) => contains(file, block));
+      return isMerged && this.#isGraceOver(commitKeyOf(this.#stream, block.last));
+    });
+    let next = blockOf(first).first;
+    for (const block of blocks) {
+      const key = commitKeyOf(this.#stream, block.last);
+      // In their order: what is there must have no hole.
+      if (isOver() || block.first !== next) return;
+      next = block.last + 1;
+      if (decodeCommit(await this.#get(key), key).lane.last_at >= expiredBeforeUs) return;
+      // The last one goes last: it says when, should this be interrupted.
+      for (let n = block.first; n <= block.last; n++) await this.#store.delete(commitKeyOf(this.#stream, n));
+      for await (const { key: base } of this.#store.list(`bases/${this.#stream}/`))
+        if (Number(/\/([0-9]+)-[0-9a-f]+$/.exec(base)?.[1] ?? Number.NaN) <= block.last)
+          await this.#store.delete(base);
+    }
+  }
+
+  async #files(): Promise<StreamFiles> {
+    const files = await listStreamFiles(this.#store, this.#stream);
+    return files.get(this.#stream) ?? { merged: [], commits: [] };
+  }
+
+  async #get(key: string): Promise<Uint8Array> {
+    const bytes = await this.#store.get(key);
+    if (!bytes)
+      throw new RepriseError("archive_unavailable", `${key} is not there: another process has merged it.`);
+    return bytes;
+  }
+
+  #isGraceOver(key: string): boolean {
+    const since = this.#replacedMs.get(key);
+    if (since === undefined) this.#replacedMs.set(key, this.#now());
+    return since !== undefined && this.#now() - since >= GRACE_MS;
+  }
+}
+
+/** The commits that are merged with this one. */
+function blockOf(n: number): CommitRange {
+  const first = Math.floor(n / COMMITS_PER_BASE) * COMMITS_PER_BASE;
+  return { first, last: first + COMMITS_PER_BASE - 1 };
+}
+
+function* blocksBetween(first: number, last: number): Generator<CommitRange> {
+  for (let block = blockOf(first); block.last <= last; block = blockOf(block.last + 1)) yield block;
+}
+
+function contains(range: CommitRange, { first, last }: CommitRange): boolean {
+  return holds(range, first) && holds(range, last);
+}
