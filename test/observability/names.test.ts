@@ -42,12 +42,15 @@ const NOT_DRIVEN: readonly MetricName[] = [
 test("a platform that has done some work has a sample of every metric that is declared, but for those that tell of what it has not done", async () => {
   await using platform = await startObservedPlatform();
   await drive(platform);
-  const texts = await Promise.all(platform.services.map(scrape));
-  const emitted = parseExposition(texts, []);
-  const missing = Object.entries(METRICS)
-    .filter(([name, { kind }]) => !emitted.has(kind === "histogram" ? `${name}_bucket` : name))
-    .map(([name]) => name);
-  expect(missing.filter((name) => !NOT_DRIVEN.includes(name as MetricName))).toEqual([]);
+  const missing = async () => {
+    const emitted = parseExposition(await Promise.all(platform.services.map(scrape)), []);
+    return Object.entries(METRICS)
+      .filter(([name, { kind }]) => !emitted.has(kind === "histogram" ? `${name}_bucket` : name))
+      .map(([name]) => name)
+      .filter((name) => !NOT_DRIVEN.includes(name as MetricName));
+  };
+  // Analytics commits what it has read some seconds later.
+  await expect.poll(missing, { timeout: 30_000, interval: 250 }).toEqual([]);
 });
 
 describe("the search for unknown names", () => {

@@ -21,6 +21,7 @@ export const ANALYTICS_NAMES = [
   ...USAGE_NAMES,
   "REPRISE_ANALYTICS_KEYS",
   "REPRISE_MODELS_FILE",
+  "REPRISE_METRICS_TENANTS",
 ] as const;
 
 /** Of the archive, for the commands. */

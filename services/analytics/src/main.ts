@@ -9,14 +9,18 @@ await runService(
   "analytics",
   async () => {
     const env = parseAnalyticsEnvironment(process.env);
-    const { REPRISE_SHARDS: shards, REPRISE_ANALYTICS_KEYS: keys = [] } = env;
+    const {
+      REPRISE_SHARDS: shards,
+      REPRISE_ANALYTICS_KEYS: keys = [],
+      REPRISE_METRICS_TENANTS: metricTenants,
+    } = env;
     const { store, dir, openRows } = openAnalyticsStorage(env);
     const sinks = toUsageSinks(env);
     const load = () => loadPrices(env.REPRISE_MODELS_FILE);
     let prices = await load();
     const usage = { sinks, source: env.REPRISE_USAGE_SOURCE, priceOf: (model: string) => prices.get(model) };
     return startBrokerService("analytics", env, async (context) => ({
-      service: await startAnalytics({ ...context, shards, store, openRows, keys, usage }),
+      service: await startAnalytics({ ...context, shards, store, openRows, keys, usage, metricTenants }),
       does: "measuring",
       details: { rows: dir, usage: sinks.map(({ name }) => name) },
       reload: async () => void (prices = await load()),

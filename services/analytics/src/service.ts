@@ -24,6 +24,7 @@ import { runLogLane } from "./lanes/log-lane.ts";
 import { startAnswering } from "./queries/start-answering.ts";
 import { feedUsage } from "./sinks/usage-feed.ts";
 import type { UsageSink } from "./sinks/usage-sink.ts";
+import { TenantMetrics } from "./tenant-metrics.ts";
 import type { UsageSettings } from "./usage.ts";
 
 export { ANALYTICS_NAMES, parseAnalyticsEnvironment } from "./config.ts";
@@ -44,6 +45,8 @@ export interface AnalyticsOptions {
   openRows: () => Promise<RowSource & AsyncDisposable>;
   /** Keys of requests' metadata that rows have. */
   keys: readonly string[];
+  /** How many tenants metrics name. Default 100. */
+  metricTenants?: number;
   /** Default: nowhere. */
   usage?: UsageSettings;
   /** When a batch is committed. Default: 20,000 messages, 5 s or 16 MiB. */
@@ -63,6 +66,7 @@ export interface Analytics extends AsyncDisposable {
 
 /** A store of which no failure is reported for so long is back. Longer than a request to one may hang. */
 const QUIET_MS = 60_000;
+const METRIC_TENANTS = 100;
 const LIMITS: BatchLimits = { maxMessages: 20_000, maxAgeMs: 5_000, maxBytes: 16 * 1_024 * 1_024 };
 
 /** Starts to fold what the broker keeps into rows. Its streams must exist. */
@@ -105,6 +109,7 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
   const rows = metrics.counter("reprise_analytics_rows_total");
   const folded = metrics.counter("reprise_analytics_events_total");
   const strays = metrics.counter("reprise_analytics_strays_total");
+  const tenants = new TenantMetrics(metrics, options.metricTenants ?? METRIC_TENANTS);
   const open = new Map<string, number>();
   const places = new ConsumerPlaces();
   observeConsumer(metrics, "analytics", places, options.brokerWatch);
@@ -160,6 +165,7 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
             places.settled(stream, batch.last);
             storeWatch.worked();
             rows.inc({}, batch.rows.length);
+            tenants.committed(batch.rows);
             folded.inc({}, batch.events);
             strays.inc({}, batch.strays + batch.givenUp);
             open.set(stream, batch.open);

@@ -179,6 +179,7 @@ export async function startPlatform(
         store,
         openRows,
         keys: env.REPRISE_ANALYTICS_KEYS ?? [],
+        metricTenants: env.REPRISE_METRICS_TENANTS,
         usage: {
           sinks: toUsageSinks(env),
           source: env.REPRISE_USAGE_SOURCE,

@@ -140,6 +140,11 @@ export const ENVIRONMENT_VARIABLES = {
     url("http", "https"),
     "URL of a bucket in an S3-compatible store, with a prefix of its own, for these rows instead of a folder; with the region and the key of `REPRISE_AUDIT_S3_REGION`, `REPRISE_AUDIT_S3_KEY_ID` and `REPRISE_AUDIT_S3_SECRET`.",
   ),
+  REPRISE_METRICS_TENANTS: defaulted(
+    "100",
+    integer(0, 10_000),
+    "How many tenants the metrics of analytics name: the first ones that a process meets. All others are counted as `other`.",
+  ),
   REPRISE_ANALYTICS_KEYS: optional(
     list(metadataKey()),
     "Keys of requests' `metadata` that analytics keeps with each generation, separated by commas. Values are cut behind 64 characters.",

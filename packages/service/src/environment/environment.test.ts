@@ -24,6 +24,7 @@ describe("the environment", () => {
       REPRISE_OPERATOR_KEY_SHA256: undefined,
       REPRISE_ANALYTICS: "on",
       REPRISE_ANALYTICS_DIR: undefined,
+      REPRISE_METRICS_TENANTS: 100,
       REPRISE_ANALYTICS_KEYS: undefined,
       REPRISE_ANALYTICS_S3_URL: undefined,
       REPRISE_AUDIT: "on",

@@ -1,10 +1,11 @@
 import { DELIVERY_METRICS } from "../metric-names/delivery-metrics.ts";
 import { LOG_METRICS } from "../metric-names/log-metrics.ts";
+import { TENANT_METRICS } from "../metric-names/tenant-metrics.ts";
 import { WORKER_METRICS } from "../metric-names/worker-metrics.ts";
 import type { Metric, Metrics } from "../metric-names/metric.ts";
 
 /**
- * Every metric of the platform. Labels have few values, all known beforehand: never a tenant, a generation or a reader.
+ * Every metric of the platform. Labels have few values: never a generation or a reader, and a tenant only where their number is bounded.
  * `status` is a terminal event's, `reason` one of
  * `queue_timeout`, `total_timeout`, `worker_lost` and `abandoned`.
  */
@@ -186,6 +187,7 @@ export const METRICS = {
   ...DELIVERY_METRICS,
   ...WORKER_METRICS,
   ...LOG_METRICS,
+  ...TENANT_METRICS,
 } as const satisfies Partial<Metrics>;
 
 export type MetricName = keyof typeof METRICS;
