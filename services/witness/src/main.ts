@@ -4,6 +4,7 @@ import {
   createLogger,
   createMetrics,
   createOpsHandler,
+  HttpMetrics,
   opsAddressOf,
   runService,
   startOpsServer,
@@ -30,6 +31,7 @@ await runService(
         witness: createWitness({ store: createFileStore(join(dir, SEEN_DIR)), key, logs }),
         host: env.REPRISE_HOST,
         port: env.REPRISE_PORT,
+        http: new HttpMetrics(metrics, "witness"),
         onAnswered(request) {
           if (request.result) requests.inc({ result: request.result });
           if (request.result === "inconsistent")

@@ -85,6 +85,16 @@ describe("the witness's process", () => {
       "refused 0",
       "failed 0",
     ]);
+    const answered = [
+      ...metrics.matchAll(/^reprise_http_request_seconds_count\{service="witness",(.*)\} (.*)$/gm),
+    ];
+    expect(answered.map(([, labels, count]) => `${labels} ${count}`)).toEqual([
+      'method="POST",route="/add-checkpoint",status="2xx" 1',
+      'method="POST",route="/add-checkpoint",status="4xx" 2',
+      'method="GET",route="/healthz",status="2xx" 1',
+      'method="GET",route="/checkpoint/:origin",status="4xx" 1',
+      'method="GET",route="none",status="4xx" 1',
+    ]);
   });
 
   it("remembers what it has cosigned after every SIGKILL: no log is rolled back or forked behind its back", async () => {

@@ -1,10 +1,12 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { type HttpAddress, listenHttp } from "@reprise/service";
+import { type HttpAddress, type HttpMetrics, listenHttp } from "@reprise/service";
 import type { AddOutcome, Witness } from "./witness.ts";
 
 export interface WitnessServerOptions extends HttpAddress {
   witness: Witness;
+  /** Counts requests. Default: nothing does. */
+  http?: HttpMetrics;
   /** Called for each request once it is answered. */
   onAnswered?: (request: AnsweredRequest) => void;
   onError: (error: unknown) => void;
@@ -50,13 +52,17 @@ const CHECKPOINT_PATH = "/checkpoint/";
  * valid signatures.
  */
 export async function startWitnessServer(options: WitnessServerOptions): Promise<WitnessServer> {
-  const { witness, onAnswered, onError } = options;
+  const { witness, http, onAnswered, onError } = options;
   const server = createServer(
     { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS },
     (request, response) => {
       const askedAtMs = performance.now();
       const route = routeOf(request);
+      http?.arrived();
+      response.once("close", () => http?.over());
       const end = (given: Answer) => {
+        const { method = "" } = request;
+        http?.answered({ method, route, status: given.status }, (performance.now() - askedAtMs) / 1_000);
         send(response, given);
         const ms = Math.round(performance.now() - askedAtMs);
         const result = route === ADD_PATH ? toResult(given.status) : undefined;
