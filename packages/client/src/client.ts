@@ -1,5 +1,5 @@
 import { type Generation, type GenerationRequest, RepriseError } from "@reprise/protocol/wire";
-import { callGeneration } from "./http/call.ts";
+import { callGeneration, sendOnce } from "./http/call.ts";
 import { GenerationStream } from "./stream/generation-stream.ts";
 import type { FetchLike, HttpRequest, HttpSettings } from "./http/http.ts";
 import { assertSecret, createCredentials } from "./http/credentials.ts";
@@ -25,6 +25,11 @@ export interface ClientOptions {
   /** Default: the global one. React Native needs one that streams, such as that of `expo/fetch`. */
   fetch?: FetchLike;
   retry?: RetryOptions;
+  /**
+   * Whether the platform is told what each stream took as it ends: its round trip, the first event and text, the longest gap, reconnects. Numbers alone, in one small request that
+   * is tried once and waited for by nothing. Default false.
+   */
+  reportTimings?: boolean;
   /** A connection that is silent for so long is dead. Default 45,000: three heartbeats. */
   idleTimeoutMs?: number;
   /**
@@ -94,10 +99,10 @@ export interface Client {
  */
 export function createClient(options: ClientOptions): Client {
   const settings = toSettings(options);
-  return { generations: createGenerations(settings) };
+  return { generations: createGenerations(settings, options.reportTimings === true) };
 }
 
-function createGenerations(settings: HttpSettings): Generations {
+function createGenerations(settings: HttpSettings, reportsTimings: boolean): Generations {
   const get: Generations["get"] = (id, { signal } = {}) =>
     callGeneration(settings, { method: "GET", path: pathOf(id), headers: {} }, signal);
   const post = (path: string, value: object, signal?: AbortSignal) =>
@@ -106,7 +111,12 @@ function createGenerations(settings: HttpSettings): Generations {
     post(`${pathOf(id)}/cancel`, { reason }, signal);
   const submitToolResult: Generations["submitToolResult"] = (id, { callId, output }, { signal } = {}) =>
     post(`${pathOf(id)}/tool-results`, { call_id: callId, output }, signal);
-  const control: Pick<StreamSource, "get" | "cancel" | "submitToolResult"> = {
+  const report: StreamSource["report"] = (id, timings) => {
+    const body = JSON.stringify(timings);
+    void sendOnce(settings, { method: "POST", path: `${pathOf(id)}/timings`, headers: {}, body });
+  };
+  const control: Pick<StreamSource, "get" | "cancel" | "submitToolResult" | "report"> = {
+    ...(reportsTimings && { report }),
     get: (id, signal) => get(id, { signal }),
     cancel: (id, reason) => cancel(id, reason === undefined ? {} : { reason }),
     submitToolResult: (id, result, signal) => submitToolResult(id, result, { signal }),

@@ -58,6 +58,12 @@ const TABLE: Readonly<Record<string, Entry>> = {
     body: { call_id: "c1", output: 1 },
   },
   "GET /v1/generations/:id/moderation": { roles: ["review"], status: 200 },
+  "POST /v1/generations/:id/timings": {
+    roles: ["read"],
+    scopes: ["read"],
+    status: 204,
+    body: { round_trip_ms: 1 },
+  },
   "POST /v1/generations/:id/tokens": { roles: ["read"], status: 201, body: { scopes: ["read"] } },
   "POST /v1/tokens": { roles: ["read"], status: 201, body: { scopes: ["read"], end_user: "ann" } },
   "GET /v1/reviews": { roles: ["review"], status: 200 },

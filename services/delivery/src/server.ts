@@ -31,6 +31,7 @@ import type { RouteContext } from "./routes/context.ts";
 import { addEventRoutes } from "./routes/events.ts";
 import { addGenerationRoutes, GENERATION_ID_HEADER } from "./routes/generations.ts";
 import { addReviewRoutes } from "./routes/reviews.ts";
+import { addTimingsRoute } from "./routes/timings.ts";
 import { addTokenRoutes } from "./routes/tokens.ts";
 
 export interface ServerOptions {
@@ -224,6 +225,7 @@ export async function buildServer({
   addReviewRoutes(app, context);
   addAnalyticsRoutes(app, context);
   addAuditRoutes(app, context);
+  addTimingsRoute(app, context);
   addTokenRoutes(app, context);
   if (administration) {
     addAdminRoutes(app, { ...context, administration });
@@ -236,6 +238,7 @@ export async function buildServer({
   refuseOtherMethods(app, "/v1/generations/:id/cancel", ["POST"]);
   refuseOtherMethods(app, "/v1/generations/:id/tool-results", ["POST"]);
   refuseOtherMethods(app, "/v1/generations/:id/moderation", ["GET"]);
+  refuseOtherMethods(app, "/v1/generations/:id/timings", ["POST"]);
   refuseOtherMethods(app, "/v1/generations/:id/tokens", ["POST"]);
   refuseOtherMethods(app, "/v1/tokens", ["POST"]);
   refuseOtherMethods(app, "/v1/reviews", ["GET"]);

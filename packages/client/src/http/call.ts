@@ -30,6 +30,15 @@ export async function callGeneration(
   }
 }
 
+/** Sends what nothing depends on: tried once, and no failure is told. */
+export async function sendOnce(settings: HttpSettings, request: HttpRequest): Promise<void> {
+  try {
+    (await openExchange(settings, request, new AbortController().signal)).close();
+  } catch {
+    // Nothing is lost with it but a measurement.
+  }
+}
+
 async function tryCall(
   settings: HttpSettings,
   request: HttpRequest,

@@ -10,6 +10,7 @@ import { abortReason, createAbortError } from "../retry/deadline.ts";
 import type { HttpSettings } from "../http/http.ts";
 import { type GenerationOutcome, isFinal, toOutcome } from "./outcome.ts";
 import { nextResume, type ResumeEffect, type ResumeInput, startResume } from "./resume-state.ts";
+import { ReadingTimings } from "./reading-timings.ts";
 import type { RetryDelay } from "../retry/retry-policy.ts";
 import { waitForRetry } from "../retry/retry-wait.ts";
 import { planReviewWait } from "./review-wait.ts";
@@ -53,6 +54,7 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
   readonly #ending = new AbortController();
   readonly #outcome: Promise<GenerationOutcome>;
   readonly #tools: ToolAnswers | undefined;
+  readonly #timings: ReadingTimings | undefined;
   /** What a tool has thrown. */
   #toolFailure: { readonly error: unknown } | undefined;
   #resolve!: (outcome: GenerationOutcome) => void;
@@ -69,6 +71,7 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
     this.#source = source;
     this.#id = source.id;
     this.#state = startResume(source.after);
+    if (source.report) this.#timings = new ReadingTimings(() => settings.runtime.now());
     if (source.tools) this.#tools = this.#createTools(source.tools);
     this.#outcome = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -195,6 +198,8 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
       signal?.removeEventListener("abort", onAbort);
       // The results of tools that still run are not needed any more.
       this.#ending.abort();
+      if (this.#timings && this.#id !== undefined)
+        this.#source.report?.(this.#id, this.#timings.toReport(this.reconnects));
     }
   }
 
@@ -203,16 +208,21 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
     const { signal } = this.#ending;
     const { cursor } = this.#state;
     const request = this.#source.request(this.#id, cursor === this.#source.after ? undefined : cursor);
+    this.#timings?.requested();
     for await (const input of readConnection(this.#settings, request, signal)) {
       if (input.type === "caught_up") {
         // Not before: a replay may bring a call together with its answer.
         this.#tools?.answer(this.pendingToolCalls);
         continue;
       }
-      if ("generation" in input) this.#id ??= input.generation ?? undefined;
+      if ("generation" in input) {
+        this.#id ??= input.generation ?? undefined;
+        this.#timings?.opened();
+      }
       for (const effect of this.#next(input)) {
         if (effect.type !== "deliver") return effect;
         this.#transcript.apply(effect.event);
+        this.#timings?.read(effect.event);
         yield effect.event;
         if (signal.aborted) throw abortReason(signal);
       }

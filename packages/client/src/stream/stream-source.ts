@@ -1,5 +1,6 @@
 import type { Generation } from "@reprise/protocol/wire";
 import type { HttpRequest } from "../http/http.ts";
+import type { TimingsReport } from "./reading-timings.ts";
 import type { ToolHandlers, ToolResult } from "./tool-answers.ts";
 
 /** Where a stream gets its connections from and what else it can ask of the platform. */
@@ -19,4 +20,6 @@ export interface StreamSource {
   get(id: string, signal: AbortSignal): Promise<Generation>;
   cancel(id: string, reason: string | undefined): Promise<Generation>;
   submitToolResult(id: string, result: ToolResult, signal: AbortSignal): Promise<Generation>;
+  /** Tells the platform what the reading took; without it, nothing is measured. */
+  readonly report?: ((id: string, timings: TimingsReport) => void) | undefined;
 }

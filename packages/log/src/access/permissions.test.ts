@@ -77,6 +77,7 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
   opsSubject: [
     [protocol.opsSubject("access", ref.tenant, ref.generation), "DA", ""],
     [protocol.opsSubject("delivered", ref.tenant, ref.generation), "D", ""],
+    [protocol.opsSubject("timings", ref.tenant, ref.generation), "D", ""],
     [protocol.opsSubject("administration", ref.tenant), "D", ""],
     [protocol.opsSubject("erased", ref.tenant, ref.generation), "A", "D"],
   ],

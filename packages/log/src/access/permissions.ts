@@ -156,6 +156,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       READERS.subjects,
       opsSubjects("access"),
       opsSubjects("delivered"),
+      opsSubjects("timings"),
       opsSubjects("administration"),
       KEY_USE.subjects,
       END_SUBJECTS,

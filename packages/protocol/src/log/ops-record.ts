@@ -5,7 +5,7 @@ import * as z from "zod";
  * auditors by the audit log.
  */
 
-export const OPS_KINDS = ["delivered", "access", "erased", "administration"] as const;
+export const OPS_KINDS = ["delivered", "timings", "access", "erased", "administration"] as const;
 export type OpsKind = (typeof OPS_KINDS)[number];
 
 /** Where a client calls from: never its address. */
@@ -50,6 +50,32 @@ export const deliveredRecordSchema = z.object({
   at: z.string(),
   node: z.string(),
   readers: z.array(readerMarkSchema).min(1),
+});
+
+const MOST_MS = 86_400_000;
+const ms = z.number().min(0).max(MOST_MS).transform(Math.round);
+
+/** What a client has measured of one reading, over all its connections, in milliseconds: rounded. */
+export const clientTimingsSchema = z.strictObject({
+  /** From a request to the head of its answer: the network's way there and back, and what delivery needs. Of the first connection. */
+  round_trip_ms: ms.optional(),
+  /** From the first request to the first event, and to the first text. */
+  first_event_ms: ms.optional(),
+  first_text_ms: ms.optional(),
+  /** Between two deltas, reconnects included. */
+  longest_gap_ms: ms.optional(),
+  reconnects: z.int().min(0).max(1_000_000).optional(),
+});
+export type ClientTimings = z.infer<typeof clientTimingsSchema>;
+
+/** A client's word for how a generation reached it: not checked, and not to be billed by. */
+export const timingsRecordSchema = z.object({
+  kind: z.literal("timings"),
+  at: z.string(),
+  /** Whose key or token it came with. */
+  by: z.string(),
+  address: z.enum(ADDRESS_CLASSES).optional(),
+  timings: clientTimingsSchema,
 });
 
 /** An access to what the audit log keeps, or a change of it. */
@@ -110,12 +136,14 @@ export const administrationRecordSchema = z.object({
 
 export const opsRecordSchema = z.discriminatedUnion("kind", [
   deliveredRecordSchema,
+  timingsRecordSchema,
   accessRecordSchema,
   erasedRecordSchema,
   administrationRecordSchema,
 ]);
 
 export type DeliveredRecord = z.infer<typeof deliveredRecordSchema>;
+export type TimingsRecord = z.infer<typeof timingsRecordSchema>;
 export type AccessRecord = z.infer<typeof accessRecordSchema>;
 export type ErasedRecord = z.infer<typeof erasedRecordSchema>;
 export type AdministrationRecord = z.infer<typeof administrationRecordSchema>;
