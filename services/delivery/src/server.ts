@@ -24,14 +24,14 @@ import { closing, sendProblem, toProblem } from "./http/problem.ts";
 import type { CorsPolicy } from "./http/cors.ts";
 import { takeQueryToken } from "./http/query-token.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "./http/request-id.ts";
-import { addAnalyticsRoutes, ANALYTICS_PATHS } from "./routes/analytics.ts";
+import { addAnalyticsRoutes, ANALYTICS_PATHS } from "./routes/analytics/analytics.ts";
 import { addAuditRoutes } from "./routes/audit.ts";
 import { drainingError } from "./routes/begin-stream.ts";
 import type { RouteContext } from "./routes/context.ts";
 import { addEventRoutes } from "./routes/events.ts";
 import { addGenerationRoutes, GENERATION_ID_HEADER } from "./routes/generations.ts";
 import { addReviewRoutes } from "./routes/reviews.ts";
-import { addTimingsRoute } from "./routes/timings.ts";
+import { addTimingsRoute } from "./routes/analytics/timings.ts";
 import { addTokenRoutes } from "./routes/tokens.ts";
 
 export interface ServerOptions {

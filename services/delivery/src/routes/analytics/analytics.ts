@@ -1,8 +1,8 @@
 import { type AnalyticsCall, unixNow } from "@reprise/protocol";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { parseAnalyticsQuery } from "./analytics-query.ts";
-import { sendPage } from "./audit-replay.ts";
-import type { RouteContext } from "./context.ts";
+import { sendPage } from "../audit-replay.ts";
+import type { RouteContext } from "../context.ts";
 
 export const ANALYTICS_PATHS: Readonly<Record<AnalyticsCall, string>> = {
   summary: "/v1/analytics/summary",

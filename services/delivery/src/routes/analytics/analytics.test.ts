@@ -1,7 +1,7 @@
 import { answerCalls } from "@reprise/log";
 import { ANALYTICS_CALLS, ANALYTICS_QUEUE, analyticsCallSubject, RepriseError } from "@reprise/protocol";
 import { expect, test } from "vitest";
-import { call, KEYS, openPlatform } from "../testing/platform.ts";
+import { call, KEYS, openPlatform } from "../../testing/platform.ts";
 
 const DAY = "from=2026-11-20T00:00:00Z&to=2026-11-21T00:00:00Z";
 

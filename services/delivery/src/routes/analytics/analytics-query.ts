@@ -13,8 +13,8 @@ import {
   type TenantId,
 } from "@reprise/protocol";
 import * as z from "zod";
-import { splitMetadata } from "./metadata-params.ts";
-import { integerParam, timeParam } from "./query-params.ts";
+import { splitMetadata } from "../metadata-params.ts";
+import { integerParam, timeParam } from "../query-params.ts";
 
 const DAY_MS = 86_400_000;
 const DEFAULT_GROUPS = 50;

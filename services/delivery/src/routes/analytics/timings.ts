@@ -1,10 +1,10 @@
 import { clientTimingsSchema, generationNotFound, parseWith, RepriseError } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
-import { accessGeneration } from "../domain/generation-access.ts";
-import { recordOps } from "../domain/record-ops.ts";
-import { callerOf } from "../readers/delivery-marks/caller.ts";
-import type { RouteContext } from "./context.ts";
-import { noQuery } from "./query-params.ts";
+import { accessGeneration } from "../../domain/generation-access.ts";
+import { recordOps } from "../../domain/record-ops.ts";
+import { callerOf } from "../../readers/delivery-marks/caller.ts";
+import type { RouteContext } from "../context.ts";
+import { noQuery } from "../query-params.ts";
 
 /** How long a caller waits for a broker that does not take the record. */
 const BUDGET_MS = 3_000;

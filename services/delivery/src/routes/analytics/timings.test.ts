@@ -1,7 +1,7 @@
 import { decodeOpsRecord, OPS_STREAM, STREAM_START } from "@reprise/protocol";
 import { readAllMessages } from "@reprise/log";
 import { expect, test } from "vitest";
-import { call, createGeneration, KEYS, openPlatform, type Platform } from "../testing/platform.ts";
+import { call, createGeneration, KEYS, openPlatform, type Platform } from "../../testing/platform.ts";
 
 async function readTimings({ broker }: Platform) {
   const from = { afterStreamSeq: STREAM_START, maxMessages: 100, maxBytes: 100_000, subject: "ops.>" };
