@@ -42,7 +42,7 @@ export const LOG_METRICS = {
   reprise_stored_to_delivered_seconds: {
     kind: "histogram",
     labels: ["moderation"],
-    help: "Time from the broker's storing of an event to its write to a reader, of one event in 32 of each live generation and each of its readers: the node's clock against the broker's, to the millisecond. Moderation of a `gate`, smoothing and slow readers are in it; what readers catch up on is not. `moderation` is the mode, or `none`.",
+    help: "Time from the broker's storing of an event to its write to a reader, of one event in 32 of each live generation and each of its readers: the node's clock against the broker's, to the millisecond. Moderation of a `gate`, smoothing and slow readers are in it, with fewer events of a slow one; what readers catch up on is not. `moderation` is the mode, or `none`.",
     buckets: [0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 30],
   },
 } as const satisfies Partial<Metrics>;

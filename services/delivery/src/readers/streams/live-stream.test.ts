@@ -7,6 +7,7 @@ import {
   RepriseError,
   asSeq,
   asStreamSeq,
+  asUnixMs,
 } from "@reprise/protocol";
 import { createRef, requested } from "@reprise/testkit";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -61,6 +62,7 @@ function openStream({ room, logged = [], intervalMs = 0 }: StreamSetup = {}) {
   const counts = { eventsDelivered: 0, fallenBack: 0 };
   const errors: RepriseError[] = [];
   const closed: LiveStream[] = [];
+  const delivered: number[] = [];
   const readHistory = async (_cache: GenerationCache, fromSeq: number) => logged.slice(fromSeq, fromSeq + 2);
   const stream: LiveStream = new LiveStream({
     hub: { readHistory },
@@ -70,6 +72,7 @@ function openStream({ room, logged = [], intervalMs = 0 }: StreamSetup = {}) {
     counts,
     principal: createPrincipal(),
     role: "read",
+    onDelivered: (storedAtMs) => delivered.push(storedAtMs),
     onClose(_reason, error) {
       closed.push(stream);
       if (error) errors.push(error);
@@ -81,7 +84,7 @@ function openStream({ room, logged = [], intervalMs = 0 }: StreamSetup = {}) {
       cache.acceptLive(encodeEvent(asSeq(cache.lastSeq + 1), draft), () => asStreamSeq(0));
     cache.notify(rethrow);
   };
-  return { ...fake, stream, cache, counts, errors, closed, feed };
+  return { ...fake, stream, cache, counts, errors, closed, delivered, feed };
 }
 
 function rethrow(error: unknown): never {
@@ -116,6 +119,24 @@ describe("a stream", () => {
     drain();
     expect(writes).toHaveLength(2);
     expect(writes[1]).toMatch(/"a".*\n\n.*\n.*"b"/);
+  });
+
+  test("tells of a sample of the events when each is sent, and of a slow reader of the oldest that it was not sent", () => {
+    const { feed, drain, cache, delivered } = openStream({ room: 2 });
+    const feedSampled = (storedAtMs: number) => {
+      cache.sample.take(asSeq(cache.lastSeq + 1), asUnixMs(storedAtMs));
+      feed(delta("x"));
+    };
+    feed(started());
+    feedSampled(1_000);
+    expect(delivered).toEqual([1_000]);
+    feedSampled(2_000);
+    feedSampled(3_000);
+    expect(delivered).toEqual([1_000]);
+    drain();
+    expect(delivered).toEqual([1_000, 2_000]);
+    feedSampled(4_000);
+    expect(delivered).toEqual([1_000, 2_000, 4_000]);
   });
 
   test("tells how far its connection has come: what a full socket was handed last is not taken yet", () => {

@@ -39,8 +39,9 @@ export class LiveStream extends SseStream implements Position {
   #handedSeq: Seq;
   #isReadingHistory = false;
   #awaitsOutput: boolean;
-  /** The newest event that was sampled, or was there when the stream was opened. */
+  /** The newest event that was sampled, or was there when the stream was opened; and whether it is still to be sent. */
   #sampledSeq: Seq;
+  #sampledAtMs: UnixMs | undefined;
   /** Whether what was sent last came from the log, not from the hub's memory. */
   #isBehind = false;
 
@@ -92,6 +93,11 @@ export class LiveStream extends SseStream implements Position {
 
   #send(): void {
     const { cache } = this.#options;
+    // A reader that is slow keeps the oldest sample that it was not sent.
+    if (this.#sampledAtMs === undefined && cache.sample.seq > this.#sampledSeq) {
+      this.#sampledSeq = cache.sample.seq;
+      this.#sampledAtMs = cache.sample.storedAtMs;
+    }
     // A reader that is slow, or does not read at all, does not get what was erased.
     if (cache.failure?.code === "generation_erased") return this.fail(cache.failure);
     while (!this.isFull && !this.isClosed && !this.#isReadingHistory) {
@@ -112,8 +118,10 @@ export class LiveStream extends SseStream implements Position {
     this.#nextSeq = next;
     this.writeFrames(bytes, next - this.#handedSeq);
     if (this.#awaitsOutput) this.#checkFirstOutput();
-    const { seq } = this.#options.cache.sample;
-    if (seq > this.#sampledSeq && seq < next) this.#sampled(seq);
+    if (this.#sampledAtMs !== undefined && this.#sampledSeq < next) {
+      this.#options.onDelivered?.(this.#sampledAtMs);
+      this.#sampledAtMs = undefined;
+    }
   }
 
   #checkFirstOutput(): void {
@@ -121,12 +129,6 @@ export class LiveStream extends SseStream implements Position {
     if (cache.firstOutputSeq > this.sentSeq) return;
     this.#awaitsOutput = false;
     onFirstOutput?.();
-  }
-
-  #sampled(seq: Seq): void {
-    this.#sampledSeq = seq;
-    const { cache, onDelivered } = this.#options;
-    onDelivered?.(cache.sample.storedAtMs);
   }
 
   /** Sends one batch of events that the hub has let go of, and goes on from the hub's memory if it can. */
