@@ -19,6 +19,7 @@ import {
 } from "@reprise/service";
 import { createObjectFacts } from "./facts/object-facts.ts";
 import type { RowSource } from "./facts/row-source.ts";
+import { keepForgotten } from "./lanes/keep-forgotten.ts";
 import { keepTidy } from "./lanes/keep-tidy.ts";
 import { runLogLane } from "./lanes/log-lane.ts";
 import { startAnswering } from "./queries/start-answering.ts";
@@ -106,7 +107,9 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
           onError,
         });
   const facts = createObjectFacts(store);
+  const rowSource = stack.use(await options.openRows());
   const rows = metrics.counter("reprise_analytics_rows_total");
+  const forgotten = metrics.counter("reprise_analytics_forgotten_total");
   const folded = metrics.counter("reprise_analytics_events_total");
   const strays = metrics.counter("reprise_analytics_strays_total");
   const tenants = new TenantMetrics(metrics, options.metricTenants ?? METRIC_TENANTS);
@@ -151,6 +154,17 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
         { tidier: facts.tidier(stream), connection: broker.reads, stream, onError },
         AbortSignal.any([signal, ended.signal]),
       );
+      const forgetting = keepForgotten(
+        {
+          facts,
+          rows: rowSource,
+          connection: broker.reads,
+          stream,
+          onForgotten: (count) => forgotten.inc({}, count),
+          onError,
+        },
+        AbortSignal.any([signal, ended.signal]),
+      );
       const end = await runLogLane(
         {
           connection: broker.reads,
@@ -175,7 +189,7 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
         signal,
       );
       ended.abort();
-      await Promise.all([feeds, tidying]);
+      await Promise.all([feeds, tidying, forgetting]);
       return end;
     },
     onEnded(stream) {
@@ -186,7 +200,6 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
       logger.warn({ stream }, "fenced: another replica measures this stream; its lease is given up"),
     onError,
   });
-  const rowSource = stack.use(await options.openRows());
   stack.use(startAnswering({ connection: broker.main, rows: rowSource, keys, priceOf, onError: logError }));
   metrics.observe("reprise_analytics_lanes", () => lanes.size);
   metrics.observe("reprise_analytics_open_generations", () => sumOf(open.values()));

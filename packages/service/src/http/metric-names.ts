@@ -73,6 +73,10 @@ export const METRICS = {
     kind: "counter",
     help: "Messages that analytics left out: behind a generation's end, of a log whose beginning had expired or that never ended, or malformed.",
   },
+  reprise_analytics_forgotten_total: {
+    kind: "counter",
+    help: "Rows from which analytics has taken the metadata, as their generations were erased.",
+  },
   reprise_job_bytes: {
     kind: "gauge",
     help: "Bytes of the requests of the generations that this worker runs.",

@@ -1,10 +1,19 @@
 import type { GenerationRow } from "@reprise/metering";
+import type { GenerationRef } from "@reprise/protocol";
 import type { LaneFacts } from "./lane-facts.ts";
+import type { RowSource } from "./row-source.ts";
 
 /** Where the commits of all lanes are kept. */
 export interface FactStore {
   lane(stream: string): LaneFacts;
   outbox(sink: string, stream: string): Outbox;
+  /**
+   * Takes the metadata of generations out of their rows and of the folds that they were: it is the only text of a client in either.
+   * @param rows of this store
+   * @returns how many rows it has changed: 0 when called again
+   * @throws RepriseError `archive_unavailable`, `archive_corrupt`
+   */
+  forget(stream: string, refs: readonly GenerationRef[], rows: RowSource): Promise<number>;
   /** Undefined where there is nothing to be tidied. */
   tidier(stream: string): Tidier | undefined;
 }

@@ -4,14 +4,19 @@ import { readParquetRows } from "@reprise/tables";
 import { commitKeyOf } from "./commit.ts";
 import type { FactStore, Outbox } from "./fact-store.ts";
 import { ObjectLaneFacts } from "./object-lane-facts.ts";
-import { MergedRows } from "./merged-rows.ts";
+import { forgetRows } from "./merging/forget-rows.ts";
+import { MergedRows } from "./merging/merged-rows.ts";
 import { toRow } from "./row-columns.ts";
-import { CommitTidier } from "./tidy-commits.ts";
+import { CommitTidier } from "./merging/tidy-commits.ts";
 
 /** Commits as objects of a store. @param store creates exclusively */
 export function createObjectFacts(store: BlobStore): FactStore {
   return {
     lane: (stream) => new ObjectLaneFacts(store, stream),
+    async forget(stream, refs, rows) {
+      const keys = await rows.objectsOf(refs.map(({ generation }) => generation));
+      return forgetRows({ store, stream, refs, keys });
+    },
     tidier: (stream) => new CommitTidier({ store, stream }),
     outbox: (sink, stream) => createOutbox(store, stream, `sinks/${sink}/${stream}`),
   };

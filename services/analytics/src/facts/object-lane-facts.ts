@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
-import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { BlobStore } from "@reprise/archive";
 import type { LanePosition, LaneStart } from "@reprise/lane";
 import type { EncodedFold } from "@reprise/metering";
 import { RepriseError, STREAM_START, type StreamSeq } from "@reprise/protocol";
+import { decodeBase, encodeBase } from "./base.ts";
 import {
   type BaseName,
   type Commit,
@@ -18,7 +18,6 @@ import type { CommitDraft, LaneFacts, OpenFolds } from "./lane-facts.ts";
 import { holds, listSuperseded, supersededKey } from "./superseded.ts";
 
 const NAME_CHARS = 16;
-const MAX_BASE_BYTES = 4 * 1_024 * 1_024 * 1_024;
 
 /** One stream's commits as objects of a store. */
 export class ObjectLaneFacts implements LaneFacts {
@@ -84,7 +83,7 @@ export class ObjectLaneFacts implements LaneFacts {
 
   /** Named after what is in it: a process that is fenced meanwhile replaces no other's. */
   async #putBase(n: number, folds: Iterable<readonly [string, EncodedFold]>): Promise<BaseName> {
-    const bytes = encodeFolds(folds);
+    const bytes = encodeBase(folds);
     const name = hash("sha256", bytes).slice(0, NAME_CHARS);
     const key = `bases/${this.#stream}/${n}-${name}`;
     await this.#store.put(key, bytes);
@@ -126,7 +125,7 @@ export class ObjectLaneFacts implements LaneFacts {
     if (base) {
       const bytes = await this.#store.get(base.key);
       if (!bytes) throw new RepriseError("archive_corrupt", `${base.key} is missing.`);
-      for (const [subject, fold] of decodeFolds(bytes, base.key)) folds.set(subject, fold);
+      for (const [subject, fold] of decodeBase(bytes, base.key)) folds.set(subject, fold);
     }
     for (let at = base ? base.n + 1 : 0; at <= n; at++) {
       const { changed, closed } = await this.#read(at);
@@ -141,21 +140,5 @@ export class ObjectLaneFacts implements LaneFacts {
     const bytes = await this.#store.get(key);
     if (!bytes) throw new RepriseError("archive_corrupt", `${key} is missing.`);
     return decodeCommit(bytes, key);
-  }
-}
-
-function encodeFolds(folds: Iterable<readonly [string, EncodedFold]>): Uint8Array {
-  return zstdCompressSync(Buffer.from(JSON.stringify([...folds])));
-}
-
-/** @throws RepriseError `archive_corrupt` */
-function decodeFolds(bytes: Uint8Array, key: string): readonly (readonly [string, EncodedFold])[] {
-  try {
-    return JSON.parse(zstdDecompressSync(bytes, { maxOutputLength: MAX_BASE_BYTES }).toString()) as [
-      string,
-      EncodedFold,
-    ][];
-  } catch (cause) {
-    throw new RepriseError("archive_corrupt", `${key} is no base of analytics.`, { cause });
   }
 }

@@ -35,6 +35,10 @@ const PAGE = `${ROWS}
   order by ended_us desc, generation desc
   limit $limit`;
 
+const OBJECTS = `
+  select distinct filename from read_parquet($paths, filename = true)
+  where list_contains($generations, generation) and metadata <> '{}'`;
+
 /** Files may be replaced by others while they are read: so often at most. */
 const MOST_TRIES = 3;
 
@@ -87,23 +91,48 @@ export class ParquetRows implements RowSource, AsyncDisposable {
     return rows ?? [];
   }
 
+  async objectsOf(generations: readonly string[]): Promise<readonly string[]> {
+    const keys = await this.#inFiles(async (connection, paths, files) => {
+      const statement = await connection.prepare(OBJECTS);
+      try {
+        bind(statement, {
+          paths: [listValue(paths.map(escapeGlob)), LIST(VARCHAR)],
+          generations: [listValue([...generations]), LIST(VARCHAR)],
+        });
+        const found = (await statement.runAndReadAll())
+          .getRowObjectsJS()
+          .map(({ filename }) => filename as string);
+        const keyOf = new Map(paths.map((path, i) => [path, files[i]?.key ?? ""]));
+        return found.map((path) => keyOf.get(path) ?? "");
+      } finally {
+        statement.destroySync();
+      }
+    });
+    return keys ?? [];
+  }
+
   [Symbol.asyncDispose](): Promise<void> {
     return this.#database[Symbol.asyncDispose]();
   }
 
   /** @returns undefined where there are no files */
   async #inFiles<T>(
-    work: (connection: DuckDBConnection, paths: readonly string[]) => Promise<T>,
+    work: (
+      connection: DuckDBConnection,
+      paths: readonly string[],
+      files: readonly StoredFile[],
+    ) => Promise<T>,
   ): Promise<T | undefined> {
     const { store, files } = this.#options;
     let listed = await listRowFiles(store);
     for (let tries = 1; listed.length > 0; tries++) {
       try {
-        return await files.use(listed, (paths) =>
-          this.#database.query((connection) => work(connection, paths)),
+        const used = listed;
+        return await files.use(used, (paths) =>
+          this.#database.query((connection) => work(connection, paths, used)),
         );
       } catch (cause) {
-        if (cause instanceof RepriseError) throw cause;
+        if (cause instanceof RepriseError && cause.code !== "archive_unavailable") throw cause;
         const before = listed;
         listed = await listRowFiles(store);
         if (tries === MOST_TRIES || hasAll(listed, before))

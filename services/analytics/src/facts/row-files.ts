@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { BlobInfo, BlobStore } from "@reprise/archive";
 import type { StoredFile } from "@reprise/tables";
 import { parseCommitKey } from "./commit.ts";
-import { countingMerged, type MergedFile, parseMergedKey } from "./merged-file.ts";
+import { countingMerged, type MergedFile, parseMergedKey } from "./merging/merged-file.ts";
 import { type CommitRange, holds, parseSuperseded } from "./superseded.ts";
 
 /** One stream's objects with rows that count: each commit is in one of them. */

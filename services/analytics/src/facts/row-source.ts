@@ -45,4 +45,6 @@ export interface RowSource {
    */
   read<C extends RowConsumer>(query: RowQuery, create: () => C): Promise<C>;
   page(query: RowPageQuery): Promise<GenerationRow[]>;
+  /** The keys of objects that hold rows of these generations with metadata. None where rows are in no objects. */
+  objectsOf(generations: readonly string[]): Promise<readonly string[]>;
 }

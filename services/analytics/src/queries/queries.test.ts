@@ -56,6 +56,7 @@ function sourceOf(rows: readonly GenerationRow[]): RowSource {
       return consumer;
     },
     page: async ({ limit }) => rows.slice(0, limit),
+    objectsOf: async () => [],
   };
 }
 

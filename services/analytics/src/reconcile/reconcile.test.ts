@@ -50,6 +50,7 @@ function sourceOf(rows: readonly GenerationRow[]): RowSource {
       return consumer;
     },
     page: async (query) => find(query),
+    objectsOf: async () => [],
   };
 }
 

@@ -14,6 +14,7 @@ import { generationsStream, type GenerationRef, logSubject, STREAM_START } from 
 import { localFiles } from "@reprise/tables";
 import { createTempDir, startStoredBroker, type StoredBroker } from "@reprise/testkit";
 import { ParquetRows } from "../facts/parquet-rows.ts";
+import type { RowSource } from "../facts/row-source.ts";
 import type { FactStore } from "../facts/fact-store.ts";
 import { createObjectFacts } from "../facts/object-facts.ts";
 import { type CommittedBatch, runLogLane } from "../lanes/log-lane.ts";
@@ -31,6 +32,8 @@ export interface LaneWorld extends AsyncDisposable {
   readonly broker: Broker;
   readonly store: BlobStore;
   readonly facts: FactStore;
+  /** Reads the rows of `store`. */
+  readonly rowSource: RowSource;
   /** Stores the next event of a log. */
   append(ref: GenerationRef, payload: Uint8Array): Promise<void>;
   /** Folds the stream, until it is stopped. */
@@ -73,6 +76,7 @@ export async function openLaneWorld(): Promise<LaneWorld> {
     broker,
     store: own,
     facts: createObjectFacts(own),
+    rowSource: rows,
     async append(ref, payload) {
       // One name for all tries: what was stored without an answer is not stored again.
       const options = { messageId: createWriterName(), timeoutMs: PATIENCE_MS };

@@ -2,8 +2,8 @@ import type { BlobInfo } from "@reprise/archive";
 import type { GenerationRow } from "@reprise/metering";
 import { RepriseError } from "@reprise/protocol";
 import { createParquetEncoder, readParquetMetadata, readParquetRows } from "@reprise/tables";
-import { ROW_COLUMNS, toRow } from "./row-columns.ts";
-import { type CommitRange, overlaps } from "./superseded.ts";
+import { ROW_COLUMNS, toRow } from "../row-columns.ts";
+import { type CommitRange, overlaps } from "../superseded.ts";
 
 /*
  * The rows of many commits in one file, `merged/<stream>/<first>-<last>-<superseded>-<version>.parquet`: of the commits from `first` to `last` that count. `superseded` is how many objects

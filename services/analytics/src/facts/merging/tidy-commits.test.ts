@@ -5,11 +5,11 @@ import { asSeq, asStreamSeq, encodeEvent, generationsStream, type StreamSeq } fr
 import { readParquetRows } from "@reprise/tables";
 import { completed, createRef, delta, requested, started } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
-import { COMMITS_PER_BASE, commitKeyOf } from "./commit.ts";
-import { createObjectFacts } from "./object-facts.ts";
-import { ObjectLaneFacts } from "./object-lane-facts.ts";
+import { COMMITS_PER_BASE, commitKeyOf } from "../commit.ts";
+import { createObjectFacts } from "../object-facts.ts";
+import { ObjectLaneFacts } from "../object-lane-facts.ts";
 import { decodeMerged, encodeMerged, mergedKey } from "./merged-file.ts";
-import { listRowFiles } from "./row-files.ts";
+import { listRowFiles } from "../row-files.ts";
 import { CommitTidier } from "./tidy-commits.ts";
 
 vi.setConfig({ testTimeout: 60_000 });

@@ -2,12 +2,12 @@ import type { BlobStore } from "@reprise/archive";
 import type { GenerationRow } from "@reprise/metering";
 import { RepriseError } from "@reprise/protocol";
 import { readParquetRows } from "@reprise/tables";
-import { COMMITS_PER_BASE, commitKeyOf, commitPrefix, decodeCommit, parseCommitKey } from "./commit.ts";
-import type { Tidier, TidyOptions } from "./fact-store.ts";
+import { COMMITS_PER_BASE, commitKeyOf, commitPrefix, decodeCommit, parseCommitKey } from "../commit.ts";
+import type { Tidier, TidyOptions } from "../fact-store.ts";
 import { decodeMerged, encodeMerged, mergedKey, parseMergedKey } from "./merged-file.ts";
-import { toRow } from "./row-columns.ts";
-import { listStreamFiles, type StreamFiles } from "./row-files.ts";
-import { type CommitRange, holds, listSuperseded, overlaps } from "./superseded.ts";
+import { toRow } from "../row-columns.ts";
+import { listStreamFiles, type StreamFiles } from "../row-files.ts";
+import { type CommitRange, holds, listSuperseded, overlaps } from "../superseded.ts";
 
 export interface TidierOptions {
   readonly store: BlobStore;

@@ -1,0 +1,22 @@
+import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import type { EncodedFold } from "@reprise/metering";
+import { RepriseError } from "@reprise/protocol";
+
+const MAX_BASE_BYTES = 4 * 1_024 * 1_024 * 1_024;
+
+/** All folds that go on behind a commit, by the subjects of their logs. */
+export function encodeBase(folds: Iterable<readonly [string, EncodedFold]>): Uint8Array {
+  return zstdCompressSync(Buffer.from(JSON.stringify([...folds])));
+}
+
+/** @throws RepriseError `archive_corrupt` */
+export function decodeBase(bytes: Uint8Array, key: string): readonly (readonly [string, EncodedFold])[] {
+  try {
+    return JSON.parse(zstdDecompressSync(bytes, { maxOutputLength: MAX_BASE_BYTES }).toString()) as [
+      string,
+      EncodedFold,
+    ][];
+  } catch (cause) {
+    throw new RepriseError("archive_corrupt", `${key} is no base of analytics.`, { cause });
+  }
+}

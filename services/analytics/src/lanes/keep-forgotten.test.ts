@@ -1,0 +1,106 @@
+import {
+  asSeq,
+  encodeEvent,
+  encodeOpsRecord,
+  type EventDraft,
+  type GenerationRef,
+  opsSubject,
+} from "@reprise/protocol";
+import { createGenerationLog, createWriterName } from "@reprise/log";
+import { completed, createRef, delta, requested, started } from "@reprise/testkit";
+import { expect, test, vi } from "vitest";
+import { type LaneWorld, openLaneWorld } from "../testing/lane-world.ts";
+import { keepForgotten } from "./keep-forgotten.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const STREAM = "GENERATIONS_0";
+
+async function append(world: LaneWorld, ref: GenerationRef, fromSeq: number, drafts: readonly EventDraft[]) {
+  for (const [i, draft] of drafts.entries()) await world.append(ref, encodeEvent(asSeq(fromSeq + i), draft));
+}
+
+const begin = (ref: GenerationRef) => [
+  requested(ref, { metadata: { plan: "Ada Lovelace" } }),
+  started(),
+  delta("a"),
+];
+
+/** What an erasure records when it is done. */
+async function recordErasure(world: LaneWorld, { tenant, generation }: GenerationRef): Promise<void> {
+  const log = createGenerationLog(world.broker);
+  const record = encodeOpsRecord({ kind: "erased", at: new Date().toISOString(), erasure: "era_1" });
+  const options = { messageId: createWriterName() };
+  const { kind } = await log.publish(opsSubject("erased", tenant, generation), record, options);
+  expect(kind).toBe("stored");
+}
+
+/** Forgets until it is stopped. */
+function start(world: LaneWorld, againMs: number) {
+  const stop = new AbortController();
+  const errors: unknown[] = [];
+  const done = keepForgotten(
+    {
+      facts: world.facts,
+      rows: world.rowSource,
+      connection: world.broker.reads,
+      stream: STREAM,
+      onForgotten: () => {},
+      onError: (error) => errors.push(error),
+      everyMs: 20,
+      againMs,
+    },
+    stop.signal,
+  );
+  return {
+    errors,
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await done;
+    },
+  };
+}
+
+const metadataOf = async (world: LaneWorld, { generation }: GenerationRef) =>
+  (await world.rows()).find((row) => row.generation === generation)?.metadata;
+const placeOf = ({ facts }: LaneWorld) => facts.outbox("erasures", STREAM).place();
+
+test("an erased generation's row keeps its numbers without metadata, whether it comes before the erasure or after", async () => {
+  await using world = await openLaneWorld();
+  const [before, after, other] = [createRef(), createRef(), createRef()];
+  const lane = world.start();
+  for (const ref of [before, after, other]) await append(world, ref, 0, begin(ref));
+  for (const ref of [before, other]) await append(world, ref, 3, [completed()]);
+  await expect.poll(async () => (await world.rows()).length).toBe(2);
+  await lane.stop();
+  // While no lane reads: its row is committed behind the erasure.
+  await append(world, after, 3, [completed()]);
+  for (const ref of [before, after]) await recordErasure(world, ref);
+
+  await using forgetting = start(world, 0);
+  await expect.poll(() => metadataOf(world, before)).toEqual({});
+  expect(await placeOf(world)).toBe(0);
+  await using _ = world.start();
+  await expect.poll(() => metadataOf(world, after), { timeout: 30_000 }).toEqual({});
+  await expect.poll(() => placeOf(world), { timeout: 30_000 }).toBe(2);
+  expect(await metadataOf(world, other)).toEqual({ plan: "Ada Lovelace" });
+  for (const ref of [before, after]) {
+    const row = (await world.rows()).find(({ generation }) => generation === ref.generation);
+    expect(row).toEqual({ ...(await world.foldStored(ref)), metadata: {} });
+  }
+  expect(forgetting.errors).toEqual([]);
+});
+
+test("an erasure is carried out again for a while, and a place beyond the end of OPS is none", async () => {
+  await using world = await openLaneWorld();
+  const ref = createRef();
+  await using lane = world.start();
+  await append(world, ref, 0, [...begin(ref), completed()]);
+  await expect.poll(async () => (await world.rows()).length).toBe(1);
+  await recordErasure(world, ref);
+  await world.facts.outbox("erasures", STREAM).advance(1_000);
+  await using forgetting = start(world, 3_600_000);
+  await expect.poll(() => metadataOf(world, ref)).toEqual({});
+  await expect.poll(() => placeOf(world)).toBe(0);
+  expect([...forgetting.errors, ...lane.errors]).toEqual([]);
+});
