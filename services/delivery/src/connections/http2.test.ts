@@ -111,6 +111,8 @@ describe("over HTTP/2", () => {
     });
     const { text } = await call(`${node.opsUrl}/metrics`);
     expect(text).toMatch(/^reprise_request_bytes 0$/m);
+    const metrics = async () => (await call(`${node.opsUrl}/metrics`)).text;
+    await expect.poll(metrics).toMatch(/^reprise_http_requests_in_flight\{service="delivery"\} 0$/m);
   });
 
   test("a stream that is broken off never looks like one that has ended; the connection takes no more (GOAWAY)", async () => {
@@ -147,6 +149,8 @@ describe("over HTTP/2", () => {
     expect(await readers()).toBe("1");
     stream.close(constants.NGHTTP2_CANCEL);
     await expect.poll(readers).toBe("0");
+    const metrics = async () => (await call(`${node.opsUrl}/metrics`)).text;
+    await expect.poll(metrics).toMatch(/^reprise_http_requests_in_flight\{service="delivery"\} 0$/m);
   });
 
   test("a stream that is not read holds up neither the others of its connection nor the hub", async () => {

@@ -168,6 +168,7 @@ describe("readers", () => {
         'reason="ended"': 2,
       }),
     );
+    await untilInFlight(node, 0);
   });
 
   test("with a cursor of another log were not resumed, and are not counted as if theirs were gone", async () => {
