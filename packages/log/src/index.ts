@@ -30,6 +30,8 @@ export { answerHolderQueries, isHeld } from "./jobs/job-holder.ts";
 export type { TenantShare } from "./jobs/lanes/tenant-share.ts";
 export { JobMemory } from "./jobs/job-memory.ts";
 export type { Job } from "./jobs/job.ts";
+export { type QueueDepth, QueueDepths } from "./jobs/fleet/queue-depths.ts";
+export { type ModelWorkers, WorkersWatch } from "./jobs/fleet/workers-watch.ts";
 export { type Puller, pullJobs } from "./jobs/pull-jobs.ts";
 export { holdLeases } from "./leases/leases.ts";
 export { headOf } from "./append/log-head.ts";
@@ -50,6 +52,7 @@ export { readShardCount } from "./topology/shard-count.ts";
 export { openBroker } from "./topology/open-broker.ts";
 export * as openJobs from "./jobs/open-jobs.ts";
 export type { OpenJob, QueuedJob } from "./jobs/open-jobs.ts";
+export { NodeExchange } from "./presence/node-exchange.ts";
 export {
   assertPresenceStored,
   publishPresence,

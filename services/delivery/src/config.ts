@@ -11,6 +11,7 @@ import * as z from "zod";
 import { RepriseError } from "@reprise/protocol";
 import type { CertificateFiles } from "./connections/certificate.ts";
 import type { AccessLogMode } from "./http/access-log.ts";
+import { SCALE_DEFAULTS, type ScaleSettings } from "./scaling/plan-scale.ts";
 
 const NAMES = [
   ...BROKER_SERVICE_NAMES,
@@ -32,6 +33,9 @@ const NAMES = [
   "REPRISE_CORS_ORIGINS",
   "REPRISE_TOKEN_AUDIENCE",
   "REPRISE_DRAIN_NOTICE_MS",
+  "REPRISE_SCALE_WAIT_MS",
+  "REPRISE_SCALE_COLD_START_MS",
+  "REPRISE_SCALE_READERS",
 ] as const;
 
 /** Load balancers and kube-proxies hear within this time that a node is to get no more requests. */
@@ -76,6 +80,8 @@ export interface DeliverySettings {
   corsOrigins: readonly string[];
   /** What stream tokens for this platform name as their audience. */
   tokenAudience: string;
+  /** By what it is planned how many workers and nodes there should be. Default: `SCALE_DEFAULTS`. */
+  scaling?: ScaleSettings;
 }
 
 type SettingName =
@@ -93,7 +99,10 @@ type SettingName =
   | "REQUEST_MEMORY_MB"
   | "REDIS_URL"
   | "CORS_ORIGINS"
-  | "TOKEN_AUDIENCE";
+  | "TOKEN_AUDIENCE"
+  | "SCALE_WAIT_MS"
+  | "SCALE_COLD_START_MS"
+  | "SCALE_READERS";
 
 /** @throws RepriseError `config_invalid` where one of the two files is missing */
 export function toDeliverySettings(
@@ -114,6 +123,18 @@ export function toDeliverySettings(
     redisUrl: env.REPRISE_REDIS_URL,
     corsOrigins: env.REPRISE_CORS_ORIGINS,
     tokenAudience: env.REPRISE_TOKEN_AUDIENCE,
+    scaling: scaleSettingsOf(env),
+  };
+}
+
+function scaleSettingsOf(
+  env: Pick<DeliveryEnvironment, `REPRISE_SCALE_${string}` & keyof DeliveryEnvironment>,
+) {
+  const { workers, delivery } = SCALE_DEFAULTS;
+  const target = { ...workers.target, waitMs: env.REPRISE_SCALE_WAIT_MS };
+  return {
+    workers: { ...workers, target, coldStartMs: env.REPRISE_SCALE_COLD_START_MS },
+    delivery: { ...delivery, readersPerNode: env.REPRISE_SCALE_READERS },
   };
 }
 

@@ -32,6 +32,7 @@ import { addEventRoutes } from "./routes/events.ts";
 import { addGenerationRoutes, GENERATION_ID_HEADER } from "./routes/generations.ts";
 import { addReviewRoutes } from "./routes/reviews.ts";
 import { addTimingsRoute } from "./routes/analytics/timings.ts";
+import { addScaleRoute, SCALE_PATH } from "./scaling/scale-route.ts";
 import { addTokenRoutes } from "./routes/tokens.ts";
 
 export interface ServerOptions {
@@ -229,6 +230,8 @@ export async function buildServer({
   addTokenRoutes(app, context);
   if (administration) {
     addAdminRoutes(app, { ...context, administration });
+    addScaleRoute(app, { ...context, administration });
+    refuseOtherMethods(app, SCALE_PATH, ["GET"], { operators: true });
     for (const [path, methods] of Object.entries(ADMIN_PATHS))
       refuseOtherMethods(app, path, methods, { administers: true });
   }

@@ -52,6 +52,7 @@ import { Http2Connections } from "./connections/http2.ts";
 import { TlsConnections } from "./connections/tls-connections.ts";
 import { watchResponses } from "./connections/unsent-responses.ts";
 import { countRefusedConnections } from "./telemetry/refused-connections.ts";
+import { ScaleWatch } from "./scaling/scale-watch.ts";
 import { observeDelivery } from "./telemetry/observe-delivery.ts";
 import { ReaderMetrics } from "./telemetry/reader-metrics.ts";
 import { ReaderTraces } from "./telemetry/reader-traces.ts";
@@ -258,6 +259,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   stack.defer(() => ends.unsubscribe());
   const onRefused = countRefusedConnections({ logger, metrics, most: maxConnectionsPerAddress });
 
+  const scale = stack.use(new ScaleWatch({ ...options, node, readers, models: () => names.models, onError }));
   observeDelivery(metrics, { hub, readers, marks, bodies, isLocal: () => shared.isAway });
 
   const notes = new RequestNotes();
@@ -277,6 +279,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       ruleSets: createRuleSetStore(log.publish, retentionMs),
       audit,
       analytics,
+      scale,
       readers,
       bodies,
       limits,

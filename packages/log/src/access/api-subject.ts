@@ -27,6 +27,11 @@ export function consumerCall(call: ConsumerCall, stream: string, consumer: strin
   return `${CONSUMER_API}${call}.${stream}.${consumer}`;
 }
 
+/** All consumers of a stream, a page at a time. */
+export function consumerList(stream: string): string {
+  return `${CONSUMER_API}LIST.${stream}`;
+}
+
 /** @param filter what the consumer selects; default: all that the stream stores */
 export function consumerCreate(stream: string, consumer: string, filter?: string): string {
   const call = `${CONSUMER_API}CREATE.${stream}.${consumer}`;

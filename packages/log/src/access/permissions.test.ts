@@ -54,8 +54,8 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
   queuedSubject: protocol.PRIORITIES.map((one) => [protocol.queuedSubject("sim", ref, one), "W", "W"]),
   queuedJobs: [[protocol.queuedJobs("sim"), "", "W"]],
   QUEUED_SUBJECTS: [[protocol.QUEUED_SUBJECTS, "", "W"]],
-  slotsSubject: [[protocol.slotsSubject("sim"), "W", "W"]],
-  SLOTS_SUBJECTS: [[protocol.SLOTS_SUBJECTS, "", "W"]],
+  slotsSubject: [[protocol.slotsSubject("sim"), "W", "DW"]],
+  SLOTS_SUBJECTS: [[protocol.SLOTS_SUBJECTS, "", "DW"]],
   JOBS_SUBJECTS: [[protocol.JOBS_SUBJECTS, "", ""]],
   readerSubject: [[protocol.readerSubject(ref, node), "D", "W"]],
   readerSubjects: [[protocol.readerSubjects(ref), "", "W"]],
@@ -92,6 +92,8 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
   KEY_USE_SUBJECTS: [[protocol.KEY_USE_SUBJECTS, "", ""]],
   ERASED_SUBJECTS: [[protocol.ERASED_SUBJECTS, "", "D"]],
   OPS_SUBJECTS: [[protocol.OPS_SUBJECTS, "", ""]],
+  nodeSubject: [[protocol.nodeSubject(node), "D", "D"]],
+  NODE_SUBJECTS: [[protocol.NODE_SUBJECTS, "", "D"]],
   yieldSubject: [[protocol.yieldSubject(ref), "DWMAY", "W"]],
   YIELD_SUBJECTS: [[protocol.YIELD_SUBJECTS, "", "W"]],
   endSubject: [[protocol.endSubject(ref), "DW", "D"]],
@@ -233,7 +235,7 @@ function consumerRows(): Row[] {
     [`$JS.API.CONSUMER.RESET.${stream}.${consumer}`, "", ""],
     [`$JS.API.CONSUMER.LEADER.STEPDOWN.${stream}.${consumer}`, "", ""],
     [`$JS.API.CONSUMER.NAMES.${stream}`, "", ""],
-    [`$JS.API.CONSUMER.LIST.${stream}`, "", ""],
+    [`$JS.API.CONSUMER.LIST.${stream}`, stream === "JOBS" ? "D" : "", ""],
   ]);
 }
 

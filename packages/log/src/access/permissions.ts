@@ -29,6 +29,7 @@ import {
   LIVE_LOG_SUBJECTS,
   LIVE_VERDICTS_SUBJECTS,
   LOG_SUBJECTS,
+  NODE_SUBJECTS,
   OPS_STREAM,
   OPS_SUBJECTS,
   opsSubjects,
@@ -52,6 +53,7 @@ import {
   ackSubjects,
   consumerCall,
   consumerCreate,
+  consumerList,
   directGet,
   directGetLast,
   streamCall,
@@ -165,6 +167,9 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       ...[...logs, CHECKPOINTS, VERDICTS, JOBS, REVIEWS, KEY_USE].flatMap(reading),
       streamCall("MSG.GET", READERS.name),
       streamCall("MSG.DELETE", JOBS.name),
+      // How many jobs wait, and how busy nodes are: what a scaler is told.
+      consumerList(JOBS.name),
+      NODE_SUBJECTS,
     ],
     subscribe: [
       LIVE_LOG_SUBJECTS,
@@ -173,6 +178,8 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       LATE_EVENT_SUBJECTS,
       ERASED_SUBJECTS,
       END_SUBJECTS,
+      SLOTS_SUBJECTS,
+      NODE_SUBJECTS,
     ],
   }),
 

@@ -73,12 +73,14 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     model,
     slots: () => (stopped ? 0 : slots),
     running: () => sharing.running(),
+    totals: () => ({ ...totals, slotMs: Math.round(totals.slotMs), held: running.size }),
     onOthers: (others) => void next({ kind: "others", ...others }),
     onGone: () => (renewalsToList = 0),
     onError,
   });
   let stopped = false;
   let slotsUsed = 0;
+  const totals = { taken: 0, ended: 0, slotMs: 0 };
   let countedAtMs = performance.now();
   const retries = new Set<NodeJS.Timeout>();
   let renewalsToList = LIST_RENEWALS;
@@ -87,6 +89,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   function next(input: SharingInput) {
     const now = performance.now();
     if (slotsUsed > 0) options.onSlotTime?.((now - countedAtMs) * slotsUsed);
+    totals.slotMs += (now - countedAtMs) * slotsUsed;
     const effects = sharing.next(input, now, {
       ...pulls.room(memory.free),
       isFor: (tenant) => memory.hasRoomFor(tenant),
@@ -161,6 +164,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     });
     const bytes = delivered.payload.length;
     memory.hold(tenant, bytes);
+    totals.taken++;
     const ended = (async () => run(job))()
       .catch((error: unknown) => {
         onError(error);
@@ -169,6 +173,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
       })
       .finally(() => {
         running.delete(ended);
+        totals.ended++;
         memory.release(tenant, bytes);
         slot.end();
       });

@@ -92,6 +92,20 @@ export function slotsSubject(model: string): string {
   return `slots.${encodeModelName(model)}`;
 }
 
+/** @throws RepriseError `protocol_violation` when the subject is not one that `slotsSubject` makes */
+export function parseSlotsSubject(subject: string): string {
+  const [kind, model = "", ...rest] = subject.split(".");
+  if (kind === "slots" && rest.length === 0) return decodeModelName(model);
+  throw new RepriseError("protocol_violation", `"${subject}" is not a subject about slots.`);
+}
+
+/** The lane, and its model, that selects what `jobLane` has as its filter; undefined for any other filter. */
+export function parseLaneFilter(filter: string): (LaneName & { readonly model: string }) | undefined {
+  const [kind, token = "", , jobs] = filter.split(".");
+  const lane = kind === "job" && jobs === "*" ? laneOf(filter) : undefined;
+  return lane && { ...lane, model: decodeModelName(token) };
+}
+
 /** @throws RepriseError `protocol_violation` when the subject is not one that `jobSubject` makes */
 export function parseJobSubject(subject: string): GenerationRef & { model: string; priority: Priority } {
   const [kind, model, tenant, generation, ...rest] = subject.split(".");

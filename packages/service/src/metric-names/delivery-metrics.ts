@@ -34,4 +34,13 @@ export const DELIVERY_METRICS = {
     labels: ["reason"],
     help: "Streams that are over: `ended` (the reader was sent the generation's end), `left` (the client closed), `drained`, or the code of the error that broke the stream off.",
   },
+  reprise_wanted_workers: {
+    kind: "gauge",
+    labels: ["model"],
+    help: "Workers that a model needs, as this delivery node plans it; absent while that is not known. A scaler takes the greatest of all nodes.",
+  },
+  reprise_wanted_delivery_nodes: {
+    kind: "gauge",
+    help: "Delivery nodes that all readers need, as this node plans it; NaN while that is not known. A scaler takes the greatest of all nodes.",
+  },
 } as const satisfies Partial<Metrics>;

@@ -16,8 +16,11 @@ export interface AdminCall {
   readonly administrator: Administrator;
   readonly address: AddressClass;
   readonly request: string;
-  /** @throws RepriseError `forbidden` */
-  assertOperator(): void;
+  /**
+   * @param does what only the operator does, for the error
+   * @throws RepriseError `forbidden`
+   */
+  assertOperator(does: string): void;
   /** @throws RepriseError `tenant_not_found`, also for a tenant that exists and that the caller does not administer */
   tenantOf(id: string): TenantId;
 }
@@ -37,9 +40,9 @@ export function openCall(
     administrator,
     address: addressClassOf(request.clientAddress),
     request: request.id,
-    assertOperator() {
+    assertOperator(does) {
       if (administrator.tenant === undefined) return;
-      throw new RepriseError("forbidden", "Only the operator adds and removes tenants.", {
+      throw new RepriseError("forbidden", `Only the operator ${does}.`, {
         param: "Authorization",
       });
     },

@@ -48,7 +48,7 @@ export function addTenantRoutes(app: FastifyInstance, context: AdminContext): vo
 
   app.post("/v1/admin/tenants", { config }, async (request, reply) => {
     const call = openCall(context, request, reply, { isChange: true });
-    call.assertOperator();
+    call.assertOperator("adds and removes tenants");
     parseWith(noQuery, request.query, "query");
     const record = newTenant(parseWith(newTenantSchema, request.body), new Date());
     assertKnownClassifiersOf(record.policy, classifiers());
@@ -76,7 +76,7 @@ export function addTenantRoutes(app: FastifyInstance, context: AdminContext): vo
 
   app.delete<Params>(one, { config }, async (request, reply) => {
     const call = openCall(context, request, reply, { isChange: true });
-    call.assertOperator();
+    call.assertOperator("adds and removes tenants");
     parseWith(noQuery, request.query, "query");
     const tenant = call.tenantOf(request.params.id);
     const ifRevision = parseIfMatch(request.headers["if-match"]);

@@ -7,6 +7,7 @@ import type { RequestBodies } from "../bodies/request-bodies.ts";
 import type { RequestBudgets } from "../limits/request-budgets.ts";
 import type { RequestLimits } from "../limits/request-limits.ts";
 import type { ReaderRegistry } from "../readers/reader-registry.ts";
+import type { ScaleWatch } from "../scaling/scale-watch.ts";
 import type { ReaderMetrics } from "../telemetry/reader-metrics.ts";
 import type { ReaderTraces } from "../telemetry/reader-traces.ts";
 import type { RequestMetrics } from "../telemetry/request-metrics.ts";
@@ -27,6 +28,7 @@ export interface RouteContext {
   readonly bodies: RequestBodies;
   readonly limits: RequestLimits;
   readonly budgets: RequestBudgets;
+  readonly scale: Pick<ScaleWatch, "report">;
   readonly shards: number;
   /** Whether a model can be asked for by this public name. */
   readonly hasModel: (model: string) => boolean;

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
 import { slotsSubject, type TenantId } from "@reprise/protocol";
 import { subscribeGuarded } from "../../nats/subscribe-guarded.ts";
-import { formatAnnouncement, parseAnnouncement } from "./slots-announcement.ts";
+import { formatAnnouncement, type JobTotals, parseAnnouncement } from "./slots-announcement.ts";
 
 /** The slots of a model that other workers have, and which tenants hold how many of them. */
 export interface OtherSlots {
@@ -16,6 +16,7 @@ export interface SlotsExchangeOptions {
   slots: () => number;
   /** The slots that tenants have here. */
   running: () => ReadonlyMap<TenantId, number>;
+  totals: () => JobTotals;
   onOthers: (others: OtherSlots) => void;
   /** A worker has fallen silent: its jobs come back after their ack wait. */
   onGone: () => void;
@@ -28,9 +29,9 @@ interface OtherWorker extends OtherSlots {
 
 /** At most so often a worker says what has changed. */
 const CHANGES_MS = 200;
-const REPEAT_MS = 3_000;
+export const REPEAT_MS = 3_000;
 /** A worker that has not been heard for so long is gone. */
-const GONE_MS = 7_000;
+export const GONE_MS = 7_000;
 
 /** The workers of a model tell each other what their tenants have, so that all of them together share their slots fairly. A message that is lost costs seconds. */
 export class SlotsExchange {
@@ -55,7 +56,7 @@ export class SlotsExchange {
     const { connection } = this.#options;
     if (connection.isClosed() || connection.isDraining()) return;
     this.#subscription.unsubscribe();
-    this.#publish(this.#announcement({ slots: 0, running: new Map() }));
+    this.#publish({ slots: 0, running: new Map() });
   }
 
   #tick(): void {
@@ -63,22 +64,21 @@ export class SlotsExchange {
     if (connection.isClosed() || connection.isDraining()) return;
     const nowMs = performance.now();
     const { slots, running } = this.#options;
-    const text = this.#announcement({ slots: slots(), running: running() });
+    const now = { slots: slots(), running: running() };
+    // Totals change all the time, and are no reason to say something.
+    const text = JSON.stringify([now.slots, ...now.running]);
     if (text !== this.#said || nowMs - this.#saidAtMs >= REPEAT_MS) {
-      this.#publish(text);
+      this.#publish(now);
       this.#said = text;
       this.#saidAtMs = nowMs;
     }
     this.#forget(nowMs);
   }
 
-  #announcement({ slots, running }: OtherSlots): string {
-    return formatAnnouncement({ worker: this.#worker, slots, running });
-  }
-
-  #publish(text: string): void {
-    const { connection, model } = this.#options;
-    connection.publish(slotsSubject(model), text);
+  #publish(now: OtherSlots): void {
+    const { connection, model, totals } = this.#options;
+    const announcement = formatAnnouncement({ worker: this.#worker, ...now, totals: totals() });
+    connection.publish(slotsSubject(model), announcement);
   }
 
   #receive(msg: Msg): void {

@@ -1,0 +1,133 @@
+import { AckPolicy, jetstreamManager } from "@nats-io/jetstream";
+import {
+  asSeq,
+  encodeEvent,
+  jobLane,
+  JOBS_STREAM,
+  parseTenantId,
+  type Priority,
+  type TenantId,
+} from "@reprise/protocol";
+import { expect, test, vi } from "vitest";
+import { eventually } from "../../testing/eventually.ts";
+import { newRef, openWorld, requested, type World } from "../../testing/world.ts";
+import { enqueueJob } from "../enqueue-job.ts";
+import type { Job } from "../job.ts";
+import { openJobs } from "../../index.ts";
+import { pullJobs } from "../pull-jobs.ts";
+import { QueueDepths } from "./queue-depths.ts";
+
+const MODEL = "org/model-1.5";
+
+async function queue(world: World, tenant: string, count: number, priority: Priority = "interactive") {
+  for (let i = 0; i < count; i++) {
+    const ref = newRef(tenant);
+    const payload = encodeEvent(asSeq(0), requested(ref));
+    await enqueueJob(world.log.publish, { model: MODEL, ref, priority, payload });
+  }
+}
+
+/** A worker that keeps its jobs until they are ended. */
+async function work(world: World, slots: number) {
+  const jobs: Job[] = [];
+  const ended = Promise.withResolvers<void>();
+  const puller = await pullJobs({
+    connection: world.broker.main,
+    model: MODEL,
+    slots,
+    ackWaitMs: 60_000,
+    onError: (error) => world.errors.push(error),
+    async run(job) {
+      jobs.push(job);
+      await ended.promise;
+      await job.ack();
+    },
+  });
+  return { jobs, puller, end: () => ended.resolve(), [Symbol.dispose]: () => puller.stop() };
+}
+
+const oldestOf = async ({ broker }: World) =>
+  (await openJobs.readAllJobs(broker.bulk).next()).value?.queuedAtMs as number;
+
+test("jobs of a model that has no worker are all queued, and the oldest is the first", async () => {
+  await using world = await openWorld();
+  const depths = new QueueDepths(world.broker.bulk);
+  expect((await depths.read()).models.size).toBe(0);
+  await queue(world, "acme", 2);
+  await queue(world, "beta", 3, "batch");
+  const { models, brokerTimeMs } = await new QueueDepths(world.broker.bulk).read();
+  const oldestAtMs = await oldestOf(world);
+  expect([...models]).toEqual([[MODEL, { queued: 5, held: 0, oldestAtMs }]]);
+  expect(brokerTimeMs).toBeGreaterThanOrEqual(oldestAtMs);
+});
+
+test("jobs that workers have are held, the others are queued, over all tenants and priorities; what has ended is neither", async () => {
+  await using world = await openWorld();
+  const depths = new QueueDepths(world.broker.bulk);
+  using worker = await work(world, 2);
+  await queue(world, "acme", 4);
+  await queue(world, "acme", 1, "batch");
+  await queue(world, "beta", 1);
+  await eventually(async () => {
+    const { models } = await depths.read();
+    expect(models.get(MODEL)).toMatchObject({ queued: 4, held: 2 });
+    expect(worker.jobs).toHaveLength(2);
+  });
+  const held = new Set(worker.jobs.map(({ ref }) => ref.generation));
+  const waiting = [];
+  for await (const job of openJobs.readAllJobs(world.broker.bulk))
+    if (!held.has(job.ref.generation)) waiting.push(job.queuedAtMs);
+  expect((await depths.read()).models.get(MODEL)?.oldestAtMs).toBe(waiting[0]);
+  worker.end();
+  await eventually(async () =>
+    expect((await depths.read()).models.get(MODEL)).toEqual({ queued: 0, held: 0, oldestAtMs: undefined }),
+  );
+  expect(world.errors).toEqual([]);
+});
+
+test("the queue is listed every 15 s at most, however often it is read, and not where the consumers account for every job", async () => {
+  await using world = await openWorld();
+  const { connection, listings } = countListings(world);
+  const depths = new QueueDepths(connection);
+  await queue(world, "acme", 1);
+  for (let i = 0; i < 5; i++) expect((await depths.read()).models.get(MODEL)?.queued).toBe(1);
+  expect(listings()).toBe(1);
+  using _worker = await work(world, 1);
+  await eventually(async () =>
+    expect((await new QueueDepths(world.broker.bulk).read()).models.get(MODEL)?.held).toBe(1),
+  );
+  const later = new QueueDepths(connection);
+  for (let i = 0; i < 5; i++) await later.read();
+  expect(listings()).toBe(1);
+});
+
+/** The listings of subjects that go over a connection. */
+function countListings({ broker: { bulk } }: World) {
+  const publish = vi.spyOn(bulk, "publish");
+  const isListing = ([, payload]: Parameters<typeof bulk.publish>) =>
+    String(payload).includes("subjects_filter");
+  return { connection: bulk, listings: () => publish.mock.calls.filter(isListing).length };
+}
+
+test("more lanes than one answer holds are counted, and those that are no lane's are not", async () => {
+  await using world = await openWorld();
+  const { consumers } = await jetstreamManager(world.broker.main, { checkAPI: false });
+  const tenants = Array.from({ length: 300 }, (_, i): TenantId => parseTenantId(`t${i}`));
+  for (const tenant of tenants) {
+    const { consumer, filter } = jobLane(MODEL, { tenant, priority: "interactive" });
+    const config = { durable_name: consumer, filter_subject: filter, ack_policy: AckPolicy.Explicit };
+    await consumers.add(JOBS_STREAM, config);
+  }
+  const other = { durable_name: "other", filter_subject: "job.*.other.x", ack_policy: AckPolicy.Explicit };
+  await consumers.add(JOBS_STREAM, other);
+  await queue(world, "t0", 1);
+  await queue(world, "t299", 2);
+  expect((await new QueueDepths(world.broker.bulk).read()).models.get(MODEL)).toMatchObject({ queued: 3 });
+});
+
+test("throws broker_unavailable when the broker is gone", async () => {
+  await using world = await openWorld();
+  const depths = new QueueDepths(world.broker.bulk);
+  await world.server.stop();
+  await expect(depths.read()).rejects.toMatchObject({ code: "broker_unavailable" });
+});

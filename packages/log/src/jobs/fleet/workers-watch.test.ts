@@ -1,0 +1,106 @@
+import { asSeq, encodeEvent, parseTenantId, slotsSubject } from "@reprise/protocol";
+import { expect, test, vi } from "vitest";
+import { eventually } from "../../testing/eventually.ts";
+import { newRef, openWorld, requested, type World } from "../../testing/world.ts";
+import { enqueueJob } from "../enqueue-job.ts";
+import type { Job } from "../job.ts";
+import { formatAnnouncement, type JobTotals } from "../lanes/slots-announcement.ts";
+import { pullJobs } from "../pull-jobs.ts";
+import { WorkersWatch } from "./workers-watch.ts";
+
+const MODEL = "org/model-1.5";
+const acme = parseTenantId("acme");
+const NONE = { workers: 0, slots: 0, running: 0, held: 0, taken: 0, ended: 0, slotMs: 0 };
+
+async function watching(world: World) {
+  const watch = new WorkersWatch({
+    connection: world.broker.main,
+    onError: (error) => world.errors.push(error),
+  });
+  await world.broker.main.flush();
+  return { watch, [Symbol.dispose]: () => watch.stop() };
+}
+
+function announce(world: World, worker: string, slots: number, running: number, totals?: JobTotals) {
+  const text = formatAnnouncement({ worker, slots, running: new Map([[acme, running]]), totals });
+  world.broker.reads.publish(slotsSubject(MODEL), text);
+}
+
+test("tells the slots of a real worker, what it has in them, and what it has done", async () => {
+  await using world = await openWorld();
+  using heard = await watching(world);
+  const jobs: Job[] = [];
+  const ended = Promise.withResolvers<void>();
+  const puller = await pullJobs({
+    connection: world.broker.bulk,
+    model: MODEL,
+    slots: 3,
+    ackWaitMs: 60_000,
+    onError: (error) => world.errors.push(error),
+    async run(job) {
+      if (jobs.push(job) === 1) job.park();
+      await ended.promise;
+      await job.ack();
+    },
+  });
+  await eventually(() => expect(heard.watch.read(MODEL)).toMatchObject({ workers: 1, slots: 3, running: 0 }));
+  for (let i = 0; i < 2; i++) {
+    const ref = newRef();
+    await enqueueJob(world.log.publish, {
+      model: MODEL,
+      ref,
+      payload: encodeEvent(asSeq(0), requested(ref)),
+    });
+  }
+  await eventually(() =>
+    expect(heard.watch.read(MODEL)).toMatchObject({ running: 1, held: 2, taken: 2, ended: 0 }),
+  );
+  ended.resolve();
+  await eventually(() =>
+    expect(heard.watch.read(MODEL)).toMatchObject({ running: 0, held: 0, taken: 2, ended: 2 }),
+  );
+  expect(heard.watch.read(MODEL).slotMs).toBeGreaterThan(0);
+  puller.stop();
+  await eventually(() => expect(heard.watch.read(MODEL)).toMatchObject({ workers: 0, slots: 0 }));
+  expect(heard.watch.read("another")).toEqual(NONE);
+  expect(world.errors).toEqual([]);
+});
+
+test("a worker that falls silent is counted no more, and what it has done is counted once when it is heard again", async () => {
+  await using world = await openWorld();
+  vi.useFakeTimers({ toFake: ["performance"] });
+  using realTimers = { [Symbol.dispose]: () => vi.useRealTimers() };
+  using heard = await watching(world);
+  const { watch } = heard;
+  const totals = (done: number) => ({ taken: done, ended: done, slotMs: 10 * done, held: 1 });
+  announce(world, "old", 4, 1, totals(100));
+  await eventually(() =>
+    expect(watch.read(MODEL)).toEqual({ ...NONE, workers: 1, slots: 4, running: 1, held: 1 }),
+  );
+  expect(watch.isComplete).toBe(false);
+  vi.advanceTimersByTime(7_001);
+  expect([watch.isComplete, watch.read(MODEL)]).toEqual([true, NONE]);
+  // One that begins now is heard from its beginning.
+  announce(world, "new", 2, 1, totals(3));
+  await eventually(() =>
+    expect(watch.read(MODEL)).toMatchObject({ workers: 1, taken: 3, ended: 3, slotMs: 30 }),
+  );
+  announce(world, "old", 4, 0, totals(105));
+  await eventually(() =>
+    expect(watch.read(MODEL)).toMatchObject({ workers: 2, slots: 6, taken: 8, slotMs: 80 }),
+  );
+  realTimers[Symbol.dispose]();
+});
+
+test("a worker without totals, and one whose totals are malformed, are counted by their slots", async () => {
+  await using world = await openWorld();
+  using heard = await watching(world);
+  announce(world, "earlier version", 2, 1);
+  const bad = `{"worker":"bad","slots":3,"running":{"acme":1},"totals":{"taken":-1,"ended":"x","slotMs":1e400,"held":0}}`;
+  world.broker.reads.publish(slotsSubject(MODEL), bad);
+  world.broker.reads.publish(slotsSubject(MODEL), "no announcement");
+  world.broker.reads.publish("slots._", "{}");
+  const counted = { ...NONE, workers: 2, slots: 5, running: 2 };
+  await eventually(() => expect(heard.watch.read(MODEL)).toEqual(counted));
+  expect(world.errors).toEqual([]);
+});

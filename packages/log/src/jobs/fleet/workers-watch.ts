@@ -1,0 +1,127 @@
+import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
+import { parseSlotsSubject, SLOTS_SUBJECTS } from "@reprise/protocol";
+import { watchConnection } from "../../nats/watch-connection.ts";
+import { subscribeGuarded } from "../../nats/subscribe-guarded.ts";
+import { parseAnnouncement, type SlotsAnnouncement } from "../lanes/slots-announcement.ts";
+import { GONE_MS, REPEAT_MS } from "../lanes/slots-exchange.ts";
+
+/** The workers of a model, as they announce themselves. */
+export interface ModelWorkers {
+  readonly workers: number;
+  readonly slots: number;
+  /** Slots that have a job. */
+  readonly running: number;
+  /** Jobs that workers have, parked ones included. */
+  readonly held: number;
+  /** What workers have done since this process listens: jobs that were given a slot, those that have ended, and the time in slots. They only grow. */
+  readonly taken: number;
+  readonly ended: number;
+  readonly slotMs: number;
+}
+
+export interface WorkersWatchOptions {
+  connection: NatsConnection;
+  /** Called for malformed subjects. */
+  onError: (error: unknown) => void;
+}
+
+interface HeardWorker extends SlotsAnnouncement {
+  readonly heardAtMs: number;
+}
+
+interface Model {
+  readonly workers: Map<string, HeardWorker>;
+  taken: number;
+  ended: number;
+  slotMs: number;
+}
+
+/** What a worker had done is remembered for so long after it has fallen silent: one that is heard again must not count twice. */
+const REMEMBERED_MS = 600_000;
+/** Behind its announcement a worker is heard again within this time, as long as no message is lost. */
+const HEARD_MS = REPEAT_MS + 500;
+/** Of all models: beyond that, announcements of further workers are ignored. */
+const MAX_WORKERS = 20_000;
+
+const NO_WORKERS: ModelWorkers = {
+  workers: 0,
+  slots: 0,
+  running: 0,
+  held: 0,
+  taken: 0,
+  ended: 0,
+  slotMs: 0,
+};
+
+/** Hears what workers tell each other of their slots, of all models. */
+export class WorkersWatch {
+  readonly #connection: NatsConnection;
+  readonly #subscription: Subscription;
+  readonly #models = new Map<string, Model>();
+  #sinceMs = performance.now();
+  #known = 0;
+
+  constructor({ connection, onError }: WorkersWatchOptions) {
+    this.#connection = connection;
+    const onMessage = (msg: Msg) => this.#receive(msg, performance.now());
+    watchConnection(connection, { onUp: () => (this.#sinceMs = performance.now()) });
+    this.#subscription = subscribeGuarded(connection, SLOTS_SUBJECTS, { onMessage, onError });
+  }
+
+  /** Whether this process has listened for long enough, since its start or since it was connected again, to have heard every worker. */
+  get isComplete(): boolean {
+    return performance.now() - this.#sinceMs > HEARD_MS;
+  }
+
+  read(model: string): ModelWorkers {
+    const found = this.#models.get(model);
+    if (!found) return NO_WORKERS;
+    const nowMs = performance.now();
+    this.#forget(found, nowMs);
+    let [workers, slots, running, held] = [0, 0, 0, 0];
+    for (const one of found.workers.values()) {
+      if (nowMs - one.heardAtMs > GONE_MS) continue;
+      if (one.slots > 0) workers++;
+      slots += one.slots;
+      for (const count of one.running.values()) running += count;
+      held += one.totals?.held ?? 0;
+    }
+    const { taken, ended, slotMs } = found;
+    return { workers, slots, running, held, taken, ended, slotMs };
+  }
+
+  stop(): void {
+    if (!this.#connection.isClosed()) this.#subscription.unsubscribe();
+  }
+
+  #receive(msg: Msg, nowMs: number): void {
+    const announcement = parseAnnouncement(msg.string());
+    if (!announcement) return;
+    const name = parseSlotsSubject(msg.subject);
+    const model = this.#models.get(name) ?? { workers: new Map(), taken: 0, ended: 0, slotMs: 0 };
+    this.#models.set(name, model);
+    const earlier = model.workers.get(announcement.worker);
+    if (!earlier && ++this.#known > MAX_WORKERS) return void this.#known--;
+    // What a worker had done before this process has heard of any counts for nothing; one that begins later is heard from its beginning.
+    const before = earlier ? earlier.totals : this.isComplete ? NO_WORKERS : announcement.totals;
+    const { totals } = announcement;
+    if (totals && before) {
+      model.taken += Math.max(0, totals.taken - before.taken);
+      model.ended += Math.max(0, totals.ended - before.ended);
+      model.slotMs += Math.max(0, totals.slotMs - before.slotMs);
+    }
+    model.workers.set(announcement.worker, {
+      ...announcement,
+      totals: totals ?? earlier?.totals,
+      heardAtMs: nowMs,
+    });
+  }
+
+  #forget({ workers }: Model, nowMs: number): void {
+    for (const [worker, { heardAtMs }] of workers) {
+      if (nowMs - heardAtMs <= REMEMBERED_MS) continue;
+      workers.delete(worker);
+      this.#known--;
+    }
+  }
+}
