@@ -54,6 +54,7 @@ export class ScaleWatch implements Disposable {
   readonly #first = Promise.withResolvers<void>();
   #state = NO_SCALE_STATE;
   #report: ScaleReport | undefined;
+  #reportedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: ScaleWatchOptions) {
     const { broker, node, readers, metrics, onError } = options;
@@ -92,8 +93,7 @@ export class ScaleWatch implements Disposable {
   }
 
   get #fresh(): ScaleReport | undefined {
-    const isStale = !this.#report || Date.now() - this.#report.at.getTime() > STALE_MS;
-    return isStale ? undefined : this.#report;
+    return performance.now() - this.#reportedAtMs > STALE_MS ? undefined : this.#report;
   }
 
   async #run(): Promise<void> {
@@ -118,6 +118,7 @@ export class ScaleWatch implements Disposable {
     const { state, plan } = planScale(this.#state, observation, performance.now(), settings);
     this.#state = state;
     this.#report = { at: new Date(), observation, plan };
+    this.#reportedAtMs = performance.now();
     this.#first.resolve();
   }
 
