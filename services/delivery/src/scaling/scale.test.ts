@@ -101,7 +101,7 @@ test("the operator is told what waits, what runs, and how many workers and nodes
     });
   const told = await ask(platform);
   expect(await metricsOf(platform)).toEqual({
-    [`reprise_wanted_workers{model="${MODEL}"}`]: `${told.models[0]!["wanted_workers"]}`,
+    [`reprise_wanted_workers{model="${MODEL}"}`]: String(told.models[0]!["wanted_workers"]),
     reprise_wanted_delivery_nodes: "2",
   });
   // The other node observes the same, and plans by its own settings.

@@ -92,10 +92,11 @@ test("the queue is listed every 15 s at most, however often it is read, and not 
   await queue(world, "acme", 1);
   for (let i = 0; i < 5; i++) expect((await depths.read()).models.get(MODEL)?.queued).toBe(1);
   expect(listings()).toBe(1);
-  using _worker = await work(world, 1);
+  using worker = await work(world, 1);
   await eventually(async () =>
     expect((await new QueueDepths(world.broker.bulk).read()).models.get(MODEL)?.held).toBe(1),
   );
+  expect(worker.jobs).toHaveLength(1);
   const later = new QueueDepths(connection);
   for (let i = 0; i < 5; i++) await later.read();
   expect(listings()).toBe(1);

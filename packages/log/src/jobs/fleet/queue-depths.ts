@@ -14,7 +14,7 @@ import {
   toUnixMs,
   type UnixMs,
 } from "@reprise/protocol";
-import { listConsumers } from "../../nats/list-consumers.ts";
+import { listConsumers } from "./list-consumers.ts";
 import { getNextMessage, getStreamInfo } from "../../nats/stream-api.ts";
 
 /** The queue of a model, over all tenants. */

@@ -1,8 +1,8 @@
 import { type ConsumerInfo, JetStreamApiError } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
-import { consumerList } from "../access/api-subject.ts";
-import { inboxOf } from "./reply-inbox.ts";
-import { streamUnavailable } from "./stream-api.ts";
+import { consumerList } from "../../access/api-subject.ts";
+import { inboxOf } from "../../nats/reply-inbox.ts";
+import { streamUnavailable } from "../../nats/stream-api.ts";
 
 interface ConsumersPage {
   readonly total: number;
