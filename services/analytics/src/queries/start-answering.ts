@@ -1,4 +1,3 @@
-import { Semaphore } from "@reprise/async";
 import { answerCalls, type Broker, type CallAnswer } from "@reprise/log";
 import {
   ANALYTICS_CALLS,
@@ -9,6 +8,7 @@ import {
   parseWith,
   RepriseError,
 } from "@reprise/protocol";
+import { FairTurns } from "./fair-turns.ts";
 import { createQueries, type QueriesOptions } from "./queries.ts";
 
 export interface AnsweringOptions extends QueriesOptions {
@@ -16,32 +16,13 @@ export interface AnsweringOptions extends QueriesOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** Answers at a time: each holds sums of up to 1,000 groups. */
-const MOST_ANSWERS = 2;
-/** Calls that may wait for their turn; more are told to come again. */
-const MOST_WAITING = 64;
 /** The broker takes messages of 8 MiB. */
 const MOST_CHARS = 4 * 1_024 * 1_024;
 
 /** Answers the calls of `protocol`'s `analytics-call.ts` until it is disposed of, which waits for the answers under way. */
 export function startAnswering({ connection, onError, ...options }: AnsweringOptions): AsyncDisposable {
   const queries = createQueries(options);
-  const gate = new Semaphore(MOST_ANSWERS);
-  let waiting = 0;
-
-  const inTurn = async (answer: () => Promise<CallAnswer>) => {
-    if (waiting >= MOST_ANSWERS + MOST_WAITING) {
-      throw new RepriseError("analytics_unavailable", `${waiting} questions to analytics wait already.`, {
-        retryAfterMs: 1_000,
-      });
-    }
-    waiting++;
-    try {
-      return await gate.run(answer);
-    } finally {
-      waiting--;
-    }
-  };
+  const turns = new FairTurns();
 
   const answers: Record<AnalyticsCall, (request: unknown) => Promise<object>> = {
     summary: (request) => queries.summary(parseWith(ANALYTICS_REQUESTS.summary, request, "request")),
@@ -59,12 +40,19 @@ export function startAnswering({ connection, onError, ...options }: AnsweringOpt
         connection,
         subject: analyticsCallSubject(call),
         queue: ANALYTICS_QUEUE,
-        answer: (request) => inTurn(async () => toPayload(await answers[call](request))),
+        answer: (request) =>
+          turns.run(tenantOf(request), async () => toPayload(await answers[call](request))),
         onError,
       }),
     );
   }
   return stack;
+}
+
+/** The operator's questions about all tenants are those of a tenant of its own. */
+function tenantOf(request: unknown): string {
+  const isNamed = typeof request === "object" && request !== null && "tenant" in request;
+  return isNamed && typeof request.tenant === "string" ? request.tenant : "";
 }
 
 function toPayload(answer: object): CallAnswer {
