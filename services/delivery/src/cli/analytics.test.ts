@@ -1,26 +1,14 @@
 import { Writable } from "node:stream";
-import { answerCalls } from "@reprise/log";
-import { ANALYTICS_QUEUE, type AnalyticsCall, analyticsCallSubject } from "@reprise/protocol";
 import { expect, test } from "vitest";
+import { startFakeAnalytics } from "../testing/fake-analytics.ts";
 import { KEYS, openPlatform } from "../testing/platform.ts";
 import { EXIT } from "./command.ts";
 import { runCommand } from "./run-command.ts";
 
-/** A platform in which analytics answers one call, and a shell that asks as the operator. */
-async function openShell(call: AnalyticsCall, answer: object) {
+/** A platform in which analytics answers, and a shell that asks as the operator. */
+async function openShell(answer: object) {
   const platform = await openPlatform({ liveTenants: true });
-  const requests: unknown[] = [];
-  answerCalls({
-    connection: platform.broker.main,
-    subject: analyticsCallSubject(call),
-    queue: ANALYTICS_QUEUE,
-    answer: async (request) => {
-      requests.push(request);
-      return { payload: JSON.stringify(answer) };
-    },
-    onError() {},
-  });
-  await platform.broker.main.flush();
+  const asked = await startFakeAnalytics(platform.broker, () => answer);
   const run = async (...args: string[]) => {
     const texts = { out: "", err: "" };
     const sink = (name: keyof typeof texts) =>
@@ -34,11 +22,11 @@ async function openShell(call: AnalyticsCall, answer: object) {
     const code = await runCommand(args, { out: sink("out"), err: sink("err"), env });
     return { code, ...texts };
   };
-  return { platform, requests, run };
+  return { platform, asked, run };
 }
 
 test("a latency budget is a table of its terms, and names the one that breaks it", async () => {
-  const { platform, requests, run } = await openShell("budget", {
+  const { platform, asked, run } = await openShell({
     class: "voice",
     generations: 3,
     targets: [{ quantile: 0.95, target_ms: 800, measured_ms: 912.34, met: false }],
@@ -60,12 +48,12 @@ test("a latency budget is a table of its terms, and names the one that breaks it
     "The term that breaks it: queue",
     "",
   ]);
-  expect(requests).toMatchObject([{ tenant: "acme", class: "voice" }]);
+  expect(asked).toMatchObject([{ call: "budget", request: { tenant: "acme", class: "voice" } }]);
 });
 
 test("usage is a table of its groups", async () => {
   const sums = { generations: 2, input_tokens: 10, output_tokens: 30, output_tokens_kept: 20 };
-  const { platform, run } = await openShell("usage", {
+  const { platform, run } = await openShell({
     data: [{ key: { model: "sim", day: "2026-11-21" }, ...sums, cost: { EUR: "0.0012" } }],
   });
   await using _ = platform;
@@ -78,7 +66,7 @@ test("usage is a table of its groups", async () => {
 });
 
 test("what the platform refuses ends the command with its words", async () => {
-  const { platform, run } = await openShell("usage", {});
+  const { platform, run } = await openShell({});
   await using _ = platform;
   expect(await run("analytics", "usage", "--by", "password")).toMatchObject({
     code: EXIT.refused,

@@ -1,27 +1,13 @@
-import { answerCalls } from "@reprise/log";
-import { ANALYTICS_CALLS, ANALYTICS_QUEUE, analyticsCallSubject, RepriseError } from "@reprise/protocol";
+import { RepriseError } from "@reprise/protocol";
 import { expect, test } from "vitest";
+import { startFakeAnalytics } from "../../testing/fake-analytics.ts";
 import { call, KEYS, openPlatform } from "../../testing/platform.ts";
 
 const DAY = "from=2026-11-20T00:00:00Z&to=2026-11-21T00:00:00Z";
 
-/** What analytics is asked, and answers with. */
-async function openAsked(answer: () => Promise<string> = async () => '{"object":"x"}') {
+async function openAsked(answer: () => object | Promise<object> = () => ({ object: "x" })) {
   const platform = await openPlatform({ liveTenants: true });
-  const asked: { call: string; request: unknown }[] = [];
-  for (const one of ANALYTICS_CALLS)
-    answerCalls({
-      connection: platform.broker.main,
-      subject: analyticsCallSubject(one),
-      queue: ANALYTICS_QUEUE,
-      answer: async (request) => {
-        asked.push({ call: one, request });
-        return { payload: await answer() };
-      },
-      onError() {},
-    });
-  await platform.broker.main.flush();
-  return { platform, asked, url: platform.node.url };
+  return { platform, asked: await startFakeAnalytics(platform.broker, answer), url: platform.node.url };
 }
 
 test("a key asks for its own tenant alone, and the operator for all or for one", async () => {
@@ -104,7 +90,7 @@ test("a key that has lost the role while analytics answered is shown nothing", a
   let revoke = async () => {};
   const { platform, url } = await openAsked(async () => {
     await revoke();
-    return '{"secret":1}';
+    return { secret: 1 };
   });
   await using _ = platform;
   const admin = (path: string, options: object) =>

@@ -1,0 +1,37 @@
+import { answerCalls, type Broker } from "@reprise/log";
+import {
+  ANALYTICS_CALLS,
+  ANALYTICS_QUEUE,
+  ANALYTICS_REQUESTS,
+  type AnalyticsCall,
+  analyticsCallSubject,
+  parseWith,
+} from "@reprise/protocol";
+
+export interface AnalyticsQuestion {
+  readonly call: AnalyticsCall;
+  readonly request: unknown;
+}
+
+/** What the service analytics is asked, as `analytics-call.ts` has it; it answers as the test says, until the connection closes. */
+export async function startFakeAnalytics(
+  { main: connection }: Pick<Broker, "main">,
+  answer: (question: AnalyticsQuestion) => object | Promise<object>,
+): Promise<readonly AnalyticsQuestion[]> {
+  const asked: AnalyticsQuestion[] = [];
+  for (const call of ANALYTICS_CALLS)
+    answerCalls({
+      connection,
+      subject: analyticsCallSubject(call),
+      queue: ANALYTICS_QUEUE,
+      async answer(request) {
+        parseWith<unknown>(ANALYTICS_REQUESTS[call], request, "request");
+        const question = { call, request };
+        asked.push(question);
+        return { payload: JSON.stringify(await answer(question)) };
+      },
+      onError() {},
+    });
+  await connection.flush();
+  return asked;
+}
