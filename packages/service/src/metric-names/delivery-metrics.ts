@@ -34,6 +34,16 @@ export const DELIVERY_METRICS = {
     labels: ["reason"],
     help: "Streams that are over: `ended` (the reader was sent the generation's end), `left` (the client closed), `drained`, or the code of the error that broke the stream off.",
   },
+  reprise_queue_jobs: {
+    kind: "gauge",
+    labels: ["model"],
+    help: "Jobs of a model that wait for a slot, as this delivery node has seen the queue some seconds ago; absent while that is not known. Each node tells of the whole queue: take the greatest.",
+  },
+  reprise_queue_oldest_seconds: {
+    kind: "gauge",
+    labels: ["model"],
+    help: "For how long the oldest of them has waited, 0 without one; what workers have lost or given back is not looked at. As of the same moment.",
+  },
   reprise_wanted_workers: {
     kind: "gauge",
     labels: ["model"],

@@ -64,6 +64,11 @@ export class ScaleWatch implements Disposable {
     this.#workers = new WorkersWatch({ connection: broker.main, onError });
     const load = () => ({ readers: readers.streams, cpu: cpu.read() });
     this.#nodes = new NodeExchange({ connection: broker.main, node, load, onError });
+    const seen = () => [...(this.#fresh?.observation.models ?? [])];
+    metrics.observeEach("reprise_queue_jobs", () => seen().map(([model, { queued }]) => [{ model }, queued]));
+    metrics.observeEach("reprise_queue_oldest_seconds", () =>
+      seen().map(([model, { oldestMs }]) => [{ model }, oldestMs / 1_000]),
+    );
     metrics.observeEach("reprise_wanted_workers", () =>
       [...(this.#fresh?.plan.models ?? [])].map(([model, plan]) => [{ model }, plan.wantedWorkers] as const),
     );

@@ -27,7 +27,7 @@ async function ask({ node }: Pick<Platform, "node">): Promise<Answer> {
 
 async function metricsOf({ node }: Pick<Platform, "node">): Promise<Record<string, string>> {
   const { text } = await call(`${node.opsUrl}/metrics`);
-  const lines = text.matchAll(/^(reprise_wanted_\w+(?:\{[^}]*\})?) (\S+)$/gm);
+  const lines = text.matchAll(/^(reprise_(?:wanted|queue)_\w+(?:\{[^}]*\})?) (\S+)$/gm);
   return Object.fromEntries([...lines].map(([, name, value]) => [name, value]));
 }
 
@@ -100,7 +100,12 @@ test("the operator is told what waits, what runs, and how many workers and nodes
       delivery: { nodes: 2, readers: 2, wanted_nodes: 2, because: "readers" },
     });
   const told = await ask(platform);
+  expect(
+    Number((await metricsOf(platform))[`reprise_queue_oldest_seconds{model="${MODEL}"}`]),
+  ).toBeGreaterThan(0);
   expect(await metricsOf(platform)).toEqual({
+    [`reprise_queue_jobs{model="${MODEL}"}`]: "3",
+    [`reprise_queue_oldest_seconds{model="${MODEL}"}`]: expect.any(String),
     [`reprise_wanted_workers{model="${MODEL}"}`]: String(told.models[0]!["wanted_workers"]),
     reprise_wanted_delivery_nodes: "2",
   });
