@@ -3,7 +3,8 @@ import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createClient } from "@reprise/client";
-import type { KnownEvent } from "@reprise/protocol";
+import { readStreamInfo, readStreamMessages } from "@reprise/log";
+import { type KnownEvent, STREAM_START, USAGE_STREAM } from "@reprise/protocol";
 import { createTempDir } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { untilArchived } from "./testing/archive.ts";
@@ -13,8 +14,8 @@ import { CARD, PATIENT, untilJudged } from "./testing/moderated.ts";
 const COMMAND = fileURLToPath(new URL("../../services/analytics/src/cli/main.ts", import.meta.url));
 const REQUEST = { model: "sim", input: "Tell me a story.", metadata: { plan: "gold" } };
 const FAST = { tokens: 40, tokens_per_second: 0, seed: 11 };
-/** Takes 4 s: long enough for what happens in its middle. */
-const SLOW = { tokens: 400, tokens_per_second: 100, seed: 11 };
+/** Takes 10 s: long enough for what happens in its middle. */
+const SLOW = { tokens: 1_000, tokens_per_second: 100, seed: 11 };
 
 interface Report {
   readonly compared: number;
@@ -70,15 +71,17 @@ async function runAll(cluster: Cluster): Promise<Map<string, string>> {
   );
   await cluster.untilLog("acme", ids.get("cancelled")!, hasDeltas);
   await generations.cancel(ids.get("cancelled")!);
-  ids.set("taken over", await create({ options: SLOW }));
-  ids.set("rewound", await create({ options: { ...SLOW, continuable: false } }));
-  for (const name of ["taken over", "rewound"]) {
-    const events = await cluster.untilLog("acme", ids.get(name)!, hasDeltas);
-    const victim = workers.find(({ id }) =>
-      events.some((event) => event.type === "generation.started" && event.worker === id),
-    );
-    victim?.kill("SIGKILL");
-    await cluster.startWorker();
+  for (const [name, more] of [
+    ["taken over", {}],
+    ["rewound", { continuable: false }],
+  ] as const) {
+    // Seconds long: its worker is killed in the middle of it.
+    const id = await create({ options: { ...SLOW, ...more } });
+    ids.set(name, id);
+    const events = await cluster.untilLog("acme", id, hasDeltas);
+    const begun = events.find((event) => event.type === "generation.started");
+    workers.find((worker) => worker.id === begun?.worker)?.kill("SIGKILL");
+    workers.push(await cluster.startWorker());
   }
   // Replays and joins use nothing.
   await generations.stream(ids.get("completed")!).done();
@@ -111,12 +114,25 @@ test("rows and usage files have what the archive computes, of every kind of hist
   const usage = ["--usage-dir", dir.path];
   const [, analytics] = await Promise.all([
     cluster.startAuditLog(),
-    cluster.startAnalytics({ REPRISE_USAGE_DIR: dir.path, REPRISE_ANALYTICS_KEYS: "plan" }),
+    cluster.startAnalytics({
+      REPRISE_USAGE_DIR: dir.path,
+      REPRISE_USAGE_STREAM: "on",
+      REPRISE_ANALYTICS_KEYS: "plan",
+    }),
   ]);
   const ids = await runAll(cluster);
   await untilArchived(cluster);
   await expect.poll(() => deliveredTo(dir.path).then(({ length }) => length)).toBe(ids.size);
+  await expect
+    .poll(async () => (await readStreamInfo(cluster.broker.reads, USAGE_STREAM)).lastStreamSeq)
+    .toBe(ids.size);
   await analytics.stop();
+  const from = { afterStreamSeq: STREAM_START, maxMessages: 100, maxBytes: 1_000_000 };
+  const told = await readStreamMessages(cluster.broker.reads, USAGE_STREAM, from);
+  expect(told.map(({ subject }) => subject)).toEqual(told.map(() => "usage.acme"));
+  expect(told.map(({ payload }) => Buffer.from(payload).toString()).toSorted()).toEqual(
+    (await deliveredTo(dir.path)).toSorted(),
+  );
 
   const fine = await reconcile(cluster, ...usage);
   expect(fine).toMatchObject({ code: 0, report: { compared: ids.size, differences: 0, listed: [] } });

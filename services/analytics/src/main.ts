@@ -18,11 +18,19 @@ await runService(
     const sinks = toUsageSinks(env);
     const load = () => loadPrices(env.REPRISE_MODELS_FILE);
     let prices = await load();
-    const usage = { sinks, source: env.REPRISE_USAGE_SOURCE, priceOf: (model: string) => prices.get(model) };
+    const usage = {
+      sinks,
+      isStreamed: env.REPRISE_USAGE_STREAM === "on",
+      source: env.REPRISE_USAGE_SOURCE,
+      priceOf: (model: string) => prices.get(model),
+    };
     return startBrokerService("analytics", env, async (context) => ({
       service: await startAnalytics({ ...context, shards, store, openRows, keys, usage, metricTenants }),
       does: "measuring",
-      details: { rows: dir, usage: sinks.map(({ name }) => name) },
+      details: {
+        rows: dir,
+        usage: [...sinks.map(({ name }) => name), ...(usage.isStreamed ? ["stream"] : [])],
+      },
       reload: async () => void (prices = await load()),
     }));
   },

@@ -23,6 +23,7 @@ import { keepForgotten } from "./lanes/keep-forgotten.ts";
 import { keepTidy } from "./lanes/keep-tidy.ts";
 import { runLogLane } from "./lanes/log-lane.ts";
 import { startAnswering } from "./queries/start-answering.ts";
+import { createStreamSink } from "./sinks/stream-sink.ts";
 import { feedUsage } from "./sinks/usage-feed.ts";
 import type { UsageSink } from "./sinks/usage-sink.ts";
 import { TenantMetrics } from "./tenant-metrics.ts";
@@ -117,7 +118,13 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
   const places = new ConsumerPlaces();
   observeConsumer(metrics, "analytics", places, options.brokerWatch);
   const delivered = metrics.counter("reprise_usage_events_total");
-  const { sinks = [], source = "", priceOf = () => undefined } = options.usage ?? {};
+  const {
+    sinks: given = [],
+    isStreamed = false,
+    source = "",
+    priceOf = () => undefined,
+  } = options.usage ?? {};
+  const sinks = isStreamed ? [...given, createStreamSink(log.publish)] : given;
   const outlets = sinks.map((sink) => ({ sink, watch: watchSink(watches, sink) }));
   const startFeeds = (stream: string, signal: AbortSignal) =>
     Promise.all(

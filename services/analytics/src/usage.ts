@@ -9,6 +9,8 @@ import { createWebhookSink } from "./sinks/webhook-sink.ts";
 /** Where usage goes, and what it costs. */
 export interface UsageSettings {
   readonly sinks: readonly UsageSink[];
+  /** Into the stream of usage too. */
+  readonly isStreamed: boolean;
   /** Names the platform, among all that one meter hears of. */
   readonly source: string;
   readonly priceOf: (model: string) => Price | undefined;

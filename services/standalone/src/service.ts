@@ -182,6 +182,7 @@ export async function startPlatform(
         metricTenants: env.REPRISE_METRICS_TENANTS,
         usage: {
           sinks: toUsageSinks(env),
+          isStreamed: env.REPRISE_USAGE_STREAM === "on",
           source: env.REPRISE_USAGE_SOURCE,
           priceOf: (model) => prices.get(model),
         },

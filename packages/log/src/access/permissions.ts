@@ -12,6 +12,8 @@ import {
   CHECKPOINTS_STREAM,
   CHECKPOINTS_SUBJECTS,
   COMMITS_STREAM,
+  USAGE_STREAM,
+  USAGE_SUBJECTS,
   COMMITS_SUBJECTS,
   END_SUBJECTS,
   ERASED_SUBJECTS,
@@ -108,9 +110,10 @@ const RULES = { name: RULES_STREAM, subjects: RULES_SUBJECTS };
 const OPS = { name: OPS_STREAM, subjects: OPS_SUBJECTS };
 const COMMITS = { name: COMMITS_STREAM, subjects: COMMITS_SUBJECTS };
 const LEASES = { name: LEASES_STREAM, subjects: leaseSubjects("*") };
+const USAGE = { name: USAGE_STREAM, subjects: USAGE_SUBJECTS };
 const KEY_USE = { name: KEY_USE_STREAM, subjects: KEY_USE_SUBJECTS };
 const TENANTS = { name: bucketStream(TENANTS_BUCKET), subjects: bucketSubjects(TENANTS_BUCKET) };
-const NAMED = [CHECKPOINTS, JOBS, READERS, VERDICTS, REVIEWS, RULES, OPS, COMMITS, LEASES, KEY_USE];
+const NAMED = [CHECKPOINTS, JOBS, READERS, VERDICTS, REVIEWS, RULES, OPS, COMMITS, LEASES, KEY_USE, USAGE];
 
 /** @throws TypeError unless `shards` is a whole number from 1 to 1,000 */
 export function permissionsOf(user: BrokerUser, { shards }: PermissionOptions): Permissions {
@@ -256,6 +259,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
     publish: [
       leaseSubjects(LEASE_GROUPS.analytics),
       commitSubjects(ANALYTICS_COMMITS),
+      USAGE.subjects,
       ANSWERS,
       directGet(LEASES.name),
       streamCall("MSG.GET", COMMITS.name),

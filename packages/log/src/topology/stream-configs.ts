@@ -28,6 +28,8 @@ import {
   TENANTS_STREAM,
   TENANTS_SUBJECTS,
   TOKEN_KEYS_BUCKET,
+  USAGE_STREAM,
+  USAGE_SUBJECTS,
   VERDICTS_STREAM,
   VERDICTS_SUBJECTS,
 } from "@reprise/protocol";
@@ -47,6 +49,10 @@ const BUCKETS = [TOKEN_KEYS_BUCKET] as const;
 /** The largest record of a tenant, with its headers. */
 const MAX_TENANT_BYTES = 1_114_112;
 const KEY_USE_DAYS = 400;
+/** For meters that are away for a while; what analytics has told is in its rows too. */
+const USAGE_DAYS = 7;
+/** Longer than a process takes to tell again what it has told before it died. */
+const USAGE_REPEATS_MS = 600_000;
 
 export type Config = Partial<StreamConfig> &
   Pick<StreamConfig, "name" | "subjects" | "num_replicas" | "max_age">;
@@ -137,6 +143,16 @@ export function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions
       name: KEY_USE_STREAM,
       subjects: [KEY_USE_SUBJECTS],
       max_age: KEY_USE_DAYS * 86_400_000 * MS,
+    },
+    {
+      ...kept,
+      name: USAGE_STREAM,
+      subjects: [USAGE_SUBJECTS],
+      retention: RetentionPolicy.Limits,
+      max_age: USAGE_DAYS * 86_400_000 * MS,
+      allow_direct: true,
+      deny_delete: true,
+      duplicate_window: USAGE_REPEATS_MS * MS,
     },
     {
       ...kept,

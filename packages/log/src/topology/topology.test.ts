@@ -1,7 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection, ServerInfo } from "@nats-io/transport-node";
-import { generationsStream, JOBS_STREAM, KEY_USE_STREAM, TENANTS_STREAM } from "@reprise/protocol";
+import {
+  generationsStream,
+  JOBS_STREAM,
+  KEY_USE_STREAM,
+  TENANTS_STREAM,
+  USAGE_STREAM,
+} from "@reprise/protocol";
 import { startTestBroker } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { connectBroker } from "../nats/connection.ts";
@@ -17,10 +23,11 @@ function connectionTo(info: Partial<ServerInfo> | undefined): NatsConnection {
   return { info } as NatsConnection;
 }
 
-/** How long each stream keeps what it has, RULES for three times as long as the others; without those of tenants, which have times of their own. */
+/** How long each stream keeps what it has, RULES for three times as long as the others; without those of tenants and of usage, which have times of their own. */
 async function hoursOf(manager: JetStreamManager): Promise<number[]> {
   const streams = await manager.streams.list().next();
-  const ofLogs = streams.filter(({ config: { name } }) => name !== TENANTS_STREAM && name !== KEY_USE_STREAM);
+  const others = [TENANTS_STREAM, KEY_USE_STREAM, USAGE_STREAM];
+  const ofLogs = streams.filter(({ config: { name } }) => !others.includes(name));
   return ofLogs.map(({ config }) => config.max_age / 1_000_000 / HOUR_MS).toSorted((a, b) => a - b);
 }
 
@@ -52,6 +59,7 @@ describe("the streams", () => {
       "READERS",
       "REVIEWS",
       "RULES",
+      "USAGE",
       "VERDICTS",
     ]);
     const { config } = await manager.streams.info("GENERATIONS_1");
@@ -83,7 +91,7 @@ describe("the streams", () => {
       Array.from({ length: 10 }, () => ensureTopology(broker.main, { ...OPTIONS, shards: 4 })),
     );
     const manager = await jetstreamManager(broker.main);
-    expect(await manager.streams.list().next()).toHaveLength(16);
+    expect(await manager.streams.list().next()).toHaveLength(17);
   });
 
   test("get a new retention time, and more shards", async () => {

@@ -66,6 +66,9 @@ export const LIVE_TENANTS_SUBJECTS = "live.tenants.>";
 /** When each API key was used last. */
 export const KEY_USE_STREAM = "KEY_USE";
 export const KEY_USE_SUBJECTS = "keyuse.>";
+/** What generations have used, as CloudEvents: for meters. */
+export const USAGE_STREAM = "USAGE";
+export const USAGE_SUBJECTS = "usage.*";
 
 /** The stream that holds a bucket. */
 export function bucketStream(bucket: Bucket): string {
@@ -299,6 +302,11 @@ const NO_GENERATION = "-";
 /** Where something is recorded that no model has said, of a generation or of the tenant alone. */
 export function opsSubject(kind: OpsKind, tenant: TenantId, generation?: GenerationId): string {
   return `ops.${tenant}.${kind}.${generation ?? NO_GENERATION}`;
+}
+
+/** Where a tenant's usage is told. */
+export function usageSubject(tenant: TenantId): string {
+  return `usage.${tenant}`;
 }
 
 /** All records of a kind. */

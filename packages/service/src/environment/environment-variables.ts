@@ -158,6 +158,11 @@ export const ENVIRONMENT_VARIABLES = {
     text(),
     "Folder in which analytics keeps usage events, as NDJSON, a file for each day.",
   ),
+  REPRISE_USAGE_STREAM: defaulted(
+    "off",
+    oneOf(["on", "off"]),
+    "`on` or `off`: whether analytics stores usage events in the stream USAGE of the broker, under `usage.<tenant>`.",
+  ),
   REPRISE_USAGE_WEBHOOK_URL: optional(
     url("http", "https"),
     "URL to which analytics posts usage events, signed by the Standard Webhooks specification.",

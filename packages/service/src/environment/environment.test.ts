@@ -30,6 +30,7 @@ describe("the environment", () => {
       REPRISE_AUDIT: "on",
       REPRISE_USAGE_SOURCE: "/reprise",
       REPRISE_USAGE_DIR: undefined,
+      REPRISE_USAGE_STREAM: "off",
       REPRISE_USAGE_WEBHOOK_URL: undefined,
       REPRISE_USAGE_WEBHOOK_SECRET: undefined,
       REPRISE_AUDIT_NAME: "reprise",

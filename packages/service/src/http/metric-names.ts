@@ -63,7 +63,7 @@ export const METRICS = {
   reprise_usage_events_total: {
     kind: "counter",
     labels: ["sink"],
-    help: "Usage events that were delivered, `file` or `webhook`.",
+    help: "Usage events that were delivered, `file`, `stream` or `webhook`.",
   },
   reprise_analytics_rows_total: {
     kind: "counter",
