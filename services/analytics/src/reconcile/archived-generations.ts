@@ -77,12 +77,9 @@ export class ArchivedGenerations implements AsyncDisposable {
    */
   async read(ref: GenerationRef, keys: readonly string[]): Promise<Archived> {
     if (this.#reader.erasedAt(ref) !== undefined) return { kind: "erased" };
-    const segments = await this.#reader.segmentsOf(ref, ["log"]);
-    if (segments.length === 0) return { kind: "absent" };
-    const layout = await this.#reader.logOf(ref);
     const fold = GenerationFold.begin(ref);
     try {
-      for await (const { payload, storedAtUs } of this.#reader.events(ref, { layout })) {
+      for await (const { payload, storedAtUs } of this.#reader.events(ref)) {
         fold.feed(payload, storedAtUs, keys);
         if (fold.hasEnded) return { kind: "ended", row: fold.toRow() };
       }
@@ -90,6 +87,7 @@ export class ArchivedGenerations implements AsyncDisposable {
       const code = error instanceof RepriseError ? error.code : undefined;
       if (code === "generation_erased") return { kind: "erased" };
       if (code === "cursor_expired") return { kind: "incomplete" };
+      if (code === "generation_not_found") return { kind: "absent" };
       throw error;
     }
     return { kind: "running" };
