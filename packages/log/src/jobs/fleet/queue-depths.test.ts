@@ -6,6 +6,7 @@ import {
   JOBS_STREAM,
   parseTenantId,
   type Priority,
+  STREAM_START,
   type TenantId,
 } from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
@@ -13,7 +14,7 @@ import { eventually } from "../../testing/eventually.ts";
 import { newRef, openWorld, requested, type World } from "../../testing/world.ts";
 import { enqueueJob } from "../enqueue-job.ts";
 import type { Job } from "../job.ts";
-import { openJobs } from "../../index.ts";
+import { openJobs, type QueuedJob } from "../../index.ts";
 import { pullJobs } from "../pull-jobs.ts";
 import { QueueDepths } from "./queue-depths.ts";
 
@@ -83,6 +84,31 @@ test("jobs that workers have are held, the others are queued, over all tenants a
     expect((await depths.read()).models.get(MODEL)).toEqual({ queued: 0, held: 0, oldestAtMs: undefined }),
   );
   expect(world.errors).toEqual([]);
+});
+
+type Timed = [atMs: number, jobs: QueuedJob[]];
+
+test("the oldest job is the next one when a worker has it, and soon when it was taken out of the queue", async () => {
+  await using world = await openWorld();
+  const depths = new QueueDepths(world.broker.bulk);
+  let byTime = new Map<number, QueuedJob[]>();
+  while (byTime.size < 3) {
+    await queue(world, "acme", 1);
+    const { jobs } = await openJobs.readJobsAfter(world.broker.bulk, STREAM_START);
+    byTime = Map.groupBy(jobs, ({ queuedAtMs }) => queuedAtMs);
+  }
+  const [[firstMs, first], [secondMs, second], [thirdMs]] = [...byTime] as [Timed, Timed, Timed];
+  const oldest = async () => (await depths.read()).models.get(MODEL)?.oldestAtMs;
+  vi.useFakeTimers({ toFake: ["performance"] });
+  using realTimers = { [Symbol.dispose]: () => vi.useRealTimers() };
+  expect(await oldest()).toBe(firstMs);
+  for (const job of first) await openJobs.deleteJob(world.broker.bulk, job);
+  vi.advanceTimersByTime(15_000);
+  expect(await oldest()).toBe(secondMs);
+  using worker = await work(world, second.length);
+  await eventually(async () => expect(await oldest()).toBe(thirdMs));
+  expect(worker.jobs).toHaveLength(second.length);
+  realTimers[Symbol.dispose]();
 });
 
 test("the queue is listed every 15 s at most, however often it is read, and not where the consumers account for every job", async () => {

@@ -45,10 +45,13 @@ interface Lane extends LaneName {
 interface Oldest {
   readonly streamSeq: StreamSeq;
   readonly atMs: UnixMs;
+  readonly readAtMs: number;
 }
 
 /** Jobs of lanes without a consumer are found by listing the queue, which names each job: at most so often. */
 const LIST_MS = 15_000;
+/** A job that waits may be taken out of the queue. So the oldest of a lane is read again, with all that it asks for, at most so often. */
+const READ_MS = 15_000;
 /** The lanes of a model that are asked for their oldest job, which costs a request for each. */
 const MOST_LOOKS = 8;
 
@@ -58,7 +61,7 @@ const MOST_LOOKS = 8;
  */
 export class QueueDepths {
   readonly #connection: NatsConnection;
-  /** By lane: what its oldest queued job was. It is that for as long as none behind it was handed out. */
+  /** By lane: what its oldest queued job was. */
   #oldest = new Map<string, Oldest>();
   #unpulled: readonly Lane[] = [];
   #listedAtMs = Number.NEGATIVE_INFINITY;
@@ -104,22 +107,29 @@ export class QueueDepths {
     const waiting = lanes.filter(({ queued }) => queued > 0);
     for (const lane of waiting.toSorted((one, other) => one.handedOut - other.handedOut)) {
       if (first && lane.handedOut >= first.streamSeq) break;
-      const known = this.#oldest.get(keyOf(lane));
-      const isStill = known !== undefined && known.streamSeq > lane.handedOut;
-      if (!isStill && ++looks > MOST_LOOKS) break;
-      const oldest = isStill ? known : await readOldest(this.#connection, lane);
+      const known = this.#knownOldest(lane);
+      if (!known && ++looks > MOST_LOOKS) break;
+      const oldest = known ?? (await readOldest(this.#connection, lane));
       if (!oldest) continue;
       found.set(keyOf(lane), oldest);
       if (!first || oldest.streamSeq < first.streamSeq) first = oldest;
     }
     return first?.atMs;
   }
+
+  #knownOldest(lane: Lane): Oldest | undefined {
+    const known = this.#oldest.get(keyOf(lane));
+    const isStill = known && known.streamSeq > lane.handedOut && performance.now() - known.readAtMs < READ_MS;
+    return isStill ? known : undefined;
+  }
 }
 
 async function readOldest(connection: NatsConnection, lane: Lane): Promise<Oldest | undefined> {
   const { filter: subject } = jobLane(lane.model, lane);
   const message = await getNextMessage(connection, JOBS_STREAM, { afterStreamSeq: lane.handedOut, subject });
-  return message && { streamSeq: message.streamSeq, atMs: toUnixMs(message.time) };
+  return (
+    message && { streamSeq: message.streamSeq, atMs: toUnixMs(message.time), readAtMs: performance.now() }
+  );
 }
 
 /** Nothing for a consumer that is no lane's. */
