@@ -9,12 +9,18 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ["Date", "performance"] }));
 afterEach(() => void vi.useRealTimers());
 
 type Reply = Pick<Msg, "data"> & {
-  headers: { code: number; get: (name: string) => string; values: (name: string) => string[] };
+  headers: Iterable<[string, string[]]> & { code: number; get: (name: string) => string };
 };
 
 const reply = (data: string, headers: Record<string, string> = {}, code = 0): Reply => ({
   data: Buffer.from(data),
-  headers: { code, get: (name) => headers[name] ?? "", values: (name) => [headers[name] ?? ""] },
+  headers: {
+    code,
+    get: (name) => headers[name] ?? "",
+    *[Symbol.iterator]() {
+      for (const [name, value] of Object.entries(headers)) yield [name, [value]] as [string, string[]];
+    },
+  },
 });
 
 /** A stream of so many messages whose replicas answer each batch with the next of these lists of places. */
