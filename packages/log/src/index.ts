@@ -62,6 +62,7 @@ export {
 } from "./presence/presence-records.ts";
 export { type ListedReview, reviewList, type ReviewRecord } from "./moderation/review-list.ts";
 export { createRuleSetStore, readRuleSet, type RuleSetStore } from "./moderation/rule-sets.ts";
+export { readShardBacklog } from "./shard/shard-backlog.ts";
 export { followShard, type ShardEvent, type ShardFollower } from "./shard/follow-shard.ts";
 export { publishLiveVerdict, type StoredVerdict, storeVerdict } from "./moderation/verdicts.ts";
 export { holdingModeration, Visibility } from "./moderation/visibility.ts";

@@ -115,8 +115,8 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
   const strays = metrics.counter("reprise_analytics_strays_total");
   const tenants = new TenantMetrics(metrics, options.metricTenants ?? METRIC_TENANTS);
   const open = new Map<string, number>();
-  const places = new ConsumerPlaces();
-  observeConsumer(metrics, "analytics", places, options.brokerWatch);
+  const places = new ConsumerPlaces(options.brokerWatch);
+  observeConsumer(metrics, "analytics", places);
   const delivered = metrics.counter("reprise_usage_events_total");
   const {
     sinks: given = [],

@@ -118,7 +118,7 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
   const lost = metrics.counter("reprise_audit_lost_total");
   /** Of what is read and not committed, the oldest of each stream: microseconds since 1970. */
   const waiting = new Map<string, number>();
-  const places = new ConsumerPlaces();
+  const places = new ConsumerPlaces(options.brokerWatch);
   const oldestAgeSeconds = () =>
     waiting.size === 0 ? 0 : Math.max(0, (unixNow() * 1_000 - Math.min(...waiting.values())) / 1_000_000);
 
@@ -169,7 +169,7 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
     onError,
   });
   closing.push(() => lanes.close());
-  observeConsumer(metrics, "audit-log", { places: places.places }, options.brokerWatch);
+  observeConsumer(metrics, "audit-log", { events: places.events });
   metrics.observe("reprise_audit_lanes", () => lanes.size);
   metrics.observe("reprise_audit_lag_seconds", oldestAgeSeconds);
 

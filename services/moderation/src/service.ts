@@ -1,10 +1,11 @@
-import { generationsStream, STREAM_START, unixNow } from "@reprise/protocol";
+import { unixNow } from "@reprise/protocol";
 import {
   type Broker,
   createGenerationLog,
   followShard,
   MODERATION_CONSUMER,
   readRuleSet,
+  readShardBacklog,
   type ShardEvent,
   type ShardFollower,
   watchRuleSets,
@@ -22,6 +23,7 @@ import {
 import { watchClassifier } from "./classifiers/watch-classifier.ts";
 import { createClassifyWindow } from "./judging/classify-window.ts";
 import { decideExpiredReviews } from "./review-index/expired-reviews.ts";
+import { ShardBacklogs } from "./judging/shard-backlogs.ts";
 import { ShardLag } from "./judging/shard-lag.ts";
 import { ShardModerator } from "./judging/shard-moderator.ts";
 import type { ModeratorContext } from "./judging/moderator-context.ts";
@@ -33,7 +35,7 @@ export { type Classifiers, loadClassifiers } from "./judging/load-classifiers.ts
 export interface ModerationOptions {
   broker: Broker;
   /** Told when RULES can't be followed. */
-  brokerWatch?: Pick<BrokerWatch, "onStale" | "lastStreamSeq">;
+  brokerWatch?: Pick<BrokerWatch, "onStale">;
   /** What this service depends on: what the absence of one explains is not logged. Default: those of its own. */
   watches?: DependencyWatches;
   /** How many streams the logs are spread over. */
@@ -96,7 +98,7 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
     onError,
   };
   const begun: Promise<void>[] = [];
-  const followed: { stream: string; judging: ShardModerator; follower: ShardFollower; lag: ShardLag }[] = [];
+  const followed: { judging: ShardModerator; follower: ShardFollower; lag: ShardLag }[] = [];
   const sum = (of: (judging: ShardModerator) => number) =>
     followed.reduce((all, { judging }) => all + of(judging), 0);
   metrics.observe("reprise_moderation_generations", () => sum(({ size }) => size));
@@ -118,7 +120,7 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
       onEvents,
       onError,
     });
-    followed.push({ stream: generationsStream(shard), judging, follower, lag });
+    followed.push({ judging, follower, lag });
   };
   // While no generation asks for moderation no log is read at all.
   const onFirst = (startTime: Date) => {
@@ -141,22 +143,18 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
   const settleLag = () => {
     for (const { judging, lag } of followed) lag.settle(judging.settledStreamSeq);
   };
-  observeConsumer(
-    metrics,
-    MODERATION_CONSUMER,
-    {
-      ageMs() {
-        settleLag();
-        return Math.max(0, ...followed.map(({ lag }) => lag.ageMs(unixNow())));
-      },
-      // A shard that nothing was read of yet may be another replica's.
-      places: () =>
-        followed
-          .map(({ stream, judging }) => [stream, judging.settledStreamSeq] as const)
-          .filter(([, settled]) => settled > STREAM_START),
+  const backlogs = new ShardBacklogs({
+    shards: () => followed.length,
+    read: (shard) => readShardBacklog(broker.reads, shard, MODERATION_CONSUMER),
+    onError,
+  });
+  observeConsumer(metrics, MODERATION_CONSUMER, {
+    ageMs() {
+      settleLag();
+      return Math.max(0, ...followed.map(({ lag }) => lag.ageMs(unixNow())));
     },
-    brokerWatch,
-  );
+    events: () => backlogs.total,
+  });
   const sweeper = setInterval(() => {
     void sweep();
     settleLag();
@@ -171,6 +169,7 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
   }, REVIEWS_EVERY_MS);
 
   const close = async () => {
+    backlogs[Symbol.dispose]();
     clearInterval(reviews);
     clearInterval(sweeper);
     watch.stop();

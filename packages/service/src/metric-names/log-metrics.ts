@@ -20,7 +20,7 @@ export const LOG_METRICS = {
   reprise_consumer_lag_events: {
     kind: "gauge",
     labels: ["consumer"],
-    help: "Events in the log streams that this process consumes and has not dealt with, those included that it has not read. The ends of the streams are known as of a second ago, with more than 16 shards of some seconds.",
+    help: "Events of the logs that a consumer has not dealt with, those included that were not read, as of some seconds ago: of `analytics` and `audit-log` in the streams that this process consumes (sum over processes), of `moderation` in all (take the greatest).",
   },
   reprise_append_seconds: {
     kind: "histogram",

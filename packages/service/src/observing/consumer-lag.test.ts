@@ -15,9 +15,9 @@ function openConsumers() {
     const end = ends.get(stream);
     return end === undefined ? undefined : asStreamSeq(end);
   };
-  const [analytics, audit] = [new ConsumerPlaces(), new ConsumerPlaces()];
-  observeConsumer(metrics, "analytics", analytics, { lastStreamSeq });
-  observeConsumer(metrics, "audit-log", { places: audit.places }, { lastStreamSeq });
+  const [analytics, audit] = [new ConsumerPlaces({ lastStreamSeq }), new ConsumerPlaces({ lastStreamSeq })];
+  observeConsumer(metrics, "analytics", analytics);
+  observeConsumer(metrics, "audit-log", { events: audit.events });
   const read = async () => {
     const lines = (await metrics.render()).matchAll(/^reprise_consumer_lag_(.*)\{consumer="(.*)"\} (\S+)$/gm);
     return Object.fromEntries(

@@ -11,31 +11,34 @@ interface Place {
 }
 
 export interface ObservedConsumer {
-  /** How old the oldest event is that was read and is not dealt with. */
-  readonly ageMs: () => number;
-  /** The streams that this process consumes, and the last place in each up to which all is dealt with. */
-  readonly places: () => Iterable<readonly [stream: string, settled: StreamSeq]>;
+  /** How old the oldest event is that was read and is not dealt with. Default: it is told elsewhere. */
+  readonly ageMs?: () => number;
+  /** How many events are not dealt with, read or not; undefined while that is not known. */
+  readonly events: () => number | undefined;
 }
 
-/** Tells how far a consumer of streams is behind. What it has not read yet counts in events: a stream's end is known as of some seconds ago. */
+/** Tells how far a consumer of streams is behind. */
 export function observeConsumer(
   metrics: Metrics,
   consumer: string,
-  { ageMs, places }: Partial<Pick<ObservedConsumer, "ageMs">> & Pick<ObservedConsumer, "places">,
-  brokerWatch: Pick<BrokerWatch, "lastStreamSeq"> | undefined,
+  { ageMs, events }: ObservedConsumer,
 ): void {
   if (ageMs) metrics.observeEach("reprise_consumer_lag_seconds", () => [[{ consumer }, ageMs() / 1_000]]);
   metrics.observeEach("reprise_consumer_lag_events", () => {
-    let behind = 0;
-    for (const [stream, settled] of places())
-      behind += Math.max(0, (brokerWatch?.lastStreamSeq(stream) ?? settled) - settled);
-    return [[{ consumer }, behind]];
+    const behind = events();
+    return behind === undefined ? [] : [[{ consumer }, behind]];
   });
 }
 
 /** How far a consumer is that reads batches and commits them. */
-export class ConsumerPlaces implements ObservedConsumer {
+export class ConsumerPlaces {
   readonly #places = new Map<string, Place>();
+  readonly #brokerWatch: Pick<BrokerWatch, "lastStreamSeq"> | undefined;
+
+  /** @param brokerWatch tells where streams end, as of some seconds ago; without it nothing is behind */
+  constructor(brokerWatch: Pick<BrokerWatch, "lastStreamSeq"> | undefined) {
+    this.#brokerWatch = brokerWatch;
+  }
 
   /** A batch begins, in which this is the oldest message. */
   read(stream: string, first: { readonly streamSeq: StreamSeq; readonly storedAtMs: UnixMs }): void {
@@ -64,6 +67,10 @@ export class ConsumerPlaces implements ObservedConsumer {
     return now - oldest;
   };
 
-  readonly places = (): (readonly [string, StreamSeq])[] =>
-    [...this.#places].map(([stream, { settled }]) => [stream, settled]);
+  readonly events = (): number => {
+    let behind = 0;
+    for (const [stream, { settled }] of this.#places)
+      behind += Math.max(0, (this.#brokerWatch?.lastStreamSeq(stream) ?? settled) - settled);
+    return behind;
+  };
 }
