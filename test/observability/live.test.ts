@@ -37,7 +37,7 @@ const ALERTS = Object.values(ruleFiles())
 
 test("on a platform in health each panel has data and no alert fires, and each alert fires when its fault is there", async () => {
   await using redis = await startRedis();
-  await using platform = await startObservedPlatform({ REPRISE_REDIS_URL: redis.url });
+  await using platform = await startObservedPlatform({ delivery: { REPRISE_REDIS_URL: redis.url } });
   await using prometheus = await startPrometheus({ services: platform.services, scale: SCALE });
   const fired = new Set<string>();
   const namesOfFiring = async () => [

@@ -13,7 +13,7 @@ export interface Chart {
   readonly type: Exclude<PanelType, "row">;
   readonly title: string;
   readonly description?: string;
-  /** Grafana's name of a unit: `s`, `ms`, `µs`, `bytes`, `ops`, `short`, `percentunit`; `none` of what is no number. */
+  /** Grafana's name of a unit: `s`, `ms`, `bytes`, `ops`, `short`, `percentunit`; `none` of what is no number. */
   readonly unit: string;
   readonly source: "prometheus" | "api" | "tempo" | "none";
   readonly targets: readonly Target[];
@@ -23,7 +23,7 @@ export interface Chart {
   /** Of Grafana's 24 columns. */
   readonly width: number;
   readonly height?: number;
-  readonly options?: object;
+  readonly options?: Readonly<Record<string, unknown>>;
 }
 
 type Look = Pick<Chart, "title" | "unit" | "width"> &

@@ -7,7 +7,7 @@ const TRACE: Variable = { name: "trace", label: "Trace", type: "textbox", query:
 
 const RANGE = "from=${__from:date:iso}&to=${__to:date:iso}";
 const ROWS = { path: `/v1/analytics/generations?${RANGE}&limit=1000`, rows: "data" };
-const THIS = { ...ROWS, only: 'generation == "${generation}"' };
+const THIS = { ...ROWS, only: 'id == "${generation}"' };
 
 /** One generation: what its row says, and its trace over all processes. */
 export const GENERATION_DASHBOARD = toDashboard(
@@ -35,13 +35,18 @@ export const GENERATION_DASHBOARD = toDashboard(
           {
             title: "Time",
             description: "As the broker stored its events. The first token is counted from the request.",
-            unit: "µs",
+            unit: "ms",
             width: 8,
             height: 4,
           },
           {
             ...THIS,
-            columns: { queue: "queue_us", prefill: "prefill_us", "first token": "first_us", all: "total_us" },
+            columns: {
+              queue: "queue_ms",
+              prefill: "prefill_ms",
+              "first token": "first_token_ms",
+              all: "end_to_end_ms",
+            },
           },
         ),
         apiStat(
@@ -55,7 +60,7 @@ export const GENERATION_DASHBOARD = toDashboard(
     },
     {
       title: "Its trace",
-      charts: [trace({ title: "Trace", width: 24, height: 12 }, "${trace}")],
+      charts: [trace({ title: "Trace", width: 24, height: 14 }, "${trace}")],
     },
     {
       title: "Find another",
@@ -72,7 +77,7 @@ export const GENERATION_DASHBOARD = toDashboard(
         apiTable(
           {
             title: "Generations that ended last",
-            unit: "µs",
+            unit: "ms",
             width: 16,
             height: 9,
             overrides: [
@@ -94,15 +99,15 @@ export const GENERATION_DASHBOARD = toDashboard(
             ],
           },
           {
-            path: `/v1/analytics/generations?${RANGE}&limit=20`,
+            path: `/v1/analytics/generations?${RANGE}&limit=100`,
             rows: "data",
             columns: {
-              generation: "generation",
+              generation: "id",
               model: "model",
               status: "status",
-              queue: "queue_us",
-              "first token": "first_us",
-              all: "total_us",
+              queue: "queue_ms",
+              "first token": "first_token_ms",
+              all: "end_to_end_ms",
               tokens: "output_tokens",
             },
             texts: ["generation", "model", "status"],

@@ -65,7 +65,7 @@ export interface Panel {
     };
     readonly overrides: readonly Override[];
   };
-  readonly options?: object;
+  readonly options?: Readonly<Record<string, unknown>>;
   readonly datasource?: { readonly type: string; readonly uid: string };
 }
 

@@ -14,7 +14,7 @@ const objectives = SLOS.map(({ name, objective, target }) =>
       width: 6,
       height: 4,
     },
-    { "bad in 1 h": `reprise:slo_bad_share:1h{slo="${name}"}` },
+    { "bad in 1 h {{consumer}}": `reprise:slo_bad_share:1h{slo="${name}"}` },
   ),
 );
 

@@ -1,6 +1,7 @@
-import { apiLines, apiStat, apiTable, words } from "./charts.ts";
+import { apiLines, apiStat, apiTable, lines, words } from "./charts.ts";
 import type { Variable } from "./panels.ts";
-import { API, toDashboard } from "./to-dashboard.ts";
+import { rate } from "./promql.ts";
+import { API, PROMETHEUS, toDashboard } from "./to-dashboard.ts";
 
 const STEP: Variable = {
   name: "step",
@@ -23,15 +24,16 @@ const shown = (text: string, unit: string) => ({
 });
 
 /**
- * What one tenant got. Prometheus has no label with a tenant, of which there may be any number: all of it is asked of the platform's API, with a
- * key of the tenant that has the role `usage` and reaches no other tenant and no text.
+ * What one tenant got. Prometheus has a label with a tenant, of which there may be any number, in two metrics alone: the rest is asked of the
+ * platform's API, with a key of the tenant that has the role `usage` and reaches no other tenant and no text. Analytics answers one question of a
+ * tenant at a time, and eight wait: a dashboard that asks more than nine at once is refused some.
  */
 export const TENANT = toDashboard(
   {
     uid: "reprise-tenant",
     title: "Reprise: tenant",
     description: "What one tenant got, and what it used. A data source is one tenant: its key says which.",
-    variables: [API, STEP],
+    variables: [API, STEP, PROMETHEUS],
     from: "now-6h",
   },
   [
@@ -39,36 +41,32 @@ export const TENANT = toDashboard(
       title: "In this time",
       charts: [
         apiStat(
-          { title: "Generations", unit: "short", width: 6, height: 4 },
-          { ...summary(), columns: { ended: "generations", failed: "failed" } },
-        ),
-        apiStat(
           {
-            title: "Completed and met all targets",
+            title: "What it got",
             description:
-              "Of those that were not cancelled: first token within 1 s, and gaps between chunks within 2 s.",
-            unit: "percentunit",
-            width: 6,
+              "Goodput: completed with the first token within 1 s, and gaps between chunks within 2 s.",
+            unit: "short",
+            width: 24,
             height: 4,
+            overrides: [
+              shown("completion", "percentunit"),
+              shown("goodput", "percentunit"),
+              shown("first token p50", "ms"),
+              shown("first token p95", "ms"),
+            ],
           },
-          { ...summary(), columns: { completion: "completion.share", goodput: "goodput.share" } },
-        ),
-        apiStat(
           {
-            title: "First token",
-            description: "From the request to the first delta as it was stored.",
-            unit: "ms",
-            width: 6,
-            height: 4,
-          },
-          { ...summary(), columns: { p50: "latency_ms.first_token.p50", p95: "latency_ms.first_token.p95" } },
-        ),
-        apiStat(
-          { title: "Tokens", unit: "short", width: 6, height: 4 },
-          {
-            path: `/v1/usage?${RANGE}`,
-            rows: "data",
-            columns: { input: "input_tokens", output: "output_tokens" },
+            ...summary(),
+            columns: {
+              generations: "generations",
+              failed: "failed",
+              completion: "completion.share",
+              goodput: "goodput.share",
+              "first token p50": "latency_ms.first_token.p50",
+              "first token p95": "latency_ms.first_token.p95",
+              "input tokens": "tokens.input",
+              "output tokens": "tokens.output",
+            },
           },
         ),
       ],
@@ -81,24 +79,19 @@ export const TENANT = toDashboard(
           { ...SERIES, columns: { completed: "completed", failed: "failed", cancelled: "cancelled" } },
         ),
         apiLines(
-          { title: "First token", unit: "ms", limit: 1_000, width: 8 },
-          { ...SERIES, columns: { p50: "first_token_ms.p50", p95: "first_token_ms.p95" } },
+          { title: "First token, and the queue before it", unit: "ms", limit: 1_000, width: 8 },
+          {
+            ...SERIES,
+            columns: {
+              "first token p50": "first_token_ms.p50",
+              "first token p95": "first_token_ms.p95",
+              "queue p95": "queue_ms.p95",
+            },
+          },
         ),
         apiLines(
-          { title: "Wait in the queue", unit: "ms", width: 8 },
-          { ...SERIES, columns: { p50: "queue_ms.p50", p95: "queue_ms.p95" } },
-        ),
-        apiLines(
-          { title: "Output tokens", unit: "short", width: 8 },
-          { ...SERIES, columns: { tokens: "output_tokens" } },
-        ),
-        apiLines(
-          { title: "Between chunks", unit: "ms", width: 8 },
-          { ...SERIES, columns: { p50: "between_chunks_ms.p50", p95: "between_chunks_ms.p95" } },
-        ),
-        apiLines(
-          { title: "Goodput", unit: "percentunit", width: 8 },
-          { ...SERIES, columns: { completion: "completion.share", goodput: "goodput.share" } },
+          { title: "Completion and goodput", unit: "percentunit", width: 8 },
+          { ...SERIES, columns: { completion: "completion", goodput: "goodput" } },
         ),
       ],
     },
@@ -141,8 +134,8 @@ export const TENANT = toDashboard(
           {
             title: "Models",
             unit: "short",
-            width: 12,
-            height: 7,
+            width: 24,
+            height: 5,
             overrides: [
               shown("completion", "percentunit"),
               shown("goodput", "percentunit"),
@@ -159,26 +152,30 @@ export const TENANT = toDashboard(
               goodput: "goodput.share",
               "first token p95": "latency_ms.first_token.p95",
               "per token p50": "latency_ms.per_output_token.p50",
-              stalls: "stalls",
+              stalls: "stalls.count",
+              "input tokens": "tokens.input",
+              "output tokens": "tokens.output",
             },
             texts: ["model"],
           },
         ),
-        apiTable(
-          { title: "Usage by model", unit: "short", width: 12, height: 7 },
+      ],
+    },
+    {
+      title: "Beside other tenants",
+      charts: [
+        lines(
           {
-            path: `/v1/usage?${RANGE}&by=model`,
-            rows: "data",
-            columns: {
-              model: "key.model",
-              generations: "generations",
-              input: "input_tokens",
-              cached: "cached_input_tokens",
-              output: "output_tokens",
-              kept: "output_tokens_kept",
-            },
-            texts: ["model"],
+            title: "Generations that ended",
+            description: "The ten largest; `other` has those beyond `REPRISE_METRICS_TENANTS`.",
+            unit: "ops",
+            width: 12,
           },
+          { "{{tenant}}": `topk(10, ${rate("reprise_tenant_generations_total", "tenant")})` },
+        ),
+        lines(
+          { title: "Output tokens", unit: "ops", width: 12 },
+          { "{{tenant}}": `topk(10, ${rate("reprise_tenant_output_tokens_total", "tenant")})` },
         ),
         words(
           { title: "More", width: 24, height: 3 },

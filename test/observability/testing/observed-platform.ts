@@ -1,3 +1,4 @@
+import { createHash, randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseVerifierKey } from "@reprise/archive";
@@ -5,6 +6,7 @@ import { type ServiceProcess, startWitnessProcess } from "@reprise/testkit";
 import { type Cluster, startCluster } from "../../e2e/testing/cluster.ts";
 
 const TENANT = "acme";
+const OTHER_TENANT = "globex";
 /** Has a budget that no create fits into. */
 const SPENT_TENANT = "spent";
 const SPENT_BUDGETS = [{ name: "all", unit: "tokens", limit: 1, period: "total" }];
@@ -16,8 +18,11 @@ export interface ObservedPlatform extends AsyncDisposable {
   readonly url: string;
   /** Of the tenant that drives the platform. */
   readonly apiKey: string;
+  readonly otherApiKey: string;
   /** Of a tenant whose budget is used up. */
   readonly spentApiKey: string;
+  /** Of the tenant that drives the platform, with the role `usage` alone. */
+  readonly usageKey: string;
   readonly services: readonly ObservedService[];
   readonly moderation: ServiceProcess;
 }
@@ -30,19 +35,23 @@ export interface ObservedService {
 
 const OPS = { REPRISE_OPS_PORT: "0" };
 
-/** @param deliveryEnv further environment variables of delivery */
+type Environment = Readonly<Record<string, string>>;
+
+/** @param more further environment variables, of delivery or of all services */
 export async function startObservedPlatform(
-  deliveryEnv: Readonly<Record<string, string>> = {},
+  more: { readonly delivery?: Environment; readonly all?: Environment } = {},
 ): Promise<ObservedPlatform> {
+  const env = { ...OPS, ...more.all };
   await using stack = new AsyncDisposableStack();
-  const cluster = stack.use(await startCluster({ tenants: [TENANT, SPENT_TENANT] }));
-  await addBudgets(cluster);
+  const cluster = stack.use(await startCluster({ tenants: [TENANT, OTHER_TENANT, SPENT_TENANT] }));
+  const usageKey = `rk_${TENANT}_${randomBytes(24).toString("base64url")}`;
+  await extendTenants(cluster, usageKey);
   const [delivery, worker, moderation, auditLog, analytics] = await Promise.all([
-    cluster.startDelivery({ ...OPS, ...deliveryEnv }),
-    cluster.startWorker(OPS),
-    cluster.startModeration(OPS),
-    cluster.startAuditLog(OPS),
-    cluster.startAnalytics(OPS),
+    cluster.startDelivery({ ...env, ...more.delivery }),
+    cluster.startWorker(env),
+    cluster.startModeration(env),
+    cluster.startAuditLog(env),
+    cluster.startAnalytics(env),
   ]);
   const { vkey } = await auditLog.logged("archiving");
   const witness = stack.use(
@@ -66,6 +75,8 @@ export async function startObservedPlatform(
     cluster,
     url: delivery.url,
     apiKey: keyOf(cluster, TENANT),
+    otherApiKey: keyOf(cluster, OTHER_TENANT),
+    usageKey,
     spentApiKey: keyOf(cluster, SPENT_TENANT),
     services,
     moderation,
@@ -79,12 +90,21 @@ function keyOf({ keys }: Cluster, tenant: string): string {
   return key;
 }
 
-async function addBudgets({ tenantsFile }: Cluster): Promise<void> {
-  const { tenants } = JSON.parse(await readFile(tenantsFile, "utf8")) as { tenants: { id: string }[] };
-  const budgeted = tenants.map((tenant) =>
-    tenant.id === SPENT_TENANT ? { ...tenant, budgets: SPENT_BUDGETS } : tenant,
-  );
-  await writeFile(tenantsFile, JSON.stringify({ tenants: budgeted }));
+interface TenantEntry {
+  readonly id: string;
+  readonly keys: readonly object[];
+}
+
+/** Gives one tenant its budget, and the other one its key for numbers. */
+async function extendTenants({ tenantsFile }: Cluster, usageKey: string): Promise<void> {
+  const { tenants } = JSON.parse(await readFile(tenantsFile, "utf8")) as { tenants: readonly TenantEntry[] };
+  const sha256 = createHash("sha256").update(usageKey).digest("hex");
+  const extended = tenants.map((tenant) => {
+    if (tenant.id === SPENT_TENANT) return { ...tenant, budgets: SPENT_BUDGETS };
+    if (tenant.id !== TENANT) return tenant;
+    return { ...tenant, keys: [...tenant.keys, { sha256, roles: ["usage"] }] };
+  });
+  await writeFile(tenantsFile, JSON.stringify({ tenants: extended }));
 }
 
 /** @param ready what the service logs once it does its work, with the address of its ops server */
