@@ -9,6 +9,12 @@ const STORAGE_NAMES = [
   "REPRISE_AUDIT_S3_SECRET",
 ] as const;
 
+const POSTGRES_NAMES = [
+  "REPRISE_ANALYTICS_POSTGRES_URL",
+  "REPRISE_ANALYTICS_DIR",
+  "REPRISE_ANALYTICS_S3_URL",
+] as const;
+
 const USAGE_NAMES = [
   "REPRISE_USAGE_SOURCE",
   "REPRISE_USAGE_DIR",
@@ -19,6 +25,7 @@ const USAGE_NAMES = [
 
 export const ANALYTICS_NAMES = [
   ...STORAGE_NAMES,
+  ...POSTGRES_NAMES,
   ...USAGE_NAMES,
   "REPRISE_ANALYTICS_KEYS",
   "REPRISE_MODELS_FILE",
@@ -35,11 +42,12 @@ const ARCHIVE_NAMES = [
   "REPRISE_AUDIT_MASTER_KEY_FILE",
 ] as const;
 
-const RECONCILE_NAMES = [...STORAGE_NAMES, ...ARCHIVE_NAMES, "REPRISE_USAGE_DIR"] as const;
+const RECONCILE_NAMES = [...STORAGE_NAMES, ...POSTGRES_NAMES, ...ARCHIVE_NAMES, "REPRISE_USAGE_DIR"] as const;
 
 const NAMES = [...ANALYTICS_NAMES, ...BROKER_SERVICE_NAMES] as const;
 
 export type AnalyticsStorageEnvironment = Environment<(typeof STORAGE_NAMES)[number]>;
+export type AnalyticsPostgresEnvironment = Environment<(typeof POSTGRES_NAMES)[number]>;
 export type AnalyticsUsageEnvironment = Environment<(typeof USAGE_NAMES)[number]>;
 export type ReconcileEnvironment = Environment<(typeof RECONCILE_NAMES)[number]>;
 export type AnalyticsEnvironment = Environment<(typeof NAMES)[number], "REPRISE_NATS_URL">;

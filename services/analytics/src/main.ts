@@ -1,5 +1,6 @@
 import { runService, startBrokerService } from "@reprise/service";
 import { parseAnalyticsEnvironment } from "./config.ts";
+import { openAnalyticsPostgres } from "./postgres-storage.ts";
 import { loadPrices } from "./prices.ts";
 import { startAnalytics } from "./service.ts";
 import { openAnalyticsStorage } from "./storage.ts";
@@ -14,7 +15,7 @@ await runService(
       REPRISE_ANALYTICS_KEYS: keys = [],
       REPRISE_METRICS_TENANTS: metricTenants,
     } = env;
-    const { store, dir, openRows } = openAnalyticsStorage(env);
+    const { store, dir, openRows } = openAnalyticsPostgres(env) ?? openAnalyticsStorage(env);
     const sinks = toUsageSinks(env);
     const load = () => loadPrices(env.REPRISE_MODELS_FILE);
     let prices = await load();

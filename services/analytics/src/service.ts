@@ -17,7 +17,10 @@ import {
   ConsumerPlaces,
   observeConsumer,
 } from "@reprise/service";
+import type { FactStore } from "./facts/fact-store.ts";
 import { createObjectFacts } from "./facts/object-facts.ts";
+import { createPostgresFacts } from "./facts/postgres/postgres-facts.ts";
+import { Postgres } from "./facts/postgres/postgres.ts";
 import type { RowSource } from "./facts/row-source.ts";
 import { keepForgotten } from "./lanes/keep-forgotten.ts";
 import { keepTidy } from "./lanes/keep-tidy.ts";
@@ -30,6 +33,7 @@ import { TenantMetrics } from "./tenant-metrics.ts";
 import type { UsageSettings } from "./usage.ts";
 
 export { ANALYTICS_NAMES, parseAnalyticsEnvironment } from "./config.ts";
+export { openAnalyticsPostgres } from "./postgres-storage.ts";
 export { loadPrices, type Prices } from "./prices.ts";
 export { type AnalyticsStorage, openAnalyticsStorage } from "./storage.ts";
 export { toUsageSinks, type UsageSettings } from "./usage.ts";
@@ -41,8 +45,8 @@ export interface AnalyticsOptions {
   watches?: DependencyWatches;
   /** How many streams the logs are spread over. */
   shards: number;
-  /** Where rows are kept. */
-  store: BlobStore;
+  /** Where rows are kept. A PostgreSQL is closed with the service. */
+  store: BlobStore | Postgres;
   /** Opens them for reading; they are closed with the service. */
   openRows: () => Promise<RowSource & AsyncDisposable>;
   /** Keys of requests' metadata that rows have. */
@@ -98,16 +102,14 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
     logError(error);
   };
   const log = createGenerationLog(broker);
-  const store =
-    (await probeStore(options.store)) === "conditional"
-      ? options.store
-      : createBrokerFencedStore(options.store, {
-          broker,
-          publish: log.publish,
-          archive: ANALYTICS_COMMITS,
-          onError,
-        });
-  const facts = createObjectFacts(store);
+  const openFacts = async (): Promise<FactStore> => {
+    const { store } = options;
+    if (store instanceof Postgres) return openPostgresFacts(stack.use(store), onError);
+    if ((await probeStore(store)) === "conditional") return createObjectFacts(store);
+    const fence = { broker, publish: log.publish, archive: ANALYTICS_COMMITS, onError };
+    return createObjectFacts(createBrokerFencedStore(store, fence));
+  };
+  const facts = await openFacts();
   const rowSource = stack.use(await options.openRows());
   const rows = metrics.counter("reprise_analytics_rows_total");
   const forgotten = metrics.counter("reprise_analytics_forgotten_total");
@@ -218,6 +220,17 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** @throws RepriseError `config_invalid`; a PostgreSQL that is away at the start is waited for */
+async function openPostgresFacts(postgres: Postgres, onError: (error: unknown) => void): Promise<FactStore> {
+  try {
+    await postgres.prepare();
+  } catch (error) {
+    if (toRepriseError(error).code !== "archive_unavailable") throw error;
+    onError(error);
+  }
+  return createPostgresFacts(postgres);
 }
 
 function watchSink(watches: DependencyWatches, { name }: UsageSink) {

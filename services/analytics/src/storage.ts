@@ -4,14 +4,15 @@ import { RepriseError } from "@reprise/protocol";
 import { localFiles, openFetchedFiles } from "@reprise/tables";
 import type { AnalyticsStorageEnvironment } from "./config.ts";
 import { ParquetRows } from "./facts/parquet-rows.ts";
+import type { RowSource } from "./facts/row-source.ts";
 
 /** Where rows are kept. */
-export interface AnalyticsStorage {
-  readonly store: BlobStore;
+export interface AnalyticsStorage<Store> {
+  readonly store: Store;
   /** The folder; undefined where they are in no folder. */
   readonly dir: string | undefined;
   /** Reads the rows of the store. */
-  readonly openRows: () => Promise<ParquetRows>;
+  readonly openRows: () => Promise<RowSource & AsyncDisposable>;
 }
 
 /** Of files that questions have fetched from an object store. */
@@ -21,7 +22,7 @@ const CACHE_BYTES = 2 * 1_024 * 1_024 * 1_024;
  * Opens what the environment names: beside the archive, in a folder or under a prefix of its own.
  * @throws RepriseError `config_invalid`
  */
-export function openAnalyticsStorage(env: AnalyticsStorageEnvironment): AnalyticsStorage {
+export function openAnalyticsStorage(env: AnalyticsStorageEnvironment): AnalyticsStorage<BlobStore> {
   const url = env.REPRISE_ANALYTICS_S3_URL;
   if (url === undefined) {
     const dir = env.REPRISE_ANALYTICS_DIR ?? join(env.REPRISE_DATA_DIR, "analytics");

@@ -19,6 +19,9 @@ import { type ReconcileEnvironment, parseReconcileEnvironment } from "../config.
 import type { FactStore } from "../facts/fact-store.ts";
 import { createObjectFacts } from "../facts/object-facts.ts";
 import { ParquetRows } from "../facts/parquet-rows.ts";
+import { createPostgresFacts } from "../facts/postgres/postgres-facts.ts";
+import type { RowSource } from "../facts/row-source.ts";
+import { openAnalyticsPostgres } from "../postgres-storage.ts";
 import { ArchivedGenerations } from "../reconcile/archived-generations.ts";
 import { readOnly } from "../reconcile/read-only-store.ts";
 import type { Reach, ReconcileOptions } from "../reconcile/reconcile.ts";
@@ -37,7 +40,7 @@ export const RECORDS_USAGE = `  --archive <folder>          default: $REPRISE_AU
   --keys <folder>             default: $REPRISE_AUDIT_KEYS_DIR, or audit-keys in the data folder
   --master-key-file <file>    default: $REPRISE_AUDIT_MASTER_KEY(_FILE), or master.key in the folder of the keys
   --name <name>               of the archive; default: $REPRISE_AUDIT_NAME, or reprise
-  --rows <folder>             default: $REPRISE_ANALYTICS_S3_URL, $REPRISE_ANALYTICS_DIR, or analytics in the data folder
+  --rows <folder>             default: what $REPRISE_ANALYTICS_POSTGRES_URL, _S3_URL or _DIR names, or analytics in the data folder
   --usage-dir <folder>        usage files to compare too; default: $REPRISE_USAGE_DIR, or none`;
 
 type Values = { readonly [Name in keyof typeof RECORD_OPTIONS]?: string | undefined };
@@ -57,13 +60,7 @@ export async function openRecords(values: Values, env: CommandIo["env"]): Promis
   const parsed = parseReconcileEnvironment(env);
   const dataDir = parsed.REPRISE_DATA_DIR;
   await using stack = new AsyncDisposableStack();
-  const { store: rowStore, dir: rowsDir } = openAnalyticsStorage({
-    ...parsed,
-    REPRISE_ANALYTICS_DIR: values.rows ?? parsed.REPRISE_ANALYTICS_DIR,
-    REPRISE_ANALYTICS_S3_URL: values.rows === undefined ? parsed.REPRISE_ANALYTICS_S3_URL : undefined,
-  });
-  const store = readOnly(rowStore);
-  const facts = createObjectFacts(store);
+  const { facts, openRows } = openMeasured(values.rows, parsed, stack);
   const archiveUrl = values.archive === undefined ? parsed.REPRISE_AUDIT_S3_URL : undefined;
   const archiveDir = values.archive ?? parsed.REPRISE_AUDIT_DIR ?? join(dataDir, "audit");
   const archiveStore = readOnly(
@@ -85,9 +82,37 @@ export async function openRecords(values: Values, env: CommandIo["env"]): Promis
       files: await fetched(archiveStore, archiveUrl === undefined ? archiveDir : undefined),
     }),
   );
-  const rows = stack.use(new ParquetRows({ store, files: await fetched(store, rowsDir) }));
+  const rows = await openRows();
   const opened = stack.move();
   return { archived, rows, usageDir, reach, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+interface Measured {
+  readonly facts: FactStore;
+  readonly openRows: () => Promise<RowSource>;
+}
+
+/** @param dir a folder of rows, in place of what the environment names */
+function openMeasured(
+  dir: string | undefined,
+  env: ReconcileEnvironment,
+  stack: AsyncDisposableStack,
+): Measured {
+  const postgres = dir === undefined ? openAnalyticsPostgres(env, { isReader: true }) : undefined;
+  if (postgres) {
+    const facts = createPostgresFacts(stack.use(postgres.store));
+    return { facts, openRows: async () => stack.use(await postgres.openRows()) };
+  }
+  const { store: rowStore, dir: rowsDir } = openAnalyticsStorage({
+    ...env,
+    REPRISE_ANALYTICS_DIR: dir ?? env.REPRISE_ANALYTICS_DIR,
+    REPRISE_ANALYTICS_S3_URL: dir === undefined ? env.REPRISE_ANALYTICS_S3_URL : undefined,
+  });
+  const store = readOnly(rowStore);
+  return {
+    facts: createObjectFacts(store),
+    openRows: async () => stack.use(new ParquetRows({ store, files: await toFiles(store, rowsDir, stack) })),
+  };
 }
 
 async function toFiles(

@@ -52,21 +52,22 @@ const FIELDS: Readonly<Record<Field, Kind | `${Kind}?`>> = {
   is_incomplete: "boolean",
 };
 
-const KINDS = Object.entries(FIELDS).map(([name, kind]) => ({
+/** What a row has, in the order of its columns. */
+export const ROW_FIELDS = Object.entries(FIELDS).map(([name, kind]) => ({
   name: name as Field,
   kind: kind.replace("?", "") as Kind,
   isNullable: kind.endsWith("?"),
 }));
 
-export const ROW_COLUMNS: readonly Column<GenerationRow>[] = KINDS.map(({ name, kind, isNullable }) => {
+export const ROW_COLUMNS: readonly Column<GenerationRow>[] = ROW_FIELDS.map(({ name, kind, isNullable }) => {
   const type = kind === "json" ? "text" : kind;
   const valueOf = (row: GenerationRow) => (kind === "json" ? JSON.stringify(row[name]) : row[name]);
   return { name, type, valueOf, isNullable } as Column<GenerationRow>;
 });
 
-/** A row as DuckDB gives it. @throws TypeError for one without a field */
+/** A row as a database gives it. @throws TypeError for one without a field */
 export function toRow(found: Readonly<Record<string, unknown>>): GenerationRow {
-  const fields = KINDS.map(({ name, kind }) => {
+  const fields = ROW_FIELDS.map(({ name, kind }) => {
     const value = found[name];
     if (value === undefined) throw new TypeError(`A row has no ${name}.`);
     if (value === null) return [name, null];

@@ -1,11 +1,9 @@
-import { createFaultyStore, dyingAt } from "@reprise/archive/testing";
 import { toUsageEvent, type UsageEvent } from "@reprise/metering";
 import { history, recount } from "@reprise/metering/testing";
 import { type GenerationRef, generationsStream } from "@reprise/protocol";
 import { createRef } from "@reprise/testkit";
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
-import { createObjectFacts } from "../facts/object-facts.ts";
 import { type LaneWorld, openLaneWorld } from "../testing/lane-world.ts";
 import { feedUsage } from "./usage-feed.ts";
 import type { UsageSink } from "./usage-sink.ts";
@@ -34,13 +32,13 @@ function createReceiver() {
 }
 
 /** One life of the process: folds and delivers until it is ended, or has died at a call of its store. */
-function live(world: LaneWorld, sink: UsageSink, store = world.store) {
+function live(world: LaneWorld, sink: UsageSink, facts = world.facts) {
   const stop = new AbortController();
-  const lane = world.start({ store });
+  const lane = world.start({ facts });
   const errors: unknown[] = [];
   const feed = feedUsage(
     {
-      outbox: createObjectFacts(store).outbox(sink.name, STREAM),
+      outbox: facts.outbox(sink.name, STREAM),
       stream: STREAM,
       sink,
       usageOf: () => ({ source: SOURCE }),
@@ -72,7 +70,7 @@ test.each(["before", "after"] as const)(
       for (const { payload } of log) await world.append(ref, payload);
       receiver.fail(call % 4 === 3 ? when : undefined);
       const before = receiver.received.length;
-      await using process = live(world, receiver.sink, createFaultyStore(world.store, dyingAt(call, when)));
+      await using process = live(world, receiver.sink, world.dying(call, when));
       await expect
         .poll(() => process.hasDied() || receiver.received.length > before, { timeout: 30_000 })
         .toBe(true);

@@ -1,5 +1,3 @@
-import { join } from "node:path";
-import { type BlobStore, createFileStore } from "@reprise/archive";
 import { retry } from "@reprise/async";
 import type { BatchLimits } from "@reprise/lane";
 import {
@@ -11,13 +9,11 @@ import {
 } from "@reprise/log";
 import { GenerationFold, type GenerationRow } from "@reprise/metering";
 import { generationsStream, type GenerationRef, logSubject, STREAM_START } from "@reprise/protocol";
-import { localFiles } from "@reprise/tables";
-import { createTempDir, startStoredBroker, type StoredBroker } from "@reprise/testkit";
-import { ParquetRows } from "../facts/parquet-rows.ts";
+import { startStoredBroker, type StoredBroker } from "@reprise/testkit";
 import type { RowSource } from "../facts/row-source.ts";
 import type { FactStore } from "../facts/fact-store.ts";
-import { createObjectFacts } from "../facts/object-facts.ts";
 import { type CommittedBatch, runLogLane } from "../lanes/log-lane.ts";
+import { FACT_TARGETS, type FactTarget, type OpenFacts } from "./fact-targets.ts";
 
 const STREAM = generationsStream(0);
 const KEYS = ["plan"];
@@ -26,18 +22,18 @@ const HOUR_MS = 3_600_000;
 const PATIENCE_MS = 60_000;
 const SMALL: BatchLimits = { maxMessages: 7, maxAgeMs: 30, maxBytes: 1_000_000 };
 
-/** A broker whose store can be rolled back, and files that stay when a lane ends. */
+/** A broker whose store can be rolled back, and commits that stay when a lane ends. */
 export interface LaneWorld extends AsyncDisposable {
   readonly server: StoredBroker;
   readonly broker: Broker;
-  readonly store: BlobStore;
   readonly facts: FactStore;
-  /** Reads the rows of `store`. */
   readonly rowSource: RowSource;
+  /** `OpenFacts` */
+  dying: OpenFacts["dying"];
   /** Stores the next event of a log. */
   append(ref: GenerationRef, payload: Uint8Array): Promise<void>;
   /** Folds the stream, until it is stopped. */
-  start(options?: { store?: BlobStore; limits?: BatchLimits }): RunningLane;
+  start(options?: { facts?: FactStore; limits?: BatchLimits }): RunningLane;
   /** Deletes what lies before a place of the stream, as its expiry would. */
   purgeBefore(streamSeq: number): Promise<void>;
   /** Deletes the stream, and makes it anew. */
@@ -55,15 +51,14 @@ export interface RunningLane extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-export async function openLaneWorld(): Promise<LaneWorld> {
+/** @param target default: objects */
+export async function openLaneWorld(target?: FactTarget): Promise<LaneWorld> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startStoredBroker());
-  const { path: dir } = stack.use(await createTempDir("analytics"));
+  const { facts, rows, dying } = stack.use(await (target ?? stack.use(await FACT_TARGETS[0].start())).open());
   const topology = { shards: 1, replicas: 1, retentionMs: HOUR_MS };
   const broker = stack.use(await openBroker({ url: server.url, name: "test", ...topology }));
   const log = createGenerationLog(broker);
-  const own = createFileStore(join(dir, "rows"));
-  const rows = stack.use(new ParquetRows({ store: own, files: localFiles(join(dir, "rows")) }));
   const askStream = async (call: string, request: object) => {
     const subject = `$JS.API.STREAM.${call}.${STREAM}`;
     const answer = await broker.main.request(subject, JSON.stringify(request), { timeout: PATIENCE_MS });
@@ -74,9 +69,9 @@ export async function openLaneWorld(): Promise<LaneWorld> {
   return {
     server,
     broker,
-    store: own,
-    facts: createObjectFacts(own),
+    facts,
     rowSource: rows,
+    dying,
     async append(ref, payload) {
       // One name for all tries: what was stored without an answer is not stored again.
       const options = { messageId: createWriterName(), timeoutMs: PATIENCE_MS };
@@ -88,7 +83,7 @@ export async function openLaneWorld(): Promise<LaneWorld> {
       if (!(await retry(tryOnce, { pauseMs: 50, budgetMs: PATIENCE_MS })))
         throw new Error("The broker is away.");
     },
-    start({ store = own, limits = SMALL } = {}) {
+    start({ facts: own = facts, limits = SMALL } = {}) {
       const errors: unknown[] = [];
       const batches: CommittedBatch[] = [];
       const stop = new AbortController();
@@ -96,7 +91,7 @@ export async function openLaneWorld(): Promise<LaneWorld> {
         {
           connection: broker.reads,
           stream: STREAM,
-          facts: createObjectFacts(store).lane(STREAM),
+          facts: own.lane(STREAM),
           keys: KEYS,
           limits,
           closeMs: 100,

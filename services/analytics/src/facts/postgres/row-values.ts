@@ -1,0 +1,33 @@
+import type { GenerationRow } from "@reprise/metering";
+import { ROW_FIELDS } from "../row-columns.ts";
+
+const SQL_TYPES = { text: "text", integer: "bigint", boolean: "boolean", json: "text" } as const;
+
+/** A table of rows made of arrays, one for each column: `$<first>`, and so on, with each row's place in `i`. */
+export function unnestRows(first: number): { readonly values: string; readonly from: string } {
+  const arrays = ROW_FIELDS.map(({ kind }, i) => `$${first + i}::${SQL_TYPES[kind]}[]`);
+  const names = ROW_FIELDS.map(({ name }) => `"${name}"`);
+  return {
+    values: ROW_FIELDS.map(({ name, kind }) => `r."${name}"${kind === "json" ? "::jsonb" : ""}`).join(", "),
+    from: `unnest(${arrays.join(", ")}) with ordinality as r(${names.join(", ")}, i)`,
+  };
+}
+
+/** Those arrays. */
+export function toArrays(rows: readonly GenerationRow[]): readonly unknown[][] {
+  return ROW_FIELDS.map(({ name, kind }) =>
+    rows.map((row) => {
+      const value = toStorable(row[name]);
+      return kind === "json" ? JSON.stringify(value) : value;
+    }),
+  );
+}
+
+/** PostgreSQL has no text with a NUL or half of a surrogate pair: U+FFFD is stored in its place, so that no client's text can keep a row out. */
+export function toStorable(value: unknown): unknown {
+  if (typeof value === "string") return value.toWellFormed().replaceAll("\0", "\u{FFFD}");
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [toStorable(key), toStorable(inner)]),
+  );
+}

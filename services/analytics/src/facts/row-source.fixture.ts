@@ -1,0 +1,93 @@
+import { GenerationFold, type GenerationRow } from "@reprise/metering";
+import { asSeq, encodeEvent, parseTenantId, STREAM_START } from "@reprise/protocol";
+import { completed, createRef, delta, requested, started } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import type { FactTarget } from "../testing/fact-targets.ts";
+
+const NOON_US = Date.parse("2026-11-21T12:00:00Z") * 1_000;
+const ALL = { fromUs: 0, toUs: Number.MAX_SAFE_INTEGER };
+
+function rowOf(tenant: string, metadata: Record<string, string>, atUs: number): GenerationRow {
+  const ref = createRef(tenant);
+  const fold = GenerationFold.begin(ref);
+  const drafts = [requested(ref, { metadata }), started(), delta("a"), completed()];
+  for (const [i, draft] of drafts.entries())
+    fold.feed(encodeEvent(asSeq(i), draft), atUs + i, Object.keys(metadata));
+  return fold.toRow();
+}
+
+class Collected {
+  readonly rows: GenerationRow[] = [];
+  add(row: GenerationRow): void {
+    this.rows.push(row);
+  }
+}
+
+/** What every implementation of `RowSource` does. */
+export function describeRowSource(target: () => FactTarget): void {
+  async function openRows(rows: readonly GenerationRow[]) {
+    const opened = await target().open();
+    const facts = opened.facts.lane("GENERATIONS_0");
+    await facts.last();
+    const lane = {
+      stream: "GENERATIONS_0",
+      epoch: 1,
+      created: "c",
+      last: STREAM_START,
+      last_seq_stored: STREAM_START,
+      last_at: 0,
+    };
+    for (const row of rows) await facts.commit({ lane, rows: [row], changed: [], closed: [] }, () => []);
+    return { source: opened.rows, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() };
+  }
+
+  test("rows are found by tenant, time, model, status and metadata, as they were committed", async () => {
+    const [a, b] = [createRef("acme").tenant, createRef("beta").tenant];
+    const key = `it's a "key"/~$.x`;
+    const rows = [
+      rowOf(a, {}, NOON_US),
+      rowOf(a, { [key]: "v" }, NOON_US + 1_000),
+      rowOf(b, { [key]: "v" }, NOON_US + 2_000),
+    ] as const;
+    await using opened = await openRows(rows);
+    const read = async (query: object) => {
+      const all = { ...ALL, tenant: undefined, ...query };
+      return (await opened.source.read(all, () => new Collected())).rows;
+    };
+    expect(await read({ tenant: a })).toEqual(expect.arrayContaining([rows[0], rows[1]]));
+    expect(await read({ tenant: a })).toHaveLength(2);
+    expect(await read({ metadata: { [key]: "v" }, tenant: a })).toEqual([rows[1]]);
+    expect(await read({ metadata: { [key]: "w" } })).toEqual([]);
+    expect(await read({ metadata: { [key]: "v", other: "v" } })).toEqual([]);
+    expect(await read({ fromUs: NOON_US + 1_500 })).toEqual([rows[2]]);
+    expect(await read({ toUs: NOON_US + 500 })).toEqual([rows[0]]);
+    expect(await read({ model: "sim" })).toHaveLength(3);
+    expect(await read({ model: "x' or 1=1; --" })).toEqual([]);
+    expect(await read({ status: "failed" })).toEqual([]);
+    expect(await read({ tenant: parseTenantId("nobody") })).toEqual([]);
+  });
+
+  test("pages come newest first, one behind the other without losing any", async () => {
+    const { tenant } = createRef("acme");
+    const rows = Array.from({ length: 7 }, (_, i) => rowOf(tenant, {}, NOON_US + Math.floor(i / 3)));
+    await using opened = await openRows(rows);
+    const pages: string[][] = [];
+    for (let after; ;) {
+      const page = await opened.source.page({ ...ALL, tenant, after, limit: 3 });
+      pages.push(page.map(({ generation }) => generation));
+      const last = page.at(-1);
+      if (!last) break;
+      after = { endedUs: last.ended_us, generation: last.generation };
+    }
+    expect(pages.map(({ length }) => length)).toEqual([3, 3, 1, 0]);
+    const byTime = (one: GenerationRow, other: GenerationRow) =>
+      other.ended_us - one.ended_us || (other.generation < one.generation ? -1 : 1);
+    expect(pages.flat()).toEqual(rows.toSorted(byTime).map(({ generation }) => generation));
+  });
+
+  test("without a commit there is no row", async () => {
+    await using opened = await openRows([]);
+    expect(await opened.source.page({ ...ALL, tenant: undefined, limit: 1 })).toEqual([]);
+    expect((await opened.source.read({ ...ALL, tenant: undefined }, () => new Collected())).rows).toEqual([]);
+  });
+}
