@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { createFileStore } from "@reprise/archive";
+import { type BlobStore, createFileStore } from "@reprise/archive";
 import { createFaultyStore, dyingAt } from "@reprise/archive/testing";
 import { RepriseError } from "@reprise/protocol";
 import { localFiles } from "@reprise/tables";
@@ -24,6 +24,8 @@ export interface FactTarget extends AsyncDisposable {
 export interface OpenFacts extends AsyncDisposable {
   readonly facts: FactStore;
   readonly rows: RowSource;
+  /** Undefined where commits are no objects. */
+  readonly store?: BlobStore;
   /** The same store for a process that dies at its n-th call or statement, before or after it has happened. */
   readonly dying: (n: number, when: "before" | "after") => FactStore;
 }
@@ -44,6 +46,7 @@ async function startObjects(): Promise<FactTarget> {
       return {
         facts: createObjectFacts(store),
         rows,
+        store,
         dying: (n, when) => createObjectFacts(createFaultyStore(store, dyingAt(n, when))),
         [Symbol.asyncDispose]: () => rows[Symbol.asyncDispose](),
       };

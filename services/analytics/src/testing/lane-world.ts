@@ -1,3 +1,4 @@
+import type { BlobStore } from "@reprise/archive";
 import { retry } from "@reprise/async";
 import type { BatchLimits } from "@reprise/lane";
 import {
@@ -28,6 +29,8 @@ export interface LaneWorld extends AsyncDisposable {
   readonly broker: Broker;
   readonly facts: FactStore;
   readonly rowSource: RowSource;
+  /** Undefined where commits are no objects. */
+  readonly store: BlobStore | undefined;
   /** `OpenFacts` */
   dying: OpenFacts["dying"];
   /** Stores the next event of a log. */
@@ -55,7 +58,9 @@ export interface RunningLane extends AsyncDisposable {
 export async function openLaneWorld(target?: FactTarget): Promise<LaneWorld> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startStoredBroker());
-  const { facts, rows, dying } = stack.use(await (target ?? stack.use(await FACT_TARGETS[0].start())).open());
+  const { facts, rows, store, dying } = stack.use(
+    await (target ?? stack.use(await FACT_TARGETS[0].start())).open(),
+  );
   const topology = { shards: 1, replicas: 1, retentionMs: HOUR_MS };
   const broker = stack.use(await openBroker({ url: server.url, name: "test", ...topology }));
   const log = createGenerationLog(broker);
@@ -71,6 +76,7 @@ export async function openLaneWorld(target?: FactTarget): Promise<LaneWorld> {
     broker,
     facts,
     rowSource: rows,
+    store,
     dying,
     async append(ref, payload) {
       // One name for all tries: what was stored without an answer is not stored again.
