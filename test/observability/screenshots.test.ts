@@ -30,7 +30,7 @@ const TRACE_NOTE = "Drawn by Reprise's tests, from the spans that an OpenTelemet
 /** The generation that is drawn has not failed. */
 const MAY_BE_EMPTY = new Set(["Outcome: code"]);
 
-/** Spans that tell of a whole generation, from the request to the readers. */
+/** Spans that tell of a whole generation, from the request to the readers, of whom there are two. */
 const SPANS = [
   "POST /v1/generations",
   "send jobs",
@@ -94,7 +94,9 @@ async function receivedTrace(receiver: OtlpReceiver, generation: string): Promis
   await receiver.until((spans) => {
     const wanted = traceId();
     const names = spans.filter((span) => span.traceId === wanted).map(({ name }) => name);
-    return SPANS.every((name) => names.includes(name));
+    return (
+      SPANS.every((name) => names.includes(name)) && names.filter((name) => name === "deliver").length > 1
+    );
   });
   const wanted = traceId();
   const requests = receiver.received.split("\n").filter((request) => request.includes(wanted));
