@@ -3,6 +3,7 @@ import { type Broker, NodeExchange, QueueDepths, WorkersWatch } from "@reprise/l
 import { type NodeId, RepriseError, toRepriseError } from "@reprise/protocol";
 import type { Metrics } from "@reprise/service";
 import { CpuMeter } from "./cpu-meter.ts";
+import { GivenBackJobs } from "./given-back-jobs.ts";
 import {
   NO_SCALE_STATE,
   planScale,
@@ -50,6 +51,7 @@ export class ScaleWatch implements Disposable {
   readonly #depths: QueueDepths;
   readonly #workers: WorkersWatch;
   readonly #nodes: NodeExchange;
+  readonly #givenBack = new GivenBackJobs();
   readonly #closed = new AbortController();
   readonly #first = Promise.withResolvers<void>();
   #state = NO_SCALE_STATE;
@@ -132,12 +134,13 @@ export class ScaleWatch implements Disposable {
     const observed = [...this.#options.models()].map((model) => {
       const { queued = 0, held = 0, oldestAtMs = brokerTimeMs } = models.get(model) ?? {};
       const workers = this.#workers.read(model);
+      const givenBack = this.#givenBack.read(model, held, workers.held);
       return [
         model,
         {
           ...workers,
           // Jobs of workers that are gone wait for new ones.
-          queued: workers.workers === 0 ? queued + held : queued,
+          queued: queued + (workers.workers === 0 ? held : givenBack),
           oldestMs: Math.max(0, brokerTimeMs - oldestAtMs),
         },
       ] as const;

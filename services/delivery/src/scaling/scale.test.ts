@@ -110,7 +110,9 @@ test("the operator is told what waits, what runs, and how many workers and nodes
     reprise_wanted_delivery_nodes: "2",
   });
   // The other node observes the same, and plans by its own settings.
-  expect((await ask({ node: second })).models[0]).toMatchObject({ queued: 3, running: 2 });
+  await expect
+    .poll(async () => (await ask({ node: second })).models[0], { interval: 500 })
+    .toMatchObject({ queued: 3, running: 2 });
   end.resolve();
   puller.stop();
 });

@@ -100,7 +100,7 @@ test("a worker without totals, and one whose totals are malformed, are counted b
   world.broker.reads.publish(slotsSubject(MODEL), bad);
   world.broker.reads.publish(slotsSubject(MODEL), "no announcement");
   world.broker.reads.publish("slots._", "{}");
-  const counted = { ...NONE, workers: 2, slots: 5, running: 2 };
+  const counted = { ...NONE, workers: 2, slots: 5, running: 2, held: 2 };
   await eventually(() => expect(heard.watch.read(MODEL)).toEqual(counted));
   expect(world.errors).toEqual([]);
 });

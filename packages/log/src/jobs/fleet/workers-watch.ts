@@ -83,8 +83,9 @@ export class WorkersWatch {
       if (nowMs - one.heardAtMs > GONE_MS) continue;
       if (one.slots > 0) workers++;
       slots += one.slots;
-      for (const count of one.running.values()) running += count;
-      held += one.totals?.held ?? 0;
+      const used = [...one.running.values()].reduce((sum, count) => sum + count, 0);
+      running += used;
+      held += one.totals?.held ?? used;
     }
     const { taken, ended, slotMs } = found;
     return { workers, slots, running, held, taken, ended, slotMs };
