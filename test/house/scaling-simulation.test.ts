@@ -78,7 +78,7 @@ describe("the simulation of a fleet", () => {
   });
 });
 
-test("docs/scaling.md and its plot show what the simulation says now", { timeout: 120_000 }, async () => {
+test("docs/scaling.md and its plot show what the simulation says now", async () => {
   const read = (path: string) => readFileSync(new URL(`../../docs/${path}`, import.meta.url), "utf8");
   const comparisons = await compareFleets(SEED);
   expect(read("scaling.svg")).toBe(formatScalingPlot(comparisons));

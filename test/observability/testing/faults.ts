@@ -1,5 +1,3 @@
-import { rename, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { createClient } from "@reprise/client";
 import {
   encodeCursor,
@@ -91,14 +89,9 @@ export async function completeGeneration({ url, apiKey }: ObservedPlatform): Pro
 }
 
 /** Puts a file in place of the archive's folder, so that every commit fails. @returns puts the folder back */
-export async function breakArchive({ cluster }: ObservedPlatform): Promise<() => Promise<void>> {
-  const folder = join(cluster.dataDir, "audit");
-  await rename(folder, `${folder}.away`);
-  await writeFile(folder, "");
-  return async () => {
-    await rename(folder, `${folder}.file`);
-    await rename(`${folder}.away`, folder);
-  };
+export async function breakArchive({ archive }: ObservedPlatform): Promise<() => Promise<void>> {
+  await archive.lead("file");
+  return () => archive.lead("folder");
 }
 
 /** Takes all events from the logs, as their expiry does. */

@@ -3,6 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseVerifierKey } from "@reprise/archive";
 import { type ServiceProcess, startWitnessProcess } from "@reprise/testkit";
+import { createLedFolder, type LedFolder } from "./led-folder.ts";
 import { type Cluster, startCluster } from "../../e2e/testing/cluster.ts";
 
 const TENANT = "acme";
@@ -25,6 +26,8 @@ export interface ObservedPlatform extends AsyncDisposable {
   readonly usageKey: string;
   readonly services: readonly ObservedService[];
   readonly moderation: ServiceProcess;
+  /** Where the audit log keeps its archive. */
+  readonly archive: LedFolder;
 }
 
 export interface ObservedService {
@@ -46,6 +49,7 @@ export async function startObservedPlatform(
   const cluster = stack.use(await startCluster({ tenants: [TENANT, OTHER_TENANT, SPENT_TENANT] }));
   const usageKey = `rk_${TENANT}_${randomBytes(24).toString("base64url")}`;
   await extendTenants(cluster, usageKey);
+  const archive = await createLedFolder(join(cluster.dataDir, "audit"));
   const [delivery, worker, moderation, auditLog, analytics] = await Promise.all([
     cluster.startDelivery({ ...env, ...more.delivery }),
     cluster.startWorker(env),
@@ -77,6 +81,7 @@ export async function startObservedPlatform(
     apiKey: keyOf(cluster, TENANT),
     otherApiKey: keyOf(cluster, OTHER_TENANT),
     usageKey,
+    archive,
     spentApiKey: keyOf(cluster, SPENT_TENANT),
     services,
     moderation,

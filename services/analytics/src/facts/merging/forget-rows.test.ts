@@ -12,7 +12,7 @@ import {
 } from "@reprise/protocol";
 import { localFiles, readParquetRows } from "@reprise/tables";
 import { completed, createRef, createTempDir, delta, requested, started } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { decodeBase } from "../base.ts";
 import { COMMITS_PER_BASE, decodeCommit, parseCommitKey } from "../commit.ts";
 import { createObjectFacts } from "../object-facts.ts";
@@ -20,8 +20,6 @@ import { ObjectLaneFacts } from "../object-lane-facts.ts";
 import { ParquetRows } from "../parquet-rows.ts";
 import { toRow } from "../row-columns.ts";
 import { CommitTidier } from "./tidy-commits.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const STREAM = generationsStream(0);
 const NOON_US = Date.parse("2026-11-23T12:00:00Z") * 1_000;

@@ -4,15 +4,13 @@ import { GenerationFold, type GenerationRow } from "@reprise/metering";
 import { asSeq, asStreamSeq, encodeEvent, generationsStream, type StreamSeq } from "@reprise/protocol";
 import { readParquetRows } from "@reprise/tables";
 import { completed, createRef, delta, requested, started } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { COMMITS_PER_BASE, commitKeyOf } from "../commit.ts";
 import { createObjectFacts } from "../object-facts.ts";
 import { ObjectLaneFacts } from "../object-lane-facts.ts";
 import { decodeMerged, encodeMerged, mergedKey } from "./merged-file.ts";
 import { listRowFiles } from "../row-files.ts";
 import { CommitTidier } from "./tidy-commits.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const STREAM = generationsStream(0);
 const CREATED = "2026-11-21T00:00:00Z";
