@@ -35,6 +35,11 @@ const readerMarkSchema = z.object({
   /** Undefined while the connection is there. */
   ended_at: z.string().optional(),
   /**
+   * Of a last mark: whether the connection had taken the whole generation, to its end. False for one that went before that, whatever the
+   * reason. Undefined where its node does not know: a snapshot, or events from the archive.
+   */
+  finished: z.boolean().optional(),
+  /**
    * Where the reader was when something was withdrawn: `[the event that withdraws, the last event handed out before]`. Events up to the
    * second were handed out as they were before the first. Withdrawals that came before the reader are not listed: nothing of those was shown.
    */

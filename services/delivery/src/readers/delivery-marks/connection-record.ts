@@ -66,6 +66,12 @@ export class ConnectionRecord {
   /** The last mark. Later withdrawals do not concern the connection. */
   end(): DeliveryMark {
     this.#stopListening?.();
-    return { ...this.mark(), ended_at: new Date().toISOString() };
+    const mark = this.mark();
+    const { cache } = this.#connection;
+    return {
+      ...mark,
+      ended_at: new Date().toISOString(),
+      ...(cache && { finished: cache.isOver && mark.seq >= cache.lastSeq }),
+    };
   }
 }

@@ -59,9 +59,10 @@ test("what a stream, pages and snapshots handed out is recorded, with the caller
       from_seq: 4,
       seq: 5,
       known_seq: 7,
+      finished: false,
     },
     { ...common, protocol: "snapshot", by: "ann", from_seq: 1, seq: 7 },
-    { ...common, protocol: "sse", by: "ann", from_seq: 3, seq: 7, known_seq: 7 },
+    { ...common, protocol: "sse", by: "ann", from_seq: 3, seq: 7, known_seq: 7, finished: true },
   ]);
   expect(JSON.stringify(heard.marks)).not.toContain("127.0.0.1");
 });
@@ -102,7 +103,7 @@ test.each([
   reader.cut();
   await expect
     .poll(() => heard.ended())
-    .toMatchObject([{ from_seq: 1, seq: 5, known_seq: 4, withdrawn: [[5, 4]] }]);
+    .toMatchObject([{ from_seq: 1, seq: 5, known_seq: 4, finished: false, withdrawn: [[5, 4]] }]);
 });
 
 test("a reader that takes nothing has what its connection has taken, and no more", async () => {
