@@ -23,7 +23,14 @@ const RECORDS: readonly OpsRecord[] = [
     at: AT,
     node: "n",
     readers: [
-      { ...MARK, seq: asSeq(9), known_seq: asSeq(3), ended_at: AT, finished: false, withdrawn: [[asSeq(5), asSeq(4)]] },
+      {
+        ...MARK,
+        seq: asSeq(9),
+        known_seq: asSeq(3),
+        ended_at: AT,
+        finished: false,
+        withdrawn: [[asSeq(5), asSeq(4)]],
+      },
     ],
   },
   { kind: "access", at: AT, by: "ann", call: "search", address: "public", query: { model: "sim" } },
