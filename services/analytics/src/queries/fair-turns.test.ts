@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { FairTurns } from "./fair-turns.ts";
+import { FairTurns, MOST_OF_TENANT } from "./fair-turns.ts";
 
 /** Work that goes on until it is told to end. */
 function work(name: string, begun: string[]) {
@@ -29,11 +29,11 @@ test("a tenant with many questions has one answered at a time, and others have t
   expect(begun.filter((name) => name.startsWith("acme"))).toEqual(many.map((_, i) => `acme ${i}`));
 });
 
-test("a tenant's ninth question is refused, and another tenant's is not", async () => {
+test("a tenant's question beyond its limit is refused, and another tenant's is not", async () => {
   const turns = new FairTurns();
-  const works = Array.from({ length: 9 }, (_, i) => work(`${i}`, []));
-  const answers = works.slice(0, 8).map(({ run }) => turns.run("acme", run));
-  await expect(turns.run("acme", works[8]!.run)).rejects.toMatchObject({
+  const works = Array.from({ length: MOST_OF_TENANT + 1 }, (_, i) => work(`${i}`, []));
+  const answers = works.slice(0, MOST_OF_TENANT).map(({ run }) => turns.run("acme", run));
+  await expect(turns.run("acme", works[MOST_OF_TENANT]!.run)).rejects.toMatchObject({
     code: "analytics_unavailable",
     retryAfterMs: 1_000,
   });

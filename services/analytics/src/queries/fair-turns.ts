@@ -3,8 +3,8 @@ import { RepriseError } from "@reprise/protocol";
 
 /** Answers at a time: each holds sums of up to 1,000 groups. */
 const MOST_ANSWERS = 2;
-/** Questions of one tenant, and of all, that are answered or wait; more are told to come again. */
-const MOST_OF_TENANT = 8;
+/** Questions of one tenant, and of all, that are answered or wait; more are told to come again. A dashboard asks seven at once. */
+export const MOST_OF_TENANT = 32;
 const MOST = 256;
 
 interface TenantTurns {
