@@ -26,11 +26,17 @@ interface Holes {
   readonly maybeExpired: StreamRange[];
 }
 
-const READ_MESSAGES = 1_000;
+/**
+ * A read holds the broker up for some microseconds per message, and what readers wait for behind it: at the end of the stream reads are small. Behind so many in a row that were
+ * full there is more to catch up on than what has just come, and reads are as large as they may be.
+ */
+const READ_AT_END = 64;
+const READ_BEHIND = 1_000;
+const FULL_READS = 16;
 const READ_BYTES = 1_024 * 1_024;
 /** What a message takes in memory besides its payload: headers, mostly. */
 const MESSAGE_BYTES = 400;
-const IDLE_PAUSE_MS = 200;
+const IDLE_PAUSE_MS = 100;
 const FACTS_EVERY_MS = 1_000;
 
 /**
@@ -53,6 +59,7 @@ export class LaneReader {
   /** Nothing behind `#after` was stored before. */
   #sinceUs: number;
   #isContinued = false;
+  #fullReads = 0;
   #factsAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(connection: Broker["reads"], stream: string, start: LaneStart, limits: BatchLimits) {
@@ -86,12 +93,14 @@ export class LaneReader {
         bytes < maxBytes &&
         performance.now() < deadline
       ) {
+        const size = this.#fullReads < FULL_READS ? READ_AT_END : READ_BEHIND;
         const read = await readStreamMessages(this.#connection, this.#stream, {
           afterStreamSeq: this.#after,
-          maxMessages: Math.min(READ_MESSAGES, maxMessages - messages.length),
+          maxMessages: Math.min(size, maxMessages - messages.length),
           maxBytes: READ_BYTES,
           raw: true,
         });
+        this.#fullReads = read.length < READ_AT_END ? 0 : this.#fullReads + 1;
         if (read.length > 0) await this.#assertContinued();
         const facts = this.#isDense(read) ? undefined : await this.#readFacts();
         for (const message of read) {
