@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmod, chown, copyFile, cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { chmod, chown, copyFile, cp, mkdir, readdir, readFile, readlink, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { createInterface } from "node:readline";
+import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { RepriseError } from "@reprise/protocol";
@@ -34,6 +35,9 @@ const DATA_DIR = fileURLToPath(new URL("../../../../.reprise", import.meta.url))
 /** The server refuses to run as root. */
 const NOBODY = 65_534;
 const USER = "reprise";
+/** A killed process has ended after so long, and is looked for as often. */
+const KILL_MS = 10_000;
+const KILL_PAUSE_MS = 5;
 const AS_NOBODY = ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"] as const;
 const SETTINGS = {
   listen_addresses: "127.0.0.1",
@@ -90,7 +94,7 @@ export async function startPostgres({ tls, settings = {} }: TestPostgresOptions 
   const stop = async () => {
     // At once: to TERM it would wait for those that are connected.
     await postmaster().then(
-      (pid) => process.kill(pid, "SIGINT"),
+      (pid) => signalIfThere(pid, "SIGINT"),
       () => {},
     );
     await server.stop();
@@ -100,10 +104,14 @@ export async function startPostgres({ tls, settings = {} }: TestPostgresOptions 
     port,
     url: `postgres://${USER}:${password}@127.0.0.1:${port}/postgres`,
     async kill() {
-      const pid = await postmaster();
-      const children = await childrenOf(pid);
-      for (const one of [pid, ...children]) killIfThere(one);
+      signalIfThere(await postmaster(), "SIGKILL");
       await server.exited;
+      // Its children hold the memory that they share with it, without which it can't be started again.
+      for (const giveUpMs = performance.now() + KILL_MS; await killAllIn(dir);) {
+        if (performance.now() > giveUpMs)
+          throw new Error(`Processes of PostgreSQL in ${dir} can't be killed.`);
+        await pause(KILL_PAUSE_MS);
+      }
     },
     async restart() {
       server = await start();
@@ -156,22 +164,22 @@ async function readable(programs: PostgresPrograms, path: string): Promise<Postg
   };
 }
 
-async function childrenOf(pid: number): Promise<number[]> {
+/** Kills the processes that work in a folder. @returns whether there was one */
+async function killAllIn(dir: string): Promise<boolean> {
   const pids = (await readdir("/proc")).filter((entry) => /^[0-9]+$/.test(entry));
   const found = await Promise.all(
-    pids.map(async (child) => {
-      const stat = await readFile(`/proc/${child}/stat`, "utf8").catch(() => "");
-      // The name before it may hold anything.
-      const [, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-      return Number(parent) === pid ? [Number(child)] : [];
-    }),
+    // A process that has ended, and one of another user, has no folder.
+    pids.map(async (pid) =>
+      (await readlink(`/proc/${pid}/cwd`).catch(() => "")) === dir ? [Number(pid)] : [],
+    ),
   );
-  return found.flat();
+  for (const pid of found.flat()) signalIfThere(pid, "SIGKILL");
+  return found.flat().length > 0;
 }
 
-function killIfThere(pid: number): void {
+function signalIfThere(pid: number, signal: "SIGINT" | "SIGKILL"): void {
   try {
-    process.kill(pid, "SIGKILL");
+    process.kill(pid, signal);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }
