@@ -1,11 +1,12 @@
 import { type BlobStore, probeStore } from "@reprise/archive";
-import { type BatchLimits, createBrokerFencedStore, runLanes } from "@reprise/lane";
+import { type Batch, type BatchLimits, createBrokerFencedStore, runLanes } from "@reprise/lane";
 import { type Broker, createGenerationLog, createWriterName } from "@reprise/log";
 import {
   asUnixMs,
   ANALYTICS_COMMITS,
   generationsStream,
   LEASE_GROUPS,
+  OPS_STREAM,
   toRepriseError,
 } from "@reprise/protocol";
 import {
@@ -25,6 +26,7 @@ import type { RowSource } from "./facts/row-source.ts";
 import { keepForgotten } from "./lanes/keep-forgotten.ts";
 import { keepTidy } from "./lanes/keep-tidy.ts";
 import { runLogLane } from "./lanes/log-lane.ts";
+import { runOpsLane } from "./lanes/ops-lane.ts";
 import { startAnswering } from "./queries/start-answering.ts";
 import { createStreamSink } from "./sinks/stream-sink.ts";
 import { feedUsage } from "./sinks/usage-feed.ts";
@@ -119,6 +121,11 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
   const open = new Map<string, number>();
   const places = new ConsumerPlaces(options.brokerWatch);
   observeConsumer(metrics, "analytics", places);
+  const readPlace = (stream: string, { messages: [first] }: Batch) => {
+    if (first) places.read(stream, { ...first, storedAtMs: asUnixMs(first.storedAtUs / 1_000) });
+  };
+  const deliveries = metrics.counter("reprise_analytics_deliveries_total");
+  let openConnections = 0;
   const delivered = metrics.counter("reprise_usage_events_total");
   const {
     sinks: given = [],
@@ -150,13 +157,7 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
         ),
       ),
     );
-  const lanes = runLanes({
-    broker,
-    publish: log.publish,
-    group: LEASE_GROUPS.analytics,
-    streams: Array.from({ length: shards }, (_, shard) => generationsStream(shard)),
-    holder: createWriterName(),
-    async run(stream, signal) {
+  const runLogs = async (stream: string, signal: AbortSignal) => {
       const ended = new AbortController();
       const feeds = startFeeds(stream, AbortSignal.any([signal, ended.signal]));
       const tidying = keepTidy(
@@ -181,9 +182,7 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
           facts: facts.lane(stream),
           keys,
           limits,
-          onRead({ messages: [first] }) {
-            if (first) places.read(stream, { ...first, storedAtMs: asUnixMs(first.storedAtUs / 1_000) });
-          },
+          onRead: (batch) => readPlace(stream, batch),
           onCommitted(batch) {
             places.settled(stream, batch.last);
             storeWatch.worked();
@@ -200,7 +199,42 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
       ended.abort();
       await Promise.all([feeds, tidying, forgetting]);
       return end;
-    },
+  };
+  const runOps = async (signal: AbortSignal) => {
+    const ended = new AbortController();
+    const tidying = keepTidy(
+      { tidier: facts.tidier(OPS_STREAM), connection: broker.reads, stream: OPS_STREAM, onError },
+      AbortSignal.any([signal, ended.signal]),
+    );
+    const end = await runOpsLane(
+      {
+        connection: broker.reads,
+        stream: OPS_STREAM,
+        facts: facts.deliveries(OPS_STREAM),
+        limits,
+        onRead: (batch) => readPlace(OPS_STREAM, batch),
+        onCommitted(batch) {
+          places.settled(OPS_STREAM, batch.last);
+          storeWatch.worked();
+          deliveries.inc({}, batch.rows.length);
+          openConnections = batch.open;
+        },
+        onError,
+      },
+      signal,
+    );
+    openConnections = 0;
+    ended.abort();
+    await tidying;
+    return end;
+  };
+  const lanes = runLanes({
+    broker,
+    publish: log.publish,
+    group: LEASE_GROUPS.analytics,
+    streams: [...Array.from({ length: shards }, (_, shard) => generationsStream(shard)), OPS_STREAM],
+    holder: createWriterName(),
+    run: (stream, signal) => (stream === OPS_STREAM ? runOps(signal) : runLogs(stream, signal)),
     onEnded(stream) {
       open.delete(stream);
       places.forget(stream);
@@ -212,6 +246,7 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
   stack.use(startAnswering({ connection: broker.main, rows: rowSource, keys, priceOf, onError: logError }));
   metrics.observe("reprise_analytics_lanes", () => lanes.size);
   metrics.observe("reprise_analytics_open_generations", () => sumOf(open.values()));
+  metrics.observe("reprise_analytics_open_connections", () => openConnections);
   stack.defer(() => lanes.close());
   const running = stack.move();
   const close = () => running.disposeAsync();

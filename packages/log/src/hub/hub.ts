@@ -9,6 +9,7 @@ import {
   NO_SEQ,
   plus,
   toUnixMs,
+  unixNow,
 } from "@reprise/protocol";
 import { storedAtOf } from "../nats/direct-get.ts";
 import { watchConnection } from "../nats/watch-connection.ts";
@@ -260,6 +261,12 @@ export class Hub {
     const next = plus(cache.lastSeq, 1);
     const judgement = cache.acceptLive(payload, sequence);
     if (judgement === "next") {
+      if (cache.firstOutputSeq === next)
+        cache.firstOutput = {
+          underwayMs: Math.max(0, unixNow() - toUnixMs(storedAtOf(msg))),
+          receivedAtMs: performance.now(),
+          shownAtMs: undefined,
+        };
       if (cache.sample.isDue(next)) cache.sample.take(next, toUnixMs(storedAtOf(msg)));
       this.#changes.add(cache);
     }

@@ -1,3 +1,4 @@
+import type { GenerationDelivery } from "../deliveries/generation-delivery.ts";
 import type { FinishReason, Priority } from "@reprise/protocol";
 
 /**
@@ -68,4 +69,9 @@ export interface GenerationRow {
   readonly clock_steps: number;
   /** Events are missing: the log had expired in part when it was read. */
   readonly is_incomplete: boolean;
+}
+
+/** A row, and how the generation came to its readers where that was asked for and is known. */
+export interface DeliveredRow extends GenerationRow {
+  readonly delivery?: GenerationDelivery | undefined;
 }

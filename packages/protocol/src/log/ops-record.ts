@@ -5,7 +5,7 @@ import * as z from "zod";
  * auditors by the audit log.
  */
 
-export const OPS_KINDS = ["delivered", "timings", "access", "erased", "administration"] as const;
+export const OPS_KINDS = ["delivered", "attempt", "timings", "access", "erased", "administration"] as const;
 export type OpsKind = (typeof OPS_KINDS)[number];
 
 /** Where a client calls from: never its address. */
@@ -17,6 +17,11 @@ export const READER_PROTOCOLS = ["sse", "page", "snapshot"] as const;
 export type ReaderProtocol = (typeof READER_PROTOCOLS)[number];
 
 const seq = z.int().min(0).brand<"Seq">();
+
+const MOST_MS = 86_400_000;
+const elapsedMs = z.number().min(0).max(MOST_MS);
+/** Of 2,368 buckets. */
+const MOST_GAPS_CHARS = 32_768;
 
 const readerMarkSchema = z.object({
   /** Of one connection; two of the same client have two. `rdr_` and 16 characters. */
@@ -44,6 +49,17 @@ const readerMarkSchema = z.object({
    * second were handed out as they were before the first. Withdrawals that came before the reader are not listed: nothing of those was shown.
    */
   withdrawn: z.array(z.tuple([seq, seq])).optional(),
+  /** How the log's first output came to it. Undefined unless the connection was there when the broker stored that. */
+  first_output: z
+    .object({
+      /** How long after the broker had stored it the node had it, could show it, and handed it to the connection: in milliseconds, by the node's clock. */
+      received_ms: elapsedMs,
+      shown_ms: elapsedMs,
+      sent_ms: elapsedMs,
+    })
+    .optional(),
+  /** Of a last mark: the times between two writes, of events that were stored while it was there. Base64 of a sketch, in microseconds. */
+  gaps: z.string().max(MOST_GAPS_CHARS).optional(),
 });
 
 /** What one connection was handed so far. Marks of one reader follow one another: the last one counts. */
@@ -57,8 +73,20 @@ export const deliveredRecordSchema = z.object({
   readers: z.array(readerMarkSchema).min(1),
 });
 
-const MOST_MS = 86_400_000;
-const ms = z.number().min(0).max(MOST_MS).transform(Math.round);
+const ms = elapsedMs.transform(Math.round);
+
+/** What a worker has measured of an attempt's way to its first output; one record for each attempt that came so far. */
+export const attemptRecordSchema = z.object({
+  kind: z.literal("attempt"),
+  at: z.string(),
+  attempt: z.int().min(1),
+  /** The model whose engine served it. */
+  model: z.string(),
+  /** From the request to the engine until its first output, in milliseconds. */
+  engine_first_ms: elapsedMs,
+  /** From that until the broker's answer that it is stored. */
+  append_ms: elapsedMs,
+});
 
 /** What a client has measured of one reading, over all its connections, in milliseconds: rounded. */
 export const clientTimingsSchema = z.strictObject({
@@ -141,6 +169,7 @@ export const administrationRecordSchema = z.object({
 
 export const opsRecordSchema = z.discriminatedUnion("kind", [
   deliveredRecordSchema,
+  attemptRecordSchema,
   timingsRecordSchema,
   accessRecordSchema,
   erasedRecordSchema,
@@ -148,6 +177,7 @@ export const opsRecordSchema = z.discriminatedUnion("kind", [
 ]);
 
 export type DeliveredRecord = z.infer<typeof deliveredRecordSchema>;
+export type AttemptRecord = z.infer<typeof attemptRecordSchema>;
 export type TimingsRecord = z.infer<typeof timingsRecordSchema>;
 export type AccessRecord = z.infer<typeof accessRecordSchema>;
 export type ErasedRecord = z.infer<typeof erasedRecordSchema>;

@@ -56,6 +56,14 @@ export const METRICS = {
     kind: "gauge",
     help: "Generations without an end that this process keeps a fold of.",
   },
+  reprise_analytics_open_connections: {
+    kind: "gauge",
+    help: "Readers' connections that are not over, as this process knows of them.",
+  },
+  reprise_analytics_deliveries_total: {
+    kind: "counter",
+    help: "Rows that analytics has committed of readers' connections, workers' attempts and clients' reports.",
+  },
   reprise_analytics_events_total: {
     kind: "counter",
     help: "Events that analytics has folded and committed.",

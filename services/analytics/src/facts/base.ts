@@ -5,16 +5,19 @@ import { RepriseError } from "@reprise/protocol";
 const MAX_BASE_BYTES = 4 * 1_024 * 1_024 * 1_024;
 
 /** All folds that go on behind a commit, by the subjects of their logs. */
-export function encodeBase(folds: Iterable<readonly [string, EncodedFold]>): Uint8Array {
+export function encodeBase(folds: Iterable<readonly [string, unknown]>): Uint8Array {
   return zstdCompressSync(Buffer.from(JSON.stringify([...folds])));
 }
 
 /** @throws RepriseError `archive_corrupt` */
-export function decodeBase(bytes: Uint8Array, key: string): readonly (readonly [string, EncodedFold])[] {
+export function decodeBase<Fold = EncodedFold>(
+  bytes: Uint8Array,
+  key: string,
+): readonly (readonly [string, Fold])[] {
   try {
     return JSON.parse(zstdDecompressSync(bytes, { maxOutputLength: MAX_BASE_BYTES }).toString()) as [
       string,
-      EncodedFold,
+      Fold,
     ][];
   } catch (cause) {
     throw new RepriseError("archive_corrupt", `${key} is no base of analytics.`, { cause });

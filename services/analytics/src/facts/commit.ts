@@ -1,22 +1,22 @@
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { LanePosition } from "@reprise/lane";
-import type { EncodedFold, GenerationRow } from "@reprise/metering";
-import { RepriseError } from "@reprise/protocol";
+import type { EncodedFold } from "@reprise/metering";
+import { OPS_STREAM, RepriseError } from "@reprise/protocol";
 import { createParquetEncoder, readParquetMetadata } from "@reprise/tables";
-import { ROW_COLUMNS } from "./row-columns.ts";
+import type { FactTable, TableName } from "./tables/fact-table.ts";
 
 /**
  * One batch of a stream, as analytics keeps it: the rows of the generations that ended in it, and where the consumer stands behind it, in one object that is created or not. So
  * neither can be there without the other, and nothing else has to be looked for or swept. The object is a Parquet file: any reader of Parquet sees the rows.
  */
-export interface Commit {
+export interface Commit<Fold = EncodedFold> {
   /** Counts from 0, in each lane. */
   readonly n: number;
   readonly lane: LanePosition;
   /** The newest object that has all folds that went on behind a commit. Undefined: there is none yet. */
   readonly base: BaseName | undefined;
   /** Folds that go on and have changed, by the subjects of their logs. */
-  readonly changed: readonly (readonly [subject: string, EncodedFold])[];
+  readonly changed: readonly (readonly [subject: string, Fold])[];
   /** Subjects of the folds that go on no longer. */
   readonly closed: readonly string[];
 }
@@ -35,9 +35,14 @@ const VERSION = 1;
 const MAX_STATE_BYTES = 1_024 * 1_024 * 1_024;
 const N_DIGITS = 12;
 
+/** What is made of a stream: OPS says how generations were delivered, all others are logs. */
+export function tableNameOf(stream: string): TableName {
+  return stream === OPS_STREAM ? "deliveries" : "generations";
+}
+
 /** @param stream of the broker: its name has no slash */
 export function commitPrefix(stream: string): string {
-  return `generations/${stream}/`;
+  return `${tableNameOf(stream)}/${stream}/`;
 }
 
 export function commitKeyOf(stream: string, n: number): string {
@@ -46,23 +51,27 @@ export function commitKeyOf(stream: string, n: number): string {
 
 /** Undefined for a key of another kind. */
 export function parseCommitKey(key: string): { stream: string; n: number } | undefined {
-  const [, stream, digits] = /^generations\/([A-Za-z0-9_-]+)\/([0-9]{12})\.parquet$/.exec(key) ?? [];
+  const [, stream, digits] = /^(?:generations|deliveries)\/([A-Za-z0-9_-]+)\/([0-9]{12})\.parquet$/.exec(key) ?? [];
   return stream !== undefined && digits !== undefined ? { stream, n: Number(digits) } : undefined;
 }
 
 /** The same commit and rows are the same bytes. */
-export async function encodeCommit(commit: Commit, rows: readonly GenerationRow[]): Promise<Uint8Array> {
+export async function encodeCommit<Row>(
+  table: FactTable<Row>,
+  commit: Commit<unknown>,
+  rows: readonly Row[],
+): Promise<Uint8Array> {
   const state = zstdCompressSync(Buffer.from(JSON.stringify({ v: VERSION, ...commit })));
-  const encoder = createParquetEncoder("generation", ROW_COLUMNS, { [COMMIT_KEY]: state.toString("base64") });
+  const encoder = createParquetEncoder(table.name, table.columns, { [COMMIT_KEY]: state.toString("base64") });
   return Buffer.concat([await encoder.encode(rows), await encoder.finish()]);
 }
 
 /** @throws RepriseError `archive_corrupt` */
-export function decodeCommit(bytes: Uint8Array, key: string): Commit {
+export function decodeCommit<Fold = EncodedFold>(bytes: Uint8Array, key: string): Commit<Fold> {
   try {
     const packed = Buffer.from(readParquetMetadata(bytes, COMMIT_KEY) ?? "", "base64");
     const json = zstdDecompressSync(packed, { maxOutputLength: MAX_STATE_BYTES }).toString();
-    const { v, ...commit } = JSON.parse(json) as Commit & { v: number };
+    const { v, ...commit } = JSON.parse(json) as Commit<Fold> & { v: number };
     if (v !== VERSION) throw new RangeError(`Version ${v} is not ${VERSION}.`);
     return commit;
   } catch (cause) {

@@ -1,11 +1,14 @@
-import type { GenerationRow } from "@reprise/metering";
+import type { DeliveryRow, EncodedConnection, GenerationRow } from "@reprise/metering";
 import type { GenerationRef } from "@reprise/protocol";
 import type { LaneFacts } from "./lane-facts.ts";
 import type { RowSource } from "./row-source.ts";
 
 /** Where the commits of all lanes are kept. */
 export interface FactStore {
+  /** @param stream of logs */
   lane(stream: string): LaneFacts;
+  /** @param stream OPS */
+  deliveries(stream: string): LaneFacts<DeliveryRow, EncodedConnection>;
   outbox(sink: string, stream: string): Outbox;
   /**
    * Takes the metadata of generations out of their rows and of the folds that they were: it is the only text of a client in either.

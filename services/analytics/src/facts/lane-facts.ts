@@ -2,15 +2,15 @@ import type { LaneHistory, LanePosition, LaneStart } from "@reprise/lane";
 import type { EncodedFold, GenerationRow } from "@reprise/metering";
 
 /** Folds that go on, by their subjects. */
-export type OpenFolds = ReadonlyMap<string, EncodedFold>;
+export type OpenFolds<Fold = EncodedFold> = ReadonlyMap<string, Fold>;
 
 /** What a commit says beside where it stands in its lane. */
-export interface CommitDraft {
+export interface CommitDraft<Row = GenerationRow, Fold = EncodedFold> {
   readonly lane: LanePosition;
-  /** Of the generations that ended in the batch. */
-  readonly rows: readonly GenerationRow[];
+  /** Of what has ended in the batch. */
+  readonly rows: readonly Row[];
   /** Folds that go on and have changed, by the subjects of their logs. */
-  readonly changed: readonly (readonly [subject: string, EncodedFold])[];
+  readonly changed: readonly (readonly [subject: string, Fold])[];
   /** Subjects of the folds that go on no longer. */
   readonly closed: readonly string[];
 }
@@ -21,7 +21,7 @@ export interface CommitDraft {
  *
  * All methods throw RepriseError `archive_unavailable` when the store can't be reached, and `archive_corrupt` when it has lost what it had.
  */
-export interface LaneFacts extends LaneHistory {
+export interface LaneFacts<Row = GenerationRow, Fold = EncodedFold> extends LaneHistory {
   /** Of the last commit, which the next one goes on behind. */
   readonly position: LanePosition | undefined;
   /** The newest commit, which the next one goes on behind. */
@@ -32,13 +32,13 @@ export interface LaneFacts extends LaneHistory {
    */
   all(): AsyncIterable<LanePosition>;
   /** The folds that went on where the lane begins. Commits behind that are superseded with the next commit at the latest, where the stream has lost what they were made of. */
-  restore(start: LaneStart): Promise<OpenFolds>;
+  restore(start: LaneStart): Promise<OpenFolds<Fold>>;
   /**
    * @param folds all that go on behind this commit
    * @returns `fenced` when another process has made this commit
    */
   commit(
-    draft: CommitDraft,
-    folds: () => Iterable<readonly [string, EncodedFold]>,
+    draft: CommitDraft<Row, Fold>,
+    folds: () => Iterable<readonly [string, Fold]>,
   ): Promise<"committed" | "fenced">;
 }

@@ -1,23 +1,28 @@
 import type { BlobStore } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
 import { readParquetRows } from "@reprise/tables";
-import { commitKeyOf } from "./commit.ts";
+import { commitKeyOf, tableNameOf } from "./commit.ts";
 import type { FactStore, Outbox } from "./fact-store.ts";
 import { ObjectLaneFacts } from "./object-lane-facts.ts";
 import { forgetRows } from "./merging/forget-rows.ts";
 import { MergedRows } from "./merging/merged-rows.ts";
-import { toRow } from "./row-columns.ts";
+import { DELIVERIES } from "./tables/deliveries-table.ts";
+import { GENERATIONS } from "./tables/generations-table.ts";
 import { CommitTidier } from "./merging/tidy-commits.ts";
 
 /** Commits as objects of a store. @param store creates exclusively */
 export function createObjectFacts(store: BlobStore): FactStore {
   return {
-    lane: (stream) => new ObjectLaneFacts(store, stream),
+    lane: (stream) => new ObjectLaneFacts(store, GENERATIONS, stream),
+    deliveries: (stream) => new ObjectLaneFacts(store, DELIVERIES, stream),
     async forget(stream, refs, rows) {
       const keys = await rows.objectsOf(refs.map(({ generation }) => generation));
       return forgetRows({ store, stream, refs, keys });
     },
-    tidier: (stream) => new CommitTidier({ store, stream }),
+    tidier: (stream) =>
+      tableNameOf(stream) === "deliveries"
+        ? new CommitTidier({ store, table: DELIVERIES, stream })
+        : new CommitTidier({ store, table: GENERATIONS, stream }),
     outbox: (sink, stream) => createOutbox(store, stream, `sinks/${sink}/${stream}`),
   };
 }
@@ -34,7 +39,7 @@ function createOutbox(store: BlobStore, stream: string, key: string): Outbox {
     },
     async rowsOf(n) {
       const commit = await store.get(commitKeyOf(stream, n));
-      if (commit) return (await readParquetRows(commit)).map(toRow);
+      if (commit) return (await readParquetRows(commit)).map(GENERATIONS.toRow);
       return merged.rowsOf(n);
     },
     advance: (next) => store.put(key, Buffer.from(JSON.stringify({ next }))),

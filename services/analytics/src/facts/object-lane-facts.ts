@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { BlobStore } from "@reprise/archive";
 import type { LanePosition, LaneStart } from "@reprise/lane";
-import type { EncodedFold } from "@reprise/metering";
+import type { EncodedFold, GenerationRow } from "@reprise/metering";
 import { RepriseError, STREAM_START, type StreamSeq } from "@reprise/protocol";
 import { decodeBase, encodeBase } from "./base.ts";
 import {
@@ -15,20 +15,23 @@ import {
   parseCommitKey,
 } from "./commit.ts";
 import type { CommitDraft, LaneFacts, OpenFolds } from "./lane-facts.ts";
+import type { FactTable } from "./tables/fact-table.ts";
 import { holds, listSuperseded, supersededKey } from "./superseded.ts";
 
 const NAME_CHARS = 16;
 
 /** One stream's commits as objects of a store. */
-export class ObjectLaneFacts implements LaneFacts {
+export class ObjectLaneFacts<Row = GenerationRow, Fold = EncodedFold> implements LaneFacts<Row, Fold> {
   readonly #store: BlobStore;
+  readonly #table: FactTable<Row>;
   readonly #stream: string;
-  #last: Commit | undefined;
+  #last: Commit<Fold> | undefined;
   /** The next commit goes on from none of those before it, or not from the last: its folds are written whole. */
   #startsAnew = false;
 
-  constructor(store: BlobStore, stream: string) {
+  constructor(store: BlobStore, table: FactTable<Row>, stream: string) {
     this.#store = store;
+    this.#table = table;
     this.#stream = stream;
   }
 
@@ -53,7 +56,7 @@ export class ObjectLaneFacts implements LaneFacts {
     }
   }
 
-  async restore({ epoch, created, after }: LaneStart): Promise<OpenFolds> {
+  async restore({ epoch, created, after }: LaneStart): Promise<OpenFolds<Fold>> {
     const last = this.#last;
     this.#startsAnew = last !== undefined && last.lane.epoch !== epoch;
     if (!last) return new Map();
@@ -67,14 +70,14 @@ export class ObjectLaneFacts implements LaneFacts {
   }
 
   async commit(
-    { rows, ...draft }: CommitDraft,
-    folds: () => Iterable<readonly [string, EncodedFold]>,
+    { rows, ...draft }: CommitDraft<Row, Fold>,
+    folds: () => Iterable<readonly [string, Fold]>,
   ): Promise<"committed" | "fenced"> {
     const n = (this.#last?.n ?? -1) + 1;
     const isWhole = this.#startsAnew || n % COMMITS_PER_BASE === 0;
     const base = isWhole ? await this.#putBase(n, folds()) : this.#last?.base;
-    const commit: Commit = { n, base, ...draft };
-    const outcome = await this.#store.create(commitKeyOf(this.#stream, n), await encodeCommit(commit, rows));
+    const commit: Commit<Fold> = { n, base, ...draft };
+    const outcome = await this.#store.create(commitKeyOf(this.#stream, n), await encodeCommit(this.#table, commit, rows));
     if (outcome === "exists") return "fenced";
     this.#last = { ...commit, changed: [], closed: [] };
     this.#startsAnew = false;
@@ -82,7 +85,7 @@ export class ObjectLaneFacts implements LaneFacts {
   }
 
   /** Named after what is in it: a process that is fenced meanwhile replaces no other's. */
-  async #putBase(n: number, folds: Iterable<readonly [string, EncodedFold]>): Promise<BaseName> {
+  async #putBase(n: number, folds: Iterable<readonly [string, Fold]>): Promise<BaseName> {
     const bytes = encodeBase(folds);
     const name = hash("sha256", bytes).slice(0, NAME_CHARS);
     const key = `bases/${this.#stream}/${n}-${name}`;
@@ -93,7 +96,7 @@ export class ObjectLaneFacts implements LaneFacts {
   /**
    * @returns the newest commit that counts and ends at a place; without one, the newest of an earlier stream of this name, or the last of those that are deleted, or -1
    */
-  async #keptUpTo(newest: Commit, after: StreamSeq): Promise<{ kept: number; isPlace: boolean }> {
+  async #keptUpTo(newest: Commit<Fold>, after: StreamSeq): Promise<{ kept: number; isPlace: boolean }> {
     for await (const { n, lane } of this.#counting(newest)) {
       if (lane.created !== newest.lane.created) return { kept: n, isPlace: false };
       if (after !== STREAM_START && lane.last === after) return { kept: n, isPlace: true };
@@ -102,7 +105,7 @@ export class ObjectLaneFacts implements LaneFacts {
   }
 
   /** Commits that are there and not superseded, newest first. */
-  async *#counting(newest: Commit): AsyncGenerator<Commit> {
+  async *#counting(newest: Commit<Fold>): AsyncGenerator<Commit<Fold>> {
     const oldest = await this.#oldest();
     const superseded = await listSuperseded(this.#store, this.#stream);
     for (let n = newest.n; n >= oldest; n--)
@@ -118,14 +121,14 @@ export class ObjectLaneFacts implements LaneFacts {
     return 0;
   }
 
-  async #foldsAt(n: number): Promise<OpenFolds> {
-    const folds = new Map<string, EncodedFold>();
+  async #foldsAt(n: number): Promise<OpenFolds<Fold>> {
+    const folds = new Map<string, Fold>();
     if (n < 0) return folds;
     const { base } = await this.#read(n);
     if (base) {
       const bytes = await this.#store.get(base.key);
       if (!bytes) throw new RepriseError("archive_corrupt", `${base.key} is missing.`);
-      for (const [subject, fold] of decodeBase(bytes, base.key)) folds.set(subject, fold);
+      for (const [subject, fold] of decodeBase<Fold>(bytes, base.key)) folds.set(subject, fold);
     }
     for (let at = base ? base.n + 1 : 0; at <= n; at++) {
       const { changed, closed } = await this.#read(at);
@@ -135,10 +138,10 @@ export class ObjectLaneFacts implements LaneFacts {
     return folds;
   }
 
-  async #read(n: number): Promise<Commit> {
+  async #read(n: number): Promise<Commit<Fold>> {
     const key = commitKeyOf(this.#stream, n);
     const bytes = await this.#store.get(key);
     if (!bytes) throw new RepriseError("archive_corrupt", `${key} is missing.`);
-    return decodeCommit(bytes, key);
+    return decodeCommit<Fold>(bytes, key);
   }
 }

@@ -13,7 +13,7 @@ import type { BlobStore } from "@reprise/archive";
 import type { GenerationRow } from "@reprise/metering";
 import { LIMITS, RepriseError } from "@reprise/protocol";
 import { Database, escapeGlob, type SearchableFiles, type StoredFile } from "@reprise/tables";
-import { toRow } from "./row-columns.ts";
+import { GENERATIONS } from "./tables/generations-table.ts";
 import { listRowFiles } from "./row-files.ts";
 import type { RowConsumer, RowPageQuery, RowQuery, RowSource } from "./row-source.ts";
 
@@ -63,7 +63,7 @@ export class ParquetRows implements RowSource, AsyncDisposable {
       try {
         bind(statement, parametersOf(query, paths));
         for await (const rows of (await statement.stream()).yieldRowObjectJs())
-          for (const row of rows) consumer.add(toRow(row));
+          for (const row of rows) consumer.add(GENERATIONS.toRow(row));
       } finally {
         statement.destroySync();
       }
@@ -83,7 +83,7 @@ export class ParquetRows implements RowSource, AsyncDisposable {
           generation: [after?.generation ?? null, VARCHAR],
           limit: [limit, INTEGER],
         });
-        return (await statement.runAndReadAll()).getRowObjectsJS().map(toRow);
+        return (await statement.runAndReadAll()).getRowObjectsJS().map(GENERATIONS.toRow);
       } finally {
         statement.destroySync();
       }

@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
 import type { BlobInfo, BlobStore } from "@reprise/archive";
 import type { StoredFile } from "@reprise/tables";
-import { parseCommitKey } from "./commit.ts";
+import { commitPrefix, parseCommitKey, tableNameOf } from "./commit.ts";
+import type { TableName } from "./tables/fact-table.ts";
 import { countingMerged, type MergedFile, parseMergedKey } from "./merging/merged-file.ts";
 import { type CommitRange, holds, parseSuperseded } from "./superseded.ts";
 
@@ -12,13 +13,16 @@ export interface StreamFiles {
 }
 
 /**
- * The files that have rows, of all lanes: what is merged, and commits behind it that were not superseded. What is written anew under its key has another size, as a rule, and another name in
+ * The files that have rows of a table, of all lanes: what is merged, and commits behind it that were not superseded. What is written anew under its key has another size, as a rule, and another name in
  * a cache then.
  */
-export async function listRowFiles(store: BlobStore): Promise<readonly StoredFile[]> {
+export async function listRowFiles(
+  store: BlobStore,
+  table: TableName = "generations",
+): Promise<readonly StoredFile[]> {
   const all = await listStreamFiles(store);
-  return [...all.values()].flatMap(({ merged, commits }) =>
-    [...merged, ...commits].map(({ key, bytes }) => ({
+  return [...all].flatMap(([stream, { merged, commits }]) =>
+    (tableNameOf(stream) === table ? [...merged, ...commits] : []).map(({ key, bytes }) => ({
       key,
       bytes,
       sha256: hash("sha256", `${key} ${bytes}`),
@@ -48,7 +52,8 @@ export async function listStreamFiles(
   const files = new Map<string, { merged: readonly MergedFile[]; commits: (BlobInfo & { n: number })[] }>();
   for (const [name, found] of merged)
     files.set(name, { merged: countingMerged(found, superseded.get(name) ?? []), commits: [] });
-  for await (const info of store.list(`generations/${under}`)) {
+  for (const prefix of stream === undefined ? ["generations/", "deliveries/"] : [commitPrefix(stream)])
+   for await (const info of store.list(prefix)) {
     const commit = parseCommitKey(info.key);
     if (!commit) continue;
     const known = files.get(commit.stream) ?? { merged: [], commits: [] };

@@ -9,8 +9,9 @@ import {
 } from "@reprise/lane";
 import type { Broker } from "@reprise/log";
 import { type EncodedFold, GenerationFold, type GenerationRow } from "@reprise/metering";
-import { parseLogSubject, peekSeq, REQUEST_SEQ, STREAM_START, type StreamSeq } from "@reprise/protocol";
+import { parseLogSubject, peekSeq, REQUEST_SEQ, type StreamSeq } from "@reprise/protocol";
 import type { LaneFacts } from "../facts/lane-facts.ts";
+import { positionBehind } from "./commit-position.ts";
 
 export interface LogLaneOptions {
   readonly connection: Broker["reads"];
@@ -108,9 +109,8 @@ class OpenLane {
         onError(error);
       }
     }
-    const last = batch.messages.at(-1);
-    const before = facts.position?.epoch === batch.epoch ? facts.position : undefined;
-    const lastAtUs = last?.storedAtUs ?? before?.last_at ?? 0;
+    const lane = positionBehind(batch, facts.position);
+    const { last_at: lastAtUs } = lane;
     let givenUp = 0;
     for (const [subject, fold] of this.#folds) {
       if (lastAtUs - fold.lastAtUs < GIVE_UP_US) continue;
@@ -118,14 +118,6 @@ class OpenLane {
       changed.delete(subject);
       givenUp++;
     }
-    const lane = {
-      stream,
-      epoch: batch.epoch,
-      created: batch.created,
-      last: batch.last,
-      last_seq_stored: last?.streamSeq ?? before?.last_seq_stored ?? STREAM_START,
-      last_at: lastAtUs,
-    };
     const draft = { lane, rows, changed: encodeAll(changed), closed };
     const outcome = await retryWhileAway(() => facts.commit(draft, () => encodeAll(this.#folds)), {
       giveUp,

@@ -1,3 +1,4 @@
+import type { Sketch } from "@reprise/metering";
 import type { Seq } from "@reprise/protocol";
 
 /** How far a connection has come. Read by timers and never told with an event, so it has to be cheap. */
@@ -6,4 +7,8 @@ export interface Position {
   readonly takenSeq: Seq;
   /** The last event that was handed to the connection, taken or not. */
   readonly sentSeq: Seq;
+  /** When the first output was handed to it, by `performance.now()`; undefined before that, and where the log had output when it came. */
+  readonly firstSentAtMs?: number | undefined;
+  /** Between two writes of events that were stored while it was there, in microseconds; undefined while there are none. */
+  readonly gaps?: Sketch | undefined;
 }

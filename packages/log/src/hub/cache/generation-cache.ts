@@ -35,6 +35,14 @@ import { holdingModeration, Visibility } from "../../moderation/visibility.ts";
 /** What a live message was to a cache. `differs`: it has the place of a known event and is another one. `malformed`: it is no event. */
 export type LiveEventKind = SeqOrder | "differs" | "malformed";
 
+export interface FirstOutput {
+  /** From when the broker stored it, by its clock, until it came, by this process's. In milliseconds. */
+  readonly underwayMs: number;
+  /** When it came, and when readers could be sent it: undefined before that. `performance.now()`. */
+  readonly receivedAtMs: number;
+  shownAtMs: number | undefined;
+}
+
 /**
  * One generation's events in a node's memory, in the order of the log, without holes: what every reader of the generation on
  * this node is served from. A cache does no I/O; the hub feeds it from the live feed and from the log, in any order.
@@ -54,6 +62,8 @@ export class GenerationCache {
   ended = false;
   /** The first event that says something to readers; beyond the log while there is none. */
   firstOutputSeq: Seq = BEYOND_LOG;
+  /** How the first output came here; undefined where it was there when the cache was made, or did not come as a message of the live feed. */
+  firstOutput: FirstOutput | undefined;
   /** When one of its events was stored. */
   readonly sample = new StoredSample();
   readonly #framing: Framing;
@@ -309,6 +319,8 @@ export class GenerationCache {
 
   /** One listener's exception is reported and keeps nothing from the others. */
   notify(onError: (error: unknown) => void): void {
+    if (this.firstOutput && this.firstOutput.shownAtMs === undefined && this.firstOutputSeq <= this.shownSeq)
+      this.firstOutput.shownAtMs = performance.now();
     for (const onProgress of this.#listeners) {
       try {
         onProgress();

@@ -1,3 +1,4 @@
+import { GENERATIONS } from "../tables/generations-table.ts";
 import { join } from "node:path";
 import { type BlobStore, createFileStore } from "@reprise/archive";
 import { createFaultyStore, dyingAt } from "@reprise/archive/testing";
@@ -18,7 +19,6 @@ import { COMMITS_PER_BASE, decodeCommit, parseCommitKey } from "../commit.ts";
 import { createObjectFacts } from "../object-facts.ts";
 import { ObjectLaneFacts } from "../object-lane-facts.ts";
 import { ParquetRows } from "../parquet-rows.ts";
-import { toRow } from "../row-columns.ts";
 import { CommitTidier } from "./tidy-commits.ts";
 
 const STREAM = generationsStream(0);
@@ -33,7 +33,7 @@ async function openWorld(commits: number) {
   const dir = join(path, "rows");
   const store = createFileStore(dir);
   const rows = stack.use(new ParquetRows({ store, files: localFiles(dir) }));
-  const facts = new ObjectLaneFacts(store, STREAM);
+  const facts = new ObjectLaneFacts(store, GENERATIONS, STREAM);
   await facts.last();
   const folds = new Map<string, GenerationFold>();
   const refs: GenerationRef[] = [];
@@ -78,7 +78,7 @@ async function readAll(store: BlobStore): Promise<Map<string, string>> {
   for await (const { key } of store.list("")) {
     const bytes = (await store.get(key))!;
     const parts: unknown[] = [];
-    if (key.endsWith(".parquet")) parts.push((await readParquetRows(bytes)).map(toRow));
+    if (key.endsWith(".parquet")) parts.push((await readParquetRows(bytes)).map(GENERATIONS.toRow));
     if (parseCommitKey(key)) parts.push(decodeCommit(bytes, key));
     if (key.startsWith("bases/")) parts.push(decodeBase(bytes, key));
     texts.set(key, JSON.stringify(parts));
@@ -113,7 +113,7 @@ function expectForgotten(found: readonly GenerationRow[], expected: readonly Gen
 
 test("what a client wrote of a forgotten generation is in no object any more, and all else is as it was", async () => {
   await using world = await openWorld(2 * COMMITS_PER_BASE + 10);
-  await new CommitTidier({ store: world.store, stream: STREAM }).tidy({ expiredBeforeUs: undefined });
+  await new CommitTidier({ table: GENERATIONS, store: world.store, stream: STREAM }).tidy({ expiredBeforeUs: undefined });
   const facts = createObjectFacts(world.store);
   const refs = FORGOTTEN.map((n) => world.refs[n]!);
   for (const n of FORGOTTEN) expect((await keysWith(world.store, n)).length).toBeGreaterThan(1);
@@ -123,7 +123,7 @@ test("what a client wrote of a forgotten generation is in no object any more, an
   expectForgotten(await readRows(world.rows), world.expected);
   expect(await facts.forget(STREAM, refs, world.rows)).toBe(0);
   // A lane goes on with what went on.
-  const lane = new ObjectLaneFacts(world.store, STREAM);
+  const lane = new ObjectLaneFacts(world.store, GENERATIONS, STREAM);
   const last = await lane.last();
   const folds = await lane.restore({ epoch: 0, created: "c", after: last!.last, sinceUs: 0 });
   expect([...folds.keys()]).toEqual(world.refs.slice(-3).map(logSubject));
@@ -133,7 +133,7 @@ test.each(["before", "after"] as const)(
   "a process that dies at any call while it forgets, %s it has happened, loses no row and leaves the rest to the next",
   async (when) => {
     await using world = await openWorld(2 * COMMITS_PER_BASE + 10);
-    await new CommitTidier({ store: world.store, stream: STREAM }).tidy({ expiredBeforeUs: undefined });
+    await new CommitTidier({ table: GENERATIONS, store: world.store, stream: STREAM }).tidy({ expiredBeforeUs: undefined });
     const refs = FORGOTTEN.map((n) => world.refs[n]!);
     for (let call = 0; call < 50; call += 3) {
       const facts = createObjectFacts(createFaultyStore(world.store, dyingAt(call, when)));
@@ -151,7 +151,7 @@ test.each(["before", "after"] as const)(
     // What a version had that no longer counts is deleted with the next round of tidying.
     expect(left.filter((key) => !key.startsWith("merged/"))).toEqual([]);
     let now = 0;
-    const tidier = new CommitTidier({ store: world.store, stream: STREAM, now: () => (now += 3_600_000) });
+    const tidier = new CommitTidier({ table: GENERATIONS, store: world.store, stream: STREAM, now: () => (now += 3_600_000) });
     for (let round = 0; round < 2; round++) await tidier.tidy({ expiredBeforeUs: undefined });
     for (const n of FORGOTTEN) expect(await keysWith(world.store, n)).toEqual([]);
   },

@@ -4,7 +4,7 @@ import { type GenerationRef, logSubject } from "@reprise/protocol";
 import { readParquetRows } from "@reprise/tables";
 import { type Commit, commitKeyOf, decodeCommit, encodeCommit, parseCommitKey } from "../commit.ts";
 import { decodeBase, encodeBase } from "../base.ts";
-import { toRow } from "../row-columns.ts";
+import { GENERATIONS } from "../tables/generations-table.ts";
 import { holds } from "../superseded.ts";
 import { decodeMerged, encodeMerged, mergedKey, parseMergedKey } from "./merged-file.ts";
 
@@ -50,14 +50,14 @@ class Forgetting {
     const name = parseMergedKey(key);
     const bytes = await this.#store.get(key);
     if (!name || !bytes) return 0;
-    const rows = await decodeMerged(bytes, key);
+    const rows = await decodeMerged(GENERATIONS, bytes, key);
     const affected = [...rows].filter(([, list]) => list.some((row) => this.#isMeant(row))).map(([n]) => n);
     if (affected.length === 0) return 0;
     // Before the file itself, which is how all of them are found.
     for (const n of affected) await this.inCommits(n);
     const without = new Map([...rows].map(([n, list]) => [n, list.map((row) => this.#without(row))]));
     const next = { ...name, version: name.version + 1 };
-    await this.#store.put(mergedKey(next), await encodeMerged(without));
+    await this.#store.put(mergedKey(next), await encodeMerged(GENERATIONS, without));
     for await (const { key: other } of this.#store.list(`merged/${this.#stream}/`)) {
       const before = parseMergedKey(other);
       const isInNext = before && holds(next, before.first) && holds(next, before.last);
@@ -73,7 +73,7 @@ class Forgetting {
     const key = commitKeyOf(this.#stream, last);
     const bytes = await this.#store.get(key);
     if (!bytes) return 0;
-    const rows = (await readParquetRows(bytes)).map(toRow);
+    const rows = (await readParquetRows(bytes)).map(GENERATIONS.toRow);
     const meant = rows.filter((row) => this.#isMeant(row));
     const begunUs = Math.min(...meant.map(({ created_us: createdUs }) => createdUs));
     let commit = decodeCommit(bytes, key);
@@ -100,14 +100,14 @@ class Forgetting {
     if (commit.base?.n === n) await this.#inBase(commit.base.key);
     // Its rows stay until their own turn: they are how their folds are found.
     if (commit.changed.some(([subject]) => this.#subjects.has(subject)))
-      await this.#put(key, commit, (await readParquetRows(bytes)).map(toRow));
+      await this.#put(key, commit, (await readParquetRows(bytes)).map(GENERATIONS.toRow));
     return commit;
   }
 
   /** The folds of a commit are without it then, and its rows as they are given. */
   async #put(key: string, commit: Commit, rows: readonly GenerationRow[]): Promise<void> {
     const changed = commit.changed.map((fold) => this.#withoutFold(fold));
-    await this.#store.put(key, await encodeCommit({ ...commit, changed }, rows));
+    await this.#store.put(key, await encodeCommit(GENERATIONS, { ...commit, changed }, rows));
   }
 
   async #inBase(key: string): Promise<void> {

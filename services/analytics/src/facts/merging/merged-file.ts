@@ -1,8 +1,7 @@
 import type { BlobInfo } from "@reprise/archive";
-import type { GenerationRow } from "@reprise/metering";
 import { RepriseError } from "@reprise/protocol";
 import { createParquetEncoder, readParquetMetadata, readParquetRows } from "@reprise/tables";
-import { ROW_COLUMNS, toRow } from "../row-columns.ts";
+import type { FactTable } from "../tables/fact-table.ts";
 import { type CommitRange, overlaps } from "../superseded.ts";
 
 /*
@@ -20,7 +19,7 @@ export interface MergedName extends CommitRange {
 export interface MergedFile extends MergedName, BlobInfo {}
 
 /** What is in a merged file: the rows of each commit, in its order. */
-export type RowsByCommit = ReadonlyMap<number, readonly GenerationRow[]>;
+export type RowsByCommit<Row> = ReadonlyMap<number, readonly Row[]>;
 
 const COUNTS_KEY = "reprise.commits";
 const N_DIGITS = 12;
@@ -63,9 +62,12 @@ export function countingMerged(
 }
 
 /** The same rows are the same bytes. */
-export async function encodeMerged(rows: RowsByCommit): Promise<Uint8Array> {
+export async function encodeMerged<Row>(
+  table: FactTable<Row>,
+  rows: RowsByCommit<Row>,
+): Promise<Uint8Array> {
   const counts = [...rows].map(([n, { length }]) => [n, length]);
-  const encoder = createParquetEncoder("generation", ROW_COLUMNS, { [COUNTS_KEY]: JSON.stringify(counts) });
+  const encoder = createParquetEncoder(table.name, table.columns, { [COUNTS_KEY]: JSON.stringify(counts) });
   const all = [...rows.values()].flat();
   const pieces: Uint8Array[] = [];
   for (let from = 0; from < all.length; from += GROUP_ROWS)
@@ -74,11 +76,15 @@ export async function encodeMerged(rows: RowsByCommit): Promise<Uint8Array> {
 }
 
 /** @throws RepriseError `archive_corrupt` */
-export async function decodeMerged(bytes: Uint8Array, key: string): Promise<RowsByCommit> {
+export async function decodeMerged<Row>(
+  table: FactTable<Row>,
+  bytes: Uint8Array,
+  key: string,
+): Promise<RowsByCommit<Row>> {
   try {
     const counts = JSON.parse(readParquetMetadata(bytes, COUNTS_KEY) ?? "") as [n: number, rows: number][];
-    const all = (await readParquetRows(bytes)).map(toRow);
-    const rows = new Map<number, readonly GenerationRow[]>();
+    const all = (await readParquetRows(bytes)).map(table.toRow);
+    const rows = new Map<number, readonly Row[]>();
     let from = 0;
     for (const [n, count] of counts) rows.set(n, all.slice(from, (from += count)));
     if (from !== all.length) throw new RangeError(`${all.length} rows are not ${from}.`);

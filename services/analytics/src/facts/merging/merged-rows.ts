@@ -1,6 +1,7 @@
 import type { BlobStore } from "@reprise/archive";
 import type { GenerationRow } from "@reprise/metering";
 import { decodeMerged, type MergedFile, type RowsByCommit } from "./merged-file.ts";
+import { GENERATIONS } from "../tables/generations-table.ts";
 import { listStreamFiles } from "../row-files.ts";
 import { holds } from "../superseded.ts";
 
@@ -12,7 +13,7 @@ export class MergedRows {
   readonly #store: BlobStore;
   readonly #stream: string;
   #file: MergedFile | undefined;
-  #rows: RowsByCommit = new Map();
+  #rows: RowsByCommit<GenerationRow> = new Map();
   #listedMs = Number.NEGATIVE_INFINITY;
 
   constructor(store: BlobStore, stream: string) {
@@ -32,7 +33,7 @@ export class MergedRows {
       }
       const { key } = this.#file;
       const bytes = await this.#store.get(key);
-      if (bytes) this.#rows = await decodeMerged(bytes, key);
+      if (bytes) this.#rows = await decodeMerged(GENERATIONS, bytes, key);
       else this.#file = undefined;
     }
     // A superseded commit has none.

@@ -1,3 +1,4 @@
+import { GENERATIONS } from "../tables/generations-table.ts";
 import type { BlobStore } from "@reprise/archive";
 import { createFaultyStore, createMemoryStore, dyingAt } from "@reprise/archive/testing";
 import { GenerationFold, type GenerationRow } from "@reprise/metering";
@@ -33,7 +34,7 @@ class World {
   readonly store: BlobStore = createMemoryStore();
   /** Those that count. */
   rows: { n: number; row: GenerationRow }[] = [];
-  #facts = new ObjectLaneFacts(this.store, STREAM);
+  #facts = new ObjectLaneFacts(this.store, GENERATIONS, STREAM);
   #epoch = 0;
   #n = 0;
   #last = 0;
@@ -61,7 +62,7 @@ class World {
 
   /** What a lane does whose stream has lost all messages behind a place. @returns where it begins again */
   async loseBehind(place: number): Promise<StreamSeq> {
-    this.#facts = new ObjectLaneFacts(this.store, STREAM);
+    this.#facts = new ObjectLaneFacts(this.store, GENERATIONS, STREAM);
     await this.#facts.last();
     const places = await Array.fromAsync(this.#facts.all());
     const after = places.find(({ last }) => last <= place)?.last ?? asStreamSeq(0);
@@ -91,9 +92,9 @@ class World {
 }
 
 /** A tidier for whom all time has passed between two rounds. */
-function impatient(store: BlobStore): CommitTidier {
+function impatient(store: BlobStore): CommitTidier<GenerationRow> {
   let now = 0;
-  return new CommitTidier({ store, stream: STREAM, now: () => (now += 3_600_000) });
+  return new CommitTidier({ table: GENERATIONS, store, stream: STREAM, now: () => (now += 3_600_000) });
 }
 
 test("commits before the newest base become a file of 64, and what goes on behind them stays", async () => {
@@ -120,7 +121,7 @@ test("commits of which nothing is in the stream any more are deleted with their 
   expect((await world.keys("bases/")).map((key) => Number(/(\d+)-/.exec(key)?.[1]))).toEqual([128, 192]);
   expect(await world.found()).toEqual(world.expected());
 
-  const facts = new ObjectLaneFacts(world.store, STREAM);
+  const facts = new ObjectLaneFacts(world.store, GENERATIONS, STREAM);
   const last = await facts.last();
   const folds = await facts.restore({ epoch: 0, created: CREATED, after: last!.last, sinceUs: 0 });
   expect([...folds.keys()]).toEqual(["open-192"]);
@@ -135,7 +136,7 @@ test("files whose commits are deleted become one", async () => {
     const row = newRow(first);
     const last = first + COMMITS_PER_BASE - 1;
     const key = mergedKey({ stream: STREAM, first, last, superseded: 0, version: 0 });
-    await world.store.put(key, await encodeMerged(new Map([[first, [row]]])));
+    await world.store.put(key, await encodeMerged(GENERATIONS, new Map([[first, [row]]])));
     world.rows.push({ n: first, row });
   }
   // Commits of the block before are still there.
@@ -147,7 +148,7 @@ test("files whose commits are deleted become one", async () => {
   await tidier.tidy(NEVER);
   const [merged, ...others] = await world.keys("merged/");
   expect(others).toEqual([]);
-  const rows = await decodeMerged((await world.store.get(merged!))!, merged!);
+  const rows = await decodeMerged(GENERATIONS, (await world.store.get(merged!))!, merged!);
   expect([...rows.values()].flat()).toEqual(world.rows.map(({ row }) => row));
   expect((await listRowFiles(world.store)).map(({ key }) => key)).toEqual([
     merged,

@@ -1,16 +1,16 @@
 import type { BlobStore } from "@reprise/archive";
-import type { GenerationRow } from "@reprise/metering";
 import { RepriseError } from "@reprise/protocol";
 import { readParquetRows } from "@reprise/tables";
 import { COMMITS_PER_BASE, commitKeyOf, commitPrefix, decodeCommit, parseCommitKey } from "../commit.ts";
 import type { Tidier, TidyOptions } from "../fact-store.ts";
 import { decodeMerged, encodeMerged, mergedKey, parseMergedKey } from "./merged-file.ts";
-import { toRow } from "../row-columns.ts";
+import type { FactTable } from "../tables/fact-table.ts";
 import { listStreamFiles, type StreamFiles } from "../row-files.ts";
 import { type CommitRange, holds, listSuperseded, overlaps } from "../superseded.ts";
 
-export interface TidierOptions {
+export interface TidierOptions<Row> {
   readonly store: BlobStore;
+  readonly table: FactTable<Row>;
   readonly stream: string;
   /** Milliseconds of a monotonic clock. */
   readonly now?: () => number;
@@ -27,15 +27,17 @@ const GRACE_MS = 600_000;
  * in the stream. Then they are deleted with their bases, and merged files without commits are merged again. A merged file is created whole or not at all, and holds what its commits do: a query
  * reads one or the other. Any number of processes may do this at the same time, and may die anywhere.
  */
-export class CommitTidier implements Tidier {
+export class CommitTidier<Row> implements Tidier {
   readonly #store: BlobStore;
+  readonly #table: FactTable<Row>;
   readonly #stream: string;
   readonly #now: () => number;
   /** When objects were first seen to be in others, by their keys. */
   readonly #replacedMs = new Map<string, number>();
 
-  constructor({ store, stream, now = () => performance.now() }: TidierOptions) {
+  constructor({ store, table, stream, now = () => performance.now() }: TidierOptions<Row>) {
     this.#store = store;
+    this.#table = table;
     this.#stream = stream;
     this.#now = now;
   }
@@ -73,9 +75,9 @@ export class CommitTidier implements Tidier {
       if (!commits.every((n) => present.has(n))) continue;
       count += await this.#create(block, async (superseded) => {
         const counting = commits.filter((n) => !superseded.some((range) => holds(range, n)));
-        const rows = new Map<number, readonly GenerationRow[]>();
+        const rows = new Map<number, readonly Row[]>();
         for (const n of counting)
-          rows.set(n, (await readParquetRows(await this.#get(commitKeyOf(this.#stream, n)))).map(toRow));
+          rows.set(n, (await readParquetRows(await this.#get(commitKeyOf(this.#stream, n)))).map(this.#table.toRow));
         return rows;
       });
     }
@@ -95,9 +97,9 @@ export class CommitTidier implements Tidier {
       const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
       if (parts.length < 2 || covered < size || bytes > MOST_BYTES) continue;
       count += await this.#create(range, async () => {
-        const rows = new Map<number, readonly GenerationRow[]>();
+        const rows = new Map<number, readonly Row[]>();
         for (const { key } of parts)
-          for (const [n, list] of await decodeMerged(await this.#get(key), key)) rows.set(n, list);
+          for (const [n, list] of await decodeMerged(this.#table, await this.#get(key), key)) rows.set(n, list);
         return rows;
       });
     }
@@ -106,14 +108,14 @@ export class CommitTidier implements Tidier {
 
   async #create(
     range: CommitRange,
-    read: (superseded: readonly CommitRange[]) => Promise<ReadonlyMap<number, readonly GenerationRow[]>>,
+    read: (superseded: readonly CommitRange[]) => Promise<ReadonlyMap<number, readonly Row[]>>,
   ): Promise<number> {
     // Before anything is read: a range that comes later makes this file one that does not count.
     const superseded = (await listSuperseded(this.#store, this.#stream)).filter((one) =>
       overlaps(one, range),
     );
     const name = { stream: this.#stream, ...range, superseded: superseded.length, version: 0 };
-    await this.#store.create(mergedKey(name), await encodeMerged(await read(superseded)));
+    await this.#store.create(mergedKey(name), await encodeMerged(this.#table, await read(superseded)));
     return 1;
   }
 

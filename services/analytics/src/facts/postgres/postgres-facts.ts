@@ -1,9 +1,10 @@
-import { toRow } from "../row-columns.ts";
+import { DELIVERIES } from "../tables/deliveries-table.ts";
+import { columnsOf } from "../tables/fact-table.ts";
+import { GENERATIONS } from "../tables/generations-table.ts";
 import type { FactStore, Outbox } from "../fact-store.ts";
 import { forgetMetadata } from "./forget-metadata.ts";
 import { PostgresLaneFacts } from "./postgres-lane-facts.ts";
 import type { Postgres } from "./postgres.ts";
-import { COLUMNS } from "./schema.ts";
 
 export interface PostgresFactsOptions {
   /** How many commits are between those at which folds can be restored for good. Default 720. */
@@ -16,7 +17,8 @@ export function createPostgresFacts(
   { checkpointEvery }: PostgresFactsOptions = {},
 ): FactStore {
   return {
-    lane: (stream) => new PostgresLaneFacts(postgres, stream, checkpointEvery),
+    lane: (stream) => new PostgresLaneFacts({ postgres, table: GENERATIONS, stream, checkpointEvery }),
+    deliveries: (stream) => new PostgresLaneFacts({ postgres, table: DELIVERIES, stream, checkpointEvery }),
     forget: (stream, refs) => postgres.transaction((run) => forgetMetadata(run, stream, refs)),
     tidier: () => undefined,
     outbox: (sink, stream) => createOutbox(postgres, sink, stream),
@@ -35,9 +37,9 @@ function createOutbox(postgres: Postgres, sink: string, stream: string): Outbox 
         const commit = `select from reprise_analytics.commits where stream = $1 and n = $2`;
         if ((await run(commit, [stream, n])).rowCount === 0) return undefined;
         const sql = `
-          select ${COLUMNS} from reprise_analytics.generations
+          select ${columnsOf(GENERATIONS)} from reprise_analytics.generations
           where stream = $1 and commit_n = $2 order by commit_i`;
-        return (await run(sql, [stream, n])).rows.map(toRow);
+        return (await run(sql, [stream, n])).rows.map(GENERATIONS.toRow);
       }),
     async advance(next) {
       const sql = `

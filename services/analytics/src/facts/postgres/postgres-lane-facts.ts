@@ -1,12 +1,12 @@
 import { hash } from "node:crypto";
 import type { LanePosition, LaneStart } from "@reprise/lane";
-import type { EncodedFold } from "@reprise/metering";
+import type { EncodedFold, GenerationRow } from "@reprise/metering";
 import { RepriseError, STREAM_START, type StreamSeq } from "@reprise/protocol";
 import type { CommitDraft, LaneFacts, OpenFolds } from "../lane-facts.ts";
 import type { Postgres } from "./postgres.ts";
 import type { QueryOutcome, RunQuery } from "./run-query.ts";
 import { toArrays, unnestRows } from "./row-values.ts";
-import { COLUMNS } from "./schema.ts";
+import { columnsOf, type FactTable } from "../tables/fact-table.ts";
 
 interface StoredCommit {
   readonly n: number;
@@ -28,7 +28,13 @@ const COMMITS_PER_CHECKPOINT = 720;
 const PAGE = 500;
 
 const LANE = "n, epoch, created, last, last_seq_stored, last_at";
-const { values: VALUES, from: ROWS } = unnestRows(3);
+
+export interface PostgresLaneOptions<Row> {
+  readonly postgres: Postgres;
+  readonly table: FactTable<Row>;
+  readonly stream: string;
+  readonly checkpointEvery?: number | undefined;
+}
 
 /**
  * One stream's commits in PostgreSQL. A commit is one transaction. Its number is the fence: no other transaction inserts the same, and none whose predecessor is missing.
@@ -36,15 +42,17 @@ const { values: VALUES, from: ROWS } = unnestRows(3);
  * A fold has a version for each commit that has changed it, so that what was open at an earlier commit can be read where the stream loses its end. What a new epoch supersedes is
  * marked by its first commit, in the same transaction.
  */
-export class PostgresLaneFacts implements LaneFacts {
+export class PostgresLaneFacts<Row = GenerationRow, Fold = EncodedFold> implements LaneFacts<Row, Fold> {
   readonly #postgres: Postgres;
+  readonly #table: FactTable<Row>;
   readonly #stream: string;
   readonly #checkpointEvery: number;
   #last: StoredCommit | undefined;
   #beginning: Beginning | undefined;
 
-  constructor(postgres: Postgres, stream: string, checkpointEvery = COMMITS_PER_CHECKPOINT) {
+  constructor({ postgres, table, stream, checkpointEvery = COMMITS_PER_CHECKPOINT }: PostgresLaneOptions<Row>) {
     this.#postgres = postgres;
+    this.#table = table;
     this.#stream = stream;
     this.#checkpointEvery = checkpointEvery;
   }
@@ -81,7 +89,7 @@ export class PostgresLaneFacts implements LaneFacts {
     }
   }
 
-  async restore({ epoch, created, after }: LaneStart): Promise<OpenFolds> {
+  async restore({ epoch, created, after }: LaneStart): Promise<OpenFolds<Fold>> {
     const last = this.#last;
     this.#beginning = undefined;
     if (!last) return new Map();
@@ -96,7 +104,7 @@ export class PostgresLaneFacts implements LaneFacts {
     });
   }
 
-  async commit(draft: CommitDraft): Promise<"committed" | "fenced"> {
+  async commit(draft: CommitDraft<Row, Fold>): Promise<"committed" | "fenced"> {
     const n = (this.#last?.n ?? -1) + 1;
     const digest = hash("sha256", JSON.stringify([n, draft]));
     const outcome = await this.#postgres.transaction(async (run) => {
@@ -105,10 +113,12 @@ export class PostgresLaneFacts implements LaneFacts {
       if (this.#beginning) await this.#begin(run, n, this.#beginning);
       await this.#changeFolds(run, n, draft);
       if (draft.rows.length > 0) {
+        const table = this.#table;
+        const { values, from } = unnestRows(table, 3);
         const sql = `
-          insert into reprise_analytics.generations (stream, commit_n, commit_i, ${COLUMNS})
-          select $1, $2, r.i, ${VALUES} from ${ROWS}`;
-        await run(sql, [this.#stream, n, ...toArrays(draft.rows)]);
+          insert into reprise_analytics.${table.name} (stream, commit_n, commit_i, ${columnsOf(table)})
+          select $1, $2, r.i, ${values} from ${from}`;
+        await run(sql, [this.#stream, n, ...toArrays(table, draft.rows)]);
       }
       await this.#dropVersions(run, n - this.#checkpointEvery);
       return "committed";
@@ -148,7 +158,7 @@ export class PostgresLaneFacts implements LaneFacts {
       [...of, n],
     );
     await run(
-      `update reprise_analytics.generations set is_superseded = true
+      `update reprise_analytics.${this.#table.name} set is_superseded = true
        where stream = $1 and commit_n > $2 and commit_n < $3`,
       [...of, n],
     );
@@ -161,7 +171,7 @@ export class PostgresLaneFacts implements LaneFacts {
     ]);
   }
 
-  async #changeFolds(run: RunQuery, n: number, { changed, closed }: CommitDraft): Promise<void> {
+  async #changeFolds(run: RunQuery, n: number, { changed, closed }: CommitDraft<Row, Fold>): Promise<void> {
     const subjects = changed.map(([subject]) => subject);
     if (subjects.length + closed.length > 0)
       await run(
@@ -186,13 +196,13 @@ export class PostgresLaneFacts implements LaneFacts {
     );
   }
 
-  async #foldsAt(run: RunQuery, n: number): Promise<OpenFolds> {
+  async #foldsAt(run: RunQuery, n: number): Promise<OpenFolds<Fold>> {
     const sql = `
       select subject, fold from reprise_analytics.folds
       where stream = $1 and from_n <= $2 and (until_n is null or until_n > $2)`;
     const { rows } = await run(sql, [this.#stream, n]);
     return new Map(
-      rows.map(({ subject, fold }) => [String(subject), JSON.parse(String(fold)) as EncodedFold]),
+      rows.map(({ subject, fold }) => [String(subject), JSON.parse(String(fold)) as Fold]),
     );
   }
 

@@ -1,9 +1,11 @@
 import type { GenerationRow } from "@reprise/metering";
-import { toRow } from "../row-columns.ts";
+import { columnsOf } from "../tables/fact-table.ts";
+import { GENERATIONS } from "../tables/generations-table.ts";
 import type { RowConsumer, RowPageQuery, RowQuery, RowSource } from "../row-source.ts";
 import type { Postgres } from "./postgres.ts";
 import { toStorable } from "./row-values.ts";
-import { COLUMNS } from "./schema.ts";
+
+const COLUMNS = columnsOf(GENERATIONS);
 
 /** Rows that are in memory at a time. */
 const FETCH = 5_000;
@@ -25,7 +27,7 @@ export class PostgresRows implements RowSource, AsyncDisposable {
       await run(cursor, values);
       for (;;) {
         const { rows } = await run(`fetch ${FETCH} from found`);
-        for (const row of rows) consumer.add(toRow(row));
+        for (const row of rows) consumer.add(GENERATIONS.toRow(row));
         if (rows.length < FETCH) return consumer;
       }
     });
@@ -41,7 +43,7 @@ export class PostgresRows implements RowSource, AsyncDisposable {
       select ${COLUMNS} from ${where} ${behind}
       order by ended_us desc, generation desc limit ${add(limit)}`;
     const { rows } = await this.#postgres.transaction((run) => run(sql, values));
-    return rows.map(toRow);
+    return rows.map(GENERATIONS.toRow);
   }
 
   async objectsOf(): Promise<readonly string[]> {

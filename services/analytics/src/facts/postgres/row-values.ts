@@ -1,21 +1,23 @@
-import type { GenerationRow } from "@reprise/metering";
-import { ROW_FIELDS } from "../row-columns.ts";
+import type { FactTable } from "../tables/fact-table.ts";
 
 const SQL_TYPES = { text: "text", integer: "bigint", boolean: "boolean", json: "text" } as const;
 
 /** A table of rows made of arrays, one for each column: `$<first>`, and so on, with each row's place in `i`. */
-export function unnestRows(first: number): { readonly values: string; readonly from: string } {
-  const arrays = ROW_FIELDS.map(({ kind }, i) => `$${first + i}::${SQL_TYPES[kind]}[]`);
-  const names = ROW_FIELDS.map(({ name }) => `"${name}"`);
+export function unnestRows<Row>(
+  { fields }: FactTable<Row>,
+  first: number,
+): { readonly values: string; readonly from: string } {
+  const arrays = fields.map(({ kind }, i) => `$${first + i}::${SQL_TYPES[kind]}[]`);
+  const names = fields.map(({ name }) => `"${name}"`);
   return {
-    values: ROW_FIELDS.map(({ name, kind }) => `r."${name}"${kind === "json" ? "::jsonb" : ""}`).join(", "),
+    values: fields.map(({ name, kind }) => `r."${name}"${kind === "json" ? "::jsonb" : ""}`).join(", "),
     from: `unnest(${arrays.join(", ")}) with ordinality as r(${names.join(", ")}, i)`,
   };
 }
 
 /** Those arrays. */
-export function toArrays(rows: readonly GenerationRow[]): readonly unknown[][] {
-  return ROW_FIELDS.map(({ name, kind }) =>
+export function toArrays<Row>({ fields }: FactTable<Row>, rows: readonly Row[]): readonly unknown[][] {
+  return fields.map(({ name, kind }) =>
     rows.map((row) => {
       const value = toStorable(row[name]);
       return kind === "json" ? JSON.stringify(value) : value;

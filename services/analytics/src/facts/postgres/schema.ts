@@ -1,20 +1,20 @@
 import { RepriseError } from "@reprise/protocol";
-import { ROW_FIELDS } from "../row-columns.ts";
+import { DELIVERIES } from "../tables/deliveries-table.ts";
+import type { FactTable } from "../tables/fact-table.ts";
+import { GENERATIONS } from "../tables/generations-table.ts";
 import type { RunQuery } from "./run-query.ts";
 
 /*
  * The tables of analytics in PostgreSQL, all in one schema:
  *
  * generations  the rows, with the commit that each is of; `is_superseded`: the stream has lost what the row was made of, and it counts no longer
+ * deliveries   rows of how they were delivered, the same way
  * commits      one for each batch of a stream, in their order
  * folds        the generations that go on, as they were from one commit on and up to another, or still are
  * places       what each sink of usage has got
  */
 
 const TYPES = { text: 'text collate "C"', integer: "bigint", boolean: "boolean", json: "jsonb" } as const;
-
-/** In the order of `generations`, behind those that name the commit. */
-export const COLUMNS = ROW_FIELDS.map(({ name }) => `"${name}"`).join(", ");
 
 /** Each brings the tables to the next version, and is never changed once it was released. Columns that rows get later need a step of their own. */
 const STEPS: readonly string[] = [
@@ -47,7 +47,7 @@ const STEPS: readonly string[] = [
     commit_n bigint not null,
     commit_i integer not null,
     is_superseded boolean not null default false,
-    ${ROW_FIELDS.map(({ name, kind, isNullable }) => `"${name}" ${TYPES[kind]}${isNullable ? "" : " not null"}`).join(",\n    ")},
+    ${definitionsOf(GENERATIONS)},
     primary key (stream, commit_n, commit_i)
   );
   create index generations_of_tenant on reprise_analytics.generations (tenant, ended_us, generation)
@@ -62,7 +62,26 @@ const STEPS: readonly string[] = [
     primary key (sink, stream)
   );
   `,
+  `
+  create table reprise_analytics.deliveries (
+    stream text collate "C" not null,
+    commit_n bigint not null,
+    commit_i integer not null,
+    is_superseded boolean not null default false,
+    ${definitionsOf(DELIVERIES)},
+    primary key (stream, commit_n, commit_i)
+  );
+  create index deliveries_of_generation on reprise_analytics.deliveries (tenant, generation)
+    where not is_superseded;
+  create index deliveries_of_all on reprise_analytics.deliveries (recorded_us) where not is_superseded;
+  `,
 ];
+
+function definitionsOf<Row>({ fields }: FactTable<Row>): string {
+  return fields
+    .map(({ name, kind, isNullable }) => `"${name}" ${TYPES[kind]}${isNullable ? "" : " not null"}`)
+    .join(",\n    ");
+}
 
 /** Any number that no other lock of the database has. */
 const LOCK = 7_012_411_935;

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { GenerationCache } from "@reprise/log";
+import { encodeSketch, toBase64 } from "@reprise/metering";
 import { type DeliveryMark, type ReaderProtocol, type Seq, unixNow } from "@reprise/protocol";
 import type { Position } from "../position.ts";
 import type { Caller } from "./caller.ts";
@@ -53,7 +54,25 @@ export class ConnectionRecord {
       ...(this.#knownSeq !== undefined && { known_seq: this.#knownSeq }),
       started_at: new Date(this.#startedAtMs).toISOString(),
       seq: position.takenSeq,
+      ...this.#firstOutput(),
       ...(this.#withdrawn && { withdrawn: [...this.#withdrawn] }),
+    };
+  }
+
+  #firstOutput(): Pick<DeliveryMark, "first_output"> {
+    const { cache, position } = this.#connection;
+    const { firstSentAtMs: sentAtMs } = position;
+    const first = cache?.firstOutput;
+    if (!first || sentAtMs === undefined) return {};
+    const { underwayMs, receivedAtMs, shownAtMs = sentAtMs } = first;
+    // The log may have handed it over before the live feed did.
+    const since = (atMs: number) => Math.round((underwayMs + Math.max(0, atMs - receivedAtMs)) * 1_000) / 1_000;
+    return {
+      first_output: {
+        received_ms: underwayMs,
+        shown_ms: Math.min(since(shownAtMs), since(sentAtMs)),
+        sent_ms: since(sentAtMs),
+      },
     };
   }
 
@@ -67,9 +86,10 @@ export class ConnectionRecord {
   end(): DeliveryMark {
     this.#stopListening?.();
     const mark = this.mark();
-    const { cache } = this.#connection;
+    const { cache, position } = this.#connection;
     return {
       ...mark,
+      ...(position.gaps && { gaps: toBase64(encodeSketch(position.gaps)) }),
       ended_at: new Date().toISOString(),
       ...(cache && { finished: cache.isOver && mark.seq >= cache.lastSeq }),
     };

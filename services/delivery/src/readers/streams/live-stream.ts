@@ -1,4 +1,5 @@
 import { FrameBuffer, type GenerationCache, type Hub } from "@reprise/log";
+import { Sketch } from "@reprise/metering";
 import { RepriseError, toRepriseError, type Seq, type UnixMs } from "@reprise/protocol";
 import type { Position } from "../position.ts";
 import { httpSseFraming } from "./http-sse-framing.ts";
@@ -39,6 +40,11 @@ export class LiveStream extends SseStream implements Position {
   #handedSeq: Seq;
   #isReadingHistory = false;
   #awaitsOutput: boolean;
+  #firstSentAtMs: number | undefined;
+  /** The newest event that there was when the stream was opened; and when one behind it was written last. */
+  readonly #openedSeq: Seq;
+  #newWrittenAtMs: number | undefined;
+  #gaps: Sketch | undefined;
   /** The newest event that was sampled, or was there when the stream was opened; and whether it is still to be sent. */
   #sampledSeq: Seq;
   #sampledAtMs: UnixMs | undefined;
@@ -50,7 +56,8 @@ export class LiveStream extends SseStream implements Position {
     this.#options = options;
     this.#nextSeq = options.nextSeq;
     this.#handedSeq = options.nextSeq;
-    this.#awaitsOutput = options.onFirstOutput !== undefined && !options.cache.hasOutput;
+    this.#awaitsOutput = !options.cache.hasOutput;
+    this.#openedSeq = options.cache.lastSeq;
     this.#sampledSeq = options.cache.lastSeq;
     const intervalMs = options.cache.policy?.delivery.min_interval_ms ?? 0;
     const pump = () => this.#pump();
@@ -66,6 +73,14 @@ export class LiveStream extends SseStream implements Position {
   /** The last event that was handed to the socket, taken or not. */
   get sentSeq(): Seq {
     return (this.#nextSeq - 1) as Seq;
+  }
+
+  get firstSentAtMs(): number | undefined {
+    return this.#firstSentAtMs;
+  }
+
+  get gaps(): Sketch | undefined {
+    return this.#gaps;
   }
 
   /** Sends what there is, and from then on what comes. */
@@ -116,18 +131,26 @@ export class LiveStream extends SseStream implements Position {
   #write({ bytes, next }: { bytes: Buffer; next: Seq }): void {
     this.#handedSeq = this.#nextSeq;
     this.#nextSeq = next;
-    this.writeFrames(bytes, next - this.#handedSeq);
-    if (this.#awaitsOutput) this.#checkFirstOutput();
+    const writtenAtMs = this.writeFrames(bytes, next - this.#handedSeq);
+    if (this.#handedSeq > this.#openedSeq) this.#measureGap(writtenAtMs);
+    if (this.#awaitsOutput) this.#checkFirstOutput(writtenAtMs);
     if (this.#sampledAtMs !== undefined && this.#sampledSeq < next) {
       this.#options.onDelivered?.(this.#sampledAtMs);
       this.#sampledAtMs = undefined;
     }
   }
 
-  #checkFirstOutput(): void {
+  #measureGap(writtenAtMs: number): void {
+    if (this.#newWrittenAtMs !== undefined)
+      (this.#gaps ??= new Sketch()).add(Math.round((writtenAtMs - this.#newWrittenAtMs) * 1_000));
+    this.#newWrittenAtMs = writtenAtMs;
+  }
+
+  #checkFirstOutput(writtenAtMs: number): void {
     const { cache, onFirstOutput } = this.#options;
     if (cache.firstOutputSeq > this.sentSeq) return;
     this.#awaitsOutput = false;
+    this.#firstSentAtMs = writtenAtMs;
     onFirstOutput?.();
   }
 

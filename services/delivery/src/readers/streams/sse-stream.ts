@@ -81,10 +81,11 @@ export abstract class SseStream implements ReaderStream, SseSocketListener {
   /** Called when the socket has drained. */
   protected abstract onRoom(): void;
 
-  protected writeFrames(bytes: Buffer, events: number): void {
+  /** @returns when that was, in milliseconds of a monotonic clock */
+  protected writeFrames(bytes: Buffer, events: number): number {
     this.#options.counts.eventsDelivered += events;
     this.#isFull = !this.#options.socket.writeFrames(bytes);
-    this.#writtenAtMs = performance.now();
+    return (this.#writtenAtMs = performance.now());
   }
 
   /** Ends the response cleanly, which says that the generation has ended. */

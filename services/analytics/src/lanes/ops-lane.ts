@@ -1,0 +1,112 @@
+import { type Batch, type BatchLimits, type CommitBatch, followLane, type LaneStart, retryWhileAway } from "@reprise/lane";
+import type { Broker } from "@reprise/log";
+import {
+  attemptRow,
+  clientRow,
+  connectionRow,
+  type DeliveryRow,
+  type EncodedConnection,
+  encodeConnection,
+  lostConnectionRow,
+} from "@reprise/metering";
+import { decodeOpsRecord, type GenerationRef, parseOpsSubject, type StreamSeq } from "@reprise/protocol";
+import type { LaneFacts } from "../facts/lane-facts.ts";
+import { positionBehind } from "./commit-position.ts";
+
+export interface OpsLaneOptions {
+  readonly connection: Broker["reads"];
+  /** OPS. */
+  readonly stream: string;
+  readonly facts: LaneFacts<DeliveryRow, EncodedConnection>;
+  readonly limits: BatchLimits;
+  readonly closeMs?: number | undefined;
+  /** Called for a batch that has messages, before it is folded. */
+  readonly onRead?: (batch: Batch) => void;
+  readonly onCommitted: (committed: CommittedDeliveries) => void;
+  readonly onError: (error: unknown) => void;
+}
+
+export interface CommittedDeliveries {
+  readonly rows: readonly DeliveryRow[];
+  /** Connections that are not over. */
+  readonly open: number;
+  /** Up to here the stream is committed. */
+  readonly last: StreamSeq;
+}
+
+/** A connection of which nothing was heard for so long has lost its node: a generation ends within 24 hours, and its readers with it. */
+const GIVE_UP_US = 48 * 3_600_000_000;
+
+/** Makes rows of what OPS says of deliveries, until `signal` aborts: `followLane`. */
+export function runOpsLane(options: OpsLaneOptions, signal: AbortSignal): Promise<"stopped" | "fenced"> {
+  const { connection, stream, facts, limits, closeMs, onError } = options;
+  const begin = async (start: LaneStart): Promise<CommitBatch> => {
+    const lane = new OpenConnections(options, new Map(await facts.restore(start)));
+    return (batch, giveUp) => lane.commit(batch, giveUp);
+  };
+  return followLane({ connection, stream, history: facts, limits, begin, closeMs, onError }, signal);
+}
+
+/** Undefined for a record of no generation, and for what only a process that is broken into publishes. */
+function parseOpsRef(subject: string, onError: (error: unknown) => void): GenerationRef | undefined {
+  try {
+    const { tenant, generation } = parseOpsSubject(subject);
+    return generation === undefined ? undefined : { tenant, generation };
+  } catch (error) {
+    onError(error);
+    return undefined;
+  }
+}
+
+/** The connections that are not over, by their ids. */
+class OpenConnections {
+  readonly #options: OpsLaneOptions;
+  readonly #connections: Map<string, EncodedConnection>;
+
+  constructor(options: OpsLaneOptions, connections: Map<string, EncodedConnection>) {
+    this.#options = options;
+    this.#connections = connections;
+  }
+
+  /** Commits what has become of a batch. After a failure the lane begins anew, from what was committed. */
+  async commit(batch: Batch, giveUp: AbortSignal): Promise<"committed" | "fenced"> {
+    const { facts, onRead, onCommitted, onError } = this.#options;
+    if (batch.messages.length > 0) onRead?.(batch);
+    const rows: DeliveryRow[] = [];
+    const changed = new Map<string, EncodedConnection>();
+    const closed: string[] = [];
+    const close = (reader: string) => {
+      changed.delete(reader);
+      if (this.#connections.delete(reader)) closed.push(reader);
+    };
+    for (const { subject, payload, storedAtUs } of batch.messages) {
+      const ref = parseOpsRef(subject, onError);
+      const record = ref && decodeOpsRecord(payload);
+      if (!record) continue;
+      const place = { ...ref, storedAtUs };
+      if (record.kind === "attempt") rows.push(attemptRow(place, record));
+      if (record.kind === "timings") rows.push(clientRow(place, record));
+      if (record.kind !== "delivered") continue;
+      for (const mark of record.readers) {
+        if (mark.ended_at === undefined) {
+          const connection = encodeConnection(place, mark);
+          this.#connections.set(mark.reader, connection);
+          changed.set(mark.reader, connection);
+        } else {
+          rows.push(connectionRow(place, mark));
+          close(mark.reader);
+        }
+      }
+    }
+    const lane = positionBehind(batch, facts.position);
+    for (const [reader, connection] of this.#connections) {
+      if (lane.last_at - connection.place.storedAtUs < GIVE_UP_US) continue;
+      rows.push(lostConnectionRow(connection));
+      close(reader);
+    }
+    const draft = { lane, rows, changed: [...changed], closed };
+    const outcome = await retryWhileAway(() => facts.commit(draft, () => this.#connections), { giveUp, onError });
+    if (outcome === "committed") onCommitted({ rows, open: this.#connections.size, last: batch.last });
+    return outcome;
+  }
+}
