@@ -41,6 +41,7 @@ export { subscribeLive } from "./read/live-feed.ts";
 export type { LogSnapshot, StoredEvent } from "./read/stored-event.ts";
 export type { LogObserver } from "./read/log-observer.ts";
 export type { Publish } from "./nats/publisher.ts";
+export { type OpsTopic, recordOps } from "./ops/record-ops.ts";
 export * as logErasure from "./erasure/index.ts";
 export { GenerationCache } from "./hub/cache/generation-cache.ts";
 export type { RemainingLog } from "./append/rollback.ts";

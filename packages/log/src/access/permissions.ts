@@ -194,6 +194,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       JOBS.subjects,
       WORKER_SUBJECTS,
       END_SUBJECTS,
+      opsSubjects("attempt"),
       // Workers share the slots of a model, and tell each other of jobs that they give back.
       SLOTS_SUBJECTS,
       QUEUED_SUBJECTS,

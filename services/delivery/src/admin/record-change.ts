@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import type { Publish } from "@reprise/log";
 import {
   type AddressClass,
   type AdministrationRecord,
@@ -10,7 +9,7 @@ import {
 } from "@reprise/protocol";
 import type { Logger } from "@reprise/service";
 import { hashKey, type TenantRecord, viewTenant } from "@reprise/tenancy";
-import { recordOps } from "../domain/record-ops.ts";
+import { type Publish, recordOps } from "@reprise/log";
 import type { Administrator } from "./administration.ts";
 
 /** How long a caller waits for a broker that does not take the first record. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Publish } from "@reprise/log";
-import { type OpsTopic, recordOps } from "./record-ops.ts";
+import { type OpsTopic, recordOps } from "@reprise/log";
 import { type AccessRecord, type AuditSearch, RepriseError } from "@reprise/protocol";
 
 /** How long a caller waits for a broker that does not take the record. */

@@ -1,6 +1,6 @@
 import { openSseReader } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
-import { recordOps } from "../domain/record-ops.ts";
+import { recordOps } from "@reprise/log";
 import {
   append,
   authorization,

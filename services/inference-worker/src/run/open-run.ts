@@ -1,10 +1,11 @@
-import type { Job, LogSnapshot } from "@reprise/log";
+import { type Job, type LogSnapshot, recordOps } from "@reprise/log";
 import { type EffectivePolicy, type RequestedEvent, type UnixMs, plusMs, toUnixMs } from "@reprise/protocol";
 import type { TraceSpan } from "@reprise/telemetry";
 import type { EndDraft } from "../domain/after-turn.ts";
 import type { AttemptPlan } from "../domain/plan-attempt.ts";
 import type { RunTranscript } from "../domain/run-transcript.ts";
 import type { ServedModel } from "../model-queues.ts";
+import { AttemptTiming } from "./metrics/attempt-timing.ts";
 import { createPace, type Pace } from "./pace.ts";
 import { createRunBudget, type RunBudget } from "./run-budget.ts";
 import type { RunContext } from "./run-context.ts";
@@ -31,6 +32,7 @@ export interface Run extends Disposable {
    */
   readonly totalAtMs: UnixMs;
   readonly log: RunLog;
+  readonly attemptTiming: AttemptTiming;
   readonly pace: Pace | undefined;
   readonly budget: RunBudget | undefined;
   /** Aborted when this worker is fenced, or is to stop, or the generation has yielded its slot. */
@@ -50,6 +52,8 @@ interface PlannedRun extends Pick<Run, "job" | "model" | "policy" | "first"> {
   readonly takenAtMs: UnixMs;
 }
 
+const RECORD_BUDGET_MS = 2_000;
+
 /** Follows the log and keeps the job, until the run is disposed of. */
 export function openRun(context: RunContext, planned: PlannedRun): Run {
   const { connection, ackWaitMs, onError, handover, running } = context;
@@ -57,7 +61,14 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
   using stack = new DisposableStack();
   const pace = stack.use(createPace({ connection, ref: job.ref, policy, snapshot, onError }));
   const budget = stack.use(createRunBudget({ ledger: context.ledger, ref: job.ref, requested, onError }));
-  const { storedAfter: onStoredAfter } = context.metrics;
+  const attemptTiming = new AttemptTiming((record) => {
+    // What is not recorded is not measured, and nothing waits for it.
+    void recordOps(context.log.publish, job.ref, record, { budgetMs: RECORD_BUDGET_MS });
+  });
+  const onStoredAfter = (ms: number) => {
+    context.metrics.storedAfter(ms);
+    attemptTiming.stored(ms);
+  };
   const options = { connection, log: context.log, job, ackWaitMs, onStoredAfter, onError };
   const log = stack.use(new RunLog({ ...options, snapshot, ...(pace && { onStored: pace.stored }) }));
   if (requested && first.kind !== "end" && first.attempt === 1)
@@ -90,6 +101,7 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
     request: new RunRequest(log, requested?.request),
     totalAtMs: plusMs(toUnixMs(requested?.created_at ?? ""), policy.timeouts.total.after_ms),
     log,
+    attemptTiming,
     pace,
     budget,
     stop: stopping.signal,

@@ -35,7 +35,7 @@ export async function runAttempts(run: Run, first: AttemptPlan): Promise<EndDraf
 
 /** The engine is asked only once the attempt is in the log: until then the generation may be another worker's, or over. */
 async function begin(run: Run, plan: AttemptPlan): Promise<boolean> {
-  const { context, model, log, stop, request } = run;
+  const { context, model, log, stop, request, attemptTiming } = run;
   const { appender } = log;
   const inputTokens = engineOf(model, plan.engine).countInput?.(request.get());
   appender.append({
@@ -50,7 +50,9 @@ async function begin(run: Run, plan: AttemptPlan): Promise<boolean> {
   if (plan.rewindTo !== undefined) {
     appender.append({ type: "output.rewind", to_seq: plan.rewindTo, reason: plan.reason ?? "worker_lost" });
   }
-  return (await appender.settled()).kind === "open" && !stop.aborted;
+  const isOpen = (await appender.settled()).kind === "open";
+  attemptTiming.begun({ attempt: plan.attempt, model: servedModelOf(run, plan) });
+  return isOpen && !stop.aborted;
 }
 
 function servedModelOf({ job, model }: Run, { engine }: AttemptPlan): string {

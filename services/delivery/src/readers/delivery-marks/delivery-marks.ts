@@ -1,6 +1,5 @@
 import { Semaphore } from "@reprise/async";
-import type { Publish } from "@reprise/log";
-import { recordOps } from "../../domain/record-ops.ts";
+import { type Publish, recordOps } from "@reprise/log";
 import type { DeliveryMark, GenerationRef, NodeId } from "@reprise/protocol";
 import { toParts } from "./to-parts.ts";
 

@@ -1,4 +1,4 @@
-import { recordOps } from "../../domain/record-ops.ts";
+import { recordOps } from "@reprise/log";
 import { decodeOpsRecord, type GenerationRef, opsSubject, type DeliveryMark } from "@reprise/protocol";
 import { openSseReader } from "@reprise/testkit";
 import { expect, test } from "vitest";

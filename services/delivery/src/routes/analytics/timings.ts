@@ -1,7 +1,7 @@
 import { clientTimingsSchema, generationNotFound, parseWith, RepriseError } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
 import { accessGeneration } from "../../domain/generation-access.ts";
-import { recordOps } from "../../domain/record-ops.ts";
+import { recordOps } from "@reprise/log";
 import { callerOf } from "../../readers/delivery-marks/caller.ts";
 import type { RouteContext } from "../context.ts";
 import { noQuery } from "../query-params.ts";

@@ -25,13 +25,16 @@ const NO_ERROR = "";
 export class TurnTiming {
   readonly #observers: TurnObservers;
   readonly #beganAtMs = performance.now();
+  readonly #onFirst: ((waitedMs: number) => void) | undefined;
   #hasBegun = false;
   /** How long the engine has taken behind its first chunk. */
   #decodeMs = 0;
   #firstTokens = 0;
 
-  constructor(observers: TurnObservers) {
+  /** @param onFirst called when the engine says something for the first time, with how long that took */
+  constructor(observers: TurnObservers, onFirst?: (waitedMs: number) => void) {
     this.#observers = observers;
+    this.#onFirst = onFirst;
   }
 
   /** The engine has said something, after so long a wait for it. */
@@ -43,6 +46,7 @@ export class TurnTiming {
     }
     this.#hasBegun = true;
     this.#observers.firstChunk.observe(waitedMs / 1_000);
+    this.#onFirst?.(waitedMs);
   }
 
   /** Its first chunk had so many tokens. */

@@ -36,7 +36,7 @@ export class WorkerMetrics {
   }
 
   /** Of one request to an engine, which begins now. */
-  turn(model: string, engine: string): TurnTiming {
+  turn(model: string, engine: string, onFirst?: (waitedMs: number) => void): TurnTiming {
     const labels = {
       gen_ai_operation_name: GEN_AI_OPERATION.chat,
       gen_ai_provider_name: providerOf(engine),
@@ -45,14 +45,15 @@ export class WorkerMetrics {
     const metrics = this.#metrics;
     const usage = (type: "input" | "output") =>
       metrics.observer("gen_ai_client_token_usage", { ...labels, gen_ai_token_type: type });
-    return new TurnTiming({
+    const observers = {
       firstChunk: metrics.observer("gen_ai_client_operation_time_to_first_chunk_seconds", labels),
       chunk: metrics.observer("gen_ai_client_operation_time_per_output_chunk_seconds", labels),
       token: metrics.observer("reprise_engine_time_per_output_token_seconds", { model, engine }),
       input: usage("input"),
       output: usage("output"),
-      durationOf: (error) =>
+      durationOf: (error: string) =>
         metrics.observer("gen_ai_client_operation_duration_seconds", { ...labels, error_type: error }),
-    });
+    };
+    return new TurnTiming(observers, onFirst);
   }
 }

@@ -23,7 +23,9 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   await budget?.begin(transcript.usage);
   const onLeftOut = (part: string) => onEngineReport({ ...about, leftOut: part });
   const span = startTurnSpan(run, { engine: engineOf(model, engine), model: about.model, attempt });
-  const timing = context.metrics.turn(about.model, engineOf(model, engine).name);
+  const timing = context.metrics.turn(about.model, engineOf(model, engine).name, (waitedMs) =>
+    run.attemptTiming.arrived(waitedMs),
+  );
   const onFirst = () => span.event("first_token");
   const outcome = await askEngine(run, { plans, engine, transcript, onLeftOut, onFirst, timing });
   endTurnSpan(span, outcome);

@@ -1,11 +1,8 @@
-import {
-  type Broker,
-  createGenerationLog,
-  type GenerationLog,
-  openBroker,
-  type Publish,
-  readStreamMessages,
-} from "@reprise/log";
+import type { Broker } from "../nats/connection.ts";
+import type { Publish } from "../nats/publisher.ts";
+import { readStreamMessages } from "../nats/stream-messages.ts";
+import { createGenerationLog, type GenerationLog } from "../read/generation-log.ts";
+import { openBroker } from "../topology/open-broker.ts";
 import { decodeOpsRecord, type OpsRecord, OPS_STREAM, opsSubject, asStreamSeq } from "@reprise/protocol";
 import { createRef, startTestBroker, type TestBroker } from "@reprise/testkit";
 import { expect, test } from "vitest";

@@ -7,7 +7,7 @@ import {
   opsSubject,
   type TenantId,
 } from "@reprise/protocol";
-import type { Publish } from "@reprise/log";
+import type { Publish } from "../nats/publisher.ts";
 
 /** What a record is of: a generation, or a tenant alone. */
 export interface OpsTopic {
