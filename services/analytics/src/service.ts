@@ -158,47 +158,47 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
       ),
     );
   const runLogs = async (stream: string, signal: AbortSignal) => {
-      const ended = new AbortController();
-      const feeds = startFeeds(stream, AbortSignal.any([signal, ended.signal]));
-      const tidying = keepTidy(
-        { tidier: facts.tidier(stream), connection: broker.reads, stream, onError },
-        AbortSignal.any([signal, ended.signal]),
-      );
-      const forgetting = keepForgotten(
-        {
-          facts,
-          rows: rowSource,
-          connection: broker.reads,
-          stream,
-          onForgotten: (count) => forgotten.inc({}, count),
-          onError,
+    const ended = new AbortController();
+    const feeds = startFeeds(stream, AbortSignal.any([signal, ended.signal]));
+    const tidying = keepTidy(
+      { tidier: facts.tidier(stream), connection: broker.reads, stream, onError },
+      AbortSignal.any([signal, ended.signal]),
+    );
+    const forgetting = keepForgotten(
+      {
+        facts,
+        rows: rowSource,
+        connection: broker.reads,
+        stream,
+        onForgotten: (count) => forgotten.inc({}, count),
+        onError,
+      },
+      AbortSignal.any([signal, ended.signal]),
+    );
+    const end = await runLogLane(
+      {
+        connection: broker.reads,
+        stream,
+        facts: facts.lane(stream),
+        keys,
+        limits,
+        onRead: (batch) => readPlace(stream, batch),
+        onCommitted(batch) {
+          places.settled(stream, batch.last);
+          storeWatch.worked();
+          rows.inc({}, batch.rows.length);
+          tenants.committed(batch.rows);
+          folded.inc({}, batch.events);
+          strays.inc({}, batch.strays + batch.givenUp);
+          open.set(stream, batch.open);
         },
-        AbortSignal.any([signal, ended.signal]),
-      );
-      const end = await runLogLane(
-        {
-          connection: broker.reads,
-          stream,
-          facts: facts.lane(stream),
-          keys,
-          limits,
-          onRead: (batch) => readPlace(stream, batch),
-          onCommitted(batch) {
-            places.settled(stream, batch.last);
-            storeWatch.worked();
-            rows.inc({}, batch.rows.length);
-            tenants.committed(batch.rows);
-            folded.inc({}, batch.events);
-            strays.inc({}, batch.strays + batch.givenUp);
-            open.set(stream, batch.open);
-          },
-          onError,
-        },
-        signal,
-      );
-      ended.abort();
-      await Promise.all([feeds, tidying, forgetting]);
-      return end;
+        onError,
+      },
+      signal,
+    );
+    ended.abort();
+    await Promise.all([feeds, tidying, forgetting]);
+    return end;
   };
   const runOps = async (signal: AbortSignal) => {
     const ended = new AbortController();

@@ -18,8 +18,8 @@ export interface GenerationDelivery {
   readonly received_us: number | null;
   readonly held_us: number | null;
   readonly sent_us: number | null;
-  /** Base64 of sketches, of each stream that has one. */
-  readonly gaps: readonly string[];
+  /** Base64 of sketches, of each stream that has one; null where none has. */
+  readonly gaps: readonly string[] | null;
   /** Of the attempt that was first to say something. */
   readonly engine_first_us: number | null;
   readonly append_us: number | null;

@@ -1,5 +1,4 @@
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import type { EncodedFold } from "@reprise/metering";
 import { RepriseError } from "@reprise/protocol";
 
 const MAX_BASE_BYTES = 4 * 1_024 * 1_024 * 1_024;
@@ -10,15 +9,10 @@ export function encodeBase(folds: Iterable<readonly [string, unknown]>): Uint8Ar
 }
 
 /** @throws RepriseError `archive_corrupt` */
-export function decodeBase<Fold = EncodedFold>(
-  bytes: Uint8Array,
-  key: string,
-): readonly (readonly [string, Fold])[] {
+export function decodeBase(bytes: Uint8Array, key: string): readonly (readonly [string, unknown])[] {
   try {
-    return JSON.parse(zstdDecompressSync(bytes, { maxOutputLength: MAX_BASE_BYTES }).toString()) as [
-      string,
-      Fold,
-    ][];
+    const json = zstdDecompressSync(bytes, { maxOutputLength: MAX_BASE_BYTES }).toString();
+    return JSON.parse(json) as [string, unknown][];
   } catch (cause) {
     throw new RepriseError("archive_corrupt", `${key} is no base of analytics.`, { cause });
   }

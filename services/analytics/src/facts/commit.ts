@@ -51,7 +51,8 @@ export function commitKeyOf(stream: string, n: number): string {
 
 /** Undefined for a key of another kind. */
 export function parseCommitKey(key: string): { stream: string; n: number } | undefined {
-  const [, stream, digits] = /^(?:generations|deliveries)\/([A-Za-z0-9_-]+)\/([0-9]{12})\.parquet$/.exec(key) ?? [];
+  const [, stream, digits] =
+    /^(?:generations|deliveries)\/([A-Za-z0-9_-]+)\/([0-9]{12})\.parquet$/.exec(key) ?? [];
   return stream !== undefined && digits !== undefined ? { stream, n: Number(digits) } : undefined;
 }
 

@@ -77,7 +77,10 @@ export class ObjectLaneFacts<Row = GenerationRow, Fold = EncodedFold> implements
     const isWhole = this.#startsAnew || n % COMMITS_PER_BASE === 0;
     const base = isWhole ? await this.#putBase(n, folds()) : this.#last?.base;
     const commit: Commit<Fold> = { n, base, ...draft };
-    const outcome = await this.#store.create(commitKeyOf(this.#stream, n), await encodeCommit(this.#table, commit, rows));
+    const outcome = await this.#store.create(
+      commitKeyOf(this.#stream, n),
+      await encodeCommit(this.#table, commit, rows),
+    );
     if (outcome === "exists") return "fenced";
     this.#last = { ...commit, changed: [], closed: [] };
     this.#startsAnew = false;
@@ -128,7 +131,7 @@ export class ObjectLaneFacts<Row = GenerationRow, Fold = EncodedFold> implements
     if (base) {
       const bytes = await this.#store.get(base.key);
       if (!bytes) throw new RepriseError("archive_corrupt", `${base.key} is missing.`);
-      for (const [subject, fold] of decodeBase<Fold>(bytes, base.key)) folds.set(subject, fold);
+      for (const [subject, fold] of decodeBase(bytes, base.key)) folds.set(subject, fold as Fold);
     }
     for (let at = base ? base.n + 1 : 0; at <= n; at++) {
       const { changed, closed } = await this.#read(at);

@@ -10,10 +10,16 @@ import {
   VARCHAR,
 } from "@duckdb/node-api";
 import type { BlobStore } from "@reprise/archive";
-import type { GenerationRow } from "@reprise/metering";
+import type { DeliveredRow } from "@reprise/metering";
 import { LIMITS, RepriseError } from "@reprise/protocol";
 import { Database, escapeGlob, type SearchableFiles, type StoredFile } from "@reprise/tables";
-import { GENERATIONS } from "./tables/generations-table.ts";
+import {
+  DELIVERIES_OF_FOUND,
+  joinDelivery,
+  LONGEST_READING_US,
+  NEWEST_FIRST,
+  toDeliveredRow,
+} from "./delivery-sums.ts";
 import { listRowFiles } from "./row-files.ts";
 import type { RowConsumer, RowPageQuery, RowQuery, RowSource } from "./row-source.ts";
 
@@ -22,7 +28,7 @@ const PAIRS = Array.from({ length: LIMITS.metadataPairs }, (_, i) => ({
   value: `value${i}`,
 }));
 
-const ROWS = `
+const GENERATIONS_READ = `
   select * from read_parquet($paths)
   where ended_us >= $from and ended_us < $to
     and ($tenant is null or tenant = $tenant)
@@ -30,10 +36,13 @@ const ROWS = `
     and ($status is null or status = $status)
     ${PAIRS.map(({ key, value }) => `and ($${key} is null or json_extract_string(metadata, $${key}) = $${value})`).join(" ")}`;
 
-const PAGE = `${ROWS}
+const PAGE_READ = `${GENERATIONS_READ}
     and ($ended is null or ended_us < $ended or (ended_us = $ended and generation < $generation))
-  order by ended_us desc, generation desc
+  order by ${NEWEST_FIRST}
   limit $limit`;
+
+const DELIVERIES_READ = `
+  read_parquet($deliveries) where recorded_us >= $from - ${LONGEST_READING_US} and ($tenant is null or tenant = $tenant)`;
 
 const OBJECTS = `
   select distinct filename from read_parquet($paths, filename = true)
@@ -57,13 +66,13 @@ export class ParquetRows implements RowSource, AsyncDisposable {
   }
 
   async read<C extends RowConsumer>(query: RowQuery, create: () => C): Promise<C> {
-    const read = await this.#inFiles(async (connection, paths) => {
+    const read = await this.#inFiles(query, async (connection, paths) => {
       const consumer = create();
-      const statement = await connection.prepare(ROWS);
+      const statement = await connection.prepare(withDelivery(GENERATIONS_READ, paths));
       try {
         bind(statement, parametersOf(query, paths));
         for await (const rows of (await statement.stream()).yieldRowObjectJs())
-          for (const row of rows) consumer.add(GENERATIONS.toRow(row));
+          for (const row of rows) consumer.add(toDeliveredRow(row));
       } finally {
         statement.destroySync();
       }
@@ -72,10 +81,11 @@ export class ParquetRows implements RowSource, AsyncDisposable {
     return read ?? create();
   }
 
-  async page(query: RowPageQuery): Promise<GenerationRow[]> {
+  async page(query: RowPageQuery): Promise<DeliveredRow[]> {
     const { after, limit } = query;
-    const rows = await this.#inFiles(async (connection, paths) => {
-      const statement = await connection.prepare(PAGE);
+    const rows = await this.#inFiles(query, async (connection, paths) => {
+      const page = withDelivery(PAGE_READ, paths, `${DELIVERIES_READ} and ${DELIVERIES_OF_FOUND}`);
+      const statement = await connection.prepare(`select * from (${page}) order by ${NEWEST_FIRST}`);
       try {
         bind(statement, {
           ...parametersOf(query, paths),
@@ -83,7 +93,7 @@ export class ParquetRows implements RowSource, AsyncDisposable {
           generation: [after?.generation ?? null, VARCHAR],
           limit: [limit, INTEGER],
         });
-        return (await statement.runAndReadAll()).getRowObjectsJS().map(GENERATIONS.toRow);
+        return (await statement.runAndReadAll()).getRowObjectsJS().map(toDeliveredRow);
       } finally {
         statement.destroySync();
       }
@@ -92,7 +102,7 @@ export class ParquetRows implements RowSource, AsyncDisposable {
   }
 
   async objectsOf(generations: readonly string[]): Promise<readonly string[]> {
-    const keys = await this.#inFiles(async (connection, paths, files) => {
+    const keys = await this.#inFiles({}, async (connection, { generations: paths }, files) => {
       const statement = await connection.prepare(OBJECTS);
       try {
         bind(statement, {
@@ -117,25 +127,28 @@ export class ParquetRows implements RowSource, AsyncDisposable {
 
   /** @returns undefined where there are no files */
   async #inFiles<T>(
-    work: (
-      connection: DuckDBConnection,
-      paths: readonly string[],
-      files: readonly StoredFile[],
-    ) => Promise<T>,
+    query: Pick<RowQuery, "withDelivery">,
+    work: (connection: DuckDBConnection, paths: RowPaths, files: readonly StoredFile[]) => Promise<T>,
   ): Promise<T | undefined> {
     const { store, files } = this.#options;
-    let listed = await listRowFiles(store);
-    for (let tries = 1; listed.length > 0; tries++) {
+    const list = async () => {
+      const generations = await listRowFiles(store, "generations");
+      const deliveries = query.withDelivery ? await listRowFiles(store, "deliveries") : [];
+      return { all: [...generations, ...deliveries], generations: generations.length };
+    };
+    let listed = await list();
+    for (let tries = 1; listed.generations > 0; tries++) {
       try {
-        const used = listed;
-        return await files.use(used, (paths) =>
-          this.#database.query((connection) => work(connection, paths, used)),
-        );
+        const { all, generations } = listed;
+        return await files.use(all, (paths) => {
+          const named = { generations: paths.slice(0, generations), deliveries: paths.slice(generations) };
+          return this.#database.query((connection) => work(connection, named, all));
+        });
       } catch (cause) {
         if (cause instanceof RepriseError && cause.code !== "archive_unavailable") throw cause;
         const before = listed;
-        listed = await listRowFiles(store);
-        if (tries === MOST_TRIES || hasAll(listed, before))
+        listed = await list();
+        if (tries === MOST_TRIES || hasAll(listed.all, before.all))
           throw new RepriseError("archive_unavailable", "The rows of analytics can't be read.", { cause });
       }
     }
@@ -145,11 +158,24 @@ export class ParquetRows implements RowSource, AsyncDisposable {
 
 type Parameters = Readonly<Record<string, readonly [DuckDBValue, DuckDBType]>>;
 
-function parametersOf(query: RowQuery, paths: readonly string[]): Parameters {
+/** Of the files that are read. */
+interface RowPaths {
+  readonly generations: readonly string[];
+  /** Empty: none are asked for, or there are none. */
+  readonly deliveries: readonly string[];
+}
+
+/** @param from of `deliveries`, where there are any */
+function withDelivery(read: string, { deliveries }: RowPaths, from = DELIVERIES_READ): string {
+  return deliveries.length === 0 ? read : joinDelivery(read, from);
+}
+
+function parametersOf(query: RowQuery, { generations: paths, deliveries }: RowPaths): Parameters {
   const { tenant, fromUs, toUs, model, status, metadata = {} } = query;
   const pairs = Object.entries(metadata);
   return {
     paths: [listValue(paths.map(escapeGlob)), LIST(VARCHAR)],
+    ...(deliveries.length > 0 && { deliveries: [listValue(deliveries.map(escapeGlob)), LIST(VARCHAR)] }),
     from: [BigInt(fromUs), BIGINT],
     to: [BigInt(toUs), BIGINT],
     tenant: [tenant ?? null, VARCHAR],

@@ -16,10 +16,7 @@ export interface StreamFiles {
  * The files that have rows of a table, of all lanes: what is merged, and commits behind it that were not superseded. What is written anew under its key has another size, as a rule, and another name in
  * a cache then.
  */
-export async function listRowFiles(
-  store: BlobStore,
-  table: TableName = "generations",
-): Promise<readonly StoredFile[]> {
+export async function listRowFiles(store: BlobStore, table: TableName): Promise<readonly StoredFile[]> {
   const all = await listStreamFiles(store);
   return [...all].flatMap(([stream, { merged, commits }]) =>
     (tableNameOf(stream) === table ? [...merged, ...commits] : []).map(({ key, bytes }) => ({
@@ -53,14 +50,14 @@ export async function listStreamFiles(
   for (const [name, found] of merged)
     files.set(name, { merged: countingMerged(found, superseded.get(name) ?? []), commits: [] });
   for (const prefix of stream === undefined ? ["generations/", "deliveries/"] : [commitPrefix(stream)])
-   for await (const info of store.list(prefix)) {
-    const commit = parseCommitKey(info.key);
-    if (!commit) continue;
-    const known = files.get(commit.stream) ?? { merged: [], commits: [] };
-    files.set(commit.stream, known);
-    const elsewhere = [...(superseded.get(commit.stream) ?? []), ...known.merged];
-    if (!elsewhere.some((range) => holds(range, commit.n))) known.commits.push({ ...info, n: commit.n });
-  }
+    for await (const info of store.list(prefix)) {
+      const commit = parseCommitKey(info.key);
+      if (!commit) continue;
+      const known = files.get(commit.stream) ?? { merged: [], commits: [] };
+      files.set(commit.stream, known);
+      const elsewhere = [...(superseded.get(commit.stream) ?? []), ...known.merged];
+      if (!elsewhere.some((range) => holds(range, commit.n))) known.commits.push({ ...info, n: commit.n });
+    }
   return files;
 }
 

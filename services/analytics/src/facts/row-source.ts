@@ -1,4 +1,4 @@
-import type { GenerationRow } from "@reprise/metering";
+import type { DeliveredRow, GenerationRow } from "@reprise/metering";
 import type { TenantId } from "@reprise/protocol";
 
 /** Which rows: of one tenant, or of all, by when their generations ended. */
@@ -13,6 +13,8 @@ export interface RowQuery {
   readonly status?: GenerationRow["status"] | undefined;
   /** Pairs that the metadata of a row has, all of them. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /** Whether rows have how their generations were delivered, as far as that is recorded by now. Default false. */
+  readonly withDelivery?: boolean | undefined;
 }
 
 /** A part of a query's rows, the newest first. */
@@ -30,7 +32,7 @@ export interface RowPosition {
 
 /** What is made of rows, in whatever order they come. */
 export interface RowConsumer {
-  add(row: GenerationRow): void;
+  add(row: DeliveredRow): void;
 }
 
 /**
@@ -44,7 +46,7 @@ export interface RowSource {
    * @param create is called again where a reading begins anew
    */
   read<C extends RowConsumer>(query: RowQuery, create: () => C): Promise<C>;
-  page(query: RowPageQuery): Promise<GenerationRow[]>;
+  page(query: RowPageQuery): Promise<DeliveredRow[]>;
   /** The keys of objects that hold rows of these generations with metadata. None where rows are in no objects. */
   objectsOf(generations: readonly string[]): Promise<readonly string[]>;
 }

@@ -29,7 +29,7 @@ test("a lane's commits are merged while it goes on, and a restart and each row a
     for (const [seq, draft] of drafts.entries()) await world.append(ref, encodeEvent(asSeq(seq), draft));
   }
   const merged = async () =>
-    (await listRowFiles(world.store!)).filter(({ key }) => key.startsWith("merged/"));
+    (await listRowFiles(world.store!, "generations")).filter(({ key }) => key.startsWith("merged/"));
   await expect.poll(async () => (await merged()).length, { timeout: 30_000 }).toBe(1);
   await expect.poll(async () => (await world.rows()).length, { timeout: 30_000 }).toBe(refs.length);
   await lane.stop();

@@ -1,4 +1,11 @@
-import { type Batch, type BatchLimits, type CommitBatch, followLane, type LaneStart, retryWhileAway } from "@reprise/lane";
+import {
+  type Batch,
+  type BatchLimits,
+  type CommitBatch,
+  followLane,
+  type LaneStart,
+  retryWhileAway,
+} from "@reprise/lane";
 import type { Broker } from "@reprise/log";
 import {
   attemptRow,
@@ -105,7 +112,10 @@ class OpenConnections {
       close(reader);
     }
     const draft = { lane, rows, changed: [...changed], closed };
-    const outcome = await retryWhileAway(() => facts.commit(draft, () => this.#connections), { giveUp, onError });
+    const outcome = await retryWhileAway(() => facts.commit(draft, () => this.#connections), {
+      giveUp,
+      onError,
+    });
     if (outcome === "committed") onCommitted({ rows, open: this.#connections.size, last: batch.last });
     return outcome;
   }

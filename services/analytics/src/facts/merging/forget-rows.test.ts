@@ -113,7 +113,9 @@ function expectForgotten(found: readonly GenerationRow[], expected: readonly Gen
 
 test("what a client wrote of a forgotten generation is in no object any more, and all else is as it was", async () => {
   await using world = await openWorld(2 * COMMITS_PER_BASE + 10);
-  await new CommitTidier({ table: GENERATIONS, store: world.store, stream: STREAM }).tidy({ expiredBeforeUs: undefined });
+  await new CommitTidier({ table: GENERATIONS, store: world.store, stream: STREAM }).tidy({
+    expiredBeforeUs: undefined,
+  });
   const facts = createObjectFacts(world.store);
   const refs = FORGOTTEN.map((n) => world.refs[n]!);
   for (const n of FORGOTTEN) expect((await keysWith(world.store, n)).length).toBeGreaterThan(1);
@@ -133,7 +135,9 @@ test.each(["before", "after"] as const)(
   "a process that dies at any call while it forgets, %s it has happened, loses no row and leaves the rest to the next",
   async (when) => {
     await using world = await openWorld(2 * COMMITS_PER_BASE + 10);
-    await new CommitTidier({ table: GENERATIONS, store: world.store, stream: STREAM }).tidy({ expiredBeforeUs: undefined });
+    await new CommitTidier({ table: GENERATIONS, store: world.store, stream: STREAM }).tidy({
+      expiredBeforeUs: undefined,
+    });
     const refs = FORGOTTEN.map((n) => world.refs[n]!);
     for (let call = 0; call < 50; call += 3) {
       const facts = createObjectFacts(createFaultyStore(world.store, dyingAt(call, when)));
@@ -151,7 +155,12 @@ test.each(["before", "after"] as const)(
     // What a version had that no longer counts is deleted with the next round of tidying.
     expect(left.filter((key) => !key.startsWith("merged/"))).toEqual([]);
     let now = 0;
-    const tidier = new CommitTidier({ table: GENERATIONS, store: world.store, stream: STREAM, now: () => (now += 3_600_000) });
+    const tidier = new CommitTidier({
+      table: GENERATIONS,
+      store: world.store,
+      stream: STREAM,
+      now: () => (now += 3_600_000),
+    });
     for (let round = 0; round < 2; round++) await tidier.tidy({ expiredBeforeUs: undefined });
     for (const n of FORGOTTEN) expect(await keysWith(world.store, n)).toEqual([]);
   },

@@ -112,7 +112,7 @@ class Forgetting {
 
   async #inBase(key: string): Promise<void> {
     const bytes = await this.#store.get(key);
-    const folds = bytes ? decodeBase(bytes, key) : [];
+    const folds = bytes ? (decodeBase(bytes, key) as (readonly [string, EncodedFold])[]) : [];
     if (folds.some(([subject]) => this.#subjects.has(subject)))
       await this.#store.put(key, encodeBase(folds.map((fold) => this.#withoutFold(fold))));
   }

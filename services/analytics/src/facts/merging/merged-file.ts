@@ -62,10 +62,7 @@ export function countingMerged(
 }
 
 /** The same rows are the same bytes. */
-export async function encodeMerged<Row>(
-  table: FactTable<Row>,
-  rows: RowsByCommit<Row>,
-): Promise<Uint8Array> {
+export async function encodeMerged<Row>(table: FactTable<Row>, rows: RowsByCommit<Row>): Promise<Uint8Array> {
   const counts = [...rows].map(([n, { length }]) => [n, length]);
   const encoder = createParquetEncoder(table.name, table.columns, { [COUNTS_KEY]: JSON.stringify(counts) });
   const all = [...rows.values()].flat();

@@ -74,7 +74,7 @@ class World {
   /** The rows that a reader of the files finds. */
   async found(): Promise<string[]> {
     const found: string[] = [];
-    for (const { key } of await listRowFiles(this.store)) {
+    for (const { key } of await listRowFiles(this.store, "generations")) {
       const bytes = await this.store.get(key);
       if (!bytes) throw new Error(`${key} is listed, and not there.`);
       found.push(...(await readParquetRows(bytes)).map(({ generation }) => String(generation)));
@@ -102,7 +102,7 @@ test("commits before the newest base become a file of 64, and what goes on behin
   await world.commit(3 * COMMITS_PER_BASE + 10);
   const tidier = impatient(world.store);
   expect(await tidier.tidy(NEVER)).toBe(3);
-  expect(await listRowFiles(world.store)).toHaveLength(3 + 10);
+  expect(await listRowFiles(world.store, "generations")).toHaveLength(3 + 10);
   expect(await world.found()).toEqual(world.expected());
   expect(await tidier.tidy(NEVER)).toBe(0);
   // Nothing has expired, so a lane can begin behind any commit.
@@ -150,7 +150,7 @@ test("files whose commits are deleted become one", async () => {
   expect(others).toEqual([]);
   const rows = await decodeMerged(GENERATIONS, (await world.store.get(merged!))!, merged!);
   expect([...rows.values()].flat()).toEqual(world.rows.map(({ row }) => row));
-  expect((await listRowFiles(world.store)).map(({ key }) => key)).toEqual([
+  expect((await listRowFiles(world.store, "generations")).map(({ key }) => key)).toEqual([
     merged,
     commitKeyOf(STREAM, COMMITS_PER_BASE ** 2),
   ]);

@@ -77,7 +77,10 @@ export class CommitTidier<Row> implements Tidier {
         const counting = commits.filter((n) => !superseded.some((range) => holds(range, n)));
         const rows = new Map<number, readonly Row[]>();
         for (const n of counting)
-          rows.set(n, (await readParquetRows(await this.#get(commitKeyOf(this.#stream, n)))).map(this.#table.toRow));
+          rows.set(
+            n,
+            (await readParquetRows(await this.#get(commitKeyOf(this.#stream, n)))).map(this.#table.toRow),
+          );
         return rows;
       });
     }
@@ -99,7 +102,8 @@ export class CommitTidier<Row> implements Tidier {
       count += await this.#create(range, async () => {
         const rows = new Map<number, readonly Row[]>();
         for (const { key } of parts)
-          for (const [n, list] of await decodeMerged(this.#table, await this.#get(key), key)) rows.set(n, list);
+          for (const [n, list] of await decodeMerged(this.#table, await this.#get(key), key))
+            rows.set(n, list);
         return rows;
       });
     }

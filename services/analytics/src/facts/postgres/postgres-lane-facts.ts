@@ -50,7 +50,12 @@ export class PostgresLaneFacts<Row = GenerationRow, Fold = EncodedFold> implemen
   #last: StoredCommit | undefined;
   #beginning: Beginning | undefined;
 
-  constructor({ postgres, table, stream, checkpointEvery = COMMITS_PER_CHECKPOINT }: PostgresLaneOptions<Row>) {
+  constructor({
+    postgres,
+    table,
+    stream,
+    checkpointEvery = COMMITS_PER_CHECKPOINT,
+  }: PostgresLaneOptions<Row>) {
     this.#postgres = postgres;
     this.#table = table;
     this.#stream = stream;
@@ -201,9 +206,7 @@ export class PostgresLaneFacts<Row = GenerationRow, Fold = EncodedFold> implemen
       select subject, fold from reprise_analytics.folds
       where stream = $1 and from_n <= $2 and (until_n is null or until_n > $2)`;
     const { rows } = await run(sql, [this.#stream, n]);
-    return new Map(
-      rows.map(({ subject, fold }) => [String(subject), JSON.parse(String(fold)) as Fold]),
-    );
+    return new Map(rows.map(({ subject, fold }) => [String(subject), JSON.parse(String(fold)) as Fold]));
   }
 
   /** The newest commit that counts and ends at a place; without one, the newest of an earlier stream of this name. */

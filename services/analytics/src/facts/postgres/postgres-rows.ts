@@ -1,11 +1,14 @@
-import type { GenerationRow } from "@reprise/metering";
-import { columnsOf } from "../tables/fact-table.ts";
-import { GENERATIONS } from "../tables/generations-table.ts";
+import type { DeliveredRow } from "@reprise/metering";
+import {
+  DELIVERIES_OF_FOUND,
+  joinDelivery,
+  LONGEST_READING_US,
+  NEWEST_FIRST,
+  toDeliveredRow,
+} from "../delivery-sums.ts";
 import type { RowConsumer, RowPageQuery, RowQuery, RowSource } from "../row-source.ts";
 import type { Postgres } from "./postgres.ts";
 import { toStorable } from "./row-values.ts";
-
-const COLUMNS = columnsOf(GENERATIONS);
 
 /** Rows that are in memory at a time. */
 const FETCH = 5_000;
@@ -20,30 +23,31 @@ export class PostgresRows implements RowSource, AsyncDisposable {
   }
 
   read<C extends RowConsumer>(query: RowQuery, create: () => C): Promise<C> {
-    const { where, values } = toWhere(query);
-    const cursor = `declare found no scroll cursor for select ${COLUMNS} from ${where}`;
+    const { found, values, add } = toWhere(query);
+    const { tenant } = query;
+    const ofTenant = () => (tenant === undefined ? "true" : `tenant = ${add(toStorable(tenant))}`);
+    const cursor = `declare rows no scroll cursor for ${withDelivery(query, found, ofTenant)}`;
     return this.#postgres.transaction(async (run) => {
       const consumer = create();
       await run(cursor, values);
       for (;;) {
-        const { rows } = await run(`fetch ${FETCH} from found`);
-        for (const row of rows) consumer.add(GENERATIONS.toRow(row));
+        const { rows } = await run(`fetch ${FETCH} from rows`);
+        for (const row of rows) consumer.add(toDeliveredRow(row));
         if (rows.length < FETCH) return consumer;
       }
     });
   }
 
-  async page(query: RowPageQuery): Promise<GenerationRow[]> {
-    const { where, values, add } = toWhere(query);
+  async page(query: RowPageQuery): Promise<DeliveredRow[]> {
+    const { found, values, add } = toWhere(query);
     const { after, limit } = query;
     const behind = after
       ? `and (ended_us, generation) < (${add(after.endedUs)}, ${add(toStorable(after.generation))})`
       : "";
-    const sql = `
-      select ${COLUMNS} from ${where} ${behind}
-      order by ended_us desc, generation desc limit ${add(limit)}`;
+    const page = `${found} ${behind} order by ${NEWEST_FIRST} limit ${add(limit)}`;
+    const sql = `select * from (${withDelivery(query, page, () => DELIVERIES_OF_FOUND)}) as page order by ${NEWEST_FIRST}`;
     const { rows } = await this.#postgres.transaction((run) => run(sql, values));
-    return rows.map(GENERATIONS.toRow);
+    return rows.map(toDeliveredRow);
   }
 
   async objectsOf(): Promise<readonly string[]> {
@@ -69,6 +73,20 @@ function toWhere(query: RowQuery) {
     status !== undefined && `status = ${add(toStorable(status))}`,
     metadata !== undefined && `metadata @> ${add(JSON.stringify(toStorable(metadata)))}::jsonb`,
   ];
-  const where = `reprise_analytics.generations where ${conditions.filter((condition) => condition !== false).join(" and ")}`;
-  return { where, values, add };
+  const found = `select * from reprise_analytics.generations where ${conditions.filter((condition) => condition !== false).join(" and ")}`;
+  return { found, values, add };
+}
+
+/** @param deliveries a condition */
+function withDelivery(
+  { withDelivery: isAsked, fromUs }: RowQuery,
+  found: string,
+  deliveries: () => string,
+): string {
+  if (!isAsked) return found;
+  return joinDelivery(
+    found,
+    `reprise_analytics.deliveries
+     where not is_superseded and recorded_us >= ${fromUs - LONGEST_READING_US} and ${deliveries()}`,
+  );
 }

@@ -7,7 +7,7 @@ export interface FactTable<Row> {
   readonly fields: readonly FactField<Row>[];
   readonly columns: readonly Column<Row>[];
   /** A row as a database gives it. @throws TypeError for one without a field */
-  toRow(found: Readonly<Record<string, unknown>>): Row;
+  readonly toRow: (found: Readonly<Record<string, unknown>>) => Row;
 }
 
 /** The first part of the keys of a table's commits; the table's name in PostgreSQL. */
@@ -50,7 +50,7 @@ export function columnsOf<Row>({ fields }: FactTable<Row>): string {
 
 function toValue({ name, kind }: FactField<never>, found: Readonly<Record<string, unknown>>): unknown {
   const value = found[name];
-  if (value === undefined) throw new TypeError(`A row has no ${String(name)}.`);
+  if (value === undefined) throw new TypeError(`A row has no ${name}.`);
   if (value === null) return null;
   if (kind === "integer") return Number(value);
   return kind === "json" && typeof value === "string" ? JSON.parse(value) : value;

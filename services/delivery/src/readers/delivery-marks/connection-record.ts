@@ -66,7 +66,8 @@ export class ConnectionRecord {
     if (!first || sentAtMs === undefined) return {};
     const { underwayMs, receivedAtMs, shownAtMs = sentAtMs } = first;
     // The log may have handed it over before the live feed did.
-    const since = (atMs: number) => Math.round((underwayMs + Math.max(0, atMs - receivedAtMs)) * 1_000) / 1_000;
+    const since = (atMs: number) =>
+      Math.round((underwayMs + Math.max(0, atMs - receivedAtMs)) * 1_000) / 1_000;
     return {
       first_output: {
         received_ms: underwayMs,

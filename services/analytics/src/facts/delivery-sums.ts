@@ -1,0 +1,62 @@
+import type { DeliveredRow, GenerationDelivery } from "@reprise/metering";
+import { GENERATIONS } from "./tables/generations-table.ts";
+
+/** A generation may have been read for so long before it ended. In microseconds. */
+export const LONGEST_READING_US = 86_400_000_000;
+
+const STREAM = "kind = 'connection' and protocol = 'sse'";
+/** The stream that was handed the first output first; the attempt that was first to say something; the client's last word. */
+const FIRST_STREAM = firstOf("first_sent_us", `${STREAM} and first_sent_us is not null`);
+const FIRST_ATTEMPT = firstOf("attempt", "kind = 'attempt'");
+const LAST_REPORT = firstOf("recorded_us desc", "kind = 'client'");
+
+const SUMS: Readonly<Record<keyof GenerationDelivery, string>> = {
+  streams: `count(*) filter (where ${STREAM})`,
+  answers: "count(*) filter (where kind = 'connection' and protocol <> 'sse')",
+  resumes: `count(*) filter (where ${STREAM} and from_seq > 1)`,
+  disconnects: `count(*) filter (where ${STREAM} and (ended_us is null or not coalesce(is_finished, true)))`,
+  finished: `count(*) filter (where ${STREAM} and is_finished)`,
+  events: `coalesce(sum(greatest(0, seq - from_seq + 1)) filter (where ${STREAM}), 0)`,
+  replayed: `coalesce(sum(greatest(0, least(seq, coalesce(known_seq, seq)) - from_seq + 1)) filter (where ${STREAM}), 0)`,
+  received_us: FIRST_STREAM("first_received_us"),
+  held_us: FIRST_STREAM("first_shown_us - first_received_us"),
+  sent_us: FIRST_STREAM("first_sent_us - first_shown_us"),
+  gaps: `array_agg(gaps) filter (where ${STREAM} and gaps is not null)`,
+  engine_first_us: FIRST_ATTEMPT("engine_first_us"),
+  append_us: FIRST_ATTEMPT("append_us"),
+  round_trip_us: LAST_REPORT("round_trip_us"),
+  first_text_us: LAST_REPORT("first_text_us"),
+  longest_gap_us: LAST_REPORT("longest_gap_us"),
+  reconnects: LAST_REPORT("reconnects"),
+};
+
+/**
+ * Rows of generations with what their rows of `deliveries` come to, in a column of JSON that is null where there are none. In SQL that DuckDB and PostgreSQL understand.
+ * @param found reads the rows
+ * @param deliveries what has the others, with its conditions
+ */
+export function joinDelivery(found: string, deliveries: string): string {
+  const sums = Object.entries(SUMS).map(([name, sum]) => `${sum} as ${name}`);
+  return `
+    with found as (${found}),
+      delivered as (select tenant, generation, ${sums.join(", ")} from ${deliveries} group by tenant, generation)
+    select found.*, case when delivered.generation is null then null else to_json(delivered) end as delivery
+    from found left join delivered on found.tenant = delivered.tenant and found.generation = delivered.generation`;
+}
+
+/** A condition for `deliveries`: worth it where few rows are found, which are read twice then. */
+export const DELIVERIES_OF_FOUND = "(tenant, generation) in (select tenant, generation from found)";
+export const NEWEST_FIRST = "ended_us desc, generation desc";
+
+/** @param found a row of generations, with that column or without it */
+export function toDeliveredRow(found: Readonly<Record<string, unknown>>): DeliveredRow {
+  const row = GENERATIONS.toRow(found);
+  const { delivery } = found;
+  if (delivery === undefined || delivery === null) return row;
+  const sums = (typeof delivery === "string" ? JSON.parse(delivery) : delivery) as GenerationDelivery;
+  return { ...row, delivery: sums };
+}
+
+function firstOf(order: string, where: string): (value: string) => string {
+  return (value) => `(array_agg(${value} order by ${order}) filter (where ${where}))[1]`;
+}
