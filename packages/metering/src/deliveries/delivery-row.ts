@@ -5,6 +5,8 @@ import {
   type ReaderProtocol,
   type TimingsRecord,
 } from "@reprise/protocol";
+import { fromBase64 } from "../base64.ts";
+import { decodeSketch } from "../sketch/sketch-codec.ts";
 
 /**
  * What OPS says of how a generation came to its readers: one row for each connection that is over, each attempt of a worker, and each report of a client. What a kind does not have is null.
@@ -93,7 +95,7 @@ export function connectionRow(place: RecordPlace, mark: DeliveryMark): DeliveryR
       first_shown_us: toUs(first.shown_ms),
       first_sent_us: toUs(first.sent_ms),
     }),
-    gaps: mark.gaps ?? null,
+    gaps: mark.gaps === undefined ? null : checkedSketch(mark.gaps),
   };
 }
 
@@ -123,8 +125,20 @@ function placeOf({ tenant, generation, storedAtUs }: RecordPlace, kind: Delivery
   return { tenant, generation, kind, recorded_us: storedAtUs };
 }
 
-function timeUs(iso: string): number {
-  return toUs(Date.parse(iso));
+/** null for what is no time: a process that is broken into can have anything recorded, and nothing of it may keep a row out. */
+function timeUs(iso: string): number | null {
+  const ms = Date.parse(iso);
+  return Number.isNaN(ms) ? null : toUs(ms);
+}
+
+/** null for what is no sketch, for the same reason. */
+function checkedSketch(base64: string): string | null {
+  try {
+    decodeSketch(fromBase64(base64));
+    return base64;
+  } catch {
+    return null;
+  }
 }
 
 function toUs(ms: number): number {

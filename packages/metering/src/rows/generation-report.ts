@@ -2,10 +2,15 @@ import { fromBase64 } from "../base64.ts";
 import { costOf, formatCost, type Price } from "../price/price.ts";
 import { decodeSketch } from "../sketch/sketch-codec.ts";
 import { type Distribution, toDistribution } from "../summary/distribution.ts";
-import type { GenerationRow } from "./generation-row.ts";
+import { firstChunkUsOf, reachOf } from "../deliveries/reach.ts";
+import { Sketch } from "../sketch/sketch.ts";
+import type { DeliveredRow } from "./generation-row.ts";
 
 /** One generation as the API shows it: its row, times in milliseconds, and what it cost. */
-export interface GenerationReport extends Omit<GenerationRow, "generation" | "gaps" | `${string}_us`> {
+export interface GenerationReport extends Omit<
+  DeliveredRow,
+  "generation" | "gaps" | "delivery" | `${string}_us`
+> {
   readonly id: string;
   readonly object: "analytics.generation";
   readonly created_at: string;
@@ -18,17 +23,45 @@ export interface GenerationReport extends Omit<GenerationRow, "generation" | "ga
   readonly stall_ms: number;
   readonly retraction_ms: number | null;
   readonly between_chunks_ms: Distribution | null;
+  /** null: nobody is known to have read it. */
+  readonly delivery: DeliveryOfOne | null;
   /** Absent without a price of the model. */
   readonly cost?: string;
   readonly currency?: string;
 }
 
+/** How one generation came to its readers. */
+interface DeliveryOfOne {
+  readonly read: ReturnType<typeof reachOf>;
+  readonly streams: number;
+  readonly answers: number;
+  readonly resumes: number;
+  readonly disconnects: number;
+  readonly finished: number;
+  readonly events: number;
+  readonly replayed_events: number;
+  readonly first_chunk_ms: number | null;
+  readonly engine_first_ms: number | null;
+  readonly append_ms: number | null;
+  readonly received_ms: number | null;
+  readonly held_ms: number | null;
+  readonly sent_ms: number | null;
+  readonly between_chunks_ms: Distribution | null;
+  readonly client: {
+    readonly round_trip_ms: number | null;
+    readonly first_text_ms: number | null;
+    readonly longest_gap_ms: number | null;
+    readonly reconnects: number | null;
+  };
+}
+
 const MS = 1_000;
 
-export function toGenerationReport(row: GenerationRow, price: Price | undefined): GenerationReport {
+export function toGenerationReport(row: DeliveredRow, price: Price | undefined): GenerationReport {
   const {
     generation,
     gaps,
+    delivery: _,
     created_us: createdUs,
     ended_us: endedUs,
     queue_us: queueUs,
@@ -54,6 +87,7 @@ export function toGenerationReport(row: GenerationRow, price: Price | undefined)
     stall_ms: stallUs / MS,
     retraction_ms: toMs(retractionUs),
     between_chunks_ms: toDistribution(decodeSketch(fromBase64(gaps)), MS),
+    delivery: toDeliveryOfOne(row),
     ...(price && {
       cost: formatCost(
         costOf(price, {
@@ -64,6 +98,36 @@ export function toGenerationReport(row: GenerationRow, price: Price | undefined)
       ),
       currency: price.currency,
     }),
+  };
+}
+
+function toDeliveryOfOne(row: DeliveredRow): DeliveryOfOne | null {
+  const { delivery } = row;
+  if (!delivery) return null;
+  const gaps = new Sketch();
+  for (const part of delivery.gaps ?? []) gaps.merge(decodeSketch(fromBase64(part)));
+  return {
+    read: reachOf(row),
+    streams: delivery.streams,
+    answers: delivery.answers,
+    resumes: delivery.resumes,
+    disconnects: delivery.disconnects,
+    finished: delivery.finished,
+    events: delivery.events,
+    replayed_events: delivery.replayed,
+    first_chunk_ms: toMs(firstChunkUsOf(row)),
+    engine_first_ms: toMs(delivery.engine_first_us),
+    append_ms: toMs(delivery.append_us),
+    received_ms: toMs(delivery.received_us),
+    held_ms: toMs(delivery.held_us),
+    sent_ms: toMs(delivery.sent_us),
+    between_chunks_ms: toDistribution(gaps, MS),
+    client: {
+      round_trip_ms: toMs(delivery.round_trip_us),
+      first_text_ms: toMs(delivery.first_text_us),
+      longest_gap_ms: toMs(delivery.longest_gap_us),
+      reconnects: delivery.reconnects,
+    },
   };
 }
 

@@ -1,11 +1,13 @@
 import { fromBase64 } from "../base64.ts";
 import { decodeUsOf, usPerTokenOf } from "../rows/decode-time.ts";
-import type { GenerationRow } from "../rows/generation-row.ts";
+import type { DeliveredRow, GenerationRow } from "../rows/generation-row.ts";
 import { decodeSketch } from "../sketch/sketch-codec.ts";
 import { Sketch } from "../sketch/sketch.ts";
 import { BoundedCounts } from "./bounded-counts.ts";
+import { type DeliveryReport, DeliverySummary } from "./delivery-summary.ts";
 import { type Distribution, toDistribution } from "./distribution.ts";
 import { type Interval, shareInterval } from "./intervals.ts";
+import { keysOf } from "./keys-of.ts";
 import { isJudged, meetsTargets, type Targets } from "./targets.ts";
 
 /** A share of generations, and where it lies with 95 % confidence. */
@@ -60,6 +62,7 @@ export interface SummaryReport {
     readonly end_to_end: Distribution | null;
   };
   readonly tokens_per_second: Distribution | null;
+  readonly delivery: DeliveryReport;
   /** Whose events were missing, or out of the order of time, when they were measured. */
   readonly incomplete: number;
 }
@@ -117,6 +120,8 @@ export class GenerationSummary {
     retraction: new Sketch(),
   };
 
+  readonly #delivery = new DeliverySummary();
+
   constructor(targets: Targets) {
     this.#targets = targets;
   }
@@ -126,7 +131,7 @@ export class GenerationSummary {
     return completed + failed + cancelled;
   }
 
-  add(row: GenerationRow): void {
+  add(row: DeliveredRow): void {
     const counts = this.#counts;
     counts[row.status]++;
     if (isJudged(row)) {
@@ -157,12 +162,14 @@ export class GenerationSummary {
     if (row.finish_reason !== null) this.#names.finishReasons.add(row.finish_reason);
     for (const [reason, times] of Object.entries(row.takeovers)) this.#names.takeovers.add(reason, times);
     this.#measure(row);
+    this.#delivery.add(row);
   }
 
   merge(other: GenerationSummary): void {
     for (const name of keysOf(this.#counts)) this.#counts[name] += other.#counts[name];
     for (const name of keysOf(this.#names)) this.#names[name].merge(other.#names[name]);
     for (const name of keysOf(this.#sketches)) this.#sketches[name].merge(other.#sketches[name]);
+    this.#delivery.merge(other.#delivery);
   }
 
   toReport(): SummaryReport {
@@ -211,6 +218,7 @@ export class GenerationSummary {
         end_to_end: toDistribution(sketches.total, MS),
       },
       tokens_per_second: toDistribution(sketches.rate, THOUSANDTHS),
+      delivery: this.#delivery.toReport(),
       incomplete: counts.incomplete,
     };
   }
@@ -235,8 +243,4 @@ export class GenerationSummary {
 
 function toShare(met: number, of: number): Share {
   return { met, of, share: of === 0 ? null : met / of, interval: shareInterval(met, of) ?? null };
-}
-
-function keysOf<T extends object>(value: T): (keyof T)[] {
-  return Object.keys(value) as (keyof T)[];
 }

@@ -20,6 +20,7 @@ export const ANALYTICS_DIMENSIONS = [
   "finish_reason",
   "priority",
   "moderation",
+  "read",
   "hour",
   "day",
   "month",

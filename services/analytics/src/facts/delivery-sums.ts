@@ -1,4 +1,5 @@
 import type { DeliveredRow, GenerationDelivery } from "@reprise/metering";
+import type { GenerationRef } from "@reprise/protocol";
 import { GENERATIONS } from "./tables/generations-table.ts";
 
 /** A generation may have been read for so long before it ended. In microseconds. */
@@ -51,10 +52,11 @@ export const NEWEST_FIRST = "ended_us desc, generation desc";
 /** @param found a row of generations, with that column or without it */
 export function toDeliveredRow(found: Readonly<Record<string, unknown>>): DeliveredRow {
   const row = GENERATIONS.toRow(found);
-  const { delivery } = found;
-  if (delivery === undefined || delivery === null) return row;
-  const sums = (typeof delivery === "string" ? JSON.parse(delivery) : delivery) as GenerationDelivery;
-  return { ...row, delivery: sums };
+  const { delivery: json } = found;
+  if (json === undefined || json === null) return row;
+  const sums = (typeof json === "string" ? JSON.parse(json) : json) as GenerationDelivery & GenerationRef;
+  const { tenant: _, generation: __, ...delivery } = sums;
+  return { ...row, delivery };
 }
 
 function firstOf(order: string, where: string): (value: string) => string {

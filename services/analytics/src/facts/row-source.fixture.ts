@@ -1,24 +1,20 @@
-import { GenerationFold, type GenerationRow } from "@reprise/metering";
-import { asSeq, encodeEvent, parseTenantId, STREAM_START } from "@reprise/protocol";
-import { completed, createRef, delta, requested, started } from "@reprise/testkit";
+import type { DeliveredRow, GenerationRow } from "@reprise/metering";
+import { OPS_STREAM, parseTenantId, STREAM_START } from "@reprise/protocol";
+import { createRef, withSeed } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import type { FactTarget } from "../testing/fact-targets.ts";
+import { generationRowOf } from "../testing/generation-row.ts";
+import { anyDelivery, recountDelivery } from "./delivery-rows.fixture.ts";
 
 const NOON_US = Date.parse("2026-11-21T12:00:00Z") * 1_000;
 const ALL = { fromUs: 0, toUs: Number.MAX_SAFE_INTEGER };
 
-function rowOf(tenant: string, metadata: Record<string, string>, atUs: number): GenerationRow {
-  const ref = createRef(tenant);
-  const fold = GenerationFold.begin(ref);
-  const drafts = [requested(ref, { metadata }), started(), delta("a"), completed()];
-  for (const [i, draft] of drafts.entries())
-    fold.feed(encodeEvent(asSeq(i), draft), atUs + i, Object.keys(metadata));
-  return fold.toRow();
-}
+const rowOf = (tenant: string, metadata: Record<string, string>, atUs: number) =>
+  generationRowOf(createRef(tenant), { atUs, metadata });
 
 class Collected {
-  readonly rows: GenerationRow[] = [];
-  add(row: GenerationRow): void {
+  readonly rows: DeliveredRow[] = [];
+  add(row: DeliveredRow): void {
     this.rows.push(row);
   }
 }
@@ -38,7 +34,8 @@ export function describeRowSource(target: () => FactTarget): void {
       last_at: 0,
     };
     for (const row of rows) await facts.commit({ lane, rows: [row], changed: [], closed: [] }, () => []);
-    return { source: opened.rows, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() };
+    const deliveries = opened.facts.deliveries(OPS_STREAM);
+    return { source: opened.rows, deliveries, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() };
   }
 
   test("rows are found by tenant, time, model, status and metadata, as they were committed", async () => {
@@ -90,4 +87,47 @@ export function describeRowSource(target: () => FactTarget): void {
     expect(await opened.source.page({ ...ALL, tenant: undefined, limit: 1 })).toEqual([]);
     expect((await opened.source.read({ ...ALL, tenant: undefined }, () => new Collected())).rows).toEqual([]);
   });
+
+  test.each([1, 2, 3])("rows have what a count of their deliveries finds, and no other's (seed %i)", (seed) =>
+    withSeed(seed, async (random) => {
+      const rows = ["acme", "acme", "beta", "acme"].map((tenant) => rowOf(tenant, {}, NOON_US));
+      // The last one has none.
+      const deliveries = rows
+        .slice(0, -1)
+        .flatMap((row) =>
+          Array.from({ length: random.integer(1, 12) }, () => anyDelivery(row, NOON_US, random)),
+        );
+      await using opened = await openRows(rows);
+      const facts = opened.deliveries;
+      await facts.last();
+      const lane = { stream: OPS_STREAM, epoch: 1, created: "c", last_at: 0 };
+      for (const delivery of deliveries) {
+        const position = { ...lane, last: STREAM_START, last_seq_stored: STREAM_START };
+        await facts.commit({ lane: position, rows: [delivery], changed: [], closed: [] }, () => []);
+      }
+      const expected = rows.map((row) => ({ ...row, delivery: recountDelivery(row, deliveries) }));
+      const query = { ...ALL, tenant: undefined, withDelivery: true };
+      const byId = (found: readonly DeliveredRow[]) =>
+        found.toSorted((one, other) => (one.generation < other.generation ? -1 : 1)).map(sortGaps);
+      expect(byId((await opened.source.read(query, () => new Collected())).rows)).toEqual(byId(expected));
+      expect(byId(await opened.source.page({ ...query, limit: 10 }))).toEqual(byId(expected));
+      const [acme] = rows;
+      const own = await opened.source.page({ ...query, tenant: parseTenantId(acme?.tenant ?? ""), limit: 2 });
+      expect(own.map(sortGaps)).toEqual(
+        expected
+          .filter(({ tenant }) => tenant === acme?.tenant)
+          .toSorted((one, other) => (one.generation < other.generation ? 1 : -1))
+          .slice(0, 2)
+          .map(sortGaps),
+      );
+      const plain = await opened.source.read({ ...ALL, tenant: undefined }, () => new Collected());
+      expect(plain.rows.every((row) => row.delivery === undefined)).toBe(true);
+    }),
+  );
+}
+
+/** They come in no order. */
+function sortGaps(row: DeliveredRow): DeliveredRow {
+  const { delivery } = row;
+  return delivery ? { ...row, delivery: { ...delivery, gaps: delivery.gaps?.toSorted() ?? null } } : row;
 }

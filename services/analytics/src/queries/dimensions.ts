@@ -1,10 +1,10 @@
-import type { GenerationRow } from "@reprise/metering";
+import { type DeliveredRow, reachOf } from "@reprise/metering";
 import { type AnalyticsDimension, parseDimension, RepriseError } from "@reprise/protocol";
 
 /** Of rows that have no value there. */
 const NONE = "";
 
-type Value = (row: GenerationRow) => string | null;
+type Value = (row: DeliveredRow) => string | null;
 
 const VALUES: Readonly<Record<AnalyticsDimension, Value>> = {
   tenant: (row) => row.tenant,
@@ -15,6 +15,7 @@ const VALUES: Readonly<Record<AnalyticsDimension, Value>> = {
   finish_reason: (row) => row.finish_reason,
   priority: (row) => row.priority,
   moderation: (row) => row.moderation_mode ?? "off",
+  read: reachOf,
   hour: (row) => `${isoOf(row).slice(0, 13)}:00:00Z`,
   day: (row) => isoOf(row).slice(0, 10),
   month: (row) => isoOf(row).slice(0, 7),
@@ -28,7 +29,7 @@ const VALUES: Readonly<Record<AnalyticsDimension, Value>> = {
 export function toKeyOf(
   by: readonly string[],
   keys: readonly string[],
-): (row: GenerationRow) => readonly string[] {
+): (row: DeliveredRow) => readonly string[] {
   const values = by.map((name): Value => {
     const parsed = parseDimension(name);
     if (!parsed) throw invalid("by", `by: "${name}" is not a dimension.`);
@@ -49,7 +50,7 @@ export function assertMeasured(key: string, keys: readonly string[], param: stri
   );
 }
 
-function isoOf({ ended_us: endedUs }: GenerationRow): string {
+function isoOf({ ended_us: endedUs }: DeliveredRow): string {
   return new Date(endedUs / 1_000).toISOString();
 }
 

@@ -7,7 +7,7 @@ import {
   toGenerationReport,
   UsageTotals,
   type Accumulator,
-  type GenerationRow,
+  type DeliveredRow,
   type Price,
 } from "@reprise/metering";
 import {
@@ -36,6 +36,7 @@ type Answers = {
 const US_PER_S = 1_000_000;
 /** Groups of a timeseries beside `other`. */
 const MOST_LINES = 9;
+const WITH_DELIVERY = { withDelivery: true };
 const DEFAULT_CLASS = "chat-responsive";
 const DEFAULT_QUANTILE = 0.95;
 
@@ -45,13 +46,14 @@ const DEFAULT_QUANTILE = 0.95;
  * All throw RepriseError `invalid_request` for what rows don't have or is too much at once, `archive_unavailable` when rows can't be read.
  */
 export function createQueries({ rows, keys, priceOf }: QueriesOptions): Answers {
-  async function group<Sum extends Accumulator<GenerationRow, Sum>>(
+  async function group<Sum extends Accumulator<DeliveredRow, Sum>>(
     request: ParsedAnalyticsRequest<"summary" | "usage">,
     create: () => Sum,
+    withDelivery = request.by.includes("read"),
   ) {
     const keyOf = toKeyOf(request.by, keys);
-    const read = await rows.read(toRowQuery(request, keys), () =>
-      boundRows(new Groups<GenerationRow, Sum>({ keyOf, create })),
+    const read = await rows.read(toRowQuery(request, keys, { withDelivery }), () =>
+      boundRows(new Groups<DeliveredRow, Sum>({ keyOf, create })),
     );
     return read.consumer.take(request.limit);
   }
@@ -59,7 +61,7 @@ export function createQueries({ rows, keys, priceOf }: QueriesOptions): Answers 
   return {
     async summary(request) {
       const targets = toTargets(request);
-      const { groups, other } = await group(request, () => new GenerationSummary(targets));
+      const { groups, other } = await group(request, () => new GenerationSummary(targets), true);
       return {
         object: "analytics.summary",
         ...rangeOf(request),
@@ -73,7 +75,7 @@ export function createQueries({ rows, keys, priceOf }: QueriesOptions): Answers 
     async timeseries(request) {
       const targets = toTargets(request);
       const stepUs = ANALYTICS_STEPS_S[request.step] * US_PER_S;
-      const query = toRowQuery(request, keys);
+      const query = toRowQuery(request, keys, { withDelivery: request.by.includes("read") });
       const lines = request.by.length === 0 ? 1 : MOST_LINES + 1;
       const points = Math.ceil((query.toUs - query.fromUs) / stepUs) * lines;
       if (points > ANALYTICS_LIMITS.points) {
@@ -82,7 +84,7 @@ export function createQueries({ rows, keys, priceOf }: QueriesOptions): Answers 
       }
       const read = await rows.read(query, () =>
         boundRows(
-          new Groups<GenerationRow, TimePoints>({
+          new Groups<DeliveredRow, TimePoints>({
             keyOf: toKeyOf(request.by, keys),
             create: () => new TimePoints(stepUs, () => new GenerationSummary(targets)),
           }),
@@ -104,7 +106,7 @@ export function createQueries({ rows, keys, priceOf }: QueriesOptions): Answers 
       const after = request.after === undefined ? undefined : parsePageCursor(request.after);
       const { limit } = request;
       // One more than a page shows whether there is another one.
-      const found = await rows.page({ ...toRowQuery(request, keys), after, limit: limit + 1 });
+      const found = await rows.page({ ...toRowQuery(request, keys, WITH_DELIVERY), after, limit: limit + 1 });
       const page = found.slice(0, limit);
       const last = found.length > limit ? page.at(-1) : undefined;
       return {
@@ -125,9 +127,9 @@ export function createQueries({ rows, keys, priceOf }: QueriesOptions): Answers 
       }
       const budgetClass =
         name === undefined ? { targets: [{ quantile, ms: ms ?? 0 }] } : BUDGET_CLASSES[name];
-      const { consumer } = await rows.read(toRowQuery(request, keys), () => {
+      const { consumer } = await rows.read(toRowQuery(request, keys, WITH_DELIVERY), () => {
         const budget = new LatencyBudget(budgetClass);
-        return boundRows({ budget, add: (row: GenerationRow) => budget.add(toBudgetSample(row)) });
+        return boundRows({ budget, add: (row: DeliveredRow) => budget.add(toBudgetSample(row)) });
       });
       return {
         object: "analytics.budget",
@@ -161,7 +163,7 @@ class TimePoints {
     this.#create = create;
   }
 
-  add(row: GenerationRow): void {
+  add(row: DeliveredRow): void {
     this.#at(Math.floor(row.ended_us / this.#stepUs)).add(row);
   }
 

@@ -1,4 +1,4 @@
-import { DEFAULT_TARGETS, type GenerationRow, type Targets } from "@reprise/metering";
+import { DEFAULT_TARGETS, type DeliveredRow, type Targets } from "@reprise/metering";
 import {
   ANALYTICS_LIMITS,
   type AnalyticsCall,
@@ -23,6 +23,7 @@ type Common = Pick<
 export function toRowQuery(
   { tenant, from, to, model, status, metadata = {} }: Common,
   keys: readonly string[],
+  { withDelivery = false }: Pick<RowQuery, "withDelivery"> = {},
 ): RowQuery {
   const [fromMs, toMs] = [Date.parse(from), Date.parse(to)];
   if (fromMs >= toMs) throw invalid("to", "to: must be later than from.");
@@ -36,6 +37,7 @@ export function toRowQuery(
     model,
     status,
     metadata,
+    withDelivery,
   };
 }
 
@@ -69,7 +71,7 @@ export function boundRows<C extends RowConsumer>(consumer: C): RowConsumer & { r
   let rows = 0;
   return {
     consumer,
-    add(row: GenerationRow) {
+    add(row: DeliveredRow) {
       if (++rows > MOST_ROWS)
         throw invalid("from", `from: more than ${MOST_ROWS} generations ended in this time. Ask for less.`);
       consumer.add(row);

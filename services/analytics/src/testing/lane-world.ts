@@ -9,11 +9,21 @@ import {
   readAllMessages,
 } from "@reprise/log";
 import { GenerationFold, type GenerationRow } from "@reprise/metering";
-import { generationsStream, type GenerationRef, logSubject, STREAM_START } from "@reprise/protocol";
+import {
+  encodeOpsRecord,
+  generationsStream,
+  type GenerationRef,
+  logSubject,
+  OPS_STREAM,
+  type OpsRecord,
+  opsSubject,
+  STREAM_START,
+} from "@reprise/protocol";
 import { startStoredBroker, type StoredBroker } from "@reprise/testkit";
 import type { RowSource } from "../facts/row-source.ts";
 import type { FactStore } from "../facts/fact-store.ts";
 import { type CommittedBatch, runLogLane } from "../lanes/log-lane.ts";
+import { type CommittedDeliveries, runOpsLane } from "../lanes/ops-lane.ts";
 import { FACT_TARGETS, type FactTarget, type OpenFacts } from "./fact-targets.ts";
 
 const STREAM = generationsStream(0);
@@ -37,6 +47,10 @@ export interface LaneWorld extends AsyncDisposable {
   append(ref: GenerationRef, payload: Uint8Array): Promise<void>;
   /** Folds the stream, until it is stopped. */
   start(options?: { facts?: FactStore; limits?: BatchLimits }): RunningLane;
+  /** Stores a record of OPS. */
+  record(ref: GenerationRef, record: OpsRecord): Promise<void>;
+  /** Makes rows of OPS, until it is stopped. */
+  startOps(options?: { facts?: FactStore; limits?: BatchLimits }): RunningOps;
   /** Deletes what lies before a place of the stream, as its expiry would. */
   purgeBefore(streamSeq: number): Promise<void>;
   /** Deletes the stream, and makes it anew. */
@@ -50,6 +64,13 @@ export interface LaneWorld extends AsyncDisposable {
 export interface RunningLane extends AsyncDisposable {
   readonly errors: readonly unknown[];
   readonly batches: readonly CommittedBatch[];
+  readonly done: Promise<"stopped" | "fenced">;
+  stop(): Promise<void>;
+}
+
+export interface RunningOps extends AsyncDisposable {
+  readonly errors: readonly unknown[];
+  readonly batches: readonly CommittedDeliveries[];
   readonly done: Promise<"stopped" | "fenced">;
   stop(): Promise<void>;
 }
@@ -70,6 +91,17 @@ export async function openLaneWorld(target?: FactTarget): Promise<LaneWorld> {
     const { error } = answer.json<{ error?: { description: string } }>();
     if (error) throw new Error(error.description);
   };
+  const append = async (subject: string, payload: Uint8Array) => {
+    // One name for all tries: what was stored without an answer is not stored again.
+    const options = { messageId: createWriterName(), timeoutMs: PATIENCE_MS };
+    const tryOnce = async () => {
+      const { kind } = await log.publish(subject, payload, options);
+      if (kind !== "stored" && kind !== "unavailable") throw new Error(kind);
+      return kind === "stored" || undefined;
+    };
+    if (!(await retry(tryOnce, { pauseMs: 50, budgetMs: PATIENCE_MS })))
+      throw new Error("The broker is away.");
+  };
   const kept = stack.move();
   return {
     server,
@@ -78,16 +110,28 @@ export async function openLaneWorld(target?: FactTarget): Promise<LaneWorld> {
     rowSource: rows,
     store,
     dying,
-    async append(ref, payload) {
-      // One name for all tries: what was stored without an answer is not stored again.
-      const options = { messageId: createWriterName(), timeoutMs: PATIENCE_MS };
-      const tryOnce = async () => {
-        const { kind } = await log.publish(logSubject(ref), payload, options);
-        if (kind !== "stored" && kind !== "unavailable") throw new Error(kind);
-        return kind === "stored" || undefined;
+    append: (ref, payload) => append(logSubject(ref), payload),
+    record: ({ tenant, generation }, record) =>
+      append(opsSubject(record.kind, tenant, generation), encodeOpsRecord(record)),
+    startOps({ facts: own = facts, limits = SMALL } = {}) {
+      const errors: unknown[] = [];
+      const batches: CommittedDeliveries[] = [];
+      const stop = new AbortController();
+      const options = {
+        connection: broker.reads,
+        stream: OPS_STREAM,
+        facts: own.deliveries(OPS_STREAM),
+        limits,
+        closeMs: 100,
+        onCommitted: (batch: CommittedDeliveries) => batches.push(batch),
+        onError: (error: unknown) => errors.push(error),
       };
-      if (!(await retry(tryOnce, { pauseMs: 50, budgetMs: PATIENCE_MS })))
-        throw new Error("The broker is away.");
+      const done = runOpsLane(options, stop.signal);
+      const end = async () => {
+        stop.abort();
+        await done;
+      };
+      return { errors, batches, done, stop: end, [Symbol.asyncDispose]: end };
     },
     start({ facts: own = facts, limits = SMALL } = {}) {
       const errors: unknown[] = [];

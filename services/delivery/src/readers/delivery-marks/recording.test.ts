@@ -1,8 +1,9 @@
 import { recordOps } from "@reprise/log";
 import { decodeOpsRecord, type GenerationRef, opsSubject, type DeliveryMark } from "@reprise/protocol";
+import { decodeSketch, fromBase64 } from "@reprise/metering";
 import { openSseReader } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { decide, moderatedBody, redacted } from "../../testing/moderation.ts";
+import { decide, judge, moderatedBody, redacted } from "../../testing/moderation.ts";
 import {
   append,
   authorization,
@@ -148,4 +149,50 @@ test("an erased generation is broken off at every node, and no call gets it from
   expect(await Promise.all(readers.map(({ ended }) => ended))).toEqual(["broken", "broken"]);
   for (const { bytes } of readers) expect(bytes.toString()).toContain('"code":"generation_erased"');
   expect((await call(`${platform.node.opsUrl}/metrics`)).text).toContain("\nreprise_hub_generations 0\n");
+});
+
+const mark = (of: Partial<DeliveryMark>) => expect.objectContaining(of) as DeliveryMark;
+const anyMs = expect.any(Number) as number;
+
+test("how the first output came to a stream, and the times between what it was written later, are in its last mark", async () => {
+  await using platform = await openPlatform();
+  const { path, ref, worker } = await createGeneration(platform);
+  const heard = listenToMarks(platform, ref);
+  await using early = await openSseReader(`${platform.node.url}${path}/events`, { headers });
+  await append(worker, started());
+  for (const text of ["a", "b", "c"]) {
+    await append(worker, delta(text));
+    const shown = { a: 2, b: 3, c: 4 }[text] ?? 0;
+    while (early.frames.length < shown) await early.nextFrame();
+  }
+  await using late = await openSseReader(`${platform.node.url}${path}/events`, { headers });
+  while (late.frames.length < 4) await late.nextFrame();
+  await append(worker, completed());
+  for (const reader of [early, late]) await reader.ended;
+  await expect.poll(() => heard.ended()).toHaveLength(2);
+  const [first, second] = heard.ended().toSorted((a, b) => (a.known_seq ?? 0) - (b.known_seq ?? 0));
+  expect(first).toEqual(mark({ first_output: { received_ms: anyMs, shown_ms: anyMs, sent_ms: anyMs } }));
+  const { received_ms: received = -1, shown_ms: shown = -1, sent_ms: sent = -1 } = first?.first_output ?? {};
+  expect([received >= 0, shown >= received, sent >= shown]).toEqual([true, true, true]);
+  // Behind the first: two deltas and the end at most; what comes at once is one write.
+  const gaps = decodeSketch(fromBase64(first?.gaps ?? "")).count;
+  expect(gaps).toBeGreaterThanOrEqual(2);
+  expect(gaps).toBeLessThanOrEqual(4);
+  expect(second).not.toHaveProperty("first_output");
+  expect(second).not.toHaveProperty("gaps");
+});
+
+test("a reader that moderation has kept waiting was handed the first output when that could be shown", async () => {
+  await using platform = await openPlatform();
+  const { path, ref, worker } = await createGeneration(platform, { body: moderatedBody({ mode: "gate" }) });
+  const heard = listenToMarks(platform, ref);
+  await using reader = await openSseReader(`${platform.node.url}${path}/events`, { headers });
+  await append(worker, started(), delta("a"));
+  await judge(platform, ref, 2);
+  while (reader.frames.length < 2) await reader.nextFrame();
+  reader.cut();
+  await expect.poll(() => heard.ended()).toHaveLength(1);
+  const { shown_ms: shown = 0, sent_ms: sent = 0 } = heard.ended()[0]?.first_output ?? {};
+  expect(sent).toBeGreaterThanOrEqual(shown);
+  expect(shown).toBeGreaterThan(0);
 });

@@ -1,0 +1,14 @@
+import type { DeliveredRow } from "../rows/generation-row.ts";
+
+/** Whether a generation was read as a stream, only as answers in one piece, or by nobody. */
+export function reachOf({ delivery }: DeliveredRow): "streamed" | "answered" | "unread" {
+  if (delivery && delivery.streams > 0) return "streamed";
+  return delivery && delivery.answers > 0 ? "answered" : "unread";
+}
+
+/** From the request until the first output was handed to a reader, in microseconds; null where none was there for it. */
+export function firstChunkUsOf({ first_us: firstUs, delivery }: DeliveredRow): number | null {
+  const { received_us: received = null, held_us: held = null, sent_us: sent = null } = delivery ?? {};
+  if (firstUs === null || received === null || held === null || sent === null) return null;
+  return firstUs + received + held + sent;
+}
