@@ -91,7 +91,9 @@ test("counts and sums are those of the rows, and what nobody has measured is in 
       const gapsOfAll = all.flatMap((one) => one.gaps);
       expect(report.between_chunks_ms?.count ?? 0).toBe(gapsOfAll.length);
       expect(report.between_chunks_ms?.max ?? 0).toBe(Math.max(0, ...gapsOfAll) / 1_000);
-      const held = all.filter(({ row }) => row.moderation_mode !== null && row.delivery?.held_us != null);
+      const held = all.filter(
+        ({ row }) => row.moderation_mode !== null && (row.delivery?.held_us ?? null) !== null,
+      );
       expect(report.held_ms?.count ?? 0).toBe(held.length);
     }),
   );
