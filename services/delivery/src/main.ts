@@ -18,6 +18,7 @@ import {
   parseDeliveryEnvironment,
   toDeliverySettings,
 } from "./config.ts";
+import { loadModelCosts } from "./limits/model-prices.ts";
 import { startDelivery } from "./service.ts";
 
 await runService(
@@ -27,13 +28,14 @@ await runService(
     const { REPRISE_TENANTS_FILE: file, REPRISE_OPERATOR_KEY_SHA256: operatorKeySha256 } = env;
     const source = tenantsSourceOf(env);
     const load = async () => {
-      const [tenancy, models, classifiers] = await Promise.all([
+      const [tenancy, models, costs, classifiers] = await Promise.all([
         file === undefined ? undefined : loadTenantsFile(file),
         loadModelNames(env.REPRISE_MODELS_FILE),
+        loadModelCosts(env.REPRISE_MODELS_FILE),
         loadClassifierNames(env.REPRISE_CLASSIFIERS_FILE),
       ]);
       if (tenancy && classifiers) assertKnownClassifiers(tenancy, classifiers, file ?? "");
-      return { tenancy, names: { models, classifiers } };
+      return { tenancy, names: { models, costs, classifiers } };
     };
     const { tenancy, names } = await load();
     const start = async (context: BrokerServiceContext) => {

@@ -36,6 +36,7 @@ import { createAuthentication } from "./http/auth.ts";
 import { CorsPolicy } from "./http/cors.ts";
 import type { Administration } from "./admin/administration.ts";
 import type { DeliverySettings } from "./config.ts";
+import type { ModelCatalogue } from "./limits/model-prices.ts";
 import { RequestBudgets } from "./limits/request-budgets.ts";
 import { RequestLimits } from "./limits/request-limits.ts";
 import { RequestBodies } from "./bodies/request-bodies.ts";
@@ -61,6 +62,7 @@ import { RequestNotes } from "./telemetry/request-notes.ts";
 import { RequestTraces } from "./telemetry/request-traces.ts";
 
 export { toDeliverySettings } from "./config.ts";
+export { loadModelCosts } from "./limits/model-prices.ts";
 
 export interface DeliveryOptions extends DeliverySettings {
   broker: Broker;
@@ -68,6 +70,8 @@ export interface DeliveryOptions extends DeliverySettings {
   /** How tenants are administered. Default: there is no admin API. */
   administration?: Administration;
   models: ReadonlySet<string>;
+  /** What these cost. Default: no model has a price, and budgets in money refuse all. */
+  costs?: ModelCatalogue | undefined;
   /** The classifiers that rules of requests may name. Default: any, for this node does not know them. */
   classifiers?: ReadonlySet<string> | undefined;
   /** Whether the broker takes appends. Default: as long as it is connected. */
@@ -107,7 +111,7 @@ export interface Delivery extends AsyncDisposable {
   /** The reasons why it can't serve now, for people to read; empty when it can. */
   notReadyBecause(): readonly string[];
   /** Replaces the public names that requests may use. */
-  setNames(names: Pick<DeliveryOptions, "models" | "classifiers">): void;
+  setNames(names: Pick<DeliveryOptions, "models" | "costs" | "classifiers">): void;
   /** Stops being ready, and goes on serving. */
   announceStop(): void;
   /**
@@ -192,7 +196,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     onError,
   });
   stack.defer(() => hub.close());
-  let names: Pick<DeliveryOptions, "models" | "classifiers"> = options;
+  let names: Pick<DeliveryOptions, "models" | "costs" | "classifiers"> = options;
   const node = parseNodeId(createWriterName());
   const marks = new DeliveryMarks({
     publish: log.publish,
@@ -252,6 +256,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   );
   const budgets = new RequestBudgets({
     ledger: options.ledger ?? shared.ledger,
+    costsOf: (model) => names.costs?.get(model),
     onRefused: () => limited.inc({ limit: "budget" }),
     onError,
   });

@@ -8,7 +8,7 @@ import {
   startAnalytics,
   toUsageSinks,
 } from "@reprise/analytics";
-import { startDelivery, toDeliverySettings } from "@reprise/delivery";
+import { loadModelCosts, startDelivery, toDeliverySettings } from "@reprise/delivery";
 import { type ServedModel, startWorker, toWorkerSettings } from "@reprise/inference-worker";
 import { type BrokerAddress, type BrokerUser, hostsOf, openBroker } from "@reprise/log";
 import { loadClassifiers, startModeration } from "@reprise/moderation";
@@ -207,6 +207,7 @@ export async function startPlatform(
       tenants: tenants.directory,
       administration: { ...tenants, operatorKeySha256 },
       ...names,
+      costs: await loadModelCosts(env.REPRISE_MODELS_FILE),
       logger,
       metrics,
       tracing,
@@ -235,6 +236,7 @@ export async function startPlatform(
     failed: Promise.race([brokers.failed, ...(nats ? [untilCrash(nats)] : [])]),
     async reload(next) {
       prices = await loadPrices(env.REPRISE_MODELS_FILE);
+      const costs = await loadModelCosts(env.REPRISE_MODELS_FILE);
       const judges = await loadClassifiers(env, processEnv);
       if (tenantsFile !== undefined) {
         const changed = await loadTenantsFile(tenantsFile);
@@ -243,7 +245,7 @@ export async function startPlatform(
       }
       await moderation.reload(judges);
       await worker.reload(next);
-      delivery.setNames(namesOf(next, judges));
+      delivery.setNames({ ...namesOf(next, judges), costs });
     },
     close,
     [Symbol.asyncDispose]: close,

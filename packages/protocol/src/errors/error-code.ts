@@ -52,6 +52,8 @@ export const ERROR_CATALOGUE = {
   limit_exceeded: { retryable: true },
   /** A budget of the tenant is used up: nothing was done, or the generation ends with what there is. `param` is the budget's name. */
   budget_exceeded: { retryable: false },
+  /** A budget of the tenant is in money, and the model, or its fallback, has no price in that currency. `param` is the budget's name. */
+  budget_unpriced: { retryable: false },
   /** The tenant's administrator does not allow this model. */
   model_not_allowed: { retryable: false },
   /** There is no tenant with this id. */

@@ -11,6 +11,7 @@ export function toHttpStatus(code: ErrorCode): number {
       return 401;
     case "forbidden":
     case "model_not_allowed":
+    case "budget_unpriced":
       return 403;
     case "not_found":
     case "model_not_found":

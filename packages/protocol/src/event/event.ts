@@ -54,12 +54,22 @@ export type ReviewDecision = (typeof REVIEW_DECISIONS)[number];
 /** A budget that a generation is counted against, in the period in which it was created. */
 const budgetChargeSchema = z.object({
   name: z.string(),
-  /** Tokens: those of the input and those that engines have produced. */
+  /** Tokens, those of the input and those that engines have produced; for a budget in money, 10^-9 of the currency's unit. */
   limit: count,
   /** Names the period: `2026-11`, `total`. */
   period: z.string(),
   /** When it ends. RFC 3339, UTC. Absent: never. */
   ends_at: z.string().optional(),
+  /** For a budget in money: what a million tokens cost, of the models that may serve the generation, as decimal texts. */
+  money: z
+    .object({
+      currency: z.string(),
+      prices: z.record(
+        z.string(),
+        z.object({ input: z.string(), cached_input: z.string().optional(), output: z.string() }),
+      ),
+    })
+    .optional(),
 });
 export type BudgetCharge = z.infer<typeof budgetChargeSchema>;
 

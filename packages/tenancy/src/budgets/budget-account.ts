@@ -1,5 +1,10 @@
+import type { Price } from "@reprise/metering";
 import type { BudgetCharge, TenantId } from "@reprise/protocol";
+import { parseMoney } from "./budget-meter.ts";
 import type { Budget, BudgetPeriod } from "./budget-settings.ts";
+
+/** What the models that may serve a generation cost, by their public names. */
+export type ModelPrices = Readonly<Record<string, Price>>;
 
 /** One budget of a tenant in one of its periods: what a ledger keeps. */
 export interface BudgetAccount {
@@ -10,19 +15,42 @@ export interface BudgetAccount {
   readonly endsAtMs: number | undefined;
 }
 
-/** What a generation is counted against: the periods in which it was created, however long it runs. */
-export function chargesAt(budgets: readonly Budget[], at: Date): readonly BudgetCharge[] {
-  return budgets.map(({ name, limit, period }) => {
+/** What a generation is counted against: the periods in which it was created, and the prices of then, however long it runs. */
+export function chargesAt(
+  budgets: readonly Budget[],
+  { at, prices }: { readonly at: Date; readonly prices: ModelPrices },
+): readonly BudgetCharge[] {
+  return budgets.map((budget) => {
+    const { name, period } = budget;
     const endsAt = endOf(period, at);
-    return { name, limit, period: nameOf(period, at), ...(endsAt && { ends_at: endsAt.toISOString() }) };
+    return {
+      name,
+      limit: budget.unit === "money" ? parseMoney(budget.limit) : budget.limit,
+      period: nameOf(period, at),
+      ...(endsAt && { ends_at: endsAt.toISOString() }),
+      ...(budget.unit === "money" && {
+        money: { currency: budget.currency, prices: pricesIn(budget.currency, prices) },
+      }),
+    };
   });
 }
 
+function pricesIn(currency: string, prices: ModelPrices) {
+  const own = Object.entries(prices).filter(([, price]) => price.currency === currency);
+  return Object.fromEntries(
+    own.map(([model, { input, cached_input: cached, output }]) => [
+      model,
+      { input, ...(cached !== undefined && { cached_input: cached }), output },
+    ]),
+  );
+}
+
 export function accountsOf(tenant: TenantId, charges: readonly BudgetCharge[]): readonly BudgetAccount[] {
-  return charges.map(({ name, limit, period, ends_at: endsAt }) => ({
+  return charges.map(({ name, limit, period, ends_at: endsAt, money }) => ({
     name,
     limit,
-    key: `{${tenant}}.${name}.${period}`,
+    // Units of another kind are another account, should a budget change within a period.
+    key: `{${tenant}}.${name}.${period}${money ? `.${money.currency}` : ""}`,
     endsAtMs: endsAt === undefined ? undefined : Date.parse(endsAt),
   }));
 }

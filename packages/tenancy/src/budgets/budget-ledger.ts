@@ -7,6 +7,8 @@ export interface BudgetClaim {
   readonly used: number;
   /** What it wants to use beyond that before it asks again. */
   readonly want: number;
+  /** The smallest slice that is of use to it: near the limit slices get smaller with the number of generations, down to this. Default `MIN_SLICE`. */
+  readonly least?: number;
 }
 
 export interface BudgetGrant {
@@ -53,5 +55,5 @@ export const ENTRY_TTL_MS = 2 * 3_600_000;
 export const ACCOUNT_GRACE_MS = 25 * 3_600_000;
 /** How many tokens of output a generation is granted at a time: what a worker that is cut off has not said. */
 export const FIRST_SLICE = 64;
-/** Near the limit a slice gets smaller with the number of generations, down to this. */
+/** Tokens of the smallest slice near the limit. */
 export const MIN_SLICE = 8;

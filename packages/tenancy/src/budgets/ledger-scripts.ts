@@ -1,4 +1,4 @@
-import { ACCOUNT_GRACE_MS, ENTRY_TTL_MS, GRANT_TTL_MS, MIN_SLICE } from "./budget-ledger.ts";
+import { ACCOUNT_GRACE_MS, ENTRY_TTL_MS, GRANT_TTL_MS } from "./budget-ledger.ts";
 
 /*
  * `RedisLedger`'s calls as scripts, so that each is one round trip and nothing comes between its steps. They do what `MemoryLedger` does; time is Redis's own, since the
@@ -76,14 +76,14 @@ local function standing(key)
   return redis.call('HGET', key, 'epoch'), string.format('%.0f', number(key, 'used'))
 end
 
-local function claim(key, set, limit, said, want, need)
+local function claim(key, set, limit, said, want, need, least)
   local _, _, settled = entryOf(key, generation)
   if settled then return said end
   local before = takeOut(key, set, generation)
   local used = math.max(before, said)
   redis.call('HINCRBY', key, 'used', used - before)
   local remaining = left(key, limit)
-  local fair = math.max(${MIN_SLICE}, need, math.floor(remaining / (number(key, 'live') + 1)))
+  local fair = math.max(least, need, math.floor(remaining / (number(key, 'live') + 1)))
   local granted = used + math.min(want, fair, remaining)
   redis.call('HSET', key, 'g:' .. generation, string.format('%.0f %.0f', used, granted))
   redis.call('ZADD', set, now + ${GRANT_TTL_MS}, generation)
@@ -93,12 +93,13 @@ local function claim(key, set, limit, said, want, need)
 end
 `;
 
-/** Fields of an account in ARGV: when its period ends in ms or nothing, the epoch, the use and the generation's use that the caller has seen, limit, use, want, need. */
+/** Fields of an account in ARGV: when its period ends in ms or nothing, the epoch, the use and the generation's use that the caller has seen, limit, use, want, need, the least slice. */
 const FIELDS = `
 local function fieldsOf(i)
-  local at = 3 + (i - 1) * 8
+  local at = 3 + (i - 1) * 9
   return ARGV[at + 1], ARGV[at + 2], tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4]),
-    tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6]), tonumber(ARGV[at + 7]), tonumber(ARGV[at + 8])
+    tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6]), tonumber(ARGV[at + 7]), tonumber(ARGV[at + 8]),
+    tonumber(ARGV[at + 9])
 end
 for i = 1, #KEYS / 2 do
   local ends, epoch, seen, reported = fieldsOf(i)
@@ -125,9 +126,9 @@ end
 local answer = { refused }
 for i = 1, #KEYS / 2 do
   local key, set = KEYS[2 * i - 1], KEYS[2 * i]
-  local _, _, _, _, limit, said, want, need = fieldsOf(i)
+  local _, _, _, _, limit, said, want, need, least = fieldsOf(i)
   local granted = said
-  if refused == 0 then granted = claim(key, set, limit, said, want, need) end
+  if refused == 0 then granted = claim(key, set, limit, said, want, need, least) end
   local epoch, used = standing(key)
   for _, value in ipairs({ epoch, used, string.format('%.0f', granted), string.format('%.0f', left(key, limit)) }) do
     table.insert(answer, value)
@@ -136,7 +137,7 @@ end
 return answer
 `;
 
-/** As `CLAIM_SCRIPT`; limit, want and need are not read. Answers nothing of use. */
+/** As `CLAIM_SCRIPT`; limit, want, need and the least slice are not read. Answers nothing of use. */
 export const SETTLE_SCRIPT = `${COMMON}${FIELDS}
 for i = 1, #KEYS / 2 do
   local key, set = KEYS[2 * i - 1], KEYS[2 * i]

@@ -71,14 +71,15 @@ export class MemoryLedger implements BudgetLedger {
     }
   }
 
-  #claim(generation: string, { account, used: said, want, need }: BudgetReservation): BudgetGrant {
+  #claim(generation: string, claim: BudgetReservation): BudgetGrant {
+    const { account, used: said, want, need, least = MIN_SLICE } = claim;
     const kept = this.#accountOf(account);
     const left = () => this.#leftOf(account);
     if (kept.past.get(generation)?.isSettled) return { granted: said, remaining: left() };
     const before = takeOut(kept, generation);
     const used = Math.max(before, said);
     kept.used += used - before;
-    const fair = Math.max(MIN_SLICE, need, Math.floor(left() / (kept.live.size + 1)));
+    const fair = Math.max(least, need, Math.floor(left() / (kept.live.size + 1)));
     const granted = used + Math.min(want, fair, left());
     kept.live.set(generation, { used, granted, expiresAtMs: this.#now() + GRANT_TTL_MS });
     kept.held += granted - used;

@@ -2,12 +2,13 @@ import { randomUUID } from "node:crypto";
 import type { Redis, Result } from "ioredis";
 import { KEY_PREFIX } from "../limits/redis-counters.ts";
 import type { BudgetAccount } from "./budget-account.ts";
-import type {
-  BudgetClaim,
-  BudgetGrant,
-  BudgetLedger,
-  BudgetReservation,
-  BudgetReserved,
+import {
+  type BudgetClaim,
+  type BudgetGrant,
+  type BudgetLedger,
+  type BudgetReservation,
+  type BudgetReserved,
+  MIN_SLICE,
 } from "./budget-ledger.ts";
 import { CLAIM_SCRIPT, SETTLE_SCRIPT } from "./ledger-scripts.ts";
 import { SeenAccounts } from "./seen-accounts.ts";
@@ -85,10 +86,10 @@ export class RedisLedger implements BudgetLedger {
       // Another one each time: a process that gave an account its epoch must see that the account was lost.
       randomUUID(),
       generation,
-      ...claims.flatMap(({ account, used, want, need }) => {
+      ...claims.flatMap(({ account, used, want, need, least = MIN_SLICE }) => {
         const seen = this.#seen.of(account.key, generation);
         const { key: _, endsAtMs = "", limit } = account;
-        return [endsAtMs, seen.epoch, seen.used, seen.reported, limit, used, want, need];
+        return [endsAtMs, seen.epoch, seen.used, seen.reported, limit, used, want, need, least];
       }),
     ];
   }

@@ -152,12 +152,13 @@ export class SharedLedger implements BudgetLedger {
     return base;
   }
 
-  #toLocal({ account, used, want }: BudgetClaim, base: number): BudgetClaim {
+  #toLocal({ account, used, want, least }: BudgetClaim, base: number): BudgetClaim {
     const limit = this.#alone.get(account.key)?.share ?? 0;
     return {
       account: { ...account, limit },
       used: Math.max(0, used - base),
       want: Math.max(0, used + want - Math.max(base, used)),
+      ...(least !== undefined && { least }),
     };
   }
 

@@ -104,3 +104,49 @@ test("two nodes share a budget; while Redis is away a node grants its share of w
     { error: { code: "budget_unavailable", param: "month", retryable: true } },
   ]);
 });
+
+const IN_MONEY = { name: "eur", unit: "money", currency: "EUR", limit: "0.0005", period: "month" };
+const EUR = { currency: "EUR", input: "1", output: "2" };
+const MODELS = new Set(["sim"]);
+const costsOf = (models: readonly string[], prices: object) =>
+  new Map([["sim", { models, prices: prices as Record<string, typeof EUR> }]]);
+
+test("a budget in money reserves what the model's tokens cost, and seq 0 has the prices", async () => {
+  await using platform = await openPlatform({ moreTenants: [tenantWith([IN_MONEY])] });
+  const { url, delivery } = platform.node;
+  delivery.setNames({ models: MODELS, costs: costsOf(["sim"], { sim: EUR }) });
+  // 200 tokens at 1, and 64 at 2, are 328 millionths.
+  const first = await create(url);
+  expect(first.status).toBe(201);
+  const second = await create(url);
+  expect([second.status, second.json]).toMatchObject([
+    429,
+    { error: { code: "budget_exceeded", param: "eur", message: expect.stringContaining("0.0005 EUR") } },
+  ]);
+  const { budgets } = (await readRequested(platform, first.json)) ?? {};
+  expect(budgets).toMatchObject([
+    { limit: 500_000, money: { currency: "EUR", prices: { sim: { input: "1", output: "2" } } } },
+  ]);
+});
+
+test.each([
+  ["no price", costsOf(["sim"], {})],
+  ["a price in another currency", costsOf(["sim"], { sim: { ...EUR, currency: "USD" } })],
+  ["a fallback without a price", costsOf(["sim", "other"], { sim: EUR })],
+  ["prices that this node does not know", undefined],
+])("a model with %s is refused under a budget in money, and under others is not", async (_, costs) => {
+  const tokens = { id: "frugal", keys: [{ secret: "rk_frugal_0123456789abcdef", roles: ["create"] }] };
+  const moreTenants = [
+    tenantWith([IN_MONEY]),
+    { ...tokens, budgets: [{ name: "all", unit: "tokens", limit: 3_000, period: "total" }] },
+  ];
+  await using platform = await openPlatform({ moreTenants });
+  const { url, delivery } = platform.node;
+  delivery.setNames({ models: MODELS, costs });
+  const refused = await create(url);
+  expect([refused.status, refused.json]).toMatchObject([
+    403,
+    { error: { code: "budget_unpriced", param: "eur", retryable: false } },
+  ]);
+  expect((await create(url, { key: "rk_frugal_0123456789abcdef" })).status).toBe(201);
+});

@@ -8,14 +8,20 @@ import {
 import {
   accountsOf,
   type BudgetLedger,
+  type BudgetReservation,
   chargesAt,
   estimateInputTokens,
   FIRST_SLICE,
+  formatUnits,
+  meterOf,
   type Principal,
 } from "@reprise/tenancy";
+import type { ModelCosts } from "./model-prices.ts";
 
 export interface RequestBudgetsOptions {
   ledger: BudgetLedger;
+  /** What a model costs, by its public name; undefined where that is not known. */
+  costsOf: (model: string) => ModelCosts | undefined;
   /** Called when a budget refuses a create. */
   onRefused: () => void;
   onError: (error: unknown) => void;
@@ -30,13 +36,14 @@ export class RequestBudgets {
   }
 
   /** What a generation that is created now is counted against; undefined where the tenant has no budget. */
-  chargesOf({ budgets }: Principal, now: Date): readonly BudgetCharge[] | undefined {
-    return budgets && budgets.length > 0 ? chargesAt(budgets, now) : undefined;
+  chargesOf({ budgets }: Principal, model: string, at: Date): readonly BudgetCharge[] | undefined {
+    if (!budgets || budgets.length === 0) return undefined;
+    return chargesAt(budgets, { at, prices: this.#options.costsOf(model)?.prices ?? {} });
   }
 
   /**
    * Reserves the input, as far as it can be estimated, and the first tokens of the output, for a minute: from then on the worker does.
-   * @throws RepriseError `budget_exceeded` with the budget's name; `budget_unavailable`
+   * @throws RepriseError `budget_exceeded` with the budget's name; `budget_unpriced`; `budget_unavailable`
    */
   async reserve(
     { tenant, generation }: GenerationRef,
@@ -44,16 +51,9 @@ export class RequestBudgets {
     request: GenerationRequest,
   ): Promise<void> {
     if (!charges) return;
-    const input = estimateInputTokens(request);
-    const output = Math.min(request.max_output_tokens ?? FIRST_SLICE, FIRST_SLICE);
     const { refused, grants } = await this.#options.ledger.reserve(
       generation,
-      accountsOf(tenant, charges).map((account) => ({
-        account,
-        used: 0,
-        want: input + output,
-        need: input + 1,
-      })),
+      this.#toClaims(tenant, charges, request),
     );
     if (!refused) return;
     this.#options.onRefused();
@@ -63,10 +63,28 @@ export class RequestBudgets {
       throw new RepriseError("budget_unavailable", message, { param, retryAfterMs: UNAVAILABLE_RETRY_MS });
     }
     const { limit, endsAtMs } = refused;
+    const charge = charges.find(({ name }) => name === refused.name);
     const until = endsAtMs === undefined ? "" : ` until ${new Date(endsAtMs).toISOString()}`;
-    const message = `The budget ${param} of ${limit} tokens${until} has less left than the request needs.`;
+    const message = `The budget ${param} of ${formatUnits({ money: charge?.money }, limit)}${until} has less left than the request needs.`;
     const retryAfterMs = endsAtMs === undefined ? undefined : Math.max(0, endsAtMs - unixNow());
     throw new RepriseError("budget_exceeded", message, { param, retryAfterMs });
+  }
+
+  #toClaims(
+    tenant: GenerationRef["tenant"],
+    charges: readonly BudgetCharge[],
+    request: GenerationRequest,
+  ): BudgetReservation[] {
+    const input = estimateInputTokens(request);
+    const slice = Math.min(request.max_output_tokens ?? FIRST_SLICE, FIRST_SLICE);
+    // A fallback without a price must not be found out by the worker, in mid-stream.
+    const { models = [request.model] } = this.#options.costsOf(request.model) ?? {};
+    return accountsOf(tenant, charges).map((account, i) => {
+      const charge = charges[i];
+      const [meter] = charge ? models.map((model) => meterOf(charge, model)) : [];
+      const unitsOf = (output: number) => meter?.unitsOf({ input, cachedInput: 0, output }) ?? 0;
+      return { account, used: 0, want: unitsOf(slice), need: unitsOf(1) };
+    });
   }
 
   /** The create has failed, and nothing of its generation is stored. */

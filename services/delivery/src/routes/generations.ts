@@ -78,7 +78,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
       request.body = undefined;
       const tokens = reservationOf(body);
       const now = new Date();
-      const charges = context.budgets.chargesOf(principal, now);
+      const charges = context.budgets.chargesOf(principal, body.model, now);
       let hasReserved = false;
       const creating = createGeneration({
         log,

@@ -35,7 +35,7 @@ const slots = z.int().min(1).max(MAX_SLOTS).optional();
 const reserve = z.int().min(0).max(MAX_SLOTS).optional();
 const timeoutMs = z.int().min(1).max(MAX_TIMEOUT_MS).optional();
 
-/** What it costs is analytics' business. */
+/** What it costs is the business of analytics and delivery. */
 const price = priceSchema.optional();
 /** What it names is checked by `findFallbackProblems`. */
 const fallback = z.string().optional();

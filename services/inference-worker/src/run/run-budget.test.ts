@@ -123,3 +123,63 @@ test("a run waits for a ledger that does not know what is left, and goes on with
   isKnown = true;
   expect(await run).toBe("completed");
 });
+
+/** A millionth of a unit for a token of the input, and three for one of the output. */
+const PRICE = { input: "1", output: "3" };
+const MONEY = {
+  name: "month",
+  // 0.001 EUR: 332 tokens of output behind the input's 4.
+  limit: 1_000_000,
+  period: "2026-11",
+  money: { currency: "EUR", prices: { fake: PRICE } },
+};
+
+test("a generation ends where its budget in money does", async () => {
+  await using world = await openWorld();
+  const ref = await world.submit({ budgets: [MONEY] });
+  expect(await world.run(ref, endless(), { ledger: new MemoryLedger() })).toBe("failed");
+  expect(endOf(await world.read(ref))).toMatchObject({
+    error: { code: "budget_exceeded", message: "The budget month of 0.001 EUR is used up." },
+    usage: { output_tokens: 332 },
+  });
+});
+
+test("of a budget in tokens and one in money the one that is used up first ends a generation", async () => {
+  await using world = await openWorld();
+  const tokens = { name: "tokens", limit: 200, period: "2026-11" };
+  const ref = await world.submit({ budgets: [MONEY, tokens] });
+  expect(await world.run(ref, endless(), { ledger: new MemoryLedger() })).toBe("failed");
+  expect(endOf(await world.read(ref))).toMatchObject({
+    error: { code: "budget_exceeded", message: "The budget tokens of 200 tokens is used up." },
+    usage: { output_tokens: 200 - INPUT },
+  });
+});
+
+test("what an engine counts of the input, cached or not, is paid for while it goes on", async () => {
+  await using world = await openWorld();
+  const engine = createFakeEngine(async function* (_request, { signal }) {
+    yield { type: "text", text: "x", inputTokens: 400, cachedInputTokens: 300 };
+    for (; !signal.aborted;) yield { type: "text", text: "x" };
+  });
+  const prices = { fake: { ...PRICE, cached_input: "0.5" } };
+  const ref = await world.submit({ budgets: [{ ...MONEY, money: { currency: "EUR", prices } }] });
+  const ledger = new MemoryLedger();
+  expect(await world.run(ref, engine, { ledger })).toBe("failed");
+  // 100 at 1 and 300 at 0.5 are 250 of 1,000, and 250 at 3 the rest.
+  expect(endOf(await world.read(ref))).toMatchObject({
+    error: { code: "budget_exceeded" },
+    usage: { output_tokens: 250 },
+  });
+});
+
+test("an engine of a model without a price is not asked", async () => {
+  await using world = await openWorld();
+  const unpriced = { ...MONEY, money: { currency: "EUR", prices: {} } };
+  const ref = await world.submit({ budgets: [unpriced] });
+  let asked = 0;
+  const engine = endless(() => asked++);
+  const run = world.run(ref, engine, { ledger: new MemoryLedger(), onError: () => {} });
+  expect(await run).toBe("failed");
+  expect(endOf(await world.read(ref))).toMatchObject({ error: { code: "budget_unpriced" } });
+  expect(asked).toBe(0);
+});

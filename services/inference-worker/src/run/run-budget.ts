@@ -1,11 +1,21 @@
 import { pause } from "@reprise/async";
-import { type GenerationRef, RepriseError, type RequestedEvent, type Usage } from "@reprise/protocol";
+import {
+  type BudgetCharge,
+  type GenerationRef,
+  RepriseError,
+  type RequestedEvent,
+  type Usage,
+} from "@reprise/protocol";
 import {
   accountsOf,
   type BudgetAccount,
   type BudgetLedger,
+  type BudgetMeter,
   estimateInputTokens,
   FIRST_SLICE,
+  formatUnits,
+  meterOf,
+  MIN_SLICE,
 } from "@reprise/tenancy";
 
 export interface RunBudgetOptions {
@@ -29,11 +39,12 @@ export function createRunBudget({
 }: RunBudgetOptions): RunBudget | undefined {
   const { budgets: charges, request } = requested ?? {};
   if (!charges || charges.length === 0 || !request) return undefined;
-  const accounts = accountsOf(ref.tenant, charges);
   return new RunBudget({
     ledger,
     generation: ref.generation,
-    accounts,
+    charges,
+    accounts: accountsOf(ref.tenant, charges),
+    model: request.model,
     estimate: estimateInputTokens(request),
     onError,
   });
@@ -42,7 +53,11 @@ export function createRunBudget({
 interface Options {
   readonly ledger: BudgetLedger;
   readonly generation: string;
+  readonly charges: readonly BudgetCharge[];
+  /** Of the charges, in their order. */
   readonly accounts: readonly BudgetAccount[];
+  /** The one that was asked for. */
+  readonly model: string;
   /** Of the input, for as long as the engine does not count it. */
   readonly estimate: number;
   readonly onError: (error: unknown) => void;
@@ -56,9 +71,14 @@ export class RunBudget implements Disposable {
   readonly #options: Options;
   readonly #spent = new AbortController();
   readonly #timer: NodeJS.Timeout;
-  /** All in all, in tokens, and so is what is granted. */
-  #used = 0;
+  /** Tokens of output, over all turns and attempts, and so is what is granted: budgets in money are turned into tokens when a grant comes. */
+  #said = 0;
   #granted = 0;
+  #input: number;
+  #cachedInput = 0;
+  #isInputKnown = false;
+  /** Of the accounts, in their order; undefined until an engine is to be asked. */
+  #meters: readonly BudgetMeter[] | undefined;
   #claim: Promise<void> | undefined;
   /** The budget that has nothing left; undefined while all have, or that is not known. */
   #exhausted: BudgetAccount | undefined;
@@ -66,6 +86,7 @@ export class RunBudget implements Disposable {
 
   constructor(options: Options) {
     this.#options = options;
+    this.#input = options.estimate;
     this.#timer = setInterval(() => void this.#ask(), RENEW_MS);
     this.#timer.unref();
   }
@@ -75,43 +96,59 @@ export class RunBudget implements Disposable {
     return this.#spent.signal;
   }
 
-  /** Before an engine is asked: what the log says was used so far. */
-  async begin(usage: Usage): Promise<void> {
-    this.#used = this.#unitsOf(usage);
-    this.#granted = Math.min(this.#granted, this.#used);
+  /**
+   * Before an engine is asked.
+   * @param usage what the log says was used so far
+   * @param model the public name of the one that serves from now on: all is priced as its own
+   * @throws RepriseError `budget_unpriced`
+   */
+  async begin(usage: Usage, model: string): Promise<void> {
+    this.#meters = this.#options.charges.map((charge) => meterOf(charge, model));
+    this.#take(usage);
+    this.#granted = Math.min(this.#granted, this.#said);
+    // One that is under way was asked for by what was known before.
+    await this.#claim;
     await this.#ask();
     if (this.#isOver()) this.#spent.abort();
   }
 
   said(tokens: number): void {
-    this.#used += tokens;
-    if (this.#granted - this.#used < FIRST_SLICE / 2) void this.#ask();
+    this.#said += tokens;
+    if (this.#granted - this.#said < FIRST_SLICE / 2) void this.#ask();
+  }
+
+  /** The engine has counted the input. What a log says of it first stays. */
+  counted(input: number | undefined, cachedInput: number | undefined): void {
+    if (this.#isInputKnown) return;
+    this.#isInputKnown = input !== undefined;
+    this.#input = input ?? this.#input;
+    this.#cachedInput = cachedInput ?? this.#cachedInput;
+    void this.#ask();
   }
 
   /** Undefined while the engine may go on; else resolves when it may, or the budget is used up, or the signal is aborted. */
   hold(signal: AbortSignal): Promise<void> | undefined {
-    return this.#used < this.#granted ? undefined : this.#untilGranted(signal);
+    return this.#said < this.#granted ? undefined : this.#untilGranted(signal);
   }
 
   /** The generation has ended. */
   async settle(usage: Usage): Promise<void> {
     this.#isSettled = true;
-    const { ledger, generation, accounts, onError } = this.#options;
-    const used = this.#unitsOf(usage);
-    await ledger
-      .settle(
-        generation,
-        accounts.map((account) => ({ account, used })),
-      )
-      .catch(onError);
+    const { ledger, generation, onError } = this.#options;
+    this.#take(usage);
+    const uses = this.#accounts().map(([account, meter]) => ({
+      account,
+      used: this.#unitsOf(meter, this.#said),
+    }));
+    await ledger.settle(generation, uses).catch(onError);
   }
 
   /** What a generation fails with whose budget is used up. */
   toError(): RepriseError {
-    const { name = "", limit = 0 } = this.#exhausted ?? {};
-    return new RepriseError("budget_exceeded", `The budget ${name} of ${limit} tokens is used up.`, {
-      param: name,
-    });
+    const { name: param = "", limit = 0 } = this.#exhausted ?? {};
+    const charge = this.#options.charges.find(({ name }) => name === param);
+    const message = `The budget ${param} of ${formatUnits({ money: charge?.money }, limit)} is used up.`;
+    return new RepriseError("budget_exceeded", message, { param });
   }
 
   [Symbol.dispose](): void {
@@ -119,18 +156,18 @@ export class RunBudget implements Disposable {
   }
 
   async #untilGranted(signal: AbortSignal): Promise<void> {
-    while (this.#used >= this.#granted && !signal.aborted) {
+    while (this.#said >= this.#granted && !signal.aborted) {
       // One that is under way was asked for before the last tokens were said.
       await this.#claim;
-      if (this.#used < this.#granted) return;
+      if (this.#said < this.#granted) return;
       await this.#ask();
       if (this.#isOver()) return this.#spent.abort();
-      if (this.#used >= this.#granted) await pause(UNKNOWN_PAUSE_MS, signal);
+      if (this.#said >= this.#granted) await pause(UNKNOWN_PAUSE_MS, signal);
     }
   }
 
   #isOver(): boolean {
-    return this.#used >= this.#granted && this.#exhausted !== undefined;
+    return this.#said >= this.#granted && this.#exhausted !== undefined;
   }
 
   /** One claim at a time. */
@@ -140,23 +177,57 @@ export class RunBudget implements Disposable {
   }
 
   async #claimMore(): Promise<void> {
-    if (this.#isSettled) return;
-    const { ledger, generation, accounts, onError } = this.#options;
-    const used = this.#used;
+    if (this.#isSettled || !this.#meters) return;
+    const { ledger, generation, onError } = this.#options;
+    const said = this.#said;
+    const input = { input: this.#input, cachedInput: this.#cachedInput };
+    const accounts = this.#accounts();
     try {
       const grants = await ledger.claim(
         generation,
-        accounts.map((account) => ({ account, used, want: FIRST_SLICE })),
+        accounts.map(([account, meter]) => {
+          const used = this.#unitsOf(meter, said);
+          const sliceOf = (tokens: number) => this.#unitsOf(meter, said + tokens) - used;
+          return { account, used, want: sliceOf(FIRST_SLICE), least: sliceOf(MIN_SLICE) };
+        }),
       );
-      this.#granted = Math.min(...grants.map(({ granted }) => granted));
-      const i = grants.findIndex(({ granted, isAlone }) => granted <= used && !isAlone);
-      this.#exhausted = accounts[i];
+      const within = grants.map(({ granted }, i) => accounts[i]?.[1].outputWithin(granted, input) ?? said);
+      this.#granted = Math.min(...within);
+      const i = grants.findIndex(({ isAlone }, at) => (within[at] ?? said) <= said && !isAlone);
+      this.#exhausted = accounts[i]?.[0];
     } catch (error) {
       onError(error);
     }
   }
 
-  #unitsOf({ input_tokens: input, output_tokens: output }: Usage): number {
-    return (input ?? this.#options.estimate) + output;
+  #take({ input_tokens: input, cached_input_tokens: cached, output_tokens: output }: Usage): void {
+    this.#said = output;
+    this.#input = input ?? this.#options.estimate;
+    this.#cachedInput = cached ?? 0;
+    this.#isInputKnown = input !== null;
+  }
+
+  #accounts(): (readonly [BudgetAccount, BudgetMeter])[] {
+    const { accounts } = this.#options;
+    const meters = this.#meters ?? this.#metersOfRequest();
+    return accounts.flatMap((account, i) => {
+      const meter = meters[i];
+      return meter ? [[account, meter] as const] : [];
+    });
+  }
+
+  /** For an end before an engine was to be asked. Without a price nothing was used: an engine is not asked. */
+  #metersOfRequest(): readonly BudgetMeter[] {
+    const { charges, model, onError } = this.#options;
+    try {
+      return charges.map((charge) => meterOf(charge, model));
+    } catch (error) {
+      onError(error);
+      return [];
+    }
+  }
+
+  #unitsOf(meter: BudgetMeter, output: number): number {
+    return meter.unitsOf({ input: this.#input, cachedInput: this.#cachedInput, output });
   }
 }

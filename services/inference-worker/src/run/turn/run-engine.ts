@@ -38,7 +38,7 @@ export interface EngineRun {
   /** Slows the engine, to its readers or to what its tenant may use. */
   throttle?: Throttle | undefined;
   /** Ends the run when it is used up. */
-  budget?: Pick<RunBudget, "spent" | "toError"> | undefined;
+  budget?: Pick<RunBudget, "spent" | "counted" | "toError"> | undefined;
   /** Aborted when this worker is fenced, or is to stop. An engine that has said its last word is not stopped: only its usage may still come. */
   signal: AbortSignal;
   /** Whether an engine that is busy is asked again, as long as the policy waits for the first token. Default true. */
@@ -170,6 +170,8 @@ async function consumeEngine(run: EngineRun, heard: EngineProgress, control: Tur
       heard.counted += tokens;
       if (event.type === "reasoning") heard.reasoned += tokens;
       throttle?.said(tokens);
+      if (event.inputTokens !== undefined || event.cachedInputTokens !== undefined)
+        run.budget?.counted(event.inputTokens, event.cachedInputTokens);
       appender.append(toDelta(event, tokens));
       onSaid?.(event);
       if (appender.backlog > MAX_BACKLOG) await appender.settled();

@@ -1,4 +1,4 @@
-import { failedDraft } from "@reprise/protocol";
+import { failedDraft, type RepriseError, toRepriseError } from "@reprise/protocol";
 import { traceFields } from "@reprise/telemetry";
 import { afterTurn, mayFallBack, type NextStep } from "../../domain/after-turn.ts";
 import { type PlanContext, toPlanContext, toTurn } from "../../domain/plan-attempt.ts";
@@ -14,13 +14,14 @@ import { YieldPoint } from "./yield-point.ts";
 
 /** A run of the engine, and what follows from how it ended. */
 export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTranscript): Promise<NextStep> {
-  const { context, job, model, policy, log, budget } = run;
+  const { context, job, model, policy, log } = run;
   const { attempt, servedModel } = transcript;
   const { onEngineReport } = context;
   const about = { generation: job.ref.generation, model: servedModel ?? job.model, attempt };
   const { request } = run;
   const plans = toPlanContext({ request: () => request.get(), policy }, model);
-  await budget?.begin(transcript.usage);
+  const unpriced = await beginBudget(run, transcript);
+  if (unpriced) return { kind: "end", draft: failedDraft(unpriced, transcript.usage) };
   const onLeftOut = (part: string) => onEngineReport({ ...about, leftOut: part });
   const span = startTurnSpan(run, { engine: engineOf(model, engine), model: about.model, attempt });
   const timing = context.metrics.turn(about.model, engineOf(model, engine).name, (waitedMs) =>
@@ -49,6 +50,19 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   const usage = rest && isWhole ? addTurnRest(after.usage, rest) : after.usage;
   if (outcome.kind === "spent") return { kind: "end", draft: failedDraft(outcome.error, usage) };
   return afterTurn(outcome, { context: plans, transcript: after, engine, usage });
+}
+
+/** @returns why the generation can't go on: a fallback that delivery did not know of has no price */
+async function beginBudget(
+  { budget, job }: Run,
+  transcript: RunTranscript,
+): Promise<RepriseError | undefined> {
+  try {
+    await budget?.begin(transcript.usage, transcript.servedModel ?? job.model);
+    return undefined;
+  } catch (error) {
+    return toRepriseError(error);
+  }
 }
 
 function toTurnEnd(outcome: EngineOutcome): TurnEnd {
