@@ -1,6 +1,8 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { isTerminal, type KnownEvent } from "@reprise/protocol";
-import { startRedis } from "@reprise/testkit";
+import { join } from "node:path";
+import { type BudgetCharge, isTerminal, type KnownEvent, parseTenantId } from "@reprise/protocol";
+import { accountsOf, meterOf, openShared } from "@reprise/tenancy";
+import { createTempDir, startRedis } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { type Cluster, startCluster } from "./testing/cluster.ts";
 
@@ -10,37 +12,49 @@ const SLICE = 64;
 const GENERATIONS = 8;
 const isEnd = ({ type }: KnownEvent) => isTerminal(type);
 
+const IN_TOKENS = { name: "month", unit: "tokens", limit: LIMIT, period: "month" };
+const PRICE = { currency: "EUR", input: "0.5", output: "1.7" };
+/** What 2,000 tokens of output cost; a slice is 64 of them. */
+const IN_MONEY = { name: "spend", unit: "money", currency: "EUR", limit: "0.0034", period: "month" };
+const PICO_PER_NANO = 1_000;
+const SLICE_NANO = Math.ceil((SLICE * 1_700_000) / PICO_PER_NANO);
+
 /** Two delivery nodes and two workers that count over Redis, and a tenant with a budget. */
-async function openPlatform(redisUrl: string) {
+async function openPlatform(redisUrl: string, budget: object = IN_TOKENS) {
   await using stack = new AsyncDisposableStack();
   const cluster = stack.use(await startCluster());
+  const dir = stack.use(await createTempDir("budgets"));
+  const models = join(dir.path, "models.json");
+  await writeFile(models, JSON.stringify({ models: { sim: { engine: "sim", slots: 64, price: PRICE } } }));
   const file = JSON.parse(await readFile(cluster.tenantsFile, "utf8")) as {
     tenants: { budgets?: unknown }[];
   };
   const [tenant] = file.tenants;
-  if (tenant) tenant.budgets = [{ name: "month", unit: "tokens", limit: LIMIT, period: "month" }];
+  if (tenant) tenant.budgets = [budget];
   await writeFile(cluster.tenantsFile, JSON.stringify(file));
-  const env = { REPRISE_REDIS_URL: redisUrl };
-  const [one, other] = await Promise.all([
+  const env = { REPRISE_REDIS_URL: redisUrl, REPRISE_MODELS_FILE: models };
+  const [one, other, worker] = await Promise.all([
     cluster.startDelivery(env),
     cluster.startDelivery(env),
     cluster.startWorker(env),
     cluster.startWorker(env),
   ]);
-  const createAll = (options: object) =>
+  const create = (i: number, options: object) =>
+    fetch(`${(i % 2 === 0 ? one : other).url}/v1/generations`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${cluster.keys["acme"]}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "sim", input: "Go.", options: { tokens: 100_000, ...options } }),
+    });
+  const createAll = (options: object, count = GENERATIONS) =>
     Promise.all(
-      Array.from({ length: GENERATIONS }, async (_, i) => {
-        const response = await fetch(`${(i % 2 === 0 ? one : other).url}/v1/generations`, {
-          method: "POST",
-          headers: { authorization: `Bearer ${cluster.keys["acme"]}`, "content-type": "application/json" },
-          body: JSON.stringify({ model: "sim", input: "Go.", options: { tokens: 100_000, ...options } }),
-        });
+      Array.from({ length: count }, async (_, i) => {
+        const response = await create(i, options);
         expect(response.status).toBe(201);
         return ((await response.json()) as { id: string }).id;
       }),
     );
   const kept = stack.move();
-  return { cluster, createAll, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  return { cluster, worker, create, createAll, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
 /** What the logs say was used, and how they end. */
@@ -81,4 +95,84 @@ test("a Redis that is killed, and comes back without its data, lets a budget be 
   const { used, codes } = await readEnds(cluster, ids);
   expect(codes).toEqual(new Set(["budget_exceeded"]));
   expect(used).toBeLessThanOrEqual(LIMIT + GENERATIONS * SLICE);
+});
+
+/** What the logs say that generations have used of their budget, in its units, each by itself as a ledger has it. */
+async function readUses(cluster: Cluster, ids: readonly string[]) {
+  const logs = await Promise.all(ids.map((id) => cluster.untilLog("acme", id, (log) => log.some(isEnd))));
+  let charge: BudgetCharge | undefined;
+  const uses = logs.map((log) => {
+    const [requested, end] = [log[0], log.find(isEnd)];
+    if (requested?.type !== "generation.requested" || !requested.budgets?.[0]) throw new Error("no budget");
+    if (end?.type !== "generation.failed" && end?.type !== "generation.completed") throw new Error("no end");
+    [charge] = requested.budgets;
+    const { input_tokens: input, output_tokens: output } = end.usage;
+    return meterOf(requested.budgets[0], "sim").unitsOf({ input: input ?? 0, cachedInput: 0, output });
+  });
+  if (!charge) throw new Error("There is no generation.");
+  return { charge, used: uses.reduce((sum, units) => sum + units, 0) };
+}
+
+/** What Redis has used and granted of a budget together. */
+async function openProbe(redisUrl: string, charge: BudgetCharge) {
+  const shared = await openShared({
+    redisUrl,
+    kind: "worker",
+    process: "probe",
+    onAway: () => {},
+    onBack: () => {},
+  });
+  const wide = 1e15;
+  const [account] = accountsOf(parseTenantId("acme"), [{ ...charge, limit: wide }]);
+  if (!account) throw new Error("There is no account.");
+  return {
+    async read() {
+      const [grant] = await shared.ledger.claim("probe", [{ account, used: 0, want: 0 }]);
+      return grant?.isAlone ? undefined : wide - (grant?.remaining ?? 0);
+    },
+    [Symbol.asyncDispose]: () => shared[Symbol.asyncDispose](),
+  };
+}
+
+test("many generations at once on one budget in money overrun it by a slice at most, and Redis has what the logs say to a billionth", async () => {
+  await using redis = await startRedis();
+  await using platform = await openPlatform(redis.url, IN_MONEY);
+  const ids = await platform.createAll({ tokens_per_second: 0 }, 24);
+  const { used, charge } = await readUses(platform.cluster, ids);
+  expect(used).toBeLessThanOrEqual(3_400_000 + SLICE_NANO);
+  expect(used).toBeGreaterThan(3_400_000 - SLICE_NANO);
+  await using probe = await openProbe(redis.url, charge);
+  await expect.poll(() => probe.read(), { timeout: 10_000 }).toBe(used);
+  const refused = await platform.create(0, {});
+  expect([refused.status, await refused.json()]).toMatchObject([429, { error: { code: "budget_exceeded" } }]);
+});
+
+test("a worker that is killed in mid-stream leaves nothing granted, and what its generations have said is paid for once", async () => {
+  await using redis = await startRedis();
+  await using platform = await openPlatform(redis.url, { ...IN_MONEY, limit: "1" });
+  const { cluster, worker } = platform;
+  const ids = await platform.createAll({ tokens: 400, tokens_per_second: 100 });
+  const isUnderWay = (log: readonly KnownEvent[]) => log.length > 20;
+  await Promise.all(ids.map((id) => cluster.untilLog("acme", id, isUnderWay)));
+  worker.kill("SIGKILL");
+  const { used, charge } = await readUses(cluster, ids);
+  await using probe = await openProbe(redis.url, charge);
+  await expect.poll(() => probe.read(), { timeout: 10_000 }).toBe(used);
+});
+
+test("while Redis is gone a budget that admits lets generations run on, and what they used is counted when it is back", async () => {
+  const redis = await startRedis();
+  await using platform = await openPlatform(redis.url, { ...IN_MONEY, on_redis_loss: "admit" });
+  const { cluster } = platform;
+  const ids = await platform.createAll({ tokens: 1_000, tokens_per_second: 200 }, 4);
+  const isUnderWay = (log: readonly KnownEvent[]) => log.length > 20;
+  await Promise.all(ids.map((id) => cluster.untilLog("acme", id, isUnderWay)));
+  await redis.stop();
+  const { used, charge } = await readUses(cluster, ids);
+  expect(used).toBeGreaterThan(6_800_000);
+  await using _ = await startRedis({ port: redis.port });
+  await using probe = await openProbe(`redis://127.0.0.1:${redis.port}`, charge);
+  await expect.poll(() => probe.read(), { timeout: 25_000 }).toBe(used);
+  const refused = await platform.create(0, {});
+  expect([refused.status, await refused.json()]).toMatchObject([429, { error: { code: "budget_exceeded" } }]);
 });

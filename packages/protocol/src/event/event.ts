@@ -60,6 +60,8 @@ const budgetChargeSchema = z.object({
   period: z.string(),
   /** When it ends. RFC 3339, UTC. Absent: never. */
   ends_at: z.string().optional(),
+  /** `admit`: generations go on while the ledger of all processes does not answer. Absent: they wait, or are refused. */
+  on_redis_loss: z.string().optional(),
   /** For a budget in money: what a million tokens cost, of the models that may serve the generation, as decimal texts. */
   money: z
     .object({

@@ -13,6 +13,8 @@ export interface BudgetAccount {
   readonly limit: number;
   /** When the period ends, by wall-clock milliseconds; undefined for one that never does. */
   readonly endsAtMs: number | undefined;
+  /** While the ledger of all processes does not answer, each grants without a bound. What was used counts when it answers again. */
+  readonly admitsOnLoss?: boolean;
 }
 
 /** What a generation is counted against: the periods in which it was created, and the prices of then, however long it runs. */
@@ -28,6 +30,7 @@ export function chargesAt(
       limit: budget.unit === "money" ? parseMoney(budget.limit) : budget.limit,
       period: nameOf(period, at),
       ...(endsAt && { ends_at: endsAt.toISOString() }),
+      ...(budget.on_redis_loss === "admit" && { on_redis_loss: budget.on_redis_loss }),
       ...(budget.unit === "money" && {
         money: { currency: budget.currency, prices: pricesIn(budget.currency, prices) },
       }),
@@ -46,9 +49,10 @@ function pricesIn(currency: string, prices: ModelPrices) {
 }
 
 export function accountsOf(tenant: TenantId, charges: readonly BudgetCharge[]): readonly BudgetAccount[] {
-  return charges.map(({ name, limit, period, ends_at: endsAt, money }) => ({
+  return charges.map(({ name, limit, period, ends_at: endsAt, on_redis_loss: onLoss, money }) => ({
     name,
     limit,
+    ...(onLoss === "admit" && { admitsOnLoss: true }),
     // Units of another kind are another account, should a budget change within a period.
     key: `{${tenant}}.${name}.${period}${money ? `.${money.currency}` : ""}`,
     endsAtMs: endsAt === undefined ? undefined : Date.parse(endsAt),

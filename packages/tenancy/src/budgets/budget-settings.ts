@@ -14,6 +14,8 @@ const common = {
     .string()
     .regex(/^[a-z][a-z0-9_-]{0,31}$/, "must be 1 to 32 of a-z, 0-9, _ and -, and begin with a letter"),
   period: z.enum(BUDGET_PERIODS),
+  /** What a process does that has granted its share of what was left while Redis does not answer. Default `refuse`. */
+  on_redis_loss: z.enum(["refuse", "admit"]).optional(),
 } as const;
 
 /** Those of the input and those that engines have produced. */

@@ -36,12 +36,14 @@ interface Alone {
 const SWEEP_ACCOUNTS = 1_000;
 /** Settlements that wait for the ledger of all. Of one that is dropped, what its generation has not used is given back when its grant expires. */
 const MAX_UNSENT = 10_000;
+/** What a process may grant alone of a budget that admits all while the ledger of all is away. */
+const UNBOUNDED = 2 ** 52;
 /** Generations whose last grants are remembered. */
 const MAX_GRANTS = 100_000;
 
 /**
  * A ledger that all processes share, with a stated answer for an outage: each process goes on alone with its share of what was left of an account when it last asked. What was granted
- * before stays granted. A process that has never asked for an account has no share of it.
+ * before stays granted. A process that has never asked for an account has no share of it. Of an account that admits on loss each grants what is asked for.
  */
 export class SharedLedger implements BudgetLedger {
   readonly #options: SharedLedgerOptions;
@@ -143,7 +145,9 @@ export class SharedLedger implements BudgetLedger {
     let alone = this.#alone.get(account.key);
     if (!alone) {
       const { remaining = 0 } = this.#seen.get(account.key) ?? {};
-      const share = Math.floor(remaining / Math.max(1, this.#options.processes()));
+      const share = account.admitsOnLoss
+        ? UNBOUNDED
+        : Math.floor(remaining / Math.max(1, this.#options.processes()));
       alone = { share, bases: new Map() };
       this.#alone.set(account.key, alone);
     }

@@ -150,3 +150,24 @@ test.each([
   ]);
   expect((await create(url, { key: "rk_frugal_0123456789abcdef" })).status).toBe(201);
 });
+
+test("while Redis is gone a budget that admits does, one that refuses does not, until it is back", async () => {
+  const redis = await startRedis();
+  const budget = { name: "all", unit: "tokens", limit: 300, period: "total" };
+  const refusing = { id: "strict", keys: [{ secret: "rk_strict_0123456789abcdef", roles: ["create"] }] };
+  const moreTenants = [
+    tenantWith([{ ...budget, on_redis_loss: "admit" }]),
+    { ...refusing, budgets: [{ ...budget, on_redis_loss: "refuse" }] },
+  ];
+  await using platform = await openPlatform({ moreTenants, redisUrl: redis.url });
+  const { url } = platform.node;
+  const strictly = { key: "rk_strict_0123456789abcdef" };
+  for (const options of [{}, strictly]) expect((await create(url, options)).status).toBe(201);
+  expect([(await create(url)).status, (await create(url, strictly)).status]).toEqual([429, 429]);
+  await redis.stop();
+  for (let i = 0; i < 3; i++) expect((await create(url)).status).toBe(201);
+  const refused = await create(url, strictly);
+  expect([refused.status, refused.json]).toMatchObject([503, { error: { code: "budget_unavailable" } }]);
+  await using _ = await startRedis({ port: redis.port });
+  await expect.poll(async () => (await create(url, strictly)).status, { timeout: 20_000 }).toBe(201);
+});
