@@ -1,5 +1,6 @@
 import { headers as createHeaders, type MsgHdrs } from "@nats-io/transport-node";
 import { HEADER, valuesOf } from "../nats/header.ts";
+import { hasIn, isOnlyIn } from "../nats/header-text.ts";
 import { headerOf, type StoredMessage } from "../nats/stream-api.ts";
 
 /*
@@ -51,6 +52,17 @@ export function isAnsweredPublished(
     return values?.length === 1 && values[0] === value;
   };
   return isOnly(HEADER.stream, stream) && isOnly(HEADER.subject, subject);
+}
+
+/** The same, by its headers as text. */
+export function isAnsweredPublishedIn(
+  headers: string,
+  { stream, subject }: { readonly stream: string; readonly subject: string },
+): boolean {
+  const isByProcess = hasIn(headers, HEADER.writer) || hasIn(headers, HEADER.expectedLastSubjectSequence);
+  return (
+    isByProcess && isOnlyIn(headers, HEADER.stream, stream) && isOnlyIn(headers, HEADER.subject, subject)
+  );
 }
 
 function hasPublisher(headers: MsgHdrs): boolean {

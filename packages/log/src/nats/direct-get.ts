@@ -1,7 +1,8 @@
 import { type StreamSeq, asStreamSeq } from "@reprise/protocol";
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { directGet, directGetLast } from "../access/api-subject.ts";
-import { HEADER, valuesOf } from "./header.ts";
+import { HEADER } from "./header.ts";
+import { codeIn, headerTextOf, lastIn } from "./header-text.ts";
 import { inboxOf, type NoReply, untilAnswered } from "./reply-inbox.ts";
 import { streamUnavailable } from "./stream-api.ts";
 
@@ -82,7 +83,7 @@ export async function getBatchDirect(
   const { messages, end } = answer;
   const status = statusOf(end);
   if (status !== END_OF_BATCH && status !== NOTHING_THERE) throw refused(stream, end);
-  return { messages, more: status === END_OF_BATCH && Number(end.headers?.get(HEADER.pending)) > 0 };
+  return { messages, more: status === END_OF_BATCH && Number(answered(end, HEADER.pending)) > 0 };
 }
 
 interface BatchAnswer {
@@ -106,14 +107,29 @@ export function storedAtOf(msg: Msg): string {
   return answered(msg, HEADER.timeStamp) ?? "";
 }
 
-/** What the broker tells of a message comes behind what the message's own headers tell: a copy has those of the message that it is of. */
-function answered({ headers }: Msg, name: string): string | undefined {
-  return valuesOf(headers, name)?.at(-1);
+/** What the same tell of a message, at the cost of one. */
+export interface StoredPlace {
+  readonly streamSeq: StreamSeq;
+  readonly subject: string;
+  readonly storedAt: string;
+}
+
+export function placeIn(headerText: string): StoredPlace {
+  return {
+    streamSeq: asStreamSeq(Number(lastIn(headerText, HEADER.sequence))),
+    subject: lastIn(headerText, HEADER.subject) ?? "",
+    storedAt: lastIn(headerText, HEADER.timeStamp) ?? "",
+  };
+}
+
+function answered(msg: Msg, name: string): string | undefined {
+  return lastIn(headerTextOf(msg), name);
 }
 
 /** 0 for a message. */
-function statusOf({ headers }: Msg): number {
-  return headers?.code ?? 0;
+function statusOf(msg: Msg): number {
+  // The broker's own answers are empty.
+  return msg.data.length > 0 ? 0 : codeIn(headerTextOf(msg));
 }
 
 function refused(stream: string, { headers }: Msg): ReturnType<typeof streamUnavailable> {

@@ -1,7 +1,8 @@
 import { asStreamSeq, RepriseError, type StreamSeq } from "@reprise/protocol";
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
-import { isAnsweredPublished, isStoredPublished } from "../access/is-published.ts";
-import { type BatchRequest, getBatchDirect, storedAtOf, streamSeqOf, subjectOf } from "./direct-get.ts";
+import { isAnsweredPublishedIn, isStoredPublished } from "../access/is-published.ts";
+import { type BatchRequest, getBatchDirect, placeIn } from "./direct-get.ts";
+import { headerTextOf } from "./header-text.ts";
 import {
   getLastMessage,
   getMessage,
@@ -78,13 +79,14 @@ export async function readStreamBatch(
 }
 
 function toStreamMessage(stream: string, msg: Msg): StreamMessage {
-  const subject = subjectOf(msg);
+  const headers = headerTextOf(msg);
+  const { streamSeq, subject, storedAt } = placeIn(headers);
   return {
-    streamSeq: streamSeqOf(msg),
-    storedAtUs: toMicroseconds(storedAtOf(msg)),
+    streamSeq,
+    storedAtUs: toMicroseconds(storedAt),
     subject,
     payload: msg.data,
-    isPublished: isAnsweredPublished(msg.headers, { stream, subject }),
+    isPublished: isAnsweredPublishedIn(headers, { stream, subject }),
   };
 }
 
