@@ -1,6 +1,5 @@
 import { headers as createHeaders, type MsgHdrs } from "@nats-io/transport-node";
-import { HEADER, valuesOf } from "../nats/header.ts";
-import { hasIn, isOnlyIn } from "../nats/header-text.ts";
+import { hasIn, HEADER, isOnlyIn, valuesOf } from "../nats/header.ts";
 import { headerOf, type StoredMessage } from "../nats/stream-api.ts";
 
 /*

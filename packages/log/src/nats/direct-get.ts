@@ -1,8 +1,7 @@
 import { type StreamSeq, asStreamSeq } from "@reprise/protocol";
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { directGet, directGetLast } from "../access/api-subject.ts";
-import { HEADER } from "./header.ts";
-import { codeIn, headerTextOf, lastIn } from "./header-text.ts";
+import { codeIn, HEADER, headerTextOf, lastIn } from "./header.ts";
 import { inboxOf, type NoReply, untilAnswered } from "./reply-inbox.ts";
 import { streamUnavailable } from "./stream-api.ts";
 

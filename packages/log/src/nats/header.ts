@@ -1,4 +1,4 @@
-import type { MsgHdrs } from "@nats-io/transport-node";
+import type { Msg, MsgHdrs } from "@nats-io/transport-node";
 
 /** Names of the NATS headers that the log reads and writes. */
 export const HEADER = {
@@ -35,4 +35,61 @@ export const HEADER = {
 export function valuesOf(headers: MsgHdrs | undefined, name: string): readonly string[] | undefined {
   if (headers) for (const [key, values] of headers) if (key === name) return values;
   return undefined;
+}
+
+/*
+ * A message's headers as the text that they came as. The client parses all headers of a message into a map of lists: for a reader of many messages, who needs four of them, that costs more than all else that it does
+ * with a message.
+ */
+
+const FIRST_LINE = "NATS/1.0";
+const END = "\r\n\r\n";
+const CODE = { from: FIRST_LINE.length + 1, to: FIRST_LINE.length + 4 };
+
+/** What the client's messages can say beyond its interface: how long subject, reply, headers and payload are together. */
+interface Sized {
+  size(): number;
+}
+
+/** Empty for a message without headers. */
+export function headerTextOf(msg: Msg & Partial<Sized>): string {
+  const { data, subject, reply = "" } = msg;
+  // They came in front of the payload, and the client keeps the two in one piece. Where it does not, it is asked.
+  const length = (msg.size?.() ?? 0) - data.length - subject.length - reply.length;
+  const from = data.byteOffset - length;
+  const text = length > 0 && from >= 0 ? Buffer.from(data.buffer, from, length).toString("latin1") : "";
+  return text.startsWith(FIRST_LINE) && text.endsWith(END) ? text : toText(msg.headers);
+}
+
+function toText(headers: MsgHdrs | undefined): string {
+  if (!headers) return "";
+  const status = headers.code > 0 ? ` ${headers.code} ${headers.description}` : "";
+  const lines = [...headers].flatMap(([name, values]) => values.map((value) => `${name}: ${value}\r\n`));
+  return `${FIRST_LINE}${status}\r\n${lines.join("")}\r\n`;
+}
+
+/** The status that the broker answers with in place of a message; 0 for a message. */
+export function codeIn(text: string): number {
+  return Number.parseInt(text.slice(CODE.from, CODE.to), 10) || 0;
+}
+
+/** What the broker tells of a message comes behind what the message's own headers tell: a copy has those of the message that it is of. */
+export function lastIn(text: string, name: string): string | undefined {
+  const at = text.lastIndexOf(`\r\n${name}:`);
+  return at < 0 ? undefined : valueAt(text, at + name.length + 3);
+}
+
+export function hasIn(text: string, name: string): boolean {
+  return text.includes(`\r\n${name}:`);
+}
+
+/** Whether there is one such header, with this value. */
+export function isOnlyIn(text: string, name: string, value: string): boolean {
+  const line = `\r\n${name}:`;
+  const at = text.indexOf(line);
+  return at >= 0 && text.lastIndexOf(line) === at && valueAt(text, at + line.length) === value;
+}
+
+function valueAt(text: string, from: number): string {
+  return text.slice(from, text.indexOf("\r\n", from)).trim();
 }

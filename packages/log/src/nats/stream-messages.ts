@@ -2,7 +2,7 @@ import { asStreamSeq, RepriseError, type StreamSeq } from "@reprise/protocol";
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { isAnsweredPublishedIn, isStoredPublished } from "../access/is-published.ts";
 import { type BatchRequest, getBatchDirect, placeIn } from "./direct-get.ts";
-import { headerTextOf } from "./header-text.ts";
+import { headerTextOf } from "./header.ts";
 import {
   getLastMessage,
   getMessage,

@@ -39,7 +39,11 @@ export function createFactTable<Row>(
       const valueOf = (row: Row) => (kind === "json" ? JSON.stringify(row[field]) : row[field]);
       return { name: field, type, valueOf, isNullable } as Column<Row>;
     }),
-    toRow: (found) => Object.fromEntries(fields.map((field) => [field.name, toValue(field, found)])) as Row,
+    toRow(found) {
+      const row: Record<string, unknown> = {};
+      for (const field of fields) row[field.name] = toValue(field, found);
+      return row as Row;
+    },
   };
 }
 

@@ -5,7 +5,7 @@ import { inboxOf } from "./reply-inbox.ts";
 import { directGet } from "../access/api-subject.ts";
 import { openWorld } from "../testing/world.ts";
 import { getBatchDirect } from "./direct-get.ts";
-import { codeIn, hasIn, headerTextOf, isOnlyIn, lastIn } from "./header-text.ts";
+import { codeIn, hasIn, headerTextOf, isOnlyIn, lastIn } from "./header.ts";
 
 const ALL = { afterStreamSeq: asStreamSeq(0), subject: ">", maxMessages: 100, maxBytes: 1_000_000 };
 
