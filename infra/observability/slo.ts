@@ -106,22 +106,26 @@ export const SLOS: readonly Slo[] = [
   {
     name: "budget",
     alert: "RepriseBudgetExhausted",
-    objective: "99 % of creates find their tenant's budget sufficient.",
-    summary: "Creates are refused because tenants have used up their budgets.",
+    objective: "99 % of creates find their tenant's budget sufficient, to their generation's end.",
+    summary: "Creates are refused, or generations cut off, because tenants have used up their budgets.",
     target: 0.99,
     minEvents: 100,
     isTicket: true,
     signal: {
       kind: "ratio",
-      bad: (range) => sumOf([`increase(reprise_limits_exceeded_total{limit="budget"}[${range}])`]),
+      bad: (range) =>
+        sumOf([
+          `increase(reprise_budget_refusals_total{reason="exceeded"}[${range}])`,
+          `increase(reprise_budget_cut_offs_total[${range}])`,
+        ]),
       total: (range) =>
         sumOf([
-          `increase(reprise_limits_exceeded_total{limit="budget"}[${range}])`,
+          `increase(reprise_budget_refusals_total{reason="exceeded"}[${range}])`,
           `increase(reprise_generations_created_total[${range}])`,
         ]),
       example: (stretches) => [
         counterSeries(
-          `reprise_limits_exceeded_total{limit="budget"}`,
+          `reprise_budget_refusals_total{tenant="acme",reason="exceeded"}`,
           stretches.map(({ bad }) => bad),
         ),
         counterSeries(

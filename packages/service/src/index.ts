@@ -44,6 +44,7 @@ export { createLogger, type Logger, type LoggerOptions, type LogLevel } from "./
 export { type LabelOf, METRICS, type MetricName } from "./http/metric-names.ts";
 export type { Observer } from "./http/distribution.ts";
 export { HttpMetrics } from "./http/http-metrics.ts";
+export { OTHER_TENANTS, TenantLabels } from "./http/tenant-labels.ts";
 export { createMetrics, type Metrics, type MetricsOptions } from "./http/metrics.ts";
 export {
   type BrokerLogin,

@@ -61,6 +61,7 @@ export { type BudgetMeter, formatUnits, meterOf } from "./budgets/budget-meter.t
 export type { Budget } from "./budgets/budget-settings.ts";
 export type { BudgetClaim, BudgetGrant, BudgetLedger, BudgetReservation } from "./budgets/budget-ledger.ts";
 export { FIRST_SLICE, MIN_SLICE } from "./budgets/budget-ledger.ts";
+export { budgetMetricsOf, type BudgetRefusal } from "./budgets/budget-metrics.ts";
 export { estimateInputTokens } from "./budgets/estimate-input-tokens.ts";
 export { MemoryLedger } from "./budgets/memory-ledger.ts";
 export { toRateLimitHeaders } from "./limits/rate-limit-headers.ts";

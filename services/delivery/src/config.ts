@@ -23,6 +23,7 @@ const NAMES = [
   "REPRISE_OPERATOR_KEY_SHA256",
   "REPRISE_CLASSIFIERS_FILE",
   "REPRISE_REDIS_URL",
+  "REPRISE_METRICS_TENANTS",
   "REPRISE_HUB_MEMORY_MB",
   "REPRISE_MAX_CONNECTIONS_PER_ADDRESS",
   "REPRISE_TRUSTED_PROXIES",
@@ -76,6 +77,8 @@ export interface DeliverySettings {
   requestBytes: number;
   /** Redis, in which limits are counted over all nodes; undefined where this node counts alone. */
   redisUrl: string | undefined;
+  /** How many tenants metrics name. Default 100. */
+  metricTenants?: number;
   /** Origins whose pages may call the API; `*` for any. */
   corsOrigins: readonly string[];
   /** What stream tokens for this platform name as their audience. */
@@ -98,6 +101,7 @@ type SettingName =
   | "TLS_KEY"
   | "REQUEST_MEMORY_MB"
   | "REDIS_URL"
+  | "METRICS_TENANTS"
   | "CORS_ORIGINS"
   | "TOKEN_AUDIENCE"
   | "SCALE_WAIT_MS"
@@ -121,6 +125,7 @@ export function toDeliverySettings(
     tls: certificateFilesOf(env),
     requestBytes: env.REPRISE_REQUEST_MEMORY_MB * 1_024 * 1_024,
     redisUrl: env.REPRISE_REDIS_URL,
+    metricTenants: env.REPRISE_METRICS_TENANTS,
     corsOrigins: env.REPRISE_CORS_ORIGINS,
     tokenAudience: env.REPRISE_TOKEN_AUDIENCE,
     scaling: scaleSettingsOf(env),

@@ -44,6 +44,7 @@ test("metrics count what was delivered, in the form of Prometheus, and name no t
     reprise_connections_refused_total: 0,
     reprise_requests_refused_total: 0,
     reprise_limits_local: 0,
+    reprise_budget_ledger_errors_total: 0,
     reprise_request_bytes: 0,
     reprise_malformed_messages_total: 0,
     reprise_repairs_total: expect.any(Number),

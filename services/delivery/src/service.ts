@@ -37,7 +37,7 @@ import { CorsPolicy } from "./http/cors.ts";
 import type { Administration } from "./admin/administration.ts";
 import type { DeliverySettings } from "./config.ts";
 import type { ModelCatalogue } from "./limits/model-prices.ts";
-import { RequestBudgets } from "./limits/request-budgets.ts";
+import { createRequestBudgets } from "./limits/request-budgets.ts";
 import { RequestLimits } from "./limits/request-limits.ts";
 import { RequestBodies } from "./bodies/request-bodies.ts";
 import { DeliveryMarks } from "./readers/delivery-marks/delivery-marks.ts";
@@ -254,10 +254,11 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       onError,
     }),
   );
-  const budgets = new RequestBudgets({
+  const budgets = createRequestBudgets({
+    metrics,
+    metricTenants: options.metricTenants,
     ledger: options.ledger ?? shared.ledger,
     costsOf: (model) => names.costs?.get(model),
-    onRefused: () => limited.inc({ limit: "budget" }),
     onError,
   });
   const ends = subscribeEnds(broker.main, { onEnd: (ref, usage) => limits.ended(ref, usage), onError });

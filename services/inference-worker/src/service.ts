@@ -9,9 +9,9 @@ import {
   subscribeYieldRequests,
   watchConnection,
 } from "@reprise/log";
-import { type GenerationId, parseWorkerId, type WorkerId } from "@reprise/protocol";
+import { type GenerationId, parseWorkerId, type TenantId, type WorkerId } from "@reprise/protocol";
 import { NO_TRACING, type Tracing } from "@reprise/telemetry";
-import { type BudgetLedger, openShared } from "@reprise/tenancy";
+import { type BudgetLedger, budgetMetricsOf, openShared } from "@reprise/tenancy";
 import {
   createErrorLog,
   DependencyWatches,
@@ -46,6 +46,8 @@ export interface WorkerOptions {
   memoryBytes?: number;
   /** Of the tenants' budgets, for all processes. Default: the process counts alone. */
   redisUrl?: string | undefined;
+  /** How many tenants metrics name. Default 100. */
+  metricTenants?: number;
   /** Of the process, where the worker shares it with delivery. Default: that of Redis, or its own. */
   ledger?: BudgetLedger | undefined;
   logger: Logger;
@@ -97,6 +99,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         }),
       }),
     ).ledger;
+  const budgetMetrics = budgetMetricsOf(metrics, options.metricTenants);
   const engines = new WatchGroup(watches, (model) => ({
     name: `engine:${model}`,
     gone: "an engine takes no requests",
@@ -116,7 +119,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     log,
     worker,
     ackWaitMs,
-    ledger,
+    ledger: budgetMetrics.watch(ledger),
+    onCutOff: (tenant: TenantId) => budgetMetrics.cutOff(tenant),
     tracing: options.tracing ?? NO_TRACING,
     metrics: workerMetrics,
     onError,

@@ -147,7 +147,7 @@ export const ENVIRONMENT_VARIABLES = {
   REPRISE_METRICS_TENANTS: defaulted(
     "100",
     integer(0, 10_000),
-    "How many tenants the metrics of analytics name: the first ones that a process meets. All others are counted as `other`.",
+    "How many tenants the metrics of analytics and of budgets name: the first ones that a process meets. All others are counted as `other`.",
   ),
   REPRISE_ANALYTICS_KEYS: optional(
     list(metadataKey()),

@@ -1,3 +1,4 @@
+import { BUDGET_METRICS } from "../metric-names/budget-metrics.ts";
 import { DELIVERY_METRICS } from "../metric-names/delivery-metrics.ts";
 import { LOG_METRICS } from "../metric-names/log-metrics.ts";
 import { TENANT_METRICS } from "../metric-names/tenant-metrics.ts";
@@ -200,6 +201,7 @@ export const METRICS = {
   ...WORKER_METRICS,
   ...LOG_METRICS,
   ...TENANT_METRICS,
+  ...BUDGET_METRICS,
 } as const satisfies Partial<Metrics>;
 
 export type MetricName = keyof typeof METRICS;

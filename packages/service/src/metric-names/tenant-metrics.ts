@@ -1,6 +1,6 @@
 import type { Metrics } from "./metric.ts";
 
-/** The only metrics with a tenant: of the first tenants that a process meets, as many as it is told. */
+/** Metrics of analytics with a tenant, as those of budgets have it: of the first tenants that a process meets, as many as it is told. */
 export const TENANT_METRICS = {
   reprise_tenant_generations_total: {
     kind: "counter",

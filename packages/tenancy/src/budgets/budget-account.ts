@@ -8,6 +8,7 @@ export type ModelPrices = Readonly<Record<string, Price>>;
 
 /** One budget of a tenant in one of its periods: what a ledger keeps. */
 export interface BudgetAccount {
+  readonly tenant: TenantId;
   readonly name: string;
   readonly key: string;
   readonly limit: number;
@@ -50,6 +51,7 @@ function pricesIn(currency: string, prices: ModelPrices) {
 
 export function accountsOf(tenant: TenantId, charges: readonly BudgetCharge[]): readonly BudgetAccount[] {
   return charges.map(({ name, limit, period, ends_at: endsAt, on_redis_loss: onLoss, money }) => ({
+    tenant,
     name,
     limit,
     ...(onLoss === "admit" && { admitsOnLoss: true }),

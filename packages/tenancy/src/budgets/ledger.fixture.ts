@@ -1,3 +1,4 @@
+import { parseTenantId } from "@reprise/protocol";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { BudgetAccount } from "./budget-account.ts";
@@ -11,6 +12,7 @@ export interface LedgerTarget {
 
 let accounts = 0;
 const accountOf = (limit: number, name = `account-${++accounts}`): BudgetAccount => ({
+  tenant: parseTenantId("acme"),
   name,
   key: `{acme}.${name}.total`,
   limit,

@@ -1,3 +1,4 @@
+import { parseTenantId } from "@reprise/protocol";
 import { startRedis } from "@reprise/testkit";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openRedis } from "../redis/open-redis.ts";
@@ -8,6 +9,7 @@ import { RedisLedger } from "./redis-ledger.ts";
 
 const START_MS = Date.UTC(2026, 10, 23, 12);
 const MONTH: BudgetAccount = {
+  tenant: parseTenantId("acme"),
   name: "month",
   key: "{acme}.month.2026-11",
   limit: 1_000,

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createTempDir, createTestCertificates, findFreePort, startRedis } from "@reprise/testkit";
 import { Redis } from "ioredis";
+import { parseTenantId } from "@reprise/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LimitCheck } from "../limits/counters.ts";
 import type { BudgetAccount } from "../budgets/budget-account.ts";
@@ -67,6 +68,7 @@ test("delivery's user may do all that the limits need", async () => {
 });
 
 const BUDGET: BudgetAccount = {
+  tenant: parseTenantId("acme"),
   name: "month",
   key: "{acme}.month.2026-11",
   limit: 10,

@@ -3,11 +3,16 @@ import {
   type GenerationRef,
   type GenerationRequest,
   RepriseError,
+  type TenantId,
   unixNow,
 } from "@reprise/protocol";
+import type { Metrics } from "@reprise/service";
 import {
   accountsOf,
   type BudgetLedger,
+  budgetMetricsOf,
+  type BudgetMeter,
+  type BudgetRefusal,
   type BudgetReservation,
   chargesAt,
   estimateInputTokens,
@@ -18,13 +23,34 @@ import {
 } from "@reprise/tenancy";
 import type { ModelCosts } from "./model-prices.ts";
 
-export interface RequestBudgetsOptions {
+interface RequestBudgetsOptions {
   ledger: BudgetLedger;
   /** What a model costs, by its public name; undefined where that is not known. */
   costsOf: (model: string) => ModelCosts | undefined;
   /** Called when a budget refuses a create. */
-  onRefused: () => void;
+  onRefused: (tenant: TenantId, reason: BudgetRefusal) => void;
   onError: (error: unknown) => void;
+}
+
+interface CreateRequestBudgets extends Pick<RequestBudgetsOptions, "ledger" | "costsOf" | "onError"> {
+  readonly metrics: Metrics;
+  /** How many tenants the metrics name. */
+  readonly metricTenants: number | undefined;
+}
+
+/** Counts what they refuse, and what they see of budgets. */
+export function createRequestBudgets(options: CreateRequestBudgets): RequestBudgets {
+  const { metrics, metricTenants, ledger } = options;
+  const seen = budgetMetricsOf(metrics, metricTenants);
+  const limited = metrics.counter("reprise_limits_exceeded_total");
+  return new RequestBudgets({
+    ...options,
+    ledger: seen.watch(ledger),
+    onRefused(tenant, reason) {
+      limited.inc({ limit: "budget" });
+      seen.refused(tenant, reason);
+    },
+  });
 }
 
 /** Admits generations by their tenant's budgets. A create is one round trip to the ledger, and none where the tenant has no budget. */
@@ -51,14 +77,13 @@ export class RequestBudgets {
     request: GenerationRequest,
   ): Promise<void> {
     if (!charges) return;
-    const { refused, grants } = await this.#options.ledger.reserve(
-      generation,
-      this.#toClaims(tenant, charges, request),
-    );
+    const claims = this.#toClaims(tenant, charges, request);
+    const { refused, grants } = await this.#options.ledger.reserve(generation, claims);
     if (!refused) return;
-    this.#options.onRefused();
+    const isUnknown = grants.some(({ isAlone }) => isAlone);
+    this.#options.onRefused(tenant, isUnknown ? "unavailable" : "exceeded");
     const param = refused.name;
-    if (grants.some(({ isAlone }) => isAlone)) {
+    if (isUnknown) {
       const message = `What is left of the budget ${param} is not known now.`;
       throw new RepriseError("budget_unavailable", message, { param, retryAfterMs: UNAVAILABLE_RETRY_MS });
     }
@@ -71,7 +96,7 @@ export class RequestBudgets {
   }
 
   #toClaims(
-    tenant: GenerationRef["tenant"],
+    tenant: TenantId,
     charges: readonly BudgetCharge[],
     request: GenerationRequest,
   ): BudgetReservation[] {
@@ -81,10 +106,19 @@ export class RequestBudgets {
     const { models = [request.model] } = this.#options.costsOf(request.model) ?? {};
     return accountsOf(tenant, charges).map((account, i) => {
       const charge = charges[i];
-      const [meter] = charge ? models.map((model) => meterOf(charge, model)) : [];
+      const [meter] = charge ? this.#metersOf(tenant, charge, models) : [];
       const unitsOf = (output: number) => meter?.unitsOf({ input, cachedInput: 0, output }) ?? 0;
       return { account, used: 0, want: unitsOf(slice), need: unitsOf(1) };
     });
+  }
+
+  #metersOf(tenant: TenantId, charge: BudgetCharge, models: readonly string[]): BudgetMeter[] {
+    try {
+      return models.map((model) => meterOf(charge, model));
+    } catch (error) {
+      this.#options.onRefused(tenant, "unpriced");
+      throw error;
+    }
   }
 
   /** The create has failed, and nothing of its generation is stored. */

@@ -7,6 +7,7 @@ const NAMES = [
   "REPRISE_WORKER_MEMORY_MB",
   "REPRISE_ACK_WAIT_MS",
   "REPRISE_REDIS_URL",
+  "REPRISE_METRICS_TENANTS",
 ] as const;
 
 export type WorkerEnvironment = Environment<(typeof NAMES)[number], "REPRISE_NATS_URL">;
@@ -18,11 +19,15 @@ export function parseWorkerEnvironment(env: Readonly<Record<string, string | und
 
 /** How a worker is set up. */
 export function toWorkerSettings(
-  env: Pick<WorkerEnvironment, "REPRISE_ACK_WAIT_MS" | "REPRISE_WORKER_MEMORY_MB" | "REPRISE_REDIS_URL">,
-): { ackWaitMs: number; memoryBytes: number; redisUrl: string | undefined } {
+  env: Pick<
+    WorkerEnvironment,
+    "REPRISE_ACK_WAIT_MS" | "REPRISE_WORKER_MEMORY_MB" | "REPRISE_REDIS_URL" | "REPRISE_METRICS_TENANTS"
+  >,
+): { ackWaitMs: number; memoryBytes: number; redisUrl: string | undefined; metricTenants: number } {
   return {
     ackWaitMs: env.REPRISE_ACK_WAIT_MS,
     memoryBytes: env.REPRISE_WORKER_MEMORY_MB * 1_024 * 1_024,
     redisUrl: env.REPRISE_REDIS_URL,
+    metricTenants: env.REPRISE_METRICS_TENANTS,
   };
 }

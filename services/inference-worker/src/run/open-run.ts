@@ -60,7 +60,8 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
   const { job, model, policy, first, snapshot, requested, takenAtMs } = planned;
   using stack = new DisposableStack();
   const pace = stack.use(createPace({ connection, ref: job.ref, policy, snapshot, onError }));
-  const budget = stack.use(createRunBudget({ ledger: context.ledger, ref: job.ref, requested, onError }));
+  const { ledger, onCutOff } = context;
+  const budget = stack.use(createRunBudget({ ledger, ref: job.ref, requested, onCutOff, onError }));
   const attemptTiming = new AttemptTiming((record) => {
     // What is not recorded is not measured, and nothing waits for it.
     void recordOps(context.log.publish, job.ref, record, { budgetMs: RECORD_BUDGET_MS });

@@ -4,6 +4,7 @@ import {
   type GenerationRef,
   RepriseError,
   type RequestedEvent,
+  type TenantId,
   type Usage,
 } from "@reprise/protocol";
 import {
@@ -22,6 +23,7 @@ export interface RunBudgetOptions {
   readonly ledger: BudgetLedger;
   readonly ref: GenerationRef;
   readonly requested: RequestedEvent | undefined;
+  readonly onCutOff: (tenant: TenantId) => void;
   readonly onError: (error: unknown) => void;
 }
 
@@ -35,6 +37,7 @@ export function createRunBudget({
   ledger,
   ref,
   requested,
+  onCutOff,
   onError,
 }: RunBudgetOptions): RunBudget | undefined {
   const { budgets: charges, request } = requested ?? {};
@@ -46,6 +49,7 @@ export function createRunBudget({
     accounts: accountsOf(ref.tenant, charges),
     model: request.model,
     estimate: estimateInputTokens(request),
+    onCutOff: () => onCutOff(ref.tenant),
     onError,
   });
 }
@@ -60,6 +64,7 @@ interface Options {
   readonly model: string;
   /** Of the input, for as long as the engine does not count it. */
   readonly estimate: number;
+  readonly onCutOff: () => void;
   readonly onError: (error: unknown) => void;
 }
 
@@ -109,7 +114,7 @@ export class RunBudget implements Disposable {
     // One that is under way was asked for by what was known before.
     await this.#claim;
     await this.#ask();
-    if (this.#isOver()) this.#spent.abort();
+    if (this.#isOver()) this.#cutOff();
   }
 
   said(tokens: number): void {
@@ -161,9 +166,15 @@ export class RunBudget implements Disposable {
       await this.#claim;
       if (this.#said < this.#granted) return;
       await this.#ask();
-      if (this.#isOver()) return this.#spent.abort();
+      if (this.#isOver()) return this.#cutOff();
       if (this.#said >= this.#granted) await pause(UNKNOWN_PAUSE_MS, signal);
     }
+  }
+
+  #cutOff(): void {
+    if (this.#spent.signal.aborted) return;
+    this.#options.onCutOff();
+    this.#spent.abort();
   }
 
   #isOver(): boolean {

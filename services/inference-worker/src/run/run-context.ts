@@ -1,5 +1,5 @@
 import type { Broker, GenerationLog, LogSnapshot } from "@reprise/log";
-import type { GenerationId, WorkerId } from "@reprise/protocol";
+import type { GenerationId, TenantId, WorkerId } from "@reprise/protocol";
 import type { BudgetLedger } from "@reprise/tenancy";
 import type { Tracing } from "@reprise/telemetry";
 import type { EngineReport } from "./turn/engine-report.ts";
@@ -14,6 +14,8 @@ export interface RunContext {
   readonly ackWaitMs: number;
   /** Of the tenants' budgets. */
   readonly ledger: BudgetLedger;
+  /** A budget of the tenant has ended a generation. */
+  readonly onCutOff: (tenant: TenantId) => void;
   readonly tracing: Tracing;
   readonly metrics: WorkerMetrics;
   readonly onError: (error: unknown) => void;

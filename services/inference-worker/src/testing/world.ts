@@ -212,6 +212,7 @@ function runOne(run: OneRun): Promise<RunResult> {
     worker: parseWorkerId("worker-test"),
     ackWaitMs: 60_000,
     ledger,
+    onCutOff: () => {},
     tracing: NO_TRACING,
     metrics: new WorkerMetrics(createMetrics({ processMetrics: false })),
     onError,
