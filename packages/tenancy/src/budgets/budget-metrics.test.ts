@@ -2,7 +2,6 @@ import { parseTenantId } from "@reprise/protocol";
 import { createMetrics } from "@reprise/service";
 import { expect, test } from "vitest";
 import { BudgetMetrics } from "./budget-metrics.ts";
-import type { BudgetLedger } from "./budget-ledger.ts";
 import { MemoryLedger } from "./memory-ledger.ts";
 
 const accountOf = (tenant: string, period = "2026-11") => ({
@@ -68,10 +67,12 @@ test("refusals and cut-offs of a tenant are counted from 0 on, and claims that w
   expect(await series("reprise_budget_cut_offs_total")).toEqual([
     'reprise_budget_cut_offs_total{tenant="acme"} 1',
   ]);
-  const alone: Pick<BudgetLedger, "claim"> = {
+  const memory = new MemoryLedger();
+  const ledger = budgets.watch({
+    reserve: (generation, claims) => memory.reserve(generation, claims),
+    settle: (generation, uses) => memory.settle(generation, uses),
     claim: async () => [{ granted: 0, remaining: 0, isAlone: true }],
-  };
-  const ledger = budgets.watch({ ...new MemoryLedger(), ...alone } as BudgetLedger);
+  });
   await ledger.claim("a", [{ account: accountOf("acme"), used: 0, want: 0 }]);
   expect(await series("reprise_budget_ledger_errors_total")).toEqual([
     "reprise_budget_ledger_errors_total 1",
