@@ -77,6 +77,7 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
   opsSubject: [
     [protocol.opsSubject("access", ref.tenant, ref.generation), "DA", ""],
     [protocol.opsSubject("delivered", ref.tenant, ref.generation), "D", ""],
+    [protocol.opsSubject("attempt", ref.tenant, ref.generation), "W", ""],
     [protocol.opsSubject("timings", ref.tenant, ref.generation), "D", ""],
     [protocol.opsSubject("administration", ref.tenant), "D", ""],
     [protocol.opsSubject("erased", ref.tenant, ref.generation), "A", "D"],
@@ -86,6 +87,7 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
     "",
     kind === "erased" ? "D" : "",
   ]),
+  KEPT_TRACES_SUBJECT: [[protocol.KEPT_TRACES_SUBJECT, "W", "D"]],
   LIVE_TENANTS_SUBJECTS: [[protocol.LIVE_TENANTS_SUBJECTS, "", "DA"]],
   TENANTS_SUBJECTS: [[protocol.TENANTS_SUBJECTS, "", ""]],
   keyUseSubject: [[protocol.keyUseSubject(ref.tenant, "key_0"), "D", ""]],

@@ -17,6 +17,7 @@ import {
   COMMITS_SUBJECTS,
   END_SUBJECTS,
   ERASED_SUBJECTS,
+  KEPT_TRACES_SUBJECT,
   fillerSubject,
   generationsStream,
   JOBS_STREAM,
@@ -176,6 +177,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
     ],
     subscribe: [
       LIVE_LOG_SUBJECTS,
+      KEPT_TRACES_SUBJECT,
       LIVE_TENANTS_SUBJECTS,
       LIVE_VERDICTS_SUBJECTS,
       LATE_EVENT_SUBJECTS,
@@ -195,6 +197,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       WORKER_SUBJECTS,
       END_SUBJECTS,
       opsSubjects("attempt"),
+      KEPT_TRACES_SUBJECT,
       // Workers share the slots of a model, and tell each other of jobs that they give back.
       SLOTS_SUBJECTS,
       QUEUED_SUBJECTS,

@@ -9,6 +9,7 @@ import {
   oneOf,
   origin,
   secret,
+  shareOfTenant,
   sha256,
   syncInterval,
   text,
@@ -339,7 +340,16 @@ export const ENVIRONMENT_VARIABLES = {
   REPRISE_TRACE_SAMPLE: defaulted(
     "0.05",
     decimal(0, 1),
-    "Which share of the traces is sent to the collector, from 0 to 1; delivery decides for each whole trace.",
+    "Which share of the traces is sent to the collector, from 0 to 1; delivery decides for each whole trace. Those with an error, and slow ones, are sent whatever the share.",
+  ),
+  REPRISE_TRACE_SAMPLE_TENANTS: optional(
+    list(shareOfTenant()),
+    "Tenants with another share, such as `acme=1,globex=0.01`.",
+  ),
+  REPRISE_TRACE_SLOW_MS: defaulted(
+    "10000",
+    integer(0, 86_400_000),
+    "A trace is slow, and is sent whatever the share, if its job waits longer for a worker, its engine for the first token, or its reader for the first event; `0`: none is.",
   ),
 } as const;
 

@@ -9,6 +9,8 @@ export const TRACING_NAMES = [
   "REPRISE_OTLP_URL",
   "REPRISE_OTLP_HEADERS_FILE",
   "REPRISE_TRACE_SAMPLE",
+  "REPRISE_TRACE_SAMPLE_TENANTS",
+  "REPRISE_TRACE_SLOW_MS",
 ] as const;
 
 interface LineLog {
@@ -42,6 +44,8 @@ export async function openServiceTracing(
     instance: randomUUID(),
     headers,
     sample: env.REPRISE_TRACE_SAMPLE,
+    sampleOfTenant: new Map(env.REPRISE_TRACE_SAMPLE_TENANTS),
+    slowMs: env.REPRISE_TRACE_SLOW_MS,
     onAway: (error) =>
       logger.warn({ problem: messageOf(error) }, "the collector takes no spans: they are dropped"),
     onBack: ({ dropped }) => logger.info({ dropped }, "the collector takes spans again"),

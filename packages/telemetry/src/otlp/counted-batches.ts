@@ -58,7 +58,7 @@ export class CountedBatches extends BatchSpanProcessor {
     this.#queue = queue;
   }
 
-  /** Called for spans that are sampled: no others are recorded. */
+  /** Called for spans that are exported, and no others. */
   override onEnd(span: ReadableSpan): void {
     if (this.#queue.length >= this.#maxQueued) return this.#watch.overflowed();
     this.#queue.length++;

@@ -1,28 +1,44 @@
-import { type Context, createContextKey, trace, TraceFlags } from "@opentelemetry/api";
+import {
+  type Attributes,
+  type Context,
+  createContextKey,
+  type SpanKind,
+  trace,
+  TraceFlags,
+} from "@opentelemetry/api";
 import { type Sampler, SamplingDecision, type SamplingResult } from "@opentelemetry/sdk-trace";
-import { isSampled } from "../tracing/sampling.ts";
+import { isSampled, type SampleShares, shareOf } from "../tracing/sampling.ts";
 
 /** Set in the context of a span whose parent is another party's. */
 export const FOREIGN_PARENT = createContextKey("reprise.foreign_parent");
 
-/** A trace is exported by its id, and whole: spans of the platform's own parents follow them. */
+/**
+ * A trace is exported by its id, and whole: spans of the platform's own parents follow them. The others are recorded all the same, as their
+ * outcome may make them worth exporting.
+ */
 export class HeadSampler implements Sampler {
-  readonly #share: number;
+  readonly #shares: SampleShares;
 
-  constructor(share: number) {
-    this.#share = share;
+  constructor(shares: SampleShares) {
+    this.#shares = shares;
   }
 
-  shouldSample(context: Context, traceId: string): SamplingResult {
+  shouldSample(
+    context: Context,
+    traceId: string,
+    _name: string,
+    _kind: SpanKind,
+    attributes: Attributes,
+  ): SamplingResult {
     const parent = trace.getSpanContext(context);
     const decided =
       parent && context.getValue(FOREIGN_PARENT) !== true
         ? (parent.traceFlags & TraceFlags.SAMPLED) !== 0
-        : isSampled(traceId, this.#share);
-    return { decision: decided ? SamplingDecision.RECORD_AND_SAMPLED : SamplingDecision.NOT_RECORD };
+        : isSampled(traceId, shareOf(this.#shares, attributes));
+    return { decision: decided ? SamplingDecision.RECORD_AND_SAMPLED : SamplingDecision.RECORD };
   }
 
   toString(): string {
-    return `HeadSampler{${this.#share}}`;
+    return `HeadSampler{${this.#shares.share}}`;
   }
 }

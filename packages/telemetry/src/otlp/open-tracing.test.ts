@@ -4,10 +4,10 @@ import { describeTracing } from "../testing/tracing-conformance.ts";
 import { NO_TRACING } from "../tracing/no-tracing.ts";
 import { openTracing } from "./open-tracing.ts";
 
-describeTracing("OTLP", async (sample) => {
+describeTracing("OTLP", async (sample, options) => {
   await using stack = new AsyncDisposableStack();
   const receiver = stack.use(await startOtlpReceiver());
-  const { tracing } = await open({ url: receiver.url, sample });
+  const { tracing } = await open({ url: receiver.url, sample, ...options });
   stack.use(tracing);
   const owned = stack.move();
   return {

@@ -9,6 +9,10 @@ export interface OtlpOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Which share of the traces that begin here is exported, from 0 to 1. */
   readonly sample: number;
+  /** Of tenants that have another share. Default: none. */
+  readonly sampleOfTenant?: ReadonlyMap<string, number>;
+  /** A trace that waits longer than this for a worker, or for the first of what it asked for, is exported whatever the share, as is one with an error. 0: no wait is too long. Default 10 s. */
+  readonly slowMs?: number;
   /** The most that one export takes, with what is tried again. Default 5 s. */
   readonly timeoutMs?: number;
   /** The most that disposal waits for the collector. Default 2 s. */

@@ -21,11 +21,13 @@ import { CollectorWatch } from "./collector-watch.ts";
 import { FOREIGN_PARENT, HeadSampler } from "./head-sampler.ts";
 import type { OtlpOptions } from "./otlp-options.ts";
 import { CountedBatches } from "./counted-batches.ts";
+import { OutcomeSpans } from "./outcome-spans.ts";
 
 const MAX_QUEUED = 2_048;
 const EXPORT_EVERY_MS = 1_000;
 const TIMEOUT_MS = 5_000;
 const CLOSE_MS = 2_000;
+const SLOW_MS = 10_000;
 const MAX_VALUE_LENGTH = 512;
 
 const KINDS: Readonly<Record<SpanKind, OtelKind>> = {
@@ -42,7 +44,12 @@ const KINDS: Readonly<Record<SpanKind, OtelKind>> = {
  */
 export function createOtlpTracing(options: OtlpOptions): Tracing {
   const { url, service, instance, headers = {}, sample } = options;
-  const { timeoutMs = TIMEOUT_MS, closeMs = CLOSE_MS } = options;
+  const {
+    timeoutMs = TIMEOUT_MS,
+    closeMs = CLOSE_MS,
+    slowMs = SLOW_MS,
+    sampleOfTenant = new Map(),
+  } = options;
   const watch = new CollectorWatch(options);
   const exporter = new OTLPTraceExporter({
     url: `${url.replace(/\/+$/, "")}/v1/traces`,
@@ -56,11 +63,19 @@ export function createOtlpTracing(options: OtlpOptions): Tracing {
     everyMs: EXPORT_EVERY_MS,
     timeoutMs,
   });
+  const listeners = new Set<(traceId: string) => void>();
+  const spans = new OutcomeSpans({
+    next: batches,
+    slowMs,
+    onKept(traceId) {
+      for (const listener of listeners) listener(traceId);
+    },
+  });
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ "service.name": service, "service.instance.id": instance }),
-    sampler: new HeadSampler(sample),
+    sampler: new HeadSampler({ share: sample, ofTenant: sampleOfTenant }),
     spanLimits: { attributeValueLengthLimit: MAX_VALUE_LENGTH },
-    spanProcessors: [batches],
+    spanProcessors: [spans],
   });
   const tracer = provider.getTracer("reprise");
   return {
@@ -68,6 +83,11 @@ export function createOtlpTracing(options: OtlpOptions): Tracing {
     start: (name, spanOptions) => new OtlpSpan(startSpan(tracer, name, spanOptions)),
     get counts() {
       return { exported: watch.exported, dropped: watch.dropped };
+    },
+    keep: (traceId) => spans.keep(traceId),
+    onKept(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
     },
     // A collector that hangs does not hold up the end of the process.
     async [Symbol.asyncDispose]() {
@@ -104,6 +124,10 @@ class OtlpSpan implements TraceSpan {
   get context(): TraceContext {
     const { traceId, spanId, traceFlags } = this.#span.spanContext();
     return { traceId, spanId, sampled: (traceFlags & TraceFlags.SAMPLED) !== 0 };
+  }
+
+  get isRecorded(): boolean {
+    return this.#span.isRecording();
   }
 
   event(name: string, attributes?: SpanAttributes): void {

@@ -1,8 +1,8 @@
 import { recordSpans } from "./recorded-spans.ts";
 import { describeTracing } from "./tracing-conformance.ts";
 
-describeTracing("in memory", async (sample) => {
-  const tracing = recordSpans({ sample });
+describeTracing("in memory", async (sample, options) => {
+  const tracing = recordSpans({ sample, ...options });
   return {
     tracing,
     finish: async () => tracing.spans,

@@ -1,5 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { isSampled } from "../tracing/sampling.ts";
+import { isWorthKeeping } from "../tracing/outcome.ts";
+import { isSampled, shareOf } from "../tracing/sampling.ts";
+import { UndecidedSpans } from "../tracing/undecided-spans.ts";
 import type { SpanAttributes, SpanKind, SpanOptions, Tracing, TraceSpan } from "../tracing/tracing.ts";
 import type { TraceContext } from "../tracing/traceparent.ts";
 
@@ -17,18 +19,35 @@ export interface RecordedSpan {
   readonly error: string | undefined;
 }
 
+export interface RecordOptions {
+  readonly sample?: number;
+  readonly sampleOfTenant?: ReadonlyMap<string, number>;
+  readonly slowMs?: number;
+}
+
 /** Tracing that keeps its spans in memory, for tests. */
-export function recordSpans({ sample = 1 }: { sample?: number } = {}): Tracing & {
+export function recordSpans({
+  sample = 1,
+  sampleOfTenant = new Map(),
+  slowMs = 0,
+}: RecordOptions = {}): Tracing & {
   readonly spans: readonly RecordedSpan[];
 } {
   const spans: RecordedSpan[] = [];
+  const undecided = new UndecidedSpans<RecordedSpan>({ onKept: (span) => spans.push(span) });
+  const listeners = new Set<(traceId: string) => void>();
   const start = (name: string, options: SpanOptions = {}): TraceSpan => {
     const { kind = "internal", parent, isForeign = false, links = [], attributes = {} } = options;
     const traceId = parent?.traceId ?? randomBytes(16).toString("hex");
-    const sampled = parent && !isForeign ? parent.sampled : isSampled(traceId, sample);
+    const sampled =
+      parent && !isForeign
+        ? parent.sampled
+        : isSampled(traceId, shareOf({ share: sample, ofTenant: sampleOfTenant }, attributes));
+    const startMs = performance.now();
     const context = { traceId, spanId: randomBytes(8).toString("hex"), sampled };
     const kept = { ...attributes };
     const events: RecordedSpan["events"][number][] = [];
+    const afterMs: number[] = [];
     let error: string | undefined;
     let isOver = false;
     const unlessOver = (change: () => void) => {
@@ -36,14 +55,20 @@ export function recordSpans({ sample = 1 }: { sample?: number } = {}): Tracing &
     };
     return {
       context,
-      event: (event, of = {}) => unlessOver(() => events.push({ name: event, attributes: defined(of) })),
+      get isRecorded() {
+        return !isOver;
+      },
+      event: (event, of = {}) =>
+        unlessOver(() => {
+          events.push({ name: event, attributes: defined(of) });
+          afterMs.push(performance.now() - startMs);
+        }),
       set: (more) => unlessOver(() => Object.assign(kept, more)),
       fail: (code) => unlessOver(() => (error = code)),
       end: () =>
         unlessOver(() => {
           isOver = true;
-          if (!sampled) return;
-          spans.push({
+          const span: RecordedSpan = {
             name,
             kind,
             traceId,
@@ -53,7 +78,13 @@ export function recordSpans({ sample = 1 }: { sample?: number } = {}): Tracing &
             attributes: defined({ ...kept, ...(error !== undefined && { "error.type": error }) }),
             events,
             error,
-          });
+          };
+          if (sampled) return void spans.push(span);
+          undecided.add(traceId, span);
+          const timed = events.map((one, i) => ({ name: one.name, afterMs: afterMs[i] ?? 0 }));
+          const outcome = { hasFailed: error !== undefined, attributes: span.attributes, events: timed };
+          if (isWorthKeeping(outcome, slowMs) && undecided.keep(traceId))
+            for (const listener of listeners) listener(traceId);
         }),
     };
   };
@@ -61,6 +92,11 @@ export function recordSpans({ sample = 1 }: { sample?: number } = {}): Tracing &
     isOn: true,
     spans,
     start,
+    keep: (traceId) => void undecided.keep(traceId),
+    onKept(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
     get counts() {
       return { exported: spans.length, dropped: 0 };
     },

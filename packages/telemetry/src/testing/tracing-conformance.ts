@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Tracing } from "../tracing/tracing.ts";
-import type { RecordedSpan } from "./recorded-spans.ts";
+import type { RecordedSpan, RecordOptions } from "./recorded-spans.ts";
 
 export interface TracingTarget extends AsyncDisposable {
   readonly tracing: Tracing;
@@ -11,11 +11,14 @@ export interface TracingTarget extends AsyncDisposable {
 const FOREIGN = { traceId: "4bf92f3577b34da6a3ce929d0e0e4736", spanId: "00f067aa0ba902b7", sampled: true };
 
 /** What every tracing that is on does. */
-export function describeTracing(name: string, open: (sample: number) => Promise<TracingTarget>): void {
-  describe(`tracing: ${name}`, () => {
+export function describeTracing(
+  kind: string,
+  open: (sample: number, options?: Omit<RecordOptions, "sample">) => Promise<TracingTarget>,
+): void {
+  describe(`tracing: ${kind}`, () => {
     it("exports a span with what was said of it before its end", async () => {
-      await using target = await open(1);
-      const span = target.tracing.start("work", {
+      await using opened = await open(1);
+      const span = opened.tracing.start("work", {
         kind: "consumer",
         attributes: { "a.text": "x", "a.number": 7, "a.flag": true, "a.nothing": undefined },
         links: [FOREIGN],
@@ -27,7 +30,7 @@ export function describeTracing(name: string, open: (sample: number) => Promise<
       span.set({ "a.number": 9 });
       span.fail("late");
       span.end();
-      expect(await target.finish()).toEqual([
+      expect(await opened.finish()).toEqual([
         {
           name: "work",
           kind: "consumer",
@@ -42,22 +45,22 @@ export function describeTracing(name: string, open: (sample: number) => Promise<
     });
 
     it("says of a span that has failed the code alone", async () => {
-      await using target = await open(1);
-      const span = target.tracing.start("work");
+      await using opened = await open(1);
+      const span = opened.tracing.start("work");
       span.fail("broker_unavailable");
       span.end();
-      expect(await target.finish()).toMatchObject([
+      expect(await opened.finish()).toMatchObject([
         { error: "broker_unavailable", attributes: { "error.type": "broker_unavailable" }, kind: "internal" },
       ]);
     });
 
     it("puts a child into its parent's trace, and roots into traces of their own", async () => {
-      await using target = await open(1);
-      const root = target.tracing.start("root");
-      const child = target.tracing.start("child", { parent: root.context });
-      const other = target.tracing.start("other");
+      await using opened = await open(1);
+      const root = opened.tracing.start("root");
+      const child = opened.tracing.start("child", { parent: root.context });
+      const other = opened.tracing.start("other");
       for (const span of [child, root, other]) span.end();
-      const spans = await target.finish();
+      const spans = await opened.finish();
       const find = (named: string) => spans.find((span) => span.name === named);
       expect(find("child")).toMatchObject({
         traceId: root.context?.traceId,
@@ -86,6 +89,56 @@ export function describeTracing(name: string, open: (sample: number) => Promise<
       await using none = await open(0);
       none.tracing.start("work", { parent: FOREIGN }).end();
       expect(await none.finish()).toMatchObject([{ traceId: FOREIGN.traceId }]);
+    });
+
+    it("exports a trace that is not sampled whole, once one of its spans has failed", async () => {
+      await using opened = await open(0);
+      const { tracing } = opened;
+      const told: string[] = [];
+      tracing.onKept((traceId) => told.push(traceId));
+      const [bad, good] = [tracing.start("bad"), tracing.start("good")];
+      tracing.start("before", { parent: bad.context }).end();
+      const child = tracing.start("failed", { parent: bad.context });
+      child.fail("internal");
+      for (const span of [good, child, bad]) span.end();
+      tracing.start("behind", { parent: bad.context }).end();
+      const spans = await opened.finish();
+      expect(spans.map(({ name }) => name).toSorted()).toEqual(["bad", "before", "behind", "failed"]);
+      expect(new Set(spans.map(({ traceId }) => traceId))).toEqual(new Set([bad.context?.traceId]));
+      expect(told).toEqual([bad.context?.traceId]);
+    });
+
+    it("exports a trace that has waited too long, for a worker or for the first of what it asked for", async () => {
+      await using opened = await open(0, { slowMs: 5_000 });
+      const { tracing } = opened;
+      tracing.start("queued", { attributes: { "reprise.queue_wait_ms": 5_001 } }).end();
+      tracing.start("in time", { attributes: { "reprise.queue_wait_ms": 5_000 } }).end();
+      const prompt = tracing.start("prompt");
+      prompt.event("first_token");
+      prompt.end();
+      expect((await opened.finish()).map(({ name }) => name)).toEqual(["queued"]);
+    });
+
+    it("exports what it has of a trace that another process has found worth that", async () => {
+      await using opened = await open(0);
+      const { tracing } = opened;
+      const told: string[] = [];
+      tracing.onKept((traceId) => told.push(traceId));
+      const span = tracing.start("work");
+      tracing.start("other").end();
+      span.end();
+      tracing.keep(span.context?.traceId ?? "");
+      expect((await opened.finish()).map(({ name }) => name)).toEqual(["work"]);
+      expect(told).toEqual([]);
+    });
+
+    it("takes the share of the tenant that a trace begins with", async () => {
+      await using opened = await open(0, { sampleOfTenant: new Map([["acme", 1]]) });
+      const root = opened.tracing.start("acme's", { attributes: { "reprise.tenant": "acme" } });
+      opened.tracing.start("beta's", { attributes: { "reprise.tenant": "beta" } }).end();
+      opened.tracing.start("child", { parent: root.context, attributes: { "reprise.tenant": "beta" } }).end();
+      root.end();
+      expect((await opened.finish()).map(({ name }) => name)).toEqual(["child", "acme's"]);
     });
   });
 }

@@ -3,6 +3,7 @@ import type { Tracing, TraceSpan } from "./tracing.ts";
 /** The span of a process that does not trace. */
 export const NO_SPAN: TraceSpan = Object.freeze({
   context: undefined,
+  isRecorded: false,
   event() {},
   set() {},
   fail() {},
@@ -13,6 +14,8 @@ export const NO_SPAN: TraceSpan = Object.freeze({
 export const NO_TRACING: Tracing = Object.freeze({
   isOn: false,
   start: () => NO_SPAN,
+  keep() {},
+  onKept: () => () => {},
   counts: Object.freeze({ exported: 0, dropped: 0 }),
   [Symbol.asyncDispose]: async () => {},
 });

@@ -23,9 +23,11 @@ export interface SpanOptions {
 export interface TraceSpan {
   /** What other processes name it by; undefined where tracing is off. */
   readonly context: TraceContext | undefined;
+  /** Whether what is said of it can come to be exported: at once, or once its trace's outcome is known. */
+  readonly isRecorded: boolean;
   event(name: string, attributes?: SpanAttributes): void;
   set(attributes: SpanAttributes): void;
-  /** The work has failed: `code` is one of the catalogue's, never a message. */
+  /** The work has failed: `code` is one of the catalogue's, never a message. Its trace is exported. */
   fail(code: string): void;
   end(): void;
 }
@@ -37,6 +39,10 @@ export interface TraceSpan {
 export interface Tracing extends AsyncDisposable {
   readonly isOn: boolean;
   start(name: string, options?: SpanOptions): TraceSpan;
+  /** Another process has found a trace worth exporting: what this one has of it is exported, too. */
+  keep(traceId: string): void;
+  /** Calls back with each trace that is exported because of its outcome here. @returns how to stop that */
+  onKept(listener: (traceId: string) => void): () => void;
   /** How many spans were handed to the collector, and how many were dropped because it did not take them. */
   readonly counts: { readonly exported: number; readonly dropped: number };
 }

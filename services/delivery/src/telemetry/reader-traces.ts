@@ -69,7 +69,7 @@ export class ReaderTraces {
     });
     traced.spans++;
     traced.last = span;
-    if (span.context?.sampled !== true) return NOT_TRACED;
+    if (!span.isRecorded) return NOT_TRACED;
     const stopListening = listenForFirst(cache, fromSeq, () => span.event("first_event"));
     return {
       end({ takenSeq }, error) {

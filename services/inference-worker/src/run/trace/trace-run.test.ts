@@ -120,3 +120,20 @@ test("a trace that delivery does not export is not exported by the worker", asyn
   await vi.waitFor(async () => expect(await world.queuedJobs()).toBe(0), { timeout: 60_000 });
   expect(tracing.spans).toEqual([]);
 });
+
+test("a run that fails in a trace that is not exported has it exported, and says which it is", async () => {
+  const tracing = recordSpans({ sample: 0 });
+  const kept: string[] = [];
+  tracing.onKept((traceId) => kept.push(traceId));
+  await using world = await openWorld();
+  const engine = createFakeEngine(async function* () {
+    yield TEXT;
+    throw new RepriseError("engine_rejected", SECRET);
+  });
+  await world.startWorker(engine, { tracing });
+  const ref = await world.submit({ traceparent: TRACEPARENT.replace(/01$/, "00") });
+  await world.untilEnded(ref);
+  const { spans } = await traceOf(world, tracing);
+  expect(spans.map(({ name }) => name)).toEqual(["chat fake", "append end", "process jobs"]);
+  expect(kept).toEqual([PARENT.traceId]);
+});
