@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type BudgetCharge, isTerminal, type KnownEvent, parseTenantId } from "@reprise/protocol";
@@ -16,6 +17,7 @@ const IN_TOKENS = { name: "month", unit: "tokens", limit: LIMIT, period: "month"
 const PRICE = { currency: "EUR", input: "0.5", output: "1.7" };
 /** What 2,000 tokens of output cost; a slice is 64 of them. */
 const IN_MONEY = { name: "spend", unit: "money", currency: "EUR", limit: "0.0034", period: "month" };
+const OPERATOR_KEY = "ro_0123456789abcdef01234567";
 const PICO_PER_NANO = 1_000;
 const SLICE_NANO = Math.ceil((SLICE * 1_700_000) / PICO_PER_NANO);
 
@@ -33,9 +35,10 @@ async function openPlatform(redisUrl: string, budget: object = IN_TOKENS) {
   if (tenant) tenant.budgets = [budget];
   await writeFile(cluster.tenantsFile, JSON.stringify(file));
   const env = { REPRISE_REDIS_URL: redisUrl, REPRISE_MODELS_FILE: models };
-  const [one, other, worker] = await Promise.all([
-    cluster.startDelivery(env),
-    cluster.startDelivery(env),
+  const operator = { REPRISE_OPERATOR_KEY_SHA256: createHash("sha256").update(OPERATOR_KEY).digest("hex") };
+  const [one, other, worker, second] = await Promise.all([
+    cluster.startDelivery({ ...env, ...operator }),
+    cluster.startDelivery({ ...env, ...operator }),
     cluster.startWorker(env),
     cluster.startWorker(env),
   ]);
@@ -54,7 +57,15 @@ async function openPlatform(redisUrl: string, budget: object = IN_TOKENS) {
       }),
     );
   const kept = stack.move();
-  return { cluster, worker, create, createAll, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  return {
+    cluster,
+    env: { ...env, ...operator },
+    processes: [one, other, worker, second],
+    worker,
+    create,
+    createAll,
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
 }
 
 /** What the logs say was used, and how they end. */
@@ -175,4 +186,27 @@ test("while Redis is gone a budget that admits lets generations run on, and what
   await expect.poll(() => probe.read(), { timeout: 25_000 }).toBe(used);
   const refused = await platform.create(0, {});
   expect([refused.status, await refused.json()]).toMatchObject([429, { error: { code: "budget_exceeded" } }]);
+});
+
+test("after Redis and all processes were started anew, a budget is told by analytics what the logs say", async () => {
+  const redis = await startRedis();
+  await using platform = await openPlatform(redis.url, { ...IN_MONEY, limit: "0.003" });
+  const { cluster, env, processes } = platform;
+  await cluster.startAnalytics({ REPRISE_MODELS_FILE: env.REPRISE_MODELS_FILE });
+  const ids = await platform.createAll({ tokens: 100, tokens_per_second: 0 });
+  const { used } = await readUses(cluster, ids);
+  await Promise.all([redis.stop(), ...processes.map((process) => process.stop())]);
+  await using _ = await startRedis({ port: redis.port });
+  const delivery = await cluster.startDelivery(env);
+  const seed = async () => {
+    const response = await fetch(`${delivery.url}/v1/admin/tenants/acme/budgets/seed`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${OPERATOR_KEY}` },
+    });
+    return ((await response.json()) as { data: { used: string }[] }).data;
+  };
+  const text = `0.00${used} EUR`.replace(/0+ /, " ");
+  // Analytics has the last row some seconds later.
+  await expect.poll(seed, { timeout: 30_000 }).toMatchObject([{ name: "spend", used: text }]);
+  expect(await seed()).toMatchObject([{ used_before: text, used: text }]);
 });

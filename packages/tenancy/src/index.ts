@@ -56,8 +56,14 @@ export { HeldLeases } from "./limits/held-leases.ts";
 export { writeRedisConfig } from "./redis/write-redis-config.ts";
 export { MemoryCounters } from "./limits/memory-counters.ts";
 export { openShared, type SharedState } from "./redis/open-shared.ts";
-export { accountsOf, type BudgetAccount, chargesAt, type ModelPrices } from "./budgets/budget-account.ts";
-export { type BudgetMeter, formatUnits, meterOf } from "./budgets/budget-meter.ts";
+export {
+  accountsOf,
+  type BudgetAccount,
+  chargesAt,
+  type ModelPrices,
+  startOf,
+} from "./budgets/budget-account.ts";
+export { type BudgetMeter, formatUnits, meterOf, unitsOfCost } from "./budgets/budget-meter.ts";
 export type { Budget } from "./budgets/budget-settings.ts";
 export type { BudgetClaim, BudgetGrant, BudgetLedger, BudgetReservation } from "./budgets/budget-ledger.ts";
 export { FIRST_SLICE, MIN_SLICE } from "./budgets/budget-ledger.ts";

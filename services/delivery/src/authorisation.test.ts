@@ -105,6 +105,7 @@ const TABLE: Readonly<Record<string, Entry>> = {
     status: 201,
     body: { kind: "token", value: "t1" },
   },
+  "POST /v1/admin/tenants/:id/budgets/seed": { roles: [], operator: true, status: 200, body: {} },
 };
 /** Calls without a key: browsers' preflights. */
 const OPEN = /^OPTIONS \*$/;

@@ -152,6 +152,7 @@ export const administrationRecordSchema = z.object({
     "signing_key.rotate",
     "signing_key.remove",
     "token.revoke",
+    "budgets.seed",
   ]),
   /** Pairs the two records. */
   change: z.string(),

@@ -76,6 +76,21 @@ function nameOf(period: BudgetPeriod, at: Date): string {
   }
 }
 
+/** When the period began; undefined for one that never did. */
+export function startOf(period: BudgetPeriod, at: Date): Date | undefined {
+  const name = nameOf(period, at);
+  switch (period) {
+    case "hour":
+      return new Date(`${name}:00:00Z`);
+    case "day":
+      return new Date(`${name}T00:00:00Z`);
+    case "month":
+      return new Date(`${name}-01T00:00:00Z`);
+    case "total":
+      return undefined;
+  }
+}
+
 function endOf(period: BudgetPeriod, at: Date): Date | undefined {
   const [year, month, day, hour] = [
     at.getUTCFullYear(),

@@ -31,6 +31,18 @@ export interface BudgetReserved {
   readonly refused?: BudgetAccount;
 }
 
+/** What generations of an account have used that have ended, as another record than the ledger has it. */
+export interface BudgetSeed {
+  readonly account: BudgetAccount;
+  readonly ended: number;
+}
+
+/** What an account had as used, and has. */
+export interface BudgetSeeded {
+  readonly before: number;
+  readonly after: number;
+}
+
 /**
  * Keeps what tenants have used of their budgets. A generation is granted slices before it uses them, so the use of an account never exceeds its limit by more than what
  * generations used without a grant. A generation's use is told all in all, never as an increment: a call whose answer was lost is repeated.
@@ -45,6 +57,11 @@ export interface BudgetLedger {
   claim(generation: string, claims: readonly BudgetClaim[]): Promise<readonly BudgetGrant[]>;
   /** The generation has ended, with this use: it is granted nothing more. The last of several counts. */
   settle(generation: string, uses: readonly Pick<BudgetClaim, "account" | "used">[]): Promise<void>;
+  /**
+   * For a ledger that has lost its data: raises what accounts have as used to what is named, together with what live generations have said. Never lowers it, so it may be called again.
+   * @throws RepriseError `budget_unavailable`
+   */
+  seed(seeds: readonly BudgetSeed[]): Promise<readonly BudgetSeeded[]>;
 }
 
 /** How long a grant that is not renewed is kept for its generation. */

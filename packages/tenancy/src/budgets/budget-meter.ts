@@ -7,6 +7,7 @@ import { type BudgetCharge, RepriseError } from "@reprise/protocol";
  */
 
 const NANO_DIGITS = 9;
+const PICO_DIGITS = 12;
 const PICO_PER_NANO = 1_000n;
 /** 4,000,000 of a currency's units: what is used beyond a limit still fits into 2^53. */
 export const MAX_MONEY_UNITS = 4_000_000_000_000_000;
@@ -45,6 +46,13 @@ export function formatUnits({ money }: Pick<BudgetCharge, "money">, units: numbe
 export function parseMoney(text: string): number {
   const [whole = "0", decimals = ""] = text.split(".");
   return Number(whole + decimals.padEnd(NANO_DIGITS, "0"));
+}
+
+/** @param cost what metering's `formatCost` gives */
+export function unitsOfCost(cost: string): number {
+  const [whole = "0", decimals = ""] = cost.split(".");
+  const pico = BigInt(whole + decimals.padEnd(PICO_DIGITS, "0"));
+  return Number((pico + PICO_PER_NANO - 1n) / PICO_PER_NANO);
 }
 
 function moneyMeter(price: Price): BudgetMeter {

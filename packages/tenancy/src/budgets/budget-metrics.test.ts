@@ -71,6 +71,7 @@ test("refusals and cut-offs of a tenant are counted from 0 on, and claims that w
   const ledger = budgets.watch({
     reserve: (generation, claims) => memory.reserve(generation, claims),
     settle: (generation, uses) => memory.settle(generation, uses),
+    seed: (seeds) => memory.seed(seeds),
     claim: async () => [{ granted: 0, remaining: 0, isAlone: true }],
   });
   await ledger.claim("a", [{ account: accountOf("acme"), used: 0, want: 0 }]);

@@ -62,6 +62,7 @@ export class BudgetMetrics {
         return grants;
       },
       settle: (generation, uses) => ledger.settle(generation, uses),
+      seed: (seeds) => ledger.seed(seeds),
     };
   }
 

@@ -44,7 +44,7 @@ local function keepPast(key, set, id, used, settled)
 end
 
 -- Gives back the grants that have expired, and takes in what the caller has seen of an account that was lost.
-local function open(key, set, ends, epoch, seen, reported)
+local function open(key, set, epoch, seen, reported)
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', set, '-inf', now, 'LIMIT', 0, 100)) do
     local past = string.match(id, '^past:(.*)$')
     if past then
@@ -64,10 +64,13 @@ local function open(key, set, ends, epoch, seen, reported)
     local _, _, _, known = entryOf(key, generation)
     if not known and reported > 0 then keepPast(key, set, generation, reported, false) end
   end
-  if ends ~= '' then
-    redis.call('PEXPIREAT', key, ends + ${ACCOUNT_GRACE_MS})
-    redis.call('PEXPIREAT', set, ends + ${ACCOUNT_GRACE_MS})
-  end
+end
+
+-- Behind all that a call writes: a set that loses its last member is gone, and is without an end when it is there again.
+local function close(key, set, ends)
+  if ends == '' then return end
+  redis.call('PEXPIREAT', key, ends + ${ACCOUNT_GRACE_MS})
+  redis.call('PEXPIREAT', set, ends + ${ACCOUNT_GRACE_MS})
 end
 
 local function left(key, limit) return math.max(0, limit - number(key, 'used') - number(key, 'held')) end
@@ -102,8 +105,8 @@ local function fieldsOf(i)
     tonumber(ARGV[at + 9])
 end
 for i = 1, #KEYS / 2 do
-  local ends, epoch, seen, reported = fieldsOf(i)
-  open(KEYS[2 * i - 1], KEYS[2 * i], ends, epoch, seen, reported)
+  local _, epoch, seen, reported = fieldsOf(i)
+  open(KEYS[2 * i - 1], KEYS[2 * i], epoch, seen, reported)
 end
 `;
 
@@ -126,9 +129,10 @@ end
 local answer = { refused }
 for i = 1, #KEYS / 2 do
   local key, set = KEYS[2 * i - 1], KEYS[2 * i]
-  local _, _, _, _, limit, said, want, need, least = fieldsOf(i)
+  local ends, _, _, _, limit, said, want, need, least = fieldsOf(i)
   local granted = said
   if refused == 0 then granted = claim(key, set, limit, said, want, need, least) end
+  close(key, set, ends)
   local epoch, used = standing(key)
   for _, value in ipairs({ epoch, used, string.format('%.0f', granted), string.format('%.0f', left(key, limit)) }) do
     table.insert(answer, value)
@@ -137,13 +141,38 @@ end
 return answer
 `;
 
+/**
+ * As `CLAIM_SCRIPT`; the use is that of all generations that have ended. What is added counts as restored, so that a process that has seen the account before it was lost does not add
+ * it again. Answers what each account had as used, and has.
+ */
+export const SEED_SCRIPT = `${COMMON}${FIELDS}
+local answer = {}
+for i = 1, #KEYS / 2 do
+  local key, set = KEYS[2 * i - 1], KEYS[2 * i]
+  local ends, _, _, _, _, due = fieldsOf(i)
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', set, '-inf', now + ${GRANT_TTL_MS})) do
+    if not string.match(id, '^past:') then due = due + entryOf(key, id) end
+  end
+  local before = number(key, 'used')
+  if due > before then
+    redis.call('HINCRBY', key, 'used', due - before)
+    redis.call('HINCRBY', key, 'restored', due - before)
+  end
+  close(key, set, ends)
+  table.insert(answer, string.format('%.0f', before))
+  table.insert(answer, string.format('%.0f', number(key, 'used')))
+end
+return answer
+`;
+
 /** As `CLAIM_SCRIPT`; limit, want, need and the least slice are not read. Answers nothing of use. */
 export const SETTLE_SCRIPT = `${COMMON}${FIELDS}
 for i = 1, #KEYS / 2 do
   local key, set = KEYS[2 * i - 1], KEYS[2 * i]
-  local _, _, _, _, _, said = fieldsOf(i)
+  local ends, _, _, _, _, said = fieldsOf(i)
   redis.call('HINCRBY', key, 'used', said - takeOut(key, set, generation))
   keepPast(key, set, generation, said, true)
+  close(key, set, ends)
 end
 return 0
 `;

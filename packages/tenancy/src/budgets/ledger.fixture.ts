@@ -138,6 +138,19 @@ export function describeLedger(open: () => LedgerTarget): void {
     expect(MIN_SLICE).toBeLessThan(13);
   });
 
+  it("is raised to what another record says that ended generations used, with what live ones have said, and never lowered", async () => {
+    const { ledger } = open();
+    const account = accountOf(1_000);
+    await ledger.claim("live", [{ account, used: 30, want: 10 }]);
+    await ledger.settle("ended", [{ account, used: 20 }]);
+    expect(await ledger.seed([{ account, ended: 500 }])).toEqual([{ before: 50, after: 530 }]);
+    expect(await ledger.seed([{ account, ended: 500 }])).toEqual([{ before: 530, after: 530 }]);
+    expect(await ledger.seed([{ account, ended: 100 }])).toEqual([{ before: 530, after: 530 }]);
+    await ledger.settle("live", [{ account, used: 40 }]);
+    const [grant] = await ledger.claim("probe", [{ account, used: 0, want: 0 }]);
+    expect(grant?.remaining).toBe(1_000 - 540);
+  });
+
   it("holds the sum of what is used to the limit and what was used without a grant, in any history", async () => {
     const step = fc.record({
       kind: fc.constantFrom("claim", "claim", "claim", "settle", "pass"),

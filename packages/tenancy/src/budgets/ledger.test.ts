@@ -57,6 +57,17 @@ describe("in Redis", () => {
     expect(after?.remaining).toBe(1_000 - 480);
   });
 
+  it("that was seeded is not told again by a process what that has seen before", async () => {
+    const account = { ...MONTH, key: "{acme}.seeded.2026-12" };
+    const [old, fresh] = [new RedisLedger(redis), new RedisLedger(redis)];
+    await old.settle("a", [{ account, used: 300 }]);
+    await old.claim("b", [{ account, used: 0, want: 0 }]);
+    await redis.flushall();
+    expect(await fresh.seed([{ account, ended: 300 }])).toEqual([{ before: 0, after: 300 }]);
+    const [grant] = await old.claim("c", [{ account, used: 5, want: 0 }]);
+    expect(grant?.remaining).toBe(1_000 - 305);
+  });
+
   it("keeps an account for a day behind the end of its period, and one without an end for good", async () => {
     const total: BudgetAccount = { ...MONTH, key: "{acme}.all.total", endsAtMs: undefined };
     const ledger = new RedisLedger(redis);
@@ -64,8 +75,12 @@ describe("in Redis", () => {
       "a",
       [MONTH, total].map((account) => ({ account, used: 1, want: 1 })),
     );
+    // The only generation that there is: its end empties the set, and fills it again.
+    const one = { ...MONTH, key: "{acme}.one.2026-11" };
+    await ledger.claim("a", [{ account: one, used: 1, want: 1 }]);
+    await ledger.settle("a", [{ account: one, used: 1 }]);
     const keys = await redis.keys("reprise:budget:*.2026-11*");
-    expect(keys).toHaveLength(2);
+    expect(keys).toHaveLength(4);
     for (const key of keys) expect(await redis.pexpiretime(key)).toBe(Date.UTC(2026, 11, 2, 1));
     for (const key of await redis.keys("reprise:budget:*.all.total*")) expect(await redis.pttl(key)).toBe(-1);
   });

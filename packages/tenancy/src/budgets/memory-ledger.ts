@@ -7,6 +7,8 @@ import {
   type BudgetLedger,
   type BudgetReservation,
   type BudgetReserved,
+  type BudgetSeed,
+  type BudgetSeeded,
   ENTRY_TTL_MS,
   GRANT_TTL_MS,
   MIN_SLICE,
@@ -69,6 +71,16 @@ export class MemoryLedger implements BudgetLedger {
       kept.used += used - takeOut(kept, generation);
       kept.past.set(generation, { used, isSettled: true, forgetAtMs: this.#now() + ENTRY_TTL_MS });
     }
+  }
+
+  async seed(seeds: readonly BudgetSeed[]): Promise<readonly BudgetSeeded[]> {
+    return seeds.map(({ account, ended }) => {
+      const kept = this.#accountOf(account);
+      const before = kept.used;
+      const live = [...kept.live.values()].reduce((sum, { used }) => sum + used, 0);
+      kept.used = Math.max(before, ended + live);
+      return { before, after: kept.used };
+    });
   }
 
   #claim(generation: string, claim: BudgetReservation): BudgetGrant {

@@ -8,9 +8,11 @@ import {
   type BudgetLedger,
   type BudgetReservation,
   type BudgetReserved,
+  type BudgetSeed,
+  type BudgetSeeded,
   MIN_SLICE,
 } from "./budget-ledger.ts";
-import { CLAIM_SCRIPT, SETTLE_SCRIPT } from "./ledger-scripts.ts";
+import { CLAIM_SCRIPT, SEED_SCRIPT, SETTLE_SCRIPT } from "./ledger-scripts.ts";
 import { SeenAccounts } from "./seen-accounts.ts";
 
 declare module "ioredis" {
@@ -20,10 +22,13 @@ declare module "ioredis" {
       ...keysAndArguments: (string | number)[]
     ): Result<(string | number)[], Context>;
     repriseBudgetSettle(keyCount: number, ...keysAndArguments: (string | number)[]): Result<number, Context>;
+    repriseBudgetSeed(keyCount: number, ...keysAndArguments: (string | number)[]): Result<string[], Context>;
   }
 }
 
 const FIELDS = 4;
+/** The id of none: they have at least one character. */
+const NO_GENERATION = "";
 /** What the keys of all accounts begin with. */
 export const BUDGET_PREFIX = `${KEY_PREFIX}budget:`;
 
@@ -42,6 +47,7 @@ export class RedisLedger implements BudgetLedger {
     this.#now = now ?? (() => "");
     redis.defineCommand("repriseBudgetClaim", { lua: CLAIM_SCRIPT });
     redis.defineCommand("repriseBudgetSettle", { lua: SETTLE_SCRIPT });
+    redis.defineCommand("repriseBudgetSeed", { lua: SEED_SCRIPT });
   }
 
   async reserve(generation: string, claims: readonly BudgetReservation[]): Promise<BudgetReserved> {
@@ -61,6 +67,13 @@ export class RedisLedger implements BudgetLedger {
     const claims = uses.map((use) => ({ ...use, want: 0, need: 0 }));
     await this.#redis.repriseBudgetSettle(...this.#argumentsOf(generation, claims));
     for (const { account } of uses) this.#seen.forget(account.key, generation);
+  }
+
+  async seed(seeds: readonly BudgetSeed[]): Promise<readonly BudgetSeeded[]> {
+    if (seeds.length === 0) return [];
+    const claims = seeds.map(({ account, ended }) => ({ account, used: ended, want: 0, need: 0 }));
+    const values = await this.#redis.repriseBudgetSeed(...this.#argumentsOf(NO_GENERATION, claims));
+    return seeds.map((_, i) => ({ before: Number(values[2 * i]), after: Number(values[2 * i + 1]) }));
   }
 
   async #claim(generation: string, claims: readonly BudgetReservation[]): Promise<BudgetReserved> {

@@ -1,4 +1,4 @@
-import { unixNow } from "@reprise/protocol";
+import { RepriseError, unixNow } from "@reprise/protocol";
 import type { RedisAccess } from "../redis/redis-access.ts";
 import type { BudgetAccount } from "./budget-account.ts";
 import {
@@ -8,6 +8,8 @@ import {
   type BudgetLedger,
   type BudgetReservation,
   type BudgetReserved,
+  type BudgetSeed,
+  type BudgetSeeded,
 } from "./budget-ledger.ts";
 import { MemoryLedger } from "./memory-ledger.ts";
 
@@ -107,6 +109,16 @@ export class SharedLedger implements BudgetLedger {
         const bases = uses.map((use) => this.#baseOf(generation, { ...use, want: 0 }));
         const local = uses.map((use, i) => this.#toLocal({ ...use, want: 0 }, bases[i] ?? 0));
         await this.#local.settle(generation, local);
+      },
+    );
+  }
+
+  async seed(seeds: readonly BudgetSeed[]): Promise<readonly BudgetSeeded[]> {
+    const { shared, access } = this.#options;
+    return access.ask(
+      () => shared.seed(seeds),
+      async () => {
+        throw new RepriseError("budget_unavailable", "Redis does not answer: no budget was seeded.");
       },
     );
   }

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import type { AdminContext } from "./admin-call.ts";
+import { addBudgetRoutes } from "./budget-routes.ts";
 import { addKeyRoutes } from "./key-routes.ts";
 import { addRevocationRoutes } from "./revocation-routes.ts";
 import { addSigningKeyRoutes } from "./signing-key-routes.ts";
@@ -17,6 +18,7 @@ export const ADMIN_PATHS: Readonly<Record<string, readonly string[]>> = {
   "/v1/admin/tenants/:id/signing-keys/:key": ["GET", "DELETE"],
   "/v1/admin/tenants/:id/signing-keys/:key/rotate": ["POST"],
   "/v1/admin/tenants/:id/revocations": ["GET", "POST"],
+  "/v1/admin/tenants/:id/budgets/seed": ["POST"],
 };
 
 /** The admin API: by the operator's key for all tenants, by a key with the role `admin` for its own. */
@@ -25,4 +27,5 @@ export function addAdminRoutes(app: FastifyInstance, context: AdminContext): voi
   addKeyRoutes(app, context);
   addSigningKeyRoutes(app, context);
   addRevocationRoutes(app, context);
+  addBudgetRoutes(app, context);
 }

@@ -1,4 +1,5 @@
 import { analyticsBudget, analyticsUsage } from "./commands/analytics.ts";
+import { budgetsSeed } from "./commands/budgets.ts";
 import type { Command } from "./command.ts";
 import { keyCreate, keyList, keyRevoke, keyRotate } from "./commands/key.ts";
 import { signingKeyAdd, signingKeyList, signingKeyRemove, signingKeyRotate } from "./commands/signing-key.ts";
@@ -24,6 +25,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   "token mint": tokenMint,
   "token revoke": tokenRevoke,
   "token revocations": tokenRevocations,
+  "budgets seed": budgetsSeed,
   "analytics budget": analyticsBudget,
   "analytics usage": analyticsUsage,
 };

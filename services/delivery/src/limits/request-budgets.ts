@@ -61,6 +61,10 @@ export class RequestBudgets {
     this.#options = options;
   }
 
+  get ledger(): Pick<BudgetLedger, "seed"> {
+    return this.#options.ledger;
+  }
+
   /** What a generation that is created now is counted against; undefined where the tenant has no budget. */
   chargesOf({ budgets }: Principal, model: string, at: Date): readonly BudgetCharge[] | undefined {
     if (!budgets || budgets.length === 0) return undefined;

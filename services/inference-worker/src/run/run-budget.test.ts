@@ -111,6 +111,7 @@ test("a run waits for a ledger that does not know what is left, and goes on with
   const ledger: BudgetLedger = {
     reserve: (generation, claim) => memory.reserve(generation, claim),
     settle: (generation, uses) => memory.settle(generation, uses),
+    seed: (seeds) => memory.seed(seeds),
     async claim(generation, wanted) {
       if (isKnown) return memory.claim(generation, wanted);
       if (++claims === 2) waiting.resolve();

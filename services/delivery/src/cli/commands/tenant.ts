@@ -43,15 +43,7 @@ export const tenantList: Command = {
   --json             one list of all`,
   async run(args, io) {
     const { values } = parseCall(args, [], JSON_OPTION);
-    const api = openAdminApi(io);
-    const all: z.infer<typeof pageSchema>["data"] = [];
-    for (let hasMore = true; hasMore;) {
-      const last = all.at(-1)?.id;
-      const query = new URLSearchParams({ limit: `${PAGE}`, ...(last !== undefined && { after: last }) });
-      const { body } = await api(`?${query}`, { schema: pageSchema });
-      all.push(...body.data);
-      hasMore = body.has_more && body.data.length > 0;
-    }
+    const all = await listTenants(openAdminApi(io));
     if (values.json) writeJson(io.out, all);
     else for (const { id, keys } of all) writeLine(io.out, `${id}\t${keys} ${keys === 1 ? "key" : "keys"}`);
   },
@@ -105,6 +97,20 @@ export const tenantRemove: Command = {
     done(io, `${positionals[0]} is removed.`);
   },
 };
+
+export async function listTenants(
+  api: ReturnType<typeof openAdminApi>,
+): Promise<z.infer<typeof pageSchema>["data"]> {
+  const all: z.infer<typeof pageSchema>["data"] = [];
+  for (let hasMore = true; hasMore;) {
+    const last = all.at(-1)?.id;
+    const query = new URLSearchParams({ limit: `${PAGE}`, ...(last !== undefined && { after: last }) });
+    const { body } = await api(`?${query}`, { schema: pageSchema });
+    all.push(...body.data);
+    hasMore = body.has_more && body.data.length > 0;
+  }
+  return all;
+}
 
 /** Of what has no answer but that it was done. */
 export function done({ err }: CommandIo, message: string): void {
