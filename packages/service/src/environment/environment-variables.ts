@@ -346,6 +346,11 @@ export const ENVIRONMENT_VARIABLES = {
     list(shareOfTenant()),
     "Tenants with another share, such as `acme=1,globex=0.01`.",
   ),
+  REPRISE_TRACE_CONTENT: defaulted(
+    "off",
+    oneOf(["on", "off"]),
+    "Whether workers' spans have what models are asked and what they say, 16,384 characters of each; an erasure does not reach what the collector has.",
+  ),
   REPRISE_TRACE_SLOW_MS: defaulted(
     "10000",
     integer(0, 86_400_000),

@@ -42,6 +42,7 @@ describe("the environment", () => {
       REPRISE_OTLP_HEADERS_FILE: undefined,
       REPRISE_TRACE_SAMPLE: 0.05,
       REPRISE_TRACE_SAMPLE_TENANTS: undefined,
+      REPRISE_TRACE_CONTENT: "off",
       REPRISE_TRACE_SLOW_MS: 10_000,
       REPRISE_SHARDS: 4,
       REPRISE_REPLICAS: 1,

@@ -11,6 +11,7 @@ export const TRACING_NAMES = [
   "REPRISE_TRACE_SAMPLE",
   "REPRISE_TRACE_SAMPLE_TENANTS",
   "REPRISE_TRACE_SLOW_MS",
+  "REPRISE_TRACE_CONTENT",
 ] as const;
 
 interface LineLog {
@@ -46,6 +47,7 @@ export async function openServiceTracing(
     sample: env.REPRISE_TRACE_SAMPLE,
     sampleOfTenant: new Map(env.REPRISE_TRACE_SAMPLE_TENANTS),
     slowMs: env.REPRISE_TRACE_SLOW_MS,
+    recordsContent: env.REPRISE_TRACE_CONTENT === "on",
     onAway: (error) =>
       logger.warn({ problem: messageOf(error) }, "the collector takes no spans: they are dropped"),
     onBack: ({ dropped }) => logger.info({ dropped }, "the collector takes spans again"),

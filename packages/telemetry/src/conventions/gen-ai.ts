@@ -11,6 +11,9 @@ export const GEN_AI = {
   finishReasons: "gen_ai.response.finish_reasons",
   inputTokens: "gen_ai.usage.input_tokens",
   outputTokens: "gen_ai.usage.output_tokens",
+  /** Where content is switched on, and nowhere else. */
+  inputMessages: "gen_ai.input.messages",
+  outputMessages: "gen_ai.output.messages",
   toolName: "gen_ai.tool.name",
   toolCallId: "gen_ai.tool.call.id",
 } as const;

@@ -13,6 +13,8 @@ export interface OtlpOptions {
   readonly sampleOfTenant?: ReadonlyMap<string, number>;
   /** A trace that waits longer than this for a worker, or for the first of what it asked for, is exported whatever the share, as is one with an error. 0: no wait is too long. Default 10 s. */
   readonly slowMs?: number;
+  /** Whether spans of turns have what was asked and said. Default false. */
+  readonly recordsContent?: boolean;
   /** The most that one export takes, with what is tried again. Default 5 s. */
   readonly timeoutMs?: number;
   /** The most that disposal waits for the collector. Default 2 s. */

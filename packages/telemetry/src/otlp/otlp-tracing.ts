@@ -29,6 +29,7 @@ const TIMEOUT_MS = 5_000;
 const CLOSE_MS = 2_000;
 const SLOW_MS = 10_000;
 const MAX_VALUE_LENGTH = 512;
+const MAX_CONTENT_LENGTH = 16_384;
 
 const KINDS: Readonly<Record<SpanKind, OtelKind>> = {
   internal: OtelKind.INTERNAL,
@@ -43,7 +44,7 @@ const KINDS: Readonly<Record<SpanKind, OtelKind>> = {
  * only where tracing is on.
  */
 export function createOtlpTracing(options: OtlpOptions): Tracing {
-  const { url, service, instance, headers = {}, sample } = options;
+  const { url, service, instance, headers = {}, sample, recordsContent = false } = options;
   const {
     timeoutMs = TIMEOUT_MS,
     closeMs = CLOSE_MS,
@@ -74,12 +75,13 @@ export function createOtlpTracing(options: OtlpOptions): Tracing {
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ "service.name": service, "service.instance.id": instance }),
     sampler: new HeadSampler({ share: sample, ofTenant: sampleOfTenant }),
-    spanLimits: { attributeValueLengthLimit: MAX_VALUE_LENGTH },
+    spanLimits: { attributeValueLengthLimit: recordsContent ? MAX_CONTENT_LENGTH : MAX_VALUE_LENGTH },
     spanProcessors: [spans],
   });
   const tracer = provider.getTracer("reprise");
   return {
     isOn: true,
+    recordsContent,
     start: (name, spanOptions) => new OtlpSpan(startSpan(tracer, name, spanOptions)),
     get counts() {
       return { exported: watch.exported, dropped: watch.dropped };

@@ -23,6 +23,7 @@ export interface RecordOptions {
   readonly sample?: number;
   readonly sampleOfTenant?: ReadonlyMap<string, number>;
   readonly slowMs?: number;
+  readonly recordsContent?: boolean;
 }
 
 /** Tracing that keeps its spans in memory, for tests. */
@@ -30,6 +31,7 @@ export function recordSpans({
   sample = 1,
   sampleOfTenant = new Map(),
   slowMs = 0,
+  recordsContent = false,
 }: RecordOptions = {}): Tracing & {
   readonly spans: readonly RecordedSpan[];
 } {
@@ -90,6 +92,7 @@ export function recordSpans({
   };
   return {
     isOn: true,
+    recordsContent,
     spans,
     start,
     keep: (traceId) => void undecided.keep(traceId),

@@ -14,6 +14,7 @@ export const NO_SPAN: TraceSpan = Object.freeze({
 export const NO_TRACING: Tracing = Object.freeze({
   isOn: false,
   start: () => NO_SPAN,
+  recordsContent: false,
   keep() {},
   onKept: () => () => {},
   counts: Object.freeze({ exported: 0, dropped: 0 }),

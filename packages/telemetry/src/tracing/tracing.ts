@@ -2,7 +2,7 @@ import type { TraceContext } from "./traceparent.ts";
 
 export type SpanKind = "internal" | "server" | "client" | "producer" | "consumer";
 
-/** What is undefined is left out. Values are ids, names, counts and codes, never text of a prompt or an output. */
+/** What is undefined is left out. Values are ids, names, counts and codes, never text of a prompt or an output, but where `Tracing.recordsContent` says so. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
 export interface SpanOptions {
@@ -39,6 +39,8 @@ export interface TraceSpan {
 export interface Tracing extends AsyncDisposable {
   readonly isOn: boolean;
   start(name: string, options?: SpanOptions): TraceSpan;
+  /** Whether spans of turns have what was asked and said. */
+  readonly recordsContent: boolean;
   /** Another process has found a trace worth exporting: what this one has of it is exported, too. */
   keep(traceId: string): void;
   /** Calls back with each trace that is exported because of its outcome here. @returns how to stop that */

@@ -137,3 +137,29 @@ test("a run that fails in a trace that is not exported has it exported, and says
   expect(spans.map(({ name }) => name)).toEqual(["chat fake", "append end", "process jobs"]);
   expect(kept).toEqual([PARENT.traceId]);
 });
+
+test("the span of a turn has what was asked and said where that is switched on, and the others do not", async () => {
+  const tracing = recordSpans({ recordsContent: true });
+  await using world = await openWorld();
+  const engine = createFakeEngine(() =>
+    says({ type: "reasoning", text: "Hm." }, TEXT, { type: "text", text: "!" }, FINISH),
+  );
+  await world.startWorker(engine, { tracing });
+  const ref = await world.submit({ request: { input: "Say it." } });
+  await world.untilEnded(ref);
+  const { run, spans } = await traceOf(world, tracing);
+  const { attributes = {} } = spans.find(({ name }) => name === "chat fake") ?? {};
+  expect(JSON.parse(String(attributes["gen_ai.input.messages"]))).toEqual([
+    { role: "user", parts: [{ type: "text", content: "Say it." }] },
+  ]);
+  expect(JSON.parse(String(attributes["gen_ai.output.messages"]))).toEqual([
+    {
+      role: "assistant",
+      parts: [
+        { type: "reasoning", content: "Hm." },
+        { type: "text", content: `${SECRET}!` },
+      ],
+    },
+  ]);
+  expect(JSON.stringify(run)).not.toContain(SECRET);
+});

@@ -9,6 +9,7 @@ import { type EngineChoice, engineOf } from "../../model-queues.ts";
 import { readSettled, type Run } from "../open-run.ts";
 import type { TurnEnd, TurnTiming } from "../metrics/turn-timing.ts";
 import { endTurnSpan, startTurnSpan } from "../trace/trace-turn.ts";
+import { TurnContent } from "../trace/turn-content.ts";
 import { type EngineOutcome, runEngine, type Throttle } from "./run-engine.ts";
 import { YieldPoint } from "./yield-point.ts";
 
@@ -28,7 +29,10 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
     run.attemptTiming.arrived(waitedMs),
   );
   const onFirst = () => span.event("first_token");
-  const outcome = await askEngine(run, { plans, engine, transcript, onLeftOut, onFirst, timing });
+  const content = context.tracing.recordsContent && span.isRecorded ? new TurnContent() : undefined;
+  if (content) span.set(TurnContent.ofRequest(request.get()));
+  const outcome = await askEngine(run, { plans, engine, transcript, onLeftOut, onFirst, timing, content });
+  if (content) span.set(content.ofAnswer(outcome.kind === "finished" ? outcome.calls : []));
   endTurnSpan(span, outcome);
   timing.ended(toTurnEnd(outcome));
   if (outcome.kind === "failed") onEngineReport({ ...about, ...traceFields(span), error: outcome.error });
@@ -88,12 +92,14 @@ interface Asked {
   readonly onLeftOut: (part: string) => void;
   readonly onFirst: () => void;
   readonly timing: TurnTiming;
+  /** Undefined unless that is switched on. */
+  readonly content: TurnContent | undefined;
 }
 
 /** While the engine speaks, a batch generation offers its slot. */
 async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
   const { job, model, policy, log, pace, budget, stop, totalAtMs, request } = run;
-  const { plans, engine, transcript, onLeftOut, onFirst, timing } = asked;
+  const { plans, engine, transcript, onLeftOut, onFirst, timing, content } = asked;
   using yieldPoint = job.priority === "batch" ? openYieldPoint(run, asked) : undefined;
   return await runEngine({
     engine: engineOf(model, engine),
@@ -109,7 +115,12 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
     onLeftOut,
     timing,
     onFirst,
-    onSaid: yieldPoint && ((event) => yieldPoint.said(event)),
+    onSaid:
+      (yieldPoint ?? content) &&
+      ((event) => {
+        yieldPoint?.said(event);
+        content?.said(event);
+      }),
     onFinished: yieldPoint && (() => yieldPoint.finished()),
   });
 }

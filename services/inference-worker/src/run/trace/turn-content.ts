@@ -1,0 +1,49 @@
+import type { GenerationRequest } from "@reprise/protocol";
+import { GEN_AI, type SpanAttributes } from "@reprise/telemetry";
+import type { ReasoningEvent, TextEvent, ToolCallEvent } from "../../engines/engine.ts";
+
+type Part =
+  | { readonly type: "text" | "reasoning"; readonly content: string }
+  | Readonly<{ type: "tool_call"; id: string | undefined; name: string; arguments: string }>;
+
+/** Of each kind; spans have no longer values. */
+const MAX_CHARS = 16_384;
+
+/**
+ * What one turn was asked and has said, as OpenTelemetry's GenAI conventions have it. Made only where the operator has switched that on:
+ * no other span, and no log line, has a word of a prompt or an output.
+ */
+export class TurnContent {
+  #reasoning = "";
+  #text = "";
+
+  said({ type, text }: TextEvent | ReasoningEvent): void {
+    if (type === "reasoning") this.#reasoning = append(this.#reasoning, text);
+    else this.#text = append(this.#text, text);
+  }
+
+  /** What the request says; answers of tools, and what earlier attempts have said, are not in it. */
+  static ofRequest({ input }: Pick<GenerationRequest, "input">): SpanAttributes {
+    const messages = typeof input === "string" ? [{ role: "user", content: input }] : input;
+    const parts = messages.map(({ role, content }) => ({ role, parts: [{ type: "text", content }] }));
+    return { [GEN_AI.inputMessages]: JSON.stringify(parts) };
+  }
+
+  ofAnswer(calls: readonly ToolCallEvent[]): SpanAttributes {
+    const parts: Part[] = [
+      ...(this.#reasoning === "" ? [] : [{ type: "reasoning", content: this.#reasoning } as const]),
+      ...(this.#text === "" ? [] : [{ type: "text", content: this.#text } as const]),
+      ...calls.map(({ callId, name, arguments: given }) => ({
+        type: "tool_call" as const,
+        id: callId,
+        name,
+        arguments: given,
+      })),
+    ];
+    return { [GEN_AI.outputMessages]: JSON.stringify([{ role: "assistant", parts }]) };
+  }
+}
+
+function append(text: string, more: string): string {
+  return text.length < MAX_CHARS ? text + more : text;
+}
