@@ -96,6 +96,7 @@ test("both users may do all that budgets need", async () => {
   expect(await worker.ledger.claim("one", [{ ...claim, used: 4 }])).toEqual([{ granted: 10, remaining: 0 }]);
   await worker.ledger.settle("one", [{ account: BUDGET, used: 7 }]);
   expect(await delivery.ledger.claim("two", [claim])).toEqual([{ granted: 3, remaining: 0 }]);
+  expect(await delivery.ledger.seed([{ account: BUDGET, ended: 9 }])).toEqual([{ before: 7, after: 9 }]);
   expect([delivery.isAway, worker.isAway, told]).toEqual([false, false, []]);
 });
 

@@ -1,4 +1,4 @@
-import { DEFAULT_POLICY, type KnownEvent, parseTenantId } from "@reprise/protocol";
+import { DEFAULT_POLICY, type KnownEvent, parseTenantId, RepriseError } from "@reprise/protocol";
 import { accountsOf, type BudgetLedger, MemoryLedger } from "@reprise/tenancy";
 import { expect, test } from "vitest";
 import type { Engine } from "../engines/engine.ts";
@@ -183,4 +183,51 @@ test("an engine of a model without a price is not asked", async () => {
   expect(await run).toBe("failed");
   expect(endOf(await world.read(ref))).toMatchObject({ error: { code: "budget_unpriced" } });
   expect(asked).toBe(0);
+});
+
+test("a fallback is paid for with its own price, and one without a price is not asked", async () => {
+  await using world = await openWorld();
+  const broken = createFakeEngine(async function* () {
+    yield* [];
+    throw new RepriseError("engine_failed", "The first engine is broken.");
+  });
+  const ledger = new MemoryLedger();
+  const wide = { ...MONEY, limit: 1_000_000_000 };
+  const both = {
+    ...wide,
+    money: { currency: "EUR", prices: { fake: PRICE, small: { input: "10", output: "30" } } },
+  };
+  const [priced, unpriced] = [
+    await world.submit({ budgets: [both] }),
+    await world.submit({ budgets: [wide] }),
+  ];
+  await world.startWorker(broken, { fallback: { model: "small", engine: talker(100) }, ledger });
+  expect(endOf(await world.untilEnded(priced))?.type).toBe("generation.completed");
+  expect(endOf(await world.untilEnded(unpriced))).toMatchObject({ error: { code: "budget_unpriced" } });
+  const [probed] = accountsOf(parseTenantId("acme"), [both]);
+  if (!probed) throw new Error("There is no account.");
+  const remaining = async () => {
+    const [grant] = await ledger.claim("probe", [{ account: probed, used: 0, want: 0 }]);
+    return grant?.remaining;
+  };
+  // 4 at 10 and 100 at 30; of the other one its input at 1, by the model that was asked first.
+  await expect.poll(remaining).toBe(1_000_000_000 - 3_040_000 - 4_000);
+});
+
+test("output that costs nothing is not cut off, though its input has used the budget up", async () => {
+  await using world = await openWorld();
+  const prices = { fake: { input: "250", output: "0" } };
+  const ref = await world.submit({ budgets: [{ ...MONEY, money: { currency: "EUR", prices } }] });
+  expect(await world.run(ref, talker(300), { ledger: new MemoryLedger() })).toBe("completed");
+});
+
+test("a generation that ends before this worker asks an engine, and whose log says nothing was used, uses nothing", async () => {
+  await using world = await openWorld();
+  const ledger = new MemoryLedger();
+  const history = [{ type: "generation.started", attempt: 1, worker: "worker-gone", model: "fake" }] as const;
+  const ref = await world.submit({ budgets: BUDGETS, history, policy: { max_attempts: 1 } });
+  await ledger.claim(ref.generation, [{ account, used: INPUT, want: 64 }]);
+  expect(await world.run(ref, endless(), { ledger })).toBe("failed");
+  expect(endOf(await world.read(ref))).toMatchObject({ error: { code: "worker_lost" } });
+  await expect.poll(() => remainingOf(ledger)).toBe(1_000);
 });

@@ -141,6 +141,8 @@ export class RunBudget implements Disposable {
     this.#isSettled = true;
     const { ledger, generation, onError } = this.#options;
     this.#take(usage);
+    // No engine was asked: the input was estimated for nothing. Metering counts none of it either.
+    if (!this.#meters && usage.input_tokens === null && usage.output_tokens === 0) this.#input = 0;
     const uses = this.#accounts().map(([account, meter]) => ({
       account,
       used: this.#unitsOf(meter, this.#said),
