@@ -101,15 +101,22 @@ export class Sketch {
     return seen;
   }
 
-  /** A sketch out of its parts, which the caller has checked. */
-  static of(summary: SketchSummary, buckets: Iterable<readonly [bucket: number, times: number]>): Sketch {
+  /**
+   * A sketch out of its parts, which the caller has checked.
+   * @param buckets ascending
+   */
+  static of(summary: SketchSummary, buckets: readonly (readonly [bucket: number, times: number])[]): Sketch {
     const sketch = new Sketch();
     sketch.#count = summary.count;
     sketch.#zeros = summary.zeros;
     sketch.#sum = summary.sum;
     sketch.#min = summary.count === 0 ? Number.POSITIVE_INFINITY : summary.min;
     sketch.#max = summary.max;
-    for (const [bucket, times] of buckets) sketch.#increment(bucket, times);
+    const [from = 0] = buckets[0] ?? [];
+    const [to = from - 1] = buckets.at(-1) ?? [];
+    sketch.#from = from;
+    sketch.#counters = new Uint32Array(to - from + 1);
+    for (const [bucket, times] of buckets) sketch.#counters[bucket - from] = times;
     return sketch;
   }
 

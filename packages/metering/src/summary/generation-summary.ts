@@ -133,10 +133,11 @@ export class GenerationSummary {
 
   add(row: DeliveredRow): void {
     const counts = this.#counts;
+    const gaps = decodeSketch(fromBase64(row.gaps));
     counts[row.status]++;
     if (isJudged(row)) {
       counts.judged++;
-      counts.good += Number(meetsTargets(row, this.#targets));
+      counts.good += Number(meetsTargets(row, gaps, this.#targets));
     }
     counts.input += row.input_tokens ?? 0;
     counts.cachedInput += row.cached_input_tokens ?? 0;
@@ -161,7 +162,7 @@ export class GenerationSummary {
     if (row.reason !== null) this.#names.cancels.add(row.reason);
     if (row.finish_reason !== null) this.#names.finishReasons.add(row.finish_reason);
     for (const [reason, times] of Object.entries(row.takeovers)) this.#names.takeovers.add(reason, times);
-    this.#measure(row);
+    this.#measure(row, gaps);
     this.#delivery.add(row);
   }
 
@@ -223,7 +224,7 @@ export class GenerationSummary {
     };
   }
 
-  #measure(row: GenerationRow): void {
+  #measure(row: GenerationRow, gaps: Sketch): void {
     const sketches = this.#sketches;
     if (row.queue_us !== null) sketches.queue.add(row.queue_us);
     if (row.prefill_us !== null) sketches.prefill.add(row.prefill_us);
@@ -231,7 +232,7 @@ export class GenerationSummary {
     if (row.tool_wait_us > 0) sketches.toolWait.add(row.tool_wait_us);
     if (row.retraction_us !== null) sketches.retraction.add(row.retraction_us);
     sketches.total.add(row.total_us);
-    sketches.gaps.merge(decodeSketch(fromBase64(row.gaps)));
+    sketches.gaps.merge(gaps);
     const perTokenUs = usPerTokenOf(row);
     if (perTokenUs === undefined) return;
     sketches.perToken.add(perTokenUs);
