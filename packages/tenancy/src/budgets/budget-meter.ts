@@ -33,7 +33,8 @@ export function meterOf({ name, money }: BudgetCharge, model: string): BudgetMet
   if (!money) return TOKENS;
   const price = Object.hasOwn(money.prices, model) ? money.prices[model] : undefined;
   if (price) return moneyMeter({ ...price, currency: money.currency });
-  const message = `The budget ${name} is in ${money.currency}, in which the model ${JSON.stringify(model)} has no price.`;
+  // Without the model's name: what ends a generation has no word of its request, and a fallback is not the tenant's business.
+  const message = `The budget ${name} is in ${money.currency}, in which the model, or its fallback, has no price.`;
   throw new RepriseError("budget_unpriced", message, { param: name });
 }
 
