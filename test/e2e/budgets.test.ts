@@ -19,7 +19,12 @@ const PRICE = { currency: "EUR", input: "0.5", output: "1.7" };
 const IN_MONEY = { name: "spend", unit: "money", currency: "EUR", limit: "0.0034", period: "month" };
 const OPERATOR_KEY = "ro_0123456789abcdef01234567";
 const PICO_PER_NANO = 1_000;
-const SLICE_NANO = Math.ceil((SLICE * 1_700_000) / PICO_PER_NANO);
+const NANO_PER_TOKEN = 1_700_000 / PICO_PER_NANO;
+const SLICE_NANO = SLICE * NANO_PER_TOKEN;
+/** "Go." */
+const NANO_OF_INPUT = 500_000 / PICO_PER_NANO;
+/** Of a grant that nothing renews. */
+const LEASE_MS = 60_000;
 
 /** Two delivery nodes and two workers that count over Redis, and a tenant with a budget. */
 async function openPlatform(redisUrl: string, budget: object = IN_TOKENS) {
@@ -59,6 +64,7 @@ async function openPlatform(redisUrl: string, budget: object = IN_TOKENS) {
   const kept = stack.move();
   return {
     cluster,
+    workers: [worker, second],
     env: { ...env, ...operator },
     processes: [one, other, worker, second],
     worker,
@@ -125,11 +131,12 @@ async function readUses(cluster: Cluster, ids: readonly string[]) {
 }
 
 /** What Redis has used and granted of a budget together. */
-async function openProbe(redisUrl: string, charge: BudgetCharge) {
+async function openProbe(redisUrl: string, charge: BudgetCharge, aheadMs = 0) {
   const shared = await openShared({
     redisUrl,
     kind: "worker",
-    process: "probe",
+    process: `probe-${aheadMs}`,
+    now: () => Date.now() + aheadMs,
     onAway: () => {},
     onBack: () => {},
   });
@@ -169,6 +176,33 @@ test("a worker that is killed in mid-stream leaves nothing granted, and what its
   const { used, charge } = await readUses(cluster, ids);
   await using probe = await openProbe(redis.url, charge);
   await expect.poll(() => probe.read(), { timeout: 10_000 }).toBe(used);
+});
+
+test("when all workers are killed what they were granted is free a minute later, and what they have said stays paid for", async () => {
+  await using redis = await startRedis();
+  await using platform = await openPlatform(redis.url, { ...IN_MONEY, limit: "1" });
+  const { cluster, workers } = platform;
+  const ids = await platform.createAll({ tokens_per_second: 100 });
+  const isUnderWay = (log: readonly KnownEvent[]) => log.length > 60;
+  await Promise.all(ids.map((id) => cluster.untilLog("acme", id, isUnderWay)));
+  for (const each of workers) each.kill("SIGKILL");
+  await Promise.all(workers.map(({ exited }) => exited));
+  const logs = await Promise.all(ids.map((id) => cluster.untilLog("acme", id, () => true)));
+  let [charge, said]: [BudgetCharge | undefined, number] = [undefined, 0];
+  for (const [requested, ...events] of logs) {
+    if (requested?.type === "generation.requested") charge = requested.budgets?.[0];
+    said += events.reduce((sum, event) => sum + (event.type === "output.delta" ? (event.tokens ?? 1) : 0), 0);
+  }
+  if (!charge) throw new Error("There is no budget.");
+  await using now = await openProbe(redis.url, charge);
+  const held = await now.read();
+  await using later = await openProbe(redis.url, charge, LEASE_MS);
+  const used = await later.read();
+  const cost = said * NANO_PER_TOKEN;
+  const input = ids.length * NANO_OF_INPUT;
+  expect(used).toBeLessThan(held ?? 0);
+  expect(used).toBeLessThanOrEqual(cost + input + ids.length);
+  expect(used).toBeGreaterThan(cost - ids.length * SLICE_NANO);
 });
 
 test("while Redis is gone a budget that admits lets generations run on, and what they used is counted when it is back", async () => {

@@ -28,6 +28,8 @@ export interface OpenSharedOptions {
   heartbeatMs?: number;
   /** How long a call waits for Redis before the process decides alone. Default 250 ms. */
   timeoutMs?: number | undefined;
+  /** Wall-clock milliseconds of the ledger, for tests. Default: Redis keeps the time. */
+  now?: () => number;
 }
 
 export interface SharedState extends AsyncDisposable {
@@ -58,7 +60,7 @@ export async function openShared({ redisUrl, ...options }: OpenSharedOptions): P
       isAway: false,
       [Symbol.asyncDispose]: async () => {},
     };
-  const { kind, process, onAway, onBack, heartbeatMs = HEARTBEAT_MS, timeoutMs } = options;
+  const { kind, process, onAway, onBack, heartbeatMs = HEARTBEAT_MS, timeoutMs, now } = options;
   let connectionError: Error | undefined;
   // A connection that fails is noticed by its commands, which fail with it, but do not say why.
   const redis = openRedis(redisUrl, { onError: (error) => (connectionError = error), timeoutMs });
@@ -72,7 +74,7 @@ export async function openShared({ redisUrl, ...options }: OpenSharedOptions): P
   const shared = new RedisCounters(redis);
   const counters = new SharedCounters({ shared, local, nodes: () => processes.delivery, access });
   const ledger = new SharedLedger({
-    shared: new RedisLedger(redis),
+    shared: new RedisLedger(redis, { ...(now && { now }) }),
     processes: () => processes.delivery + processes.worker,
     access,
   });
