@@ -1,4 +1,6 @@
 import fc from "fast-check";
+import { asSeq, encodeEvent } from "@reprise/protocol";
+import { completed, createRef, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { fromBase64 } from "../base64.ts";
 import { decodeSketch, encodeSketch } from "../sketch/sketch-codec.ts";
@@ -119,4 +121,15 @@ test("bytes that are refused in the middle of a log leave the fold as it was", (
     }),
     { numRuns: 50 },
   );
+});
+
+test("metadata is cut to well-formed text, and what an object inherits is none", () => {
+  const values = { emoji: `${"x".repeat(63)}💧`, half: "a\ud800b" };
+  const fold = GenerationFold.begin(REF);
+  const ref = createRef();
+  const drafts = [requested(ref, { metadata: values }), started(), completed()];
+  const keys = [...Object.keys(values), "constructor", "toString", "hasOwnProperty"];
+  for (const [i, draft] of drafts.entries()) fold.feed(encodeEvent(asSeq(i), draft), i, keys);
+  const { metadata } = fold.toRow();
+  expect(metadata).toEqual({ emoji: `${"x".repeat(63)}\ufffd`, half: "a\ufffdb" });
 });

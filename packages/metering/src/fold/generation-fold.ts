@@ -162,8 +162,9 @@ export class GenerationFold {
         state.moderationMode = event.policy.moderation?.mode ?? null;
         state.createdUs = atUs;
         for (const key of keys) {
-          const value = metadata[key];
-          if (value !== undefined) state.metadata[key] = value.slice(0, MAX_METADATA_CHARS);
+          const value = Object.hasOwn(metadata, key) ? metadata[key] : undefined;
+          // Half of a surrogate pair is no text to a database: neither a client's nor what the cut leaves of a pair.
+          if (value !== undefined) state.metadata[key] = value.slice(0, MAX_METADATA_CHARS).toWellFormed();
         }
         return;
       }

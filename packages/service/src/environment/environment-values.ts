@@ -126,7 +126,9 @@ export function network(): z.ZodType<string, string> {
 
 /** As a request's `metadata` has them. */
 export function metadataKey(): z.ZodType<string, string> {
-  return z.string().regex(/^[^,]{1,64}$/, "must be keys of 1 to 64 characters");
+  const name = z.string().regex(/^[^,]{1,64}$/, "must be keys of 1 to 64 characters");
+  // An object can't have it as a key of its own.
+  return name.refine((key) => key !== "__proto__", "can't be __proto__");
 }
 
 export function audience(): z.ZodType<string, string> {

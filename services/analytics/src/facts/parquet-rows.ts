@@ -34,7 +34,7 @@ const GENERATIONS_READ = `
     and ($tenant is null or tenant = $tenant)
     and ($model is null or coalesce(model, requested_model) = $model)
     and ($status is null or status = $status)
-    ${PAIRS.map(({ key, value }) => `and ($${key} is null or json_extract_string(metadata, $${key}) = $${value})`).join(" ")}`;
+    ${PAIRS.map(({ key, value }) => `and ($${key} is null or try(json_extract_string(metadata, $${key})) = $${value})`).join(" ")}`;
 
 const PAGE_READ = `${GENERATIONS_READ}
     and ($ended is null or ended_us < $ended or (ended_us = $ended and generation < $generation))

@@ -64,6 +64,16 @@ export function describeRowSource(target: () => FactTarget): void {
     expect(await read({ tenant: parseTenantId("nobody") })).toEqual([]);
   });
 
+  test("metadata that is no well-formed text keeps no question from its answer", async () => {
+    const { tenant } = createRef("acme");
+    const odd = { ...rowOf(tenant, {}, NOON_US), metadata: { plan: "\ud83d" } };
+    const good = rowOf(tenant, { plan: "gold" }, NOON_US);
+    await using opened = await openRows([odd, good]);
+    const query = { ...ALL, tenant, metadata: { plan: "gold" } };
+    expect((await opened.source.read(query, () => new Collected())).rows).toEqual([good]);
+    expect(await opened.source.page({ ...query, limit: 10 })).toEqual([good]);
+  });
+
   test("pages come newest first, one behind the other without losing any", async () => {
     const { tenant } = createRef("acme");
     const rows = Array.from({ length: 7 }, (_, i) => rowOf(tenant, {}, NOON_US + Math.floor(i / 3)));

@@ -36,7 +36,7 @@ export function toKeyOf(
     if ("dimension" in parsed) return VALUES[parsed.dimension];
     const { metadataKey } = parsed;
     assertMeasured(metadataKey, keys, "by");
-    return ({ metadata }) => metadata[metadataKey] ?? null;
+    return ({ metadata }) => (Object.hasOwn(metadata, metadataKey) ? (metadata[metadataKey] ?? null) : null);
   });
   return (row) => values.map((valueOf) => valueOf(row) ?? NONE);
 }
