@@ -53,7 +53,7 @@ export interface BudgetSeeded {
 export interface BudgetLedger {
   /** Grants all claims, or none. @returns `refused`: the first account that has less left than its claim needs */
   reserve(generation: string, claims: readonly BudgetReservation[]): Promise<BudgetReserved>;
-  /** Grants what is left of each claim, and renews it. @returns one grant for each claim, in their order */
+  /** Grants what is left of each claim, and renews it: never less than before, for that may be used meanwhile, but where nothing is wanted.  @returns one grant for each claim, in their order */
   claim(generation: string, claims: readonly BudgetClaim[]): Promise<readonly BudgetGrant[]>;
   /** The generation has ended, with this use: it is granted nothing more. The last of several counts. */
   settle(generation: string, uses: readonly Pick<BudgetClaim, "account" | "used">[]): Promise<void>;

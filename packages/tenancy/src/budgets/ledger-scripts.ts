@@ -80,14 +80,17 @@ local function standing(key)
 end
 
 local function claim(key, set, limit, said, want, need, least)
-  local _, _, settled = entryOf(key, generation)
+  local _, promised, settled = entryOf(key, generation)
   if settled then return said end
+  local isLive = redis.call('ZSCORE', set, generation)
   local before = takeOut(key, set, generation)
   local used = math.max(before, said)
   redis.call('HINCRBY', key, 'used', used - before)
   local remaining = left(key, limit)
   local fair = math.max(least, need, math.floor(remaining / (number(key, 'live') + 1)))
   local granted = used + math.min(want, fair, remaining)
+  -- While it asks, the generation goes on with what it was granted before.
+  if isLive and want > 0 then granted = math.max(granted, promised) end
   redis.call('HSET', key, 'g:' .. generation, string.format('%.0f %.0f', used, granted))
   redis.call('ZADD', set, now + ${GRANT_TTL_MS}, generation)
   redis.call('HINCRBY', key, 'held', granted - used)

@@ -88,11 +88,14 @@ export class MemoryLedger implements BudgetLedger {
     const kept = this.#accountOf(account);
     const left = () => this.#leftOf(account);
     if (kept.past.get(generation)?.isSettled) return { granted: said, remaining: left() };
+    const { granted: promised = 0 } = kept.live.get(generation) ?? {};
     const before = takeOut(kept, generation);
     const used = Math.max(before, said);
     kept.used += used - before;
     const fair = Math.max(least, need, Math.floor(left() / (kept.live.size + 1)));
-    const granted = used + Math.min(want, fair, left());
+    const sliced = used + Math.min(want, fair, left());
+    // While it asks, the generation goes on with what it was granted before.
+    const granted = want > 0 ? Math.max(sliced, promised) : sliced;
     kept.live.set(generation, { used, granted, expiresAtMs: this.#now() + GRANT_TTL_MS });
     kept.held += granted - used;
     return { granted, remaining: left() };
