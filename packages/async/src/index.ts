@@ -2,3 +2,4 @@ export { abortAfter, raceAbort } from "./abort.ts";
 export { pause, waitAtMost } from "./pause.ts";
 export { backoffMs, retry, type RetryOptions, retryRejected } from "./retry.ts";
 export { Semaphore } from "./semaphore.ts";
+export { TimeSlices } from "./time-slices.ts";

@@ -1,7 +1,6 @@
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import { Semaphore } from "@reprise/async";
 
-/** Queries at a time: each may take all the memory that DuckDB is given. */
 const MOST_QUERIES = 2;
 
 /** It can't write, can't load code, and takes no more than this of the machine. */
@@ -17,8 +16,13 @@ const CONFIG = {
 
 /** DuckDB for queries over local files: a few at a time, in bounded memory. It is started by the first query. */
 export class Database implements AsyncDisposable {
-  readonly #gate = new Semaphore(MOST_QUERIES);
+  readonly #gate: Semaphore;
   #instance: Promise<DuckDBInstance> | undefined;
+
+  /** @param options.mostQueries at a time: together they have the memory that DuckDB is given. Default 2 */
+  constructor({ mostQueries = MOST_QUERIES }: { readonly mostQueries?: number } = {}) {
+    this.#gate = new Semaphore(mostQueries);
+  }
 
   /** Calls back in its turn, with a connection for that work alone. */
   query<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {

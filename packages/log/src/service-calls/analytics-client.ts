@@ -1,5 +1,10 @@
 import type { NatsConnection } from "@nats-io/transport-node";
-import { type AnalyticsCall, type AnalyticsRequest, analyticsCallSubject } from "@reprise/protocol";
+import {
+  ANALYTICS_LIMITS,
+  type AnalyticsCall,
+  type AnalyticsRequest,
+  analyticsCallSubject,
+} from "@reprise/protocol";
 import { askService } from "./ask-service.ts";
 
 /**
@@ -12,7 +17,7 @@ export interface AnalyticsClient {
 }
 
 /** A question may read as many files as there are, and is not asked twice. */
-const TRIES_MS = [60_000];
+const TRIES_MS = [ANALYTICS_LIMITS.answerMs];
 
 export function createAnalyticsClient(connection: NatsConnection, triesMs = TRIES_MS): AnalyticsClient {
   const service = { connection, name: "Analytics", unavailable: "analytics_unavailable" } as const;

@@ -22,6 +22,8 @@ export interface GroupsOptions<Row, Sum> {
   readonly create: () => Sum;
   /** Groups that are kept apart while rows are read. Default 1,000: what comes beyond is in `other`. */
   readonly mostKept?: number;
+  /** Groups that are kept apart, and no others. Default: any. */
+  readonly only?: readonly (readonly string[])[];
 }
 
 const MOST_KEPT = 1_000;
@@ -30,10 +32,12 @@ const MOST_KEPT = 1_000;
 export class Groups<Row, Sum extends Accumulator<Row, Sum>> {
   readonly #options: GroupsOptions<Row, Sum>;
   readonly #groups = new Map<string, { key: readonly string[]; rows: number; sum: Sum }>();
+  readonly #only: ReadonlySet<string> | undefined;
   #other: { rows: number; sum: Sum } | undefined;
 
   constructor(options: GroupsOptions<Row, Sum>) {
     this.#options = options;
+    this.#only = options.only && new Set(options.only.map((key) => JSON.stringify(key)));
   }
 
   add(row: Row): void {
@@ -41,7 +45,7 @@ export class Groups<Row, Sum extends Accumulator<Row, Sum>> {
     const key = keyOf(row);
     const name = JSON.stringify(key);
     let group = this.#groups.get(name);
-    if (!group && this.#groups.size < mostKept) {
+    if (!group && this.#groups.size < mostKept && (this.#only?.has(name) ?? true)) {
       group = { key, rows: 0, sum: this.#options.create() };
       this.#groups.set(name, group);
     }

@@ -48,6 +48,8 @@ export const ANALYTICS_LIMITS = {
   /** Steps of a timeseries, times its groups. */
   points: 2_000,
   rangeDays: 400,
+  /** How long a caller waits for an answer; analytics works on none for longer. */
+  answerMs: 60_000,
 } as const;
 
 const tenant = z

@@ -20,6 +20,7 @@ import {
   NEWEST_FIRST,
   toDeliveredRow,
 } from "./delivery-sums.ts";
+import { feedRows } from "./feed-rows.ts";
 import { listRowFiles } from "./row-files.ts";
 import type { RowConsumer, RowPageQuery, RowQuery, RowSource } from "./row-source.ts";
 
@@ -48,6 +49,8 @@ const OBJECTS = `
   select distinct filename from read_parquet($paths, filename = true)
   where list_contains($generations, generation) and metadata <> '{}'`;
 
+/** At a time: rows are read as they are needed, so each takes little memory. */
+const MOST_QUERIES = 4;
 /** Files may be replaced by others while they are read: so often at most. */
 const MOST_TRIES = 3;
 
@@ -59,7 +62,7 @@ export interface ParquetRowsOptions {
 /** The rows in a store's commits, read by DuckDB, which is started by the first query. */
 export class ParquetRows implements RowSource, AsyncDisposable {
   readonly #options: ParquetRowsOptions;
-  readonly #database = new Database();
+  readonly #database = new Database({ mostQueries: MOST_QUERIES });
 
   constructor(options: ParquetRowsOptions) {
     this.#options = options;
@@ -71,8 +74,7 @@ export class ParquetRows implements RowSource, AsyncDisposable {
       const statement = await connection.prepare(withDelivery(GENERATIONS_READ, paths));
       try {
         bind(statement, parametersOf(query, paths));
-        for await (const rows of (await statement.stream()).yieldRowObjectJs())
-          for (const row of rows) consumer.add(toDeliveredRow(row));
+        await feedRows((await statement.stream()).yieldRowObjectJs(), consumer);
       } finally {
         statement.destroySync();
       }

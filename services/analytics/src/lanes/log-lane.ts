@@ -1,4 +1,4 @@
-import { setImmediate as turn } from "node:timers/promises";
+import { TimeSlices } from "@reprise/async";
 import {
   type Batch,
   type BatchLimits,
@@ -47,11 +47,6 @@ export interface CommittedBatch {
 /** No generation lasts as long: 24 hours is the longest `timeouts.total`, and the reaper is late by minutes at most. */
 const GIVE_UP_US = 48 * 3_600_000_000;
 
-/** For so long others of the process wait at most while a batch is folded. */
-const SLICE_MS = 4;
-/** After how many messages the clock is read. */
-const SLICE_MESSAGES = 64;
-
 /** Folds the logs of one stream until `signal` aborts: `followLane`. */
 export function runLogLane(options: LogLaneOptions, signal: AbortSignal): Promise<"stopped" | "fenced"> {
   const { connection, stream, facts, limits, closeMs, onError } = options;
@@ -85,12 +80,9 @@ class OpenLane {
     const rows: GenerationRow[] = [];
     const closed: string[] = [];
     let [events, strays] = [0, 0];
-    let sliceEnd = performance.now() + SLICE_MS;
-    for (const [i, { subject, payload, storedAtUs }] of batch.messages.entries()) {
-      if (i % SLICE_MESSAGES === 0 && performance.now() >= sliceEnd) {
-        await turn();
-        sliceEnd = performance.now() + SLICE_MS;
-      }
+    const slices = new TimeSlices();
+    for (const { subject, payload, storedAtUs } of batch.messages) {
+      if (slices.isOver()) await slices.next();
       try {
         const fold = this.#foldOf(subject, payload);
         if (!fold?.feed(payload, storedAtUs, keys)) {

@@ -16,15 +16,14 @@ test("a tenant with many questions has one answered at a time, and others have t
   const begun: string[] = [];
   const many = Array.from({ length: 8 }, (_, i) => work(`acme ${i}`, begun));
   const answers = many.map(({ run }) => turns.run("acme", run));
-  const [beta, gamma] = [work("beta", begun), work("gamma", begun)];
-  answers.push(turns.run("beta", beta.run), turns.run("gamma", gamma.run));
-  await Promise.resolve();
-  expect(begun).toEqual(["acme 0", "beta"]);
+  const others = ["beta", "gamma", "delta", "epsilon"].map((name) => ({ name, ...work(name, begun) }));
+  for (const { name, run } of others) answers.push(turns.run(name, run));
+  await expect.poll(() => begun).toEqual(["acme 0", "beta", "gamma", "delta"]);
   many[0]?.end();
   await answers[0];
   // What came before acme's second question is answered before it.
-  await expect.poll(() => begun).toEqual(["acme 0", "beta", "gamma"]);
-  for (const { end } of [...many, beta, gamma]) end();
+  await expect.poll(() => begun).toEqual(["acme 0", "beta", "gamma", "delta", "epsilon"]);
+  for (const { end } of [...many, ...others]) end();
   await Promise.all(answers);
   expect(begun.filter((name) => name.startsWith("acme"))).toEqual(many.map((_, i) => `acme ${i}`));
 });
@@ -47,4 +46,12 @@ test("an answer that fails gives its turn back", async () => {
   const turns = new FairTurns();
   for (let i = 0; i < 20; i++)
     await expect(turns.run("acme", () => Promise.reject(new Error("no")))).rejects.toThrow("no");
+});
+
+test("a question that nobody waits for any more is not answered", async () => {
+  const turns = new FairTurns(0);
+  const begun: string[] = [];
+  const late = turns.run("acme", work("late", begun).run);
+  await expect(late).rejects.toMatchObject({ code: "analytics_unavailable" });
+  expect(begun).toEqual([]);
 });

@@ -144,10 +144,30 @@ describe("a timeseries", () => {
     });
   });
 
+  test("keeps the nine largest groups apart, wherever in the rows they are, and no points of the others", async () => {
+    const small = Array.from({ length: 30 }, (_, i) => rowOf({ plan: `small ${i}` }));
+    const large = Array.from({ length: 9 }, (_, i) => rowOf({ plan: `large ${i}` }));
+    const rows = [...small, ...large, ...large];
+    const answer = await ask("timeseries", rows, { step: "1h", by: ["metadata.plan"] });
+    const plans = (answer as { data: { key: Record<string, string> }[] }).data.map(
+      ({ key }) => key["metadata.plan"],
+    );
+    expect(new Set(plans)).toEqual(new Set(Array.from({ length: 9 }, (_, i) => `large ${i}`)));
+    expect(answer).toMatchObject({ other: { points: [{ generations: 30 }] } });
+  });
+
   test("refuses more points than an answer holds", async () => {
     const week = { from: "2026-11-14T00:00:00Z", step: "1m" };
     expect(await errorOf(ask("timeseries", [], week))).toEqual(["invalid_request", "step"]);
   });
+});
+
+test("an answer that nobody waits for any more is given up in the middle", async () => {
+  const rows = Array.from({ length: 1_100 }, () => rowOf());
+  const queries = createQueries({ rows: sourceOf(rows), keys: ["plan"], priceOf: () => undefined });
+  const request = ANALYTICS_REQUESTS.summary.parse(DAY);
+  const late = queries.summary(request, performance.now());
+  await expect(late).rejects.toMatchObject({ code: "analytics_unavailable" });
 });
 
 test("usage is summed up by calendar and model, with exact costs", async () => {

@@ -30,7 +30,11 @@ export interface QueriesOptions {
 }
 
 type Answers = {
-  readonly [Call in AnalyticsCall]: (request: ParsedAnalyticsRequest<Call>) => Promise<object>;
+  /** @param untilMs until when the answer is waited for, by `performance.now()`. Default: for ever */
+  readonly [Call in AnalyticsCall]: (
+    request: ParsedAnalyticsRequest<Call>,
+    untilMs?: number,
+  ) => Promise<object>;
 };
 
 const US_PER_S = 1_000_000;
@@ -49,19 +53,22 @@ export function createQueries({ rows, keys, priceOf }: QueriesOptions): Answers 
   async function group<Sum extends Accumulator<DeliveredRow, Sum>>(
     request: ParsedAnalyticsRequest<"summary" | "usage">,
     create: () => Sum,
-    withDelivery = request.by.includes("read"),
+    { untilMs, withDelivery = request.by.includes("read") }: { untilMs: number; withDelivery?: boolean },
   ) {
     const keyOf = toKeyOf(request.by, keys);
     const read = await rows.read(toRowQuery(request, keys, { withDelivery }), () =>
-      boundRows(new Groups<DeliveredRow, Sum>({ keyOf, create })),
+      boundRows(new Groups<DeliveredRow, Sum>({ keyOf, create }), untilMs),
     );
     return read.consumer.take(request.limit);
   }
 
   return {
-    async summary(request) {
+    async summary(request, untilMs = Infinity) {
       const targets = toTargets(request);
-      const { groups, other } = await group(request, () => new GenerationSummary(targets), true);
+      const { groups, other } = await group(request, () => new GenerationSummary(targets), {
+        untilMs,
+        withDelivery: true,
+      });
       return {
         object: "analytics.summary",
         ...rangeOf(request),
@@ -72,7 +79,7 @@ export function createQueries({ rows, keys, priceOf }: QueriesOptions): Answers 
       };
     },
 
-    async timeseries(request) {
+    async timeseries(request, untilMs = Infinity) {
       const targets = toTargets(request);
       const stepUs = ANALYTICS_STEPS_S[request.step] * US_PER_S;
       const query = toRowQuery(request, keys, { withDelivery: request.by.includes("read") });
@@ -82,12 +89,27 @@ export function createQueries({ rows, keys, priceOf }: QueriesOptions): Answers 
         const message = `step: ${request.step} makes ${points} points of this time${lines > 1 ? ` and ${lines} groups` : ""}, and ${ANALYTICS_LIMITS.points} are the limit.`;
         throw new RepriseError("invalid_request", message, { param: "step" });
       }
+      const keyOf = toKeyOf(request.by, keys);
+      // Which lines are shown has to be known before any has points: of a thousand groups they would take gigabytes.
+      const largest =
+        request.by.length === 0
+          ? undefined
+          : (
+              await rows.read(query, () =>
+                boundRows(
+                  new Groups<DeliveredRow, RowCount>({ keyOf, create: () => new RowCount() }),
+                  untilMs,
+                ),
+              )
+            ).consumer.take(MOST_LINES);
       const read = await rows.read(query, () =>
         boundRows(
           new Groups<DeliveredRow, TimePoints>({
-            keyOf: toKeyOf(request.by, keys),
+            keyOf,
             create: () => new TimePoints(stepUs, () => new GenerationSummary(targets)),
+            ...(largest && { only: largest.groups.map(({ key }) => key) }),
           }),
+          untilMs,
         ),
       );
       const { groups, other } = read.consumer.take(MOST_LINES);
@@ -118,7 +140,7 @@ export function createQueries({ rows, keys, priceOf }: QueriesOptions): Answers 
       };
     },
 
-    async budget(request) {
+    async budget(request, untilMs = Infinity) {
       const { target_ms: ms, quantile = DEFAULT_QUANTILE } = request;
       const name = request.class ?? (ms === undefined ? DEFAULT_CLASS : undefined);
       if (name !== undefined && (ms !== undefined || request.quantile !== undefined)) {
@@ -129,7 +151,7 @@ export function createQueries({ rows, keys, priceOf }: QueriesOptions): Answers 
         name === undefined ? { targets: [{ quantile, ms: ms ?? 0 }] } : BUDGET_CLASSES[name];
       const { consumer } = await rows.read(toRowQuery(request, keys, WITH_DELIVERY), () => {
         const budget = new LatencyBudget(budgetClass);
-        return boundRows({ budget, add: (row: DeliveredRow) => budget.add(toBudgetSample(row)) });
+        return boundRows({ budget, add: (row: DeliveredRow) => budget.add(toBudgetSample(row)) }, untilMs);
       });
       return {
         object: "analytics.budget",
@@ -139,8 +161,8 @@ export function createQueries({ rows, keys, priceOf }: QueriesOptions): Answers 
       };
     },
 
-    async usage(request) {
-      const { groups, other } = await group(request, () => new UsageTotals(priceOf));
+    async usage(request, untilMs = Infinity) {
+      const { groups, other } = await group(request, () => new UsageTotals(priceOf), { untilMs });
       return {
         object: "usage",
         ...rangeOf(request),
@@ -150,6 +172,11 @@ export function createQueries({ rows, keys, priceOf }: QueriesOptions): Answers 
       };
     },
   };
+}
+
+class RowCount {
+  add(): void {}
+  merge(): void {}
 }
 
 /** Summaries by when generations ended. */

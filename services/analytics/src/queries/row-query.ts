@@ -7,6 +7,7 @@ import {
 } from "@reprise/protocol";
 import type { RowConsumer, RowQuery } from "../facts/row-source.ts";
 import { assertMeasured } from "./dimensions.ts";
+import { tooLate } from "./fair-turns.ts";
 
 const US_PER_MS = 1_000;
 const DAY_MS = 86_400_000;
@@ -66,14 +67,24 @@ export function describeTargets({ firstUs, gapUs, totalUs }: Targets) {
   };
 }
 
-/** @throws RepriseError `invalid_request` from `add`, beyond the limit */
-export function boundRows<C extends RowConsumer>(consumer: C): RowConsumer & { readonly consumer: C } {
+/** How many rows are added before the clock is read. */
+const CLOCK_ROWS = 1_024;
+
+/**
+ * @param untilMs until when the answer is waited for, by `performance.now()`
+ * @throws RepriseError from `add`: `invalid_request` beyond the limit, `analytics_unavailable` behind that time
+ */
+export function boundRows<C extends RowConsumer>(
+  consumer: C,
+  untilMs: number,
+): RowConsumer & { readonly consumer: C } {
   let rows = 0;
   return {
     consumer,
     add(row: DeliveredRow) {
       if (++rows > MOST_ROWS)
         throw invalid("from", `from: more than ${MOST_ROWS} generations ended in this time. Ask for less.`);
+      if (rows % CLOCK_ROWS === 0 && performance.now() >= untilMs) throw tooLate();
       consumer.add(row);
     },
   };

@@ -24,13 +24,17 @@ export function startAnswering({ connection, onError, ...options }: AnsweringOpt
   const queries = createQueries(options);
   const turns = new FairTurns();
 
-  const answers: Record<AnalyticsCall, (request: unknown) => Promise<object>> = {
-    summary: (request) => queries.summary(parseWith(ANALYTICS_REQUESTS.summary, request, "request")),
-    timeseries: (request) => queries.timeseries(parseWith(ANALYTICS_REQUESTS.timeseries, request, "request")),
+  const answers: Record<AnalyticsCall, (request: unknown, untilMs: number) => Promise<object>> = {
+    summary: (request, untilMs) =>
+      queries.summary(parseWith(ANALYTICS_REQUESTS.summary, request, "request"), untilMs),
+    timeseries: (request, untilMs) =>
+      queries.timeseries(parseWith(ANALYTICS_REQUESTS.timeseries, request, "request"), untilMs),
     generations: (request) =>
       queries.generations(parseWith(ANALYTICS_REQUESTS.generations, request, "request")),
-    budget: (request) => queries.budget(parseWith(ANALYTICS_REQUESTS.budget, request, "request")),
-    usage: (request) => queries.usage(parseWith(ANALYTICS_REQUESTS.usage, request, "request")),
+    budget: (request, untilMs) =>
+      queries.budget(parseWith(ANALYTICS_REQUESTS.budget, request, "request"), untilMs),
+    usage: (request, untilMs) =>
+      queries.usage(parseWith(ANALYTICS_REQUESTS.usage, request, "request"), untilMs),
   };
 
   const stack = new AsyncDisposableStack();
@@ -41,7 +45,7 @@ export function startAnswering({ connection, onError, ...options }: AnsweringOpt
         subject: analyticsCallSubject(call),
         queue: ANALYTICS_QUEUE,
         answer: (request) =>
-          turns.run(tenantOf(request), async () => toPayload(await answers[call](request))),
+          turns.run(tenantOf(request), async (untilMs) => toPayload(await answers[call](request, untilMs))),
         onError,
       }),
     );

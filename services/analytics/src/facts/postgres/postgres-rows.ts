@@ -7,7 +7,9 @@ import {
   toDeliveredRow,
 } from "../delivery-sums.ts";
 import type { RowConsumer, RowPageQuery, RowQuery, RowSource } from "../row-source.ts";
+import { feedRows } from "../feed-rows.ts";
 import type { Postgres } from "./postgres.ts";
+import type { QueryOutcome, RunQuery } from "./run-query.ts";
 import { toStorable } from "./row-values.ts";
 
 /** Rows that are in memory at a time. */
@@ -30,11 +32,8 @@ export class PostgresRows implements RowSource, AsyncDisposable {
     return this.#postgres.transaction(async (run) => {
       const consumer = create();
       await run(cursor, values);
-      for (;;) {
-        const { rows } = await run(`fetch ${FETCH} from rows`);
-        for (const row of rows) consumer.add(toDeliveredRow(row));
-        if (rows.length < FETCH) return consumer;
-      }
+      await feedRows(fetchRows(run), consumer);
+      return consumer;
     });
   }
 
@@ -56,6 +55,15 @@ export class PostgresRows implements RowSource, AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.#postgres[Symbol.asyncDispose]();
+  }
+}
+
+/** Those of the transaction's cursor. */
+async function* fetchRows(run: RunQuery): AsyncGenerator<QueryOutcome["rows"]> {
+  for (;;) {
+    const { rows } = await run(`fetch ${FETCH} from rows`);
+    yield rows;
+    if (rows.length < FETCH) return;
   }
 }
 
