@@ -9,6 +9,7 @@ import {
   asSeq,
 } from "@reprise/protocol";
 import { createLogger, createMetrics } from "@reprise/service";
+import { recordSpans } from "@reprise/telemetry/testing";
 import { expect, test } from "vitest";
 import { createFakeClassifier, judged } from "./classifiers/testing/fake-classifier.ts";
 import { uncovered } from "./domain/coverage.ts";
@@ -182,4 +183,28 @@ test("no consumer is made while no generation asks for moderation", async () => 
     timeout: 60_000,
   });
   expect([info.json(), RULES_STREAM]).toMatchObject([{ total: 0 }, "RULES"]);
+});
+
+test("a generation's span is in the trace of its create, with decisions as events and no word of what they are about", async () => {
+  const tracing = recordSpans();
+  await using world = await openWorld();
+  const moderation = await world.startReplica(new Map(), tracing);
+  const { ref, append } = await world.create([SECRET]);
+  await append(STARTED, delta("a sec"), delta("ret b"), COMPLETED);
+  await world.until(ref, (log, said) => (said?.judged ?? 0) >= 5 && log.length === 6);
+  await moderation.close();
+  expect(tracing.spans).toMatchObject([
+    {
+      name: "moderate",
+      kind: "consumer",
+      attributes: {
+        "reprise.generation": ref.generation,
+        "reprise.moderation_mode": "gate",
+        "reprise.last_seq": 5,
+      },
+      events: [{ name: "moderation.redacted", attributes: { "reprise.seq": expect.any(Number) } }],
+      error: undefined,
+    },
+  ]);
+  expect(JSON.stringify(tracing.spans)).not.toContain("secret");
 });

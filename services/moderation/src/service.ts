@@ -20,6 +20,7 @@ import {
   observeLog,
   WatchGroup,
 } from "@reprise/service";
+import { NO_TRACING, type Tracing } from "@reprise/telemetry";
 import { watchClassifier } from "./classifiers/watch-classifier.ts";
 import { createClassifyWindow } from "./judging/classify-window.ts";
 import { decideExpiredReviews } from "./review-index/expired-reviews.ts";
@@ -43,6 +44,8 @@ export interface ModerationOptions {
   classifiers: Classifiers;
   logger: Logger;
   metrics: Metrics;
+  /** Default: none. */
+  tracing?: Tracing;
 }
 
 export interface Moderation extends AsyncDisposable {
@@ -94,6 +97,7 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
     log,
     readRules: createRuleSetCache((tenant, id) => readRuleSet(broker.main, tenant, id)),
     classify: createClassifyWindow(() => classifiers),
+    tracing: options.tracing ?? NO_TRACING,
     onDecided: (type) => decisions.inc({ type }),
     onError,
   };

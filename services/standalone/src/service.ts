@@ -153,6 +153,7 @@ export async function startPlatform(
       classifiers,
       logger,
       metrics,
+      tracing,
     }),
   );
   if (storage) {

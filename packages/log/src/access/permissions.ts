@@ -241,7 +241,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
         ...ackSubjects(name, MODERATION_CONSUMER),
       ]),
     ],
-    subscribe: [RULES.subjects],
+    subscribe: [RULES.subjects, KEPT_TRACES_SUBJECT],
   }),
 
   "audit-log": (logs) => ({

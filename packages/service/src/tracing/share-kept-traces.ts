@@ -4,8 +4,10 @@ import type { Tracing } from "@reprise/telemetry";
 
 const TRACE_ID = /^[0-9a-f]{32}$/;
 
+const LISTENERS: ReadonlySet<ServiceUser> = new Set(["delivery", "moderation"]);
+
 /**
- * Workers tell delivery of traces that are exported because of their outcome, so that its spans of them are exported, too. A message that is lost costs these.
+ * Workers tell delivery and moderation of traces that are exported because of their outcome, so that their spans of them are exported, too. A message that is lost costs these.
  * @returns how to stop that
  */
 export function shareKeptTraces(
@@ -21,7 +23,7 @@ export function shareKeptTraces(
         if (!connection.isClosed()) connection.publish(KEPT_TRACES_SUBJECT, traceId);
       }),
     );
-  if (tracing.isOn && name === "delivery") {
+  if (tracing.isOn && LISTENERS.has(name)) {
     const subscription = connection.subscribe(KEPT_TRACES_SUBJECT, {
       callback(_error, msg) {
         const traceId = msg.string();

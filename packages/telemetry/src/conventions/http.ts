@@ -16,6 +16,8 @@ export const REPRISE = {
   request: "reprise.request",
   attempt: "reprise.attempt",
   result: "reprise.result",
+  moderation: "reprise.moderation_mode",
+  seq: "reprise.seq",
   queueWaitMs: "reprise.queue_wait_ms",
   deliveries: "reprise.deliveries",
   fromSeq: "reprise.from_seq",

@@ -24,6 +24,7 @@ import {
   unixNow,
 } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/rules";
+import { REPRISE, type TraceSpan } from "@reprise/telemetry";
 import { Judge } from "../domain/judge.ts";
 import { keptTexts } from "../domain/text/kept-texts.ts";
 import { isAnotherAttempt } from "../domain/attempts.ts";
@@ -31,6 +32,7 @@ import { endHalted } from "./end-halted.ts";
 import type { ModeratorContext, LogEvent } from "./moderator-context.ts";
 import { ClassifierRuns } from "./classifier-runs.ts";
 import { ReviewListings } from "../review-index/review-listings.ts";
+import { startModerationSpan } from "./moderation-span.ts";
 import { VerdictWriter } from "./verdict-writer.ts";
 
 interface Parts {
@@ -39,6 +41,7 @@ interface Parts {
   readonly moderation: EffectiveModeration;
   readonly ruleSet: RuleSet;
   readonly writer: VerdictWriter;
+  readonly span: TraceSpan;
 }
 
 /** What was folded, compared with the log: all of it; not all; or something that the log does not hold any more, or that counts no longer. */
@@ -99,7 +102,8 @@ export class GenerationModerator {
     const writer = await VerdictWriter.open(context.log, ref, ruleSet.judgedBy);
     const whole = writer.isAheadOf(snapshot.events) ? await readCurrentLog(context.log, ref) : snapshot;
     if (whole !== snapshot) writer.discardLostOf(whole.events);
-    return new GenerationModerator({ context, ref, moderation, ruleSet, writer }, whole);
+    const span = startModerationSpan(context.tracing, ref, moderation, whole);
+    return new GenerationModerator({ context, ref, moderation, ruleSet, writer, span }, whole);
   }
 
   /** Whether it takes nothing more. */
@@ -150,13 +154,18 @@ export class GenerationModerator {
   }
 
   close(): void {
+    const { span } = this.#parts;
+    span.set({ [REPRISE.lastSeq]: this.#judge.judged });
+    span.end();
     this.#closed.abort();
     this.#classifierRuns.close();
   }
 
   /** A generation that can't be judged delays no other; its next event has it taken up anew. */
   fail(error: unknown): void {
-    this.#parts.context.onError(error);
+    const { context, span } = this.#parts;
+    context.onError(error);
+    span.fail(toRepriseError(error).code);
     this.close();
   }
 
@@ -259,7 +268,7 @@ export class GenerationModerator {
 
   /** @param draft undefined for the end that a halt asks for, and that its worker may append as well */
   async #append(draft: EventDraft | undefined): Promise<void> {
-    const { context, ref } = this.#parts;
+    const { context, ref, span } = this.#parts;
     this.#folded = "behind";
     if (!draft) return endHalted(context.log, ref);
     const payload = encodeEvent(plus(this.#judge.judged, 1), draft);
@@ -273,6 +282,7 @@ export class GenerationModerator {
     this.#folded = "complete";
     this.#fold({ payload, streamSeq: outcome.streamSeq });
     context.onDecided(draft.type);
+    span.event(draft.type, { [REPRISE.seq]: this.#judge.judged });
     if (draft.type !== "moderation.review") return;
     const asked = this.#judge.reviews.open.find(({ reviewId }) => reviewId === draft.review_id);
     if (asked) this.#listings.list(asked, outcome.streamSeq);

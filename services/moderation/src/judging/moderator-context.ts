@@ -1,6 +1,7 @@
 import type { Broker, GenerationLog, StoredEvent } from "@reprise/log";
 import type { TenantId } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/rules";
+import type { Tracing } from "@reprise/telemetry";
 import type { ClassifyWindow } from "./classifier-runs.ts";
 
 /** An event as a consumer has it. */
@@ -13,6 +14,7 @@ export interface ModeratorContext {
   /** Undefined for a set that is not kept any more. */
   readonly readRules: (tenant: TenantId, id: string) => Promise<RuleSet | undefined>;
   readonly classify: ClassifyWindow;
+  readonly tracing: Tracing;
   /** Called for every event that moderation has appended, by its type. */
   readonly onDecided: (type: string) => void;
   readonly onError: (error: unknown) => void;

@@ -10,6 +10,7 @@ import {
   STREAM_START,
 } from "@reprise/protocol";
 import { type GenerationLog, storeVerdict } from "@reprise/log";
+import { NO_TRACING } from "@reprise/telemetry";
 import { expect, test } from "vitest";
 import { compileRuleSet } from "@reprise/rules";
 import { ShardModerator, type IncomingEvent } from "./shard-moderator.ts";
@@ -43,6 +44,7 @@ function judge(
     log,
     readRules: async (_, id) => compileRuleSet(id, rules),
     classify,
+    tracing: NO_TRACING,
     onDecided() {},
     onError,
   });
@@ -137,6 +139,7 @@ test("a log without its rules stays unjudged, and holds up nothing else", async 
     log: world.log,
     readRules: async () => undefined,
     classify: async () => ({ kind: "unjudged" }),
+    tracing: NO_TRACING,
     onDecided() {},
     onError(error) {
       failures.push(error);

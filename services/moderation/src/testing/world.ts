@@ -25,6 +25,7 @@ import {
   asStreamSeq,
 } from "@reprise/protocol";
 import { createLogger, createMetrics } from "@reprise/service";
+import { NO_TRACING, type Tracing } from "@reprise/telemetry";
 import { startTestBroker, type TestBroker } from "@reprise/testkit";
 import { vi } from "vitest";
 import type { Classifiers } from "../judging/load-classifiers.ts";
@@ -56,7 +57,7 @@ export interface World extends AsyncDisposable {
     holds: (events: KnownEvent[], verdict: Verdict | undefined) => boolean,
   ): Promise<{ events: KnownEvent[]; verdict: Verdict | undefined }>;
   /** A replica with connections of its own, until it or the world is closed. */
-  startReplica(classifiers?: Classifiers): Promise<Moderation>;
+  startReplica(classifiers?: Classifiers, tracing?: Tracing): Promise<Moderation>;
 }
 
 export async function openWorld(): Promise<World> {
@@ -113,11 +114,18 @@ export async function openWorld(): Promise<World> {
         const found = { verdict: stored?.verdict, events: await read(ref) };
         return holds(found.events, found.verdict) ? found : undefined;
       }),
-    async startReplica(classifiers = new Map()) {
+    async startReplica(classifiers = new Map(), tracing = NO_TRACING) {
       const own = owned.use(await connectBroker({ url: server.url, name: "moderation" }));
       const logger = createLogger({ service: "moderation", level: "silent" });
       return owned.use(
-        await startModeration({ broker: own, shards: 1, classifiers, logger, metrics: createMetrics() }),
+        await startModeration({
+          broker: own,
+          shards: 1,
+          classifiers,
+          logger,
+          metrics: createMetrics(),
+          tracing,
+        }),
       );
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
