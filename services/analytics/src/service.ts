@@ -74,6 +74,8 @@ export interface Analytics extends AsyncDisposable {
 
 /** A store of which no failure is reported for so long is back. Longer than a request to one may hang. */
 const QUIET_MS = 60_000;
+/** Longer than a feed of usage pauses between two tries. */
+const FEED_QUIET_MS = 150_000;
 const METRIC_TENANTS = 100;
 const LIMITS: BatchLimits = { maxMessages: 20_000, maxAgeMs: 5_000, maxBytes: 16 * 1_024 * 1_024 };
 
@@ -134,10 +136,14 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
     priceOf = () => undefined,
   } = options.usage ?? {};
   const sinks = isStreamed ? [...given, createStreamSink(log.publish)] : given;
-  const outlets = sinks.map((sink) => ({ sink, watch: watchSink(watches, sink) }));
+  const outlets = sinks.map((sink) => ({
+    sink,
+    watch: watchSink(watches, sink),
+    failing: new Set<string>(),
+  }));
   const startFeeds = (stream: string, signal: AbortSignal) =>
     Promise.all(
-      outlets.map(({ sink, watch }) =>
+      outlets.map(({ sink, watch, failing }) =>
         feedUsage(
           {
             outbox: facts.outbox(sink.name, stream),
@@ -148,13 +154,18 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
               price: priceOf(model ?? requested),
             }),
             onDelivered(events) {
-              watch.worked();
+              // Back once all streams' usage goes out again.
+              failing.delete(stream);
+              if (failing.size === 0) watch.worked();
               delivered.inc({ sink: sink.name }, events);
             },
-            onError: (error) => watch.failed(describeError(error)),
+            onError(error) {
+              failing.add(stream);
+              watch.failed(describeError(error));
+            },
           },
           signal,
-        ),
+        ).finally(() => failing.delete(stream)),
       ),
     );
   const runLogs = async (stream: string, signal: AbortSignal) => {
@@ -243,7 +254,25 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
       logger.warn({ stream }, "fenced: another replica measures this stream; its lease is given up"),
     onError,
   });
-  stack.use(startAnswering({ connection: broker.main, rows: rowSource, keys, priceOf, onError: logError }));
+  const rowsWatch = watches.add({
+    name: "analytics-rows",
+    gone: "the rows of analytics can't be read; questions are answered with an error",
+    back: "the rows of analytics can be read again",
+    reports: "each",
+    graceMs: 0,
+    quietMs: QUIET_MS,
+  });
+  stack.use(
+    startAnswering({
+      connection: broker.main,
+      rows: rowSource,
+      keys,
+      priceOf,
+      onAnswered: () => rowsWatch.worked(),
+      onUnreadable: (error) => rowsWatch.failed(describeError(error)),
+      onError: logError,
+    }),
+  );
   metrics.observe("reprise_analytics_lanes", () => lanes.size);
   metrics.observe("reprise_analytics_open_generations", () => sumOf(open.values()));
   metrics.observe("reprise_analytics_open_connections", () => openConnections);
@@ -275,7 +304,7 @@ function watchSink(watches: DependencyWatches, { name }: UsageSink) {
     back: "usage is delivered again",
     fields: { sink: name },
     reports: "each",
-    quietMs: QUIET_MS,
+    quietMs: FEED_QUIET_MS,
   });
 }
 

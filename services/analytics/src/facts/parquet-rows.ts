@@ -62,6 +62,8 @@ export interface ParquetRowsOptions {
 /** The rows in a store's commits, read by DuckDB, which is started by the first query. */
 export class ParquetRows implements RowSource, AsyncDisposable {
   readonly #options: ParquetRowsOptions;
+  /** A store that has listed rows once lists some for ever. */
+  #hadRows = false;
   readonly #database = new Database({ mostQueries: MOST_QUERIES });
 
   constructor(options: ParquetRowsOptions) {
@@ -139,6 +141,9 @@ export class ParquetRows implements RowSource, AsyncDisposable {
       return { all: [...generations, ...deliveries], generations: generations.length };
     };
     let listed = await list();
+    if (listed.generations === 0 && this.#hadRows)
+      throw new RepriseError("archive_unavailable", "The store of analytics lists no rows any more.");
+    this.#hadRows = listed.generations > 0;
     for (let tries = 1; listed.generations > 0; tries++) {
       try {
         const { all, generations } = listed;

@@ -4,6 +4,7 @@ import {
   ANALYTICS_QUEUE,
   ANALYTICS_REQUESTS,
   type AnalyticsCall,
+  type ErrorCode,
   analyticsCallSubject,
   parseWith,
   RepriseError,
@@ -13,14 +14,20 @@ import { createQueries, type QueriesOptions } from "./queries.ts";
 
 export interface AnsweringOptions extends QueriesOptions {
   readonly connection: Broker["main"];
+  /** Called for each answer. */
+  readonly onAnswered: () => void;
+  /** Called where the rows can't be read, beside the answer that says so. */
+  readonly onUnreadable: (error: RepriseError) => void;
   readonly onError: (error: unknown) => void;
 }
 
+const UNREADABLE: ReadonlySet<ErrorCode> = new Set(["archive_unavailable", "archive_corrupt"]);
 /** The broker takes messages of 8 MiB. */
 const MOST_CHARS = 4 * 1_024 * 1_024;
 
 /** Answers the calls of `protocol`'s `analytics-call.ts` until it is disposed of, which waits for the answers under way. */
-export function startAnswering({ connection, onError, ...options }: AnsweringOptions): AsyncDisposable {
+export function startAnswering(given: AnsweringOptions): AsyncDisposable {
+  const { connection, onAnswered, onUnreadable, onError, ...options } = given;
   const queries = createQueries(options);
   const turns = new FairTurns();
 
@@ -37,6 +44,17 @@ export function startAnswering({ connection, onError, ...options }: AnsweringOpt
       queries.usage(parseWith(ANALYTICS_REQUESTS.usage, request, "request"), untilMs),
   };
 
+  const answer = async (call: AnalyticsCall, request: unknown, untilMs: number) => {
+    try {
+      const answered = toPayload(await answers[call](request, untilMs));
+      onAnswered();
+      return answered;
+    } catch (error) {
+      if (error instanceof RepriseError && UNREADABLE.has(error.code)) onUnreadable(error);
+      throw error;
+    }
+  };
+
   const stack = new AsyncDisposableStack();
   for (const call of ANALYTICS_CALLS) {
     stack.use(
@@ -44,8 +62,7 @@ export function startAnswering({ connection, onError, ...options }: AnsweringOpt
         connection,
         subject: analyticsCallSubject(call),
         queue: ANALYTICS_QUEUE,
-        answer: (request) =>
-          turns.run(tenantOf(request), async (untilMs) => toPayload(await answers[call](request, untilMs))),
+        answer: (request) => turns.run(tenantOf(request), (untilMs) => answer(call, request, untilMs)),
         onError,
       }),
     );

@@ -31,8 +31,6 @@ export function splitMetadata(query: unknown): SplitQuery {
 function parseValue(param: string, key: string, value: unknown): string {
   if (key.length > LIMITS.metadataKeyLength)
     throw invalid(param, `metadata: a name has at most ${LIMITS.metadataKeyLength} characters`);
-  // No object has it as a key of its own: it would narrow nothing.
-  if (key === "__proto__") throw invalid(param, `${param}: is no name of metadata`);
   if (typeof value === "string" && value.length <= LIMITS.metadataValueLength) return value;
   throw invalid(param, `${param}: must be one text of at most ${LIMITS.metadataValueLength} characters`);
 }

@@ -95,6 +95,9 @@ export function parseAnalyticsQuery<Call extends AnalyticsCall>(
   { own, nowMs }: { readonly own: TenantId | undefined; readonly nowMs: number },
 ): AnalyticsRequest<Call> {
   const { metadata, plain } = splitMetadata(query);
+  // No row has it, and in JSON it would narrow nothing.
+  if (metadata && Object.hasOwn(metadata, "__proto__"))
+    throw invalid("metadata[__proto__]", "metadata[__proto__]: is not measured.");
   const schema: z.ZodType<CommonParams> = SCHEMAS[call];
   const { tenant: named, from, to, model, ...rest } = parseWith(schema, plain, "query");
   if (named !== undefined && own !== undefined)

@@ -73,6 +73,7 @@ test.each([
   ["usage", "status=open", "status"],
   ["usage", "step=1h", "step"],
   ["usage", "metadata[]=x", "metadata[]"],
+  ["usage", "metadata[__proto__]=x", "metadata[__proto__]"],
   ["analytics/timeseries", "step=7m", "step"],
   ["analytics/timeseries", "by=model,day", "by"],
   ["analytics/budget", "class=fast", "class"],

@@ -1,0 +1,69 @@
+import { rename } from "node:fs/promises";
+import { join } from "node:path";
+import { createFileStore } from "@reprise/archive";
+import { createAnalyticsClient, openBroker } from "@reprise/log";
+import { asStreamSeq, parseTenantId } from "@reprise/protocol";
+import { localFiles } from "@reprise/tables";
+import { createRef, createTempDir, startTestBroker } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import { createObjectFacts } from "../facts/object-facts.ts";
+import { ParquetRows } from "../facts/parquet-rows.ts";
+import { generationRowOf } from "../testing/generation-row.ts";
+import { startAnswering } from "./start-answering.ts";
+
+const NOON_US = Date.parse("2026-11-23T12:00:00Z") * 1_000;
+const DAY = { tenant: parseTenantId("acme"), from: "2026-11-23T00:00:00Z", to: "2026-11-24T00:00:00Z" };
+
+async function openWorld() {
+  await using stack = new AsyncDisposableStack();
+  const server = stack.use(await startTestBroker());
+  const topology = { shards: 1, replicas: 1, retentionMs: 3_600_000 };
+  const broker = stack.use(await openBroker({ url: server.url, name: "test", ...topology }));
+  const folder = stack.use(await createTempDir("answering"));
+  const dir = join(folder.path, "rows");
+  const store = createFileStore(dir);
+  const facts = createObjectFacts(store).lane("GENERATIONS_0");
+  await facts.last();
+  const last = asStreamSeq(1);
+  const lane = { stream: "GENERATIONS_0", epoch: 0, created: "c", last, last_seq_stored: last, last_at: 1 };
+  const rows = [generationRowOf(createRef("acme"), { atUs: NOON_US })];
+  await facts.commit({ lane, rows, changed: [], closed: [] }, () => []);
+  const source = stack.use(new ParquetRows({ store, files: localFiles(dir) }));
+  const told: string[] = [];
+  stack.use(
+    startAnswering({
+      connection: broker.main,
+      rows: source,
+      keys: [],
+      priceOf: () => undefined,
+      onAnswered: () => told.push("answered"),
+      onUnreadable: ({ code }) => told.push(code),
+      onError: (error) => told.push(String(error)),
+    }),
+  );
+  await broker.main.flush();
+  const client = createAnalyticsClient(broker.main);
+  const generations = async () => {
+    const { data } = JSON.parse(await client.ask("usage", DAY)) as { data: { generations: number }[] };
+    return data[0]?.generations;
+  };
+  const owned = stack.move();
+  return { dir, store, told, generations, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+test("rows that were there and can't be listed any more are no answer of nothing", async () => {
+  await using world = await openWorld();
+  expect(await world.generations()).toBe(1);
+  await rename(world.dir, `${world.dir}.away`);
+  await expect(world.generations()).rejects.toMatchObject({ code: "archive_unavailable" });
+  await rename(`${world.dir}.away`, world.dir);
+  expect(await world.generations()).toBe(1);
+  expect(world.told).toEqual(["answered", "archive_unavailable", "answered"]);
+});
+
+test("a file that can't be read is told of, beside the answer", async () => {
+  await using world = await openWorld();
+  await world.store.put("generations/GENERATIONS_1/000000000000.parquet", Buffer.from("PAR1 no more"));
+  await expect(world.generations()).rejects.toMatchObject({ code: "archive_unavailable" });
+  expect(world.told).toEqual(["archive_unavailable"]);
+});
