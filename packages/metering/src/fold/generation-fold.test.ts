@@ -124,12 +124,12 @@ test("bytes that are refused in the middle of a log leave the fold as it was", (
 });
 
 test("metadata is cut to well-formed text, and what an object inherits is none", () => {
-  const values = { emoji: `${"x".repeat(63)}💧`, half: "a\ud800b" };
+  const values = { emoji: `${"x".repeat(63)}💧`, half: "a\ud800b", nul: "a\0b" };
   const fold = GenerationFold.begin(REF);
   const ref = createRef();
   const drafts = [requested(ref, { metadata: values }), started(), completed()];
   const keys = [...Object.keys(values), "constructor", "toString", "hasOwnProperty"];
   for (const [i, draft] of drafts.entries()) fold.feed(encodeEvent(asSeq(i), draft), i, keys);
   const { metadata } = fold.toRow();
-  expect(metadata).toEqual({ emoji: `${"x".repeat(63)}\ufffd`, half: "a\ufffdb" });
+  expect(metadata).toEqual({ emoji: `${"x".repeat(63)}\ufffd`, half: "a\ufffdb", nul: "a\ufffdb" });
 });

@@ -163,8 +163,7 @@ export class GenerationFold {
         state.createdUs = atUs;
         for (const key of keys) {
           const value = Object.hasOwn(metadata, key) ? metadata[key] : undefined;
-          // Half of a surrogate pair is no text to a database: neither a client's nor what the cut leaves of a pair.
-          if (value !== undefined) state.metadata[key] = value.slice(0, MAX_METADATA_CHARS).toWellFormed();
+          if (value !== undefined) state.metadata[key] = toStorable(value.slice(0, MAX_METADATA_CHARS));
         }
         return;
       }
@@ -287,4 +286,9 @@ export class GenerationFold {
       atUs,
     };
   }
+}
+
+/** No database takes half of a surrogate pair for text, be it a client's or what a cut has left, and PostgreSQL takes no NUL. */
+function toStorable(text: string): string {
+  return text.toWellFormed().replaceAll("\0", "\ufffd");
 }

@@ -88,15 +88,14 @@ describe.each(FACT_TARGETS)("in $name", ({ start, calls }) => {
   test("restarts at any place change no row", async () => {
     await using world = await openLaneWorld(target);
     const refs = await writeLogs(world, 6, createSeededRandom(2));
-    let rows = 0;
-    for (let runs = 0; rows < 6; runs++) {
+    // A lane that is stopped may have made its last commit without having heard so.
+    const isWhole = async () => (await world.rows()).length >= 6;
+    for (let runs = 0; !(await isWhole()); runs++) {
       expect(runs).toBeLessThan(100);
       await using lane = world.start({ limits: { maxMessages: 5, maxAgeMs: 10, maxBytes: 1_000_000 } });
-      await expect.poll(() => lane.batches.length).toBeGreaterThan(0);
+      await expect.poll(async () => lane.batches.length > 0 || (await isWhole())).toBe(true);
       await lane.stop();
-      rows += rowsOf(lane);
     }
-    expect(rows).toBe(6);
     await expectRowsOf(world, refs);
   });
 

@@ -50,8 +50,10 @@ export function startAnswering(given: AnsweringOptions): AsyncDisposable {
       onAnswered();
       return answered;
     } catch (error) {
-      if (error instanceof RepriseError && UNREADABLE.has(error.code)) onUnreadable(error);
-      throw error;
+      if (!(error instanceof RepriseError && UNREADABLE.has(error.code))) throw error;
+      onUnreadable(error);
+      // A caller is not told where they are kept.
+      throw new RepriseError(error.code, "The rows of analytics can't be read.");
     }
   };
 

@@ -5,6 +5,7 @@ import { recordOps } from "@reprise/log";
 import { callerOf } from "../../readers/delivery-marks/caller.ts";
 import type { RouteContext } from "../context.ts";
 import { noQuery } from "../query-params.ts";
+import { ReportLimit } from "./report-limit.ts";
 
 /** How long a caller waits for a broker that does not take the record. */
 const BUDGET_MS = 3_000;
@@ -13,6 +14,7 @@ const BUDGET_MS = 3_000;
 export function addTimingsRoute(app: FastifyInstance, context: RouteContext): void {
   const { authentication, bodies, log } = context;
   const config = { roles: ["read"], streamTokens: true } as const;
+  const limit = new ReportLimit();
   app.post<{ Params: { id: string } }>("/v1/generations/:id/timings", { config }, async (request, reply) => {
     using _ = bodies.keep(request.raw);
     const principal = authentication.principalOf(request);
@@ -20,6 +22,7 @@ export function addTimingsRoute(app: FastifyInstance, context: RouteContext): vo
     const timings = parseWith(clientTimingsSchema, request.body);
     const ref = await accessGeneration(log, principal, request.params.id);
     if (!(await log.reader.readFirst(ref))) throw generationNotFound();
+    limit.count(ref.generation);
     const record = {
       kind: "timings",
       at: new Date().toISOString(),
