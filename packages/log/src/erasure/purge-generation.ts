@@ -1,4 +1,4 @@
-import { retry } from "@reprise/async";
+import { retry, retryRejected } from "@reprise/async";
 import {
   checkpointSubject,
   CHECKPOINTS_STREAM,
@@ -31,7 +31,7 @@ import { HEADER } from "../nats/header.ts";
 import { isHeld } from "../jobs/job-holder.ts";
 import type { StoredEvent } from "../read/stored-event.ts";
 import { isExpiredOrErased } from "../read/expired-or-erased.ts";
-import { getLastMessage, getNextMessage, headerOf, purgeSubject } from "../nats/stream-api.ts";
+import { getLastMessage, getNextMessage, headerOf, isUnavailable, purgeSubject } from "../nats/stream-api.ts";
 import { readAllMessages } from "../nats/stream-messages.ts";
 import { encodeTextInterval } from "./text-interval.ts";
 import { createWriterName } from "../nats/writer-name.ts";
@@ -63,6 +63,7 @@ export type StreamRanges = Readonly<Record<string, readonly (readonly [StreamSeq
 /** Why an erased generation has ended, if it had not before. */
 const REASON = "erased";
 const WORKER_MS = 10_000;
+const LEADER_MS = 10_000;
 const PAUSE_MS = 100;
 const TRIES = 10;
 const BATCH = { maxMessages: 256, maxBytes: 1_024 * 1_024 };
@@ -134,8 +135,21 @@ async function readGenerationPlaces({ broker, ref }: PurgeTarget): Promise<Strea
   };
 }
 
-/** Where the messages of a subject lie: where the replica that answers knows of no more, the leader decides. */
-export async function readRanges(
+/**
+ * Where the messages of a subject lie: where the replica that answers knows of no more, the leader decides. A stream that has lost its
+ * leader is waited for, 10 s at most: an erasure touches several streams, and one election must not end it.
+ * @throws RepriseError `broker_unavailable`
+ */
+export function readRanges(
+  broker: Broker,
+  stream: string,
+  subject: string,
+): Promise<[StreamSeq, StreamSeq][]> {
+  const patience = { pauseMs: PAUSE_MS, budgetMs: LEADER_MS };
+  return retryRejected(() => readRangesOnce(broker, stream, subject), isUnavailable, patience);
+}
+
+async function readRangesOnce(
   { reads }: Broker,
   stream: string,
   subject: string,

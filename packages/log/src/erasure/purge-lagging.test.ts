@@ -1,5 +1,6 @@
 import { streamOf, VERDICTS_STREAM, asSeq, asStreamSeq } from "@reprise/protocol";
 import { createLaggingConnection } from "@reprise/testkit";
+import { jetstreamManager } from "@nats-io/jetstream";
 import { expect, test } from "vitest";
 import { closeGeneration, readRanges } from "./purge-generation.ts";
 import { fillStream } from "./fill-stream.ts";
@@ -37,4 +38,14 @@ test("finds the filler of an interrupted process though replicas lag", async () 
   const { [stream]: places } = await fillStream({ broker, log: world.log }, filled);
   expect(places).toEqual([[1, 66]]);
   expect(await readRanges(world.broker, stream, "none.of.them")).toEqual([]);
+});
+
+test("waits for a stream that nobody answers for at first", async () => {
+  await using world = await openWorld();
+  const { main, reads } = world.broker;
+  const ranges = readRanges(world.broker, "LATE", "late.>");
+  await reads.flush();
+  const manager = await jetstreamManager(main);
+  await manager.streams.add({ name: "LATE", subjects: ["late.>"], allow_direct: true });
+  expect(await ranges).toEqual([]);
 });
