@@ -33,6 +33,9 @@ async function run({ args, needsBroker }) {
   const { node, path } = await installToolchain(root, dataDir);
   /** @type {NodeJS.ProcessEnv} */
   const env = { ...process.env, PATH: path };
-  if (needsBroker(env)) env["REPRISE_NATS_SERVER"] = await findBroker(dataDir, { cwd: root, env, node });
+  if (needsBroker(env)) {
+    const forTests = name === "test";
+    env["REPRISE_NATS_SERVER"] = await findBroker(dataDir, { cwd: root, env, node, forTests });
+  }
   return runChild(node, [...args, ...extra], { cwd: root, env });
 }

@@ -1,6 +1,6 @@
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { runQuietly } from "./run-quietly.ts";
+import { runQuietly } from "../run-quietly.ts";
 
 /**
  * An apt of its own in a folder: its own sources, lists, cache and (empty) idea of what is installed. From the machine's

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { AptSandbox } from "./apt-sandbox.ts";
 import { readAptSources } from "./apt-sources.ts";
 import { deriveDebianSources } from "./debian-sources.ts";
-import { runQuietly } from "./run-quietly.ts";
+import { runQuietly } from "../run-quietly.ts";
 
 /** Of what a server's package depends on, what it can't run without. LLVM is for compiling queries, which it does without; libc is the machine's. */
 const isWanted = (name: string) => name.startsWith("lib") && !/^(libllvm|libc6$|libc-bin$)/.test(name);

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { AptSandbox } from "./apt-sandbox.ts";
 import { deriveDebianSources } from "./debian-sources.ts";
 import { readAptSources } from "./apt-sources.ts";
-import { runQuietly } from "./run-quietly.ts";
+import { runQuietly } from "../run-quietly.ts";
 
 /** The oldest Debian release whose nats-server is 2.12 or newer and whose Prometheus is 3 or newer. */
-const SUITE = "forky";
+export const SUITE = "forky";
 
 /**
  * Puts programs of Debian packages of the same name into `<dataDir>/bin`. They are one binary each that needs libc at most, so the

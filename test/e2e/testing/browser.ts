@@ -2,11 +2,12 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { delimiter, join } from "node:path";
 import { chromium, type Page } from "playwright-core";
 import type { TestContext } from "vitest";
+import { findChromium } from "../../../scripts/programs/find-chromium.ts";
+import { installCommand } from "../../../scripts/programs/install-command.ts";
+import { readMachine } from "../../../scripts/programs/machine.ts";
 
-const NO_CHROMIUM = "there is no Chromium, neither `chromium` on PATH nor /usr/bin/chromium.";
 const CHROMIUM_ARGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"];
 
 /** A page, of an origin other than the API's, with one script. */
@@ -31,10 +32,12 @@ export interface OpenPage extends AsyncDisposable {
 
 /** A page in Chromium, with the test's own limit of time. A test where there is none says so and is skipped. */
 export async function openPage(context: TestContext, args: readonly string[] = []): Promise<OpenPage> {
-  const executablePath = findChromium();
+  const executablePath = findChromium() ?? findPlaywrightChromium();
   if (executablePath === undefined) {
-    process.stderr.write(`SKIPPED, NOT TESTED IN A BROWSER: ${NO_CHROMIUM}\n`);
-    return context.skip(NO_CHROMIUM);
+    const command = installCommand(await readMachine(), ["chromium"]) ?? "your system's package of it";
+    const reason = `there is no Chromium on PATH. To install it: ${command}`;
+    process.stderr.write(`SKIPPED, NOT TESTED IN A BROWSER: ${reason}\n`);
+    return context.skip(reason);
   }
   const browser = await chromium.launch({ executablePath, args: [...CHROMIUM_ARGS, ...args], timeout: 0 });
   const page = await browser.newPage();
@@ -42,8 +45,7 @@ export async function openPage(context: TestContext, args: readonly string[] = [
   return { page, [Symbol.asyncDispose]: () => browser.close() };
 }
 
-function findChromium(): string | undefined {
-  const folders = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
-  const candidates = [...folders.map((folder) => join(folder, "chromium")), "/usr/bin/chromium"];
-  return candidates.find((path) => existsSync(path));
+function findPlaywrightChromium(): string | undefined {
+  const path = chromium.executablePath();
+  return existsSync(path) ? path : undefined;
 }

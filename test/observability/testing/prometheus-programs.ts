@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { ensurePrometheus, type PrometheusPrograms } from "../../../scripts/debian/ensure-prometheus.ts";
+import { ensurePrometheus, type PrometheusPrograms } from "../../../scripts/programs/ensure-prometheus.ts";
 
 const DATA_DIR = fileURLToPath(new URL("../../../.reprise", import.meta.url));
 

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { RepriseError } from "@reprise/protocol";
 import { spawnSupervised, type SupervisedProcess } from "@reprise/service";
-import { ensurePostgres, type PostgresPrograms } from "../../../../scripts/debian/ensure-postgres.ts";
+import { ensurePostgres, type PostgresPrograms } from "../../../../scripts/programs/ensure-postgres.ts";
 import { findFreePort } from "../network/free-port.ts";
 import { createTempDir } from "./temp-dir.ts";
 

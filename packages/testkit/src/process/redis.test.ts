@@ -17,6 +17,8 @@ test("Redis answers on its port and is gone after disposal", async ({ skip }) =>
 test("a Redis that is not there is reported by name", async () => {
   await expect(startRedis({ binary: "no-such-redis" })).rejects.toMatchObject({
     code: "config_invalid",
-    message: expect.stringMatching(/^no-such-redis did not start \(status 127\); is Redis installed\?/),
+    message: expect.stringMatching(
+      /^no-such-redis did not start \(status 127\); is Redis installed\? To install it: ./,
+    ),
   });
 });

@@ -1,7 +1,10 @@
 import { mkdir } from "node:fs/promises";
 import { findProgram } from "@reprise/service";
 import { withSetUpLock } from "../set-up/set-up-lock.mjs";
-import { fetchPrograms } from "./fetch-programs.ts";
+import { PROMETHEUS } from "../releases/releases.ts";
+import { fetchProgram } from "./fetch-program.ts";
+import { installCommand } from "./install-command.ts";
+import { type Machine, readMachine } from "./machine.ts";
 
 /** Absolute paths. */
 export interface PrometheusPrograms {
@@ -19,17 +22,18 @@ export async function ensurePrometheus(dataDir: string): Promise<PrometheusProgr
   const present = await findPrometheus(dataDir);
   if (!("problem" in present)) return present;
   await mkdir(dataDir, { recursive: true });
+  const machine = await readMachine();
   await withSetUpLock(dataDir, async () => {
     if (!("problem" in (await findPrometheus(dataDir)))) return;
-    console.error("Fetching Prometheus from this machine's Debian archive…");
     try {
-      await fetchPrograms(["prometheus", "promtool"], dataDir);
+      await fetchProgram(PROMETHEUS, dataDir, machine);
     } catch (error) {
-      throw new Error(byHand(present.problem, error), { cause: error });
+      throw new Error(byHand(present.problem, error, machine), { cause: error });
     }
   });
   const fetched = await findPrometheus(dataDir);
-  if ("problem" in fetched) throw new Error(byHand(fetched.problem, "the fetched one is not new enough"));
+  if ("problem" in fetched)
+    throw new Error(byHand(fetched.problem, "the fetched one is not new enough", machine));
   return fetched;
 }
 
@@ -45,10 +49,10 @@ function find(name: string, dataDir: string) {
   return findProgram({ name, minVersion: "3.0.0", versionPattern }, { path: process.env["PATH"], dataDir });
 }
 
-function byHand(missing: string, why: unknown): string {
+function byHand(missing: string, why: unknown, machine: Machine): string {
+  const command = installCommand(machine, ["prometheus"]) ?? "a release of the Prometheus project";
   return [
     `These tests need ${missing}. It can't be fetched: ${why instanceof Error ? why.message : String(why)}.`,
-    "Install Prometheus 3 with promtool (Debian 14: packages prometheus and promtool; Homebrew; or a release of the Prometheus project),",
-    "so that both are on PATH.",
+    `Install Prometheus 3 with promtool, so that both are on PATH. Here: ${command}`,
   ].join("\n");
 }

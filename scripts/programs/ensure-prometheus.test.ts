@@ -30,7 +30,9 @@ test("says what to install where there is none that is new enough, and no apt to
   await using dir = await createTempDir("prometheus");
   await install(join(dir.path, "path"), { prometheus: "2.42.0" });
   vi.stubEnv("PATH", join(dir.path, "path"));
+  // Where there is no Debian archive, the release is asked for; from an address that `fetch` refuses.
+  vi.stubEnv("REPRISE_DOWNLOAD_URL", "http://127.0.0.1:9");
   await expect(ensurePrometheus(dir.path)).rejects.toThrow(
-    /need prometheus 3\.0\.0 or newer: .*path\/prometheus is 2\.42\.0\. It can't be fetched: .*\nInstall Prometheus 3 with promtool/,
+    /need prometheus 3\.0\.0 or newer: .*path\/prometheus is 2\.42\.0\. It can't be fetched: .*\nInstall Prometheus 3 with promtool.* Here: ./,
   );
 });

@@ -31,6 +31,17 @@ test("says what to install where there is none that is new enough, and no apt to
   await using dir = await createTempDir("postgres-found");
   vi.stubEnv("PATH", join(dir.path, "path"));
   await expect(ensurePostgres(dir.path, join(dir.path, "root"))).rejects.toThrow(
-    /need PostgreSQL 15 or newer\. It can't be fetched: .*\nInstall its server/,
+    /need PostgreSQL 15 or newer\. It can't be fetched: .*\nInstall its server.* Here: ./,
   );
+});
+
+test("finds the newest that Homebrew has installed, which it links into no folder on PATH", async () => {
+  await using dir = await createTempDir("postgres-found");
+  for (const major of ["9", "16", "17"])
+    await install(join(dir.path, `root/opt/homebrew/opt/postgresql@${major}/bin`), `${major}.2`);
+  vi.stubEnv("PATH", join(dir.path, "path"));
+  expect(await ensurePostgres(dir.path, join(dir.path, "root"))).toEqual({
+    dir: join(dir.path, "root/opt/homebrew/opt/postgresql@17/bin"),
+    env: {},
+  });
 });

@@ -1,0 +1,33 @@
+import { existsSync, globSync } from "node:fs";
+import { homedir } from "node:os";
+import { delimiter, join } from "node:path";
+import { findChromium } from "./find-chromium.ts";
+import { installCommand, type ProgramName } from "./install-command.ts";
+import type { Machine } from "./machine.ts";
+
+/** What tests run and don't fetch by themselves. */
+export function missingTestPrograms(): ProgramName[] {
+  const missing: ProgramName[] = [];
+  const folders = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
+  if (!folders.some((folder) => existsSync(join(folder, "redis-server")))) missing.push("redis-server");
+  if (findChromium() === undefined && !hasPlaywrightChromium()) missing.push("chromium");
+  return missing;
+}
+
+/** What to say of them before tests begin; nothing when all are there. */
+export function describeMissing(missing: readonly ProgramName[], machine: Machine): string | undefined {
+  if (missing.length === 0) return undefined;
+  const effects = { "redis-server": "tests of Redis fail", chromium: "tests in a browser are skipped" };
+  const said = Object.entries(effects).filter(([program]) => missing.includes(program as ProgramName));
+  const command = installCommand(machine, missing);
+  return [
+    `This machine has no ${missing.join(" and no ")}: ${said.map(([, effect]) => effect).join(", ")}.`,
+    command === undefined ? "Install what is missing, so that it is on PATH." : `To install: ${command}`,
+  ].join("\n");
+}
+
+/** By its folder alone: the path within is Playwright's to know. */
+function hasPlaywrightChromium(): boolean {
+  const folders = [".cache", "Library/Caches"].map((cache) => join(homedir(), cache, "ms-playwright"));
+  return folders.some((folder) => globSync("chromium-*", { cwd: folder }).length > 0);
+}
