@@ -75,7 +75,7 @@ function fetchHere(release: Release, baseUrl: string, options: Partial<FetchOpti
 }
 
 /** What is in the data folder: nothing half-done may stay. */
-const kept = () => readdirSync(dataDir, { recursive: true }).toSorted();
+const kept = () => readdirSync(dataDir, { recursive: true }).map(String).toSorted();
 
 test("puts the programs of the right archive where they can be run, and nothing else", async () => {
   const archive = pack({ tool: SAYS_VERSION, toolctl: SAYS_VERSION, other: "" });

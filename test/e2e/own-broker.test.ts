@@ -5,9 +5,9 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { createClient } from "@reprise/client";
 import { connectBroker } from "@reprise/log";
-import { createTempDir } from "@reprise/testkit";
+import { createTempDir, readCommandLine } from "@reprise/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type PlatformProcess, readCommandLine, readNatsPid, startPlatform } from "./testing/platform.ts";
+import { type PlatformProcess, readNatsPid, startPlatform } from "./testing/platform.ts";
 
 const MODERATION = fileURLToPath(new URL("../../services/moderation/src/cli/main.ts", import.meta.url));
 const AUDIT = fileURLToPath(new URL("../../services/audit-log/src/cli/main.ts", import.meta.url));

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createFileStore, openArchive, parseNoteKey } from "@reprise/archive";
 import { createClient } from "@reprise/client";
-import { createTempDir, findFreePort, startService } from "@reprise/testkit";
+import { createTempDir, findFreePort, readCommandLine, startService } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
-import { readCommandLine, readDevFile, readNatsPid, startPlatform } from "./testing/platform.ts";
+import { readDevFile, readNatsPid, startPlatform } from "./testing/platform.ts";
 
 const COMMAND = fileURLToPath(new URL("../../services/audit-log/src/cli/main.ts", import.meta.url));
 

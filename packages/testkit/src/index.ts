@@ -25,6 +25,7 @@ export {
 export { startPostgres, type TestPostgres } from "./process/postgres.ts";
 export { startRedis, type TestRedis } from "./process/redis.ts";
 export { createSeededRandom, type SeededRandom, withSeed } from "./judge/seeded-random.ts";
+export { readCommandLine, readResidentBytes } from "./process/inspect-process.ts";
 export { sendSignal } from "./process/send-signal.ts";
 export { openSseReader, type SseEnd, type SseReader, type SseReaderOptions } from "./network/sse-reader.ts";
 export type { ConnectionTap, PumpFaults } from "./network/tcp-pump.ts";

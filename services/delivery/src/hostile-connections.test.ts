@@ -13,7 +13,7 @@ const AT_ONCE = 50;
 
 /** What the process holds open: the sockets of both sides among it. */
 const held = () => ({
-  descriptors: readdirSync("/proc/self/fd").length,
+  descriptors: readdirSync("/dev/fd").length,
   sockets: process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length,
 });
 

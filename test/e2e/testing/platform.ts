@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { type ServiceProcess, startService } from "@reprise/testkit";
+import { readCommandLine, type ServiceProcess, startService } from "@reprise/testkit";
 import { assertNothingForbidden } from "./nothing-forbidden.ts";
 
 /**
@@ -49,11 +49,6 @@ export async function startPlatform(
 
 export async function readNatsPid(dataDir: string): Promise<number> {
   return Number(await readFile(join(dataDir, "nats", "nats-server.pid"), "utf8"));
-}
-
-/** Empty when no such process runs. */
-export async function readCommandLine(pid: number): Promise<string> {
-  return readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
 }
 
 export async function readDevFile(dataDir: string): Promise<DevFile> {

@@ -13,7 +13,7 @@ async function measure(): Promise<ProcessMemory> {
     await nextTurn();
   }
   const { heapUsed, external } = process.memoryUsage();
-  return { heapBytes: heapUsed, externalBytes: external, descriptors: readdirSync("/proc/self/fd").length };
+  return { heapBytes: heapUsed, externalBytes: external, descriptors: readdirSync("/dev/fd").length };
 }
 
 process.on("message", () => {

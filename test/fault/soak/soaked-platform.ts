@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { findNatsServer } from "@reprise/service";
-import { createTempDir } from "@reprise/testkit";
+import { createTempDir, readResidentBytes } from "@reprise/testkit";
 import type { ProcessMemory } from "./process-memory.ts";
 
 /** `npm start` as it is, in a process and a folder of its own. */
@@ -22,7 +22,6 @@ const PROBE = new URL("probe.ts", import.meta.url).href;
 const END_WITH_PARENT = `data:text/javascript,${encodeURIComponent(
   `process.stdin.on("close", () => process.kill(process.pid, "SIGKILL")).resume().unref()`,
 )}`;
-const PAGE_BYTES = 4_096;
 
 /** @param env settings of the platform beyond its defaults */
 export async function startSoakedPlatform(env: Readonly<Record<string, string>>): Promise<SoakedPlatform> {
@@ -60,7 +59,7 @@ export async function startSoakedPlatform(env: Readonly<Record<string, string>>)
   const { api_key: apiKey } = JSON.parse(await readFile(join(dir.path, "dev.json"), "utf8")) as {
     api_key: string;
   };
-  const broker = (await readFile(join(dir.path, "nats", "nats-server.pid"), "utf8")).trim();
+  const broker = Number(await readFile(join(dir.path, "nats", "nats-server.pid"), "utf8"));
   const owned = stack.move();
   return {
     url,
@@ -72,8 +71,7 @@ export async function startSoakedPlatform(env: Readonly<Record<string, string>>)
         throw new Error(`The platform has ended: ${await stderr}`);
       });
       const [memory] = (await Promise.race([answer, gone])) as [ProcessMemory];
-      const [, resident] = (await readFile(`/proc/${broker}/statm`, "utf8")).split(" ");
-      return { ...memory, brokerBytes: Number(resident) * PAGE_BYTES };
+      return { ...memory, brokerBytes: await readResidentBytes(broker) };
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmod, chown, copyFile, cp, mkdir, readdir, readFile, readlink, writeFile } from "node:fs/promises";
+import { chmod, chown, copyFile, cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
@@ -10,6 +10,7 @@ import { RepriseError } from "@reprise/protocol";
 import { spawnSupervised, type SupervisedProcess } from "@reprise/service";
 import { ensurePostgres, type PostgresPrograms } from "../../../../scripts/programs/ensure-postgres.ts";
 import { findFreePort } from "../network/free-port.ts";
+import { findProcessesIn } from "./inspect-process.ts";
 import { createTempDir } from "./temp-dir.ts";
 
 export interface TestPostgres extends AsyncDisposable {
@@ -166,15 +167,9 @@ async function readable(programs: PostgresPrograms, path: string): Promise<Postg
 
 /** Kills the processes that work in a folder. @returns whether there was one */
 async function killAllIn(dir: string): Promise<boolean> {
-  const pids = (await readdir("/proc")).filter((entry) => /^[0-9]+$/.test(entry));
-  const found = await Promise.all(
-    // A process that has ended, and one of another user, has no folder.
-    pids.map(async (pid) =>
-      (await readlink(`/proc/${pid}/cwd`).catch(() => "")) === dir ? [Number(pid)] : [],
-    ),
-  );
-  for (const pid of found.flat()) signalIfThere(pid, "SIGKILL");
-  return found.flat().length > 0;
+  const pids = await findProcessesIn(dir);
+  for (const pid of pids) signalIfThere(pid, "SIGKILL");
+  return pids.length > 0;
 }
 
 function signalIfThere(pid: number, signal: "SIGINT" | "SIGKILL"): void {
