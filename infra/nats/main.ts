@@ -1,4 +1,4 @@
-// `npm run nats`: writes configurations for nats-servers, and creates the platform's streams. See README.md.
+// `npm run nats`: writes configurations for nats-servers, creates the platform's streams, and backs them up. See README.md.
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { openBroker } from "@reprise/log";
@@ -12,6 +12,7 @@ import {
   writeNatsConfig,
 } from "@reprise/service";
 import { TLS_OPTIONS, toServerTls } from "../tls-options.ts";
+import { backup, BACKUP_USAGE, checkedBackup, restore } from "./backup.ts";
 
 const USAGE = `npm run nats -- generate --out <folder> [options]
   --servers <names>           hosts of the servers, separated by commas: one, or three or five that form a cluster; default: 127.0.0.1
@@ -20,7 +21,8 @@ const USAGE = `npm run nats -- generate --out <folder> [options]
   --store <folder>            where servers keep streams, on their machines; default: jetstream, in the folder where a server is started
   --shards <number>           default: $REPRISE_SHARDS, or 4
 npm run nats -- set-up        creates the streams, or changes them to what the environment says, as the user admin: see REPRISE_NATS_URL,
-                              REPRISE_NATS_NKEY, REPRISE_SHARDS, REPRISE_REPLICAS and REPRISE_RETENTION_HOURS`;
+                              REPRISE_NATS_NKEY, REPRISE_SHARDS, REPRISE_REPLICAS and REPRISE_RETENTION_HOURS
+${BACKUP_USAGE}`;
 
 const OPTIONS = {
   out: { type: "string" },
@@ -69,10 +71,14 @@ async function setUp(): Promise<void> {
 }
 
 const [command, ...rest] = process.argv.slice(2);
+const io = { env: process.env, print };
 endWithReader(process.stdout);
 try {
   if (command === "generate") await generate(rest);
   else if (command === "set-up" && rest.length === 0) await setUp();
+  else if (command === "backup") await backup(rest, io);
+  else if (command === "check-backup") await checkedBackup(rest, io);
+  else if (command === "restore") await restore(rest, io);
   else {
     const isAsked = command === "--help";
     (isAsked ? process.stdout : process.stderr).write(`${USAGE}\n`);

@@ -10,6 +10,7 @@ import {
   getStreamInfo,
   type StoredMessage,
 } from "./stream-api.ts";
+import { madeAt } from "../topology/stream-made-at.ts";
 
 /** What lies at one place of a stream. */
 export interface StreamMessage {
@@ -25,7 +26,7 @@ export interface StreamMessage {
 
 /** A stream as its leader knows it. */
 export interface StreamInfo {
-  /** When it was made: what has its name and another time is another stream. RFC 3339. */
+  /** When it was made: what has its name and another time is another stream. One that was restored from a backup is the same. RFC 3339. */
   readonly created: string;
   /** The oldest message that is kept; one more than `lastStreamSeq` when there is none. */
   readonly firstStreamSeq: StreamSeq;
@@ -139,7 +140,7 @@ function fromLeader(stored: StoredMessage): StreamMessage {
 export async function readStreamInfo(connection: NatsConnection, stream: string): Promise<StreamInfo> {
   const { created, ts, config, state } = await getStreamInfo(connection, stream);
   return {
-    created,
+    created: madeAt({ created, config }),
     firstStreamSeq: asStreamSeq(state.first_seq),
     lastStreamSeq: asStreamSeq(state.last_seq),
     messages: state.messages,

@@ -1,0 +1,208 @@
+import { randomBytes } from "node:crypto";
+import { appendFile, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { generationsStream, JOBS_STREAM, STREAM_START, TENANTS_STREAM } from "@reprise/protocol";
+import { createTempDir, startTestBroker, startTestCluster } from "@reprise/testkit";
+import { describe, expect, test } from "vitest";
+import { enqueueJob } from "../jobs/enqueue-job.ts";
+import { readAllJobs } from "../jobs/open-jobs.ts";
+import { type Broker, connectBroker } from "../nats/connection.ts";
+import { getStreamInfo } from "../nats/stream-api.ts";
+import { readAllMessages, readStreamInfo } from "../nats/stream-messages.ts";
+import { ensureTopology } from "../topology/topology.ts";
+import {
+  appendOne,
+  completed,
+  newRef,
+  openWorld,
+  openWorldBehindProxy,
+  SHARDS,
+  type World,
+  writeLog,
+} from "../testing/world.ts";
+import { checkBackup } from "./backup-files.ts";
+import { restoreBackup } from "./restore-backup.ts";
+import { takeImage } from "./stream-image.ts";
+import { takeBackup } from "./take-backup.ts";
+
+const READ = { afterStreamSeq: STREAM_START, subject: ">", maxMessages: 500, maxBytes: 1_000_000, raw: true };
+const HOUR_MS = 3_600_000;
+
+async function contentsOf({ reads }: Broker, stream: string): Promise<string[]> {
+  const lines: string[] = [];
+  for await (const { streamSeq, subject, storedAtUs, payload } of readAllMessages(reads, stream, READ))
+    lines.push(`${streamSeq} ${subject} ${storedAtUs} ${Buffer.from(payload).toString()}`);
+  return lines;
+}
+
+/** A log that has ended, and one that has not, with its job. */
+async function fill({ log }: World): Promise<void> {
+  const appender = await writeLog(log, newRef(), 20);
+  await appendOne(appender, completed());
+  const open = newRef();
+  await writeLog(log, open, 5);
+  const [first] = await log.leader.readTail(open, STREAM_START, 1);
+  await enqueueJob(log.publish, { model: "sim", ref: open, payload: first!.payload });
+}
+
+async function openEmpty(stack: AsyncDisposableStack): Promise<Broker> {
+  const server = stack.use(await startTestBroker());
+  return stack.use(await connectBroker({ url: server.url, name: "empty" }));
+}
+
+describe("a backup that was restored", () => {
+  test("has every message at its place and with its time, and the streams are those that were backed up", async () => {
+    await using stack = new AsyncDisposableStack();
+    const world = stack.use(await openWorld());
+    const { path: dir } = stack.use(await createTempDir("backup"));
+    await fill(world);
+    const { streams } = await takeBackup(world.broker, { dir });
+    const empty = await openEmpty(stack);
+    expect((await restoreBackup(empty, { dir })).queued).toBe(0);
+    for (const { config } of streams) {
+      const { name } = config;
+      expect([name, await contentsOf(empty, name)]).toEqual([name, await contentsOf(world.broker, name)]);
+      const [was, is] = await Promise.all(
+        [world.broker, empty].map(({ reads }) => readStreamInfo(reads, name)),
+      );
+      expect(is).toMatchObject({ created: was!.created, lastStreamSeq: was!.lastStreamSeq });
+    }
+    expect(await contentsOf(empty, generationsStream(0))).not.toEqual([]);
+    // And again: a stream's identity outlives any number of restores.
+    const again = join(dir, "again");
+    await takeBackup(empty, { dir: again });
+    const third = await openEmpty(stack);
+    await restoreBackup(third, { dir: again });
+    const [was, is] = await Promise.all(
+      [world.broker, third].map(({ reads }) => readStreamInfo(reads, TENANTS_STREAM)),
+    );
+    expect(is!.created).toBe(was!.created);
+    // Set-up finds nothing to change.
+    await ensureTopology(third.main, { shards: SHARDS, replicas: 1, retentionMs: HOUR_MS });
+    expect((await readStreamInfo(third.reads, TENANTS_STREAM)).created).toBe(was!.created);
+  });
+
+  test("has a job for every generation that has not ended, also where the queue was copied without it", async () => {
+    await using stack = new AsyncDisposableStack();
+    const world = stack.use(await openWorld());
+    const { path: dir } = stack.use(await createTempDir("backup"));
+    await fill(world);
+    const jobless = newRef();
+    await writeLog(world.log, jobless, 3);
+    const { streams } = await takeBackup(world.broker, { dir });
+    expect(streams.find(({ config }) => config.name === JOBS_STREAM)?.state.messages).toBe(1);
+    const empty = await openEmpty(stack);
+    expect((await restoreBackup(empty, { dir })).queued).toBe(1);
+    const jobs = await Array.fromAsync(readAllJobs(empty.bulk));
+    expect(jobs).toHaveLength(2);
+    expect(jobs.at(-1)).toMatchObject({ ref: jobless, model: "sim" });
+  });
+
+  test("has as many replicas as it is restored with", async () => {
+    await using stack = new AsyncDisposableStack();
+    const world = stack.use(await openWorld());
+    const { path: dir } = stack.use(await createTempDir("backup"));
+    await fill(world);
+    await takeBackup(world.broker, { dir });
+    const cluster = stack.use(await startTestCluster());
+    const broker = stack.use(await connectBroker({ url: cluster.url, name: "cluster" }));
+    const { manifest } = await restoreBackup(broker, { dir, replicas: 3 });
+    for (const { config } of manifest.streams) {
+      const info = await getStreamInfo(broker.reads, config.name);
+      expect([config.name, info.config.num_replicas]).toEqual([config.name, 3]);
+    }
+    await cluster.healthy();
+    const name = generationsStream(0);
+    expect(await contentsOf(broker, name)).toEqual(await contentsOf(world.broker, name));
+    const leader = await cluster.leaderOf(name);
+    await leader!.kill("SIGKILL");
+    const { created } = await readStreamInfo(world.broker.reads, name);
+    // Followers count the stream as made at another time than its first leader does.
+    const read = async () => (await readStreamInfo(broker.reads, name).catch(() => undefined))?.created;
+    await expect.poll(read).toBe(created);
+  });
+});
+
+describe("a backup is refused", () => {
+  test("where it is not as it was written, before anything is restored", async () => {
+    await using stack = new AsyncDisposableStack();
+    const world = stack.use(await openWorld());
+    const { path: root } = stack.use(await createTempDir("backup"));
+    const empty = await openEmpty(stack);
+    const damages: Record<string, (dir: string) => Promise<void>> = {
+      "can't be read": (dir) => rm(join(dir, "manifest.json")),
+      "is not JSON": (dir) => writeFile(join(dir, "manifest.json"), "{"),
+      "has the format 2": (dir) => writeFile(join(dir, "manifest.json"), '{"format":2}'),
+      "is missing": (dir) => rm(join(dir, "JOBS.snapshot")),
+      "bytes, and had": (dir) => appendFile(join(dir, "JOBS.snapshot"), "x"),
+      "is not as it was written": async (dir) => {
+        const path = join(dir, "JOBS.snapshot");
+        const bytes = await readFile(path);
+        bytes[bytes.length - 1]! ^= 1;
+        await writeFile(path, bytes);
+      },
+    };
+    for (const [i, [message, damage]] of Object.entries(damages).entries()) {
+      const dir = join(root, String(i));
+      await takeBackup(world.broker, { dir });
+      expect((await checkBackup(dir)).shards).toBe(SHARDS);
+      await damage(dir);
+      await expect(restoreBackup(empty, { dir })).rejects.toMatchObject({
+        code: "config_invalid",
+        message: expect.stringContaining(message),
+      });
+    }
+    await expect(getStreamInfo(empty.reads, JOBS_STREAM)).rejects.toThrow("stream not found");
+  });
+
+  test("where one of its streams is there, and nothing is replaced", async () => {
+    await using stack = new AsyncDisposableStack();
+    const world = stack.use(await openWorld());
+    const { path: dir } = stack.use(await createTempDir("backup"));
+    await takeBackup(world.broker, { dir });
+    await fill(world);
+    const before = await contentsOf(world.broker, JOBS_STREAM);
+    await expect(restoreBackup(world.broker, { dir })).rejects.toMatchObject({
+      code: "broker_incompatible",
+      message: expect.stringContaining("GENERATIONS_0"),
+    });
+    expect(await contentsOf(world.broker, JOBS_STREAM)).toEqual(before);
+  });
+
+  test("where its folder has something in it", async () => {
+    await using world = await openWorld();
+    await using dir = await createTempDir("backup");
+    await writeFile(join(dir.path, "note"), "");
+    await expect(takeBackup(world.broker, { dir: dir.path })).rejects.toThrow("is not empty");
+  });
+});
+
+test("a copy whose connection is lost in the middle fails, also where the connection is back at once", async () => {
+  await using world = await openWorldBehindProxy();
+  const stream = generationsStream(0);
+  for (let i = 0; i < 8; i++) await world.log.publish(`gen.0.acme.filler_${i}`, randomBytes(200_000), {});
+  let parts = 0;
+  const write = async () => {
+    if (++parts === 1) world.proxy.cutNow();
+  };
+  await expect(takeImage(world.broker.bulk, stream, { withConsumers: false, write })).rejects.toMatchObject({
+    code: "broker_unavailable",
+  });
+  expect(parts).toBeLessThan(13);
+});
+
+test("a backup whose connection is lost fails, and is none", async () => {
+  await using stack = new AsyncDisposableStack();
+  const world = stack.use(await openWorldBehindProxy());
+  const { path: dir } = stack.use(await createTempDir("backup"));
+  await fill(world);
+  let copied = 0;
+  const taken = takeBackup(world.broker, {
+    dir,
+    onStream: () => {
+      if (++copied === 3) world.proxy.cutNow();
+    },
+  });
+  await expect(taken).rejects.toMatchObject({ code: "broker_unavailable" });
+  await expect(checkBackup(dir)).rejects.toThrow("is no backup, or one that was interrupted");
+});

@@ -1,0 +1,134 @@
+import { type ApiError, JetStreamApiError, type StreamConfig, type StreamState } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { newInbox } from "../access/inbox-prefix.ts";
+import { inboxOf } from "../nats/reply-inbox.ts";
+import { streamUnavailable } from "../nats/stream-api.ts";
+import { watchConnection } from "../nats/watch-connection.ts";
+
+/*
+ * A stream as nats-server copies it out and takes it in: $JS.API.STREAM.SNAPSHOT and RESTORE. The copy is what the stream held when it was asked for;
+ * appends go on meanwhile. The bytes are the server's own format, compressed, with a checksum per block and a mark at the end: a restore refuses what is cut
+ * short. Only the user `admin` may do either.
+ */
+
+/** What a copy is of. The server needs both to take it in again. */
+export interface StreamImage {
+  readonly config: StreamConfig;
+  readonly state: StreamState;
+}
+
+export interface TakeImageOptions {
+  /** Whether consumers are in the copy, with their places. */
+  readonly withConsumers: boolean;
+  /** Called with one part after the other; the next one is asked for when it resolves. The bytes are the connection's: they are to be copied or written by then. */
+  readonly write: (part: Uint8Array) => Promise<void>;
+}
+
+const REQUEST_MS = 20_000;
+/** The server gives up after 5 s without an acknowledgement, and says so. */
+const SILENCE_MS = 30_000;
+/** The server stores what came before it answers the last part. */
+const FINISH_MS = 300_000;
+const PART_BYTES = 128 * 1_024;
+const WINDOW_BYTES = 4 * 1_024 * 1_024;
+
+/**
+ * Copies a stream out.
+ * @throws RepriseError `broker_unavailable` when the copy is not whole, or the server refuses
+ */
+export async function takeImage(
+  connection: NatsConnection,
+  stream: string,
+  { withConsumers, write }: TakeImageOptions,
+): Promise<StreamImage> {
+  const inbox = newInbox(connection);
+  const parts = connection.subscribe(inbox);
+  let timer: NodeJS.Timeout | undefined;
+  let failure: string | undefined;
+  const fail = (reason: string): void => {
+    failure ??= reason;
+    parts.unsubscribe();
+  };
+  // What is sent while the connection is away is lost, and the last part has no number that would show it.
+  watchConnection(connection, { onDown: () => fail("the connection was lost in the middle of the copy") });
+  const expectMore = (): void => {
+    clearTimeout(timer);
+    timer = setTimeout(() => fail(`no part of the copy for ${SILENCE_MS} ms`), SILENCE_MS);
+  };
+  try {
+    const image = await call<StreamImage>(connection, stream, "SNAPSHOT", {
+      deliver_subject: inbox,
+      no_consumers: !withConsumers,
+      chunk_size: PART_BYTES,
+      window_size: WINDOW_BYTES,
+    });
+    expectMore();
+    let next = 1;
+    for await (const { data, headers, reply } of parts) {
+      if (data.length === 0) {
+        // Without a header, or with 204, it is the end; with another code the server has given up.
+        if (headers && headers.code !== NO_CONTENT) fail(`${headers.code} ${headers.description}`);
+        break;
+      }
+      if (reply !== undefined && reply !== "") {
+        const number = Number(reply.slice(reply.lastIndexOf(".") + 1));
+        if (number !== next) fail(`part ${next} of the copy is missing`);
+        next++;
+      }
+      await write(data);
+      if (reply !== undefined && reply !== "") connection.publish(reply);
+      expectMore();
+    }
+    if (failure !== undefined) throw streamUnavailable(stream, failure);
+    return { config: image.config, state: image.state };
+  } finally {
+    clearTimeout(timer);
+    parts.unsubscribe();
+  }
+}
+
+const NO_CONTENT = 204;
+
+/**
+ * Makes a stream from a copy. There must be none of its name.
+ * @param parts the bytes of the copy, in parts of any size that the server takes
+ * @throws RepriseError `broker_unavailable` when the server refuses; a copy that is not whole leaves no stream, or an empty one
+ */
+export async function putImage(
+  connection: NatsConnection,
+  { config, state }: StreamImage,
+  parts: AsyncIterable<Uint8Array>,
+): Promise<StreamState> {
+  const { name } = config;
+  const { deliver_subject } = await call<{ deliver_subject: string }>(connection, name, "RESTORE", {
+    config,
+    state,
+  });
+  const send = async (part: Uint8Array, timeoutMs: number) => {
+    const reply = await inboxOf(connection).ask(deliver_subject, part, timeoutMs);
+    if (typeof reply === "string") throw streamUnavailable(name, reply, reply);
+    return reply.data.length === 0 ? undefined : accepted<{ state: StreamState }>(name, reply.json());
+  };
+  for await (const part of parts) await send(part, REQUEST_MS);
+  const made = await send(new Uint8Array(), FINISH_MS);
+  if (!made) throw streamUnavailable(name, "the server does not say what it has restored");
+  return made.state;
+}
+
+async function call<T extends object>(
+  connection: NatsConnection,
+  stream: string,
+  name: "SNAPSHOT" | "RESTORE",
+  request: object,
+): Promise<T> {
+  const subject = `$JS.API.STREAM.${name}.${stream}`;
+  const reply = await inboxOf(connection).ask(subject, JSON.stringify(request), REQUEST_MS);
+  if (typeof reply === "string") throw streamUnavailable(stream, reply, reply);
+  return accepted(stream, reply.json<T & { readonly error?: ApiError }>());
+}
+
+function accepted<T extends object>(stream: string, answer: T & { readonly error?: ApiError }): T {
+  const { error } = answer;
+  if (!error) return answer;
+  throw streamUnavailable(stream, `${error.err_code} ${error.description}`, new JetStreamApiError(error));
+}

@@ -1,0 +1,94 @@
+import { JOBS_STREAM, RepriseError } from "@reprise/protocol";
+import type { Broker } from "../nats/connection.ts";
+import { readStreamInfo } from "../nats/stream-messages.ts";
+import { readShardCount } from "../topology/shard-count.ts";
+import { streamConfigs } from "../topology/stream-configs.ts";
+import {
+  type BackedUpStream,
+  type BackupManifest,
+  makeBackupFolder,
+  openImageFile,
+  writeManifest,
+} from "./backup-files.ts";
+import { takeImage } from "./stream-image.ts";
+
+/*
+ * Each stream is copied at a moment of its own, while services go on. So the order decides what may disagree after a restore:
+ *
+ * 1. Checkpoints, verdicts, reviews and presence, which tell of logs. What they tell is then never ahead of the logs: a verdict that clears what a log
+ *    does not have yet would clear whatever is appended there later.
+ * 2. The logs.
+ * 3. Jobs. A job without a log is a generation that a worker begins, since the job holds the request. A log without an end and without a job, one that ended
+ *    in between, is queued again by the restore.
+ * 4. All else: what logs name, such as rules and tenants, is there for every log.
+ *
+ * The consumers of logs and jobs stay behind: their services make them anew. Moderation's would count as judged what the older verdicts do not clear, and
+ * jobs would wait for workers that are gone.
+ */
+const TOLD_OF_LOGS = /^(?:CHECKPOINTS|VERDICTS|REVIEWS|READERS)$/;
+const LOGS = /^GENERATIONS_/;
+
+/** Names of the platform's streams, in the order in which they are copied and restored. */
+function backupOrder(shards: number): string[] {
+  const names = streamConfigs({ shards, replicas: 1, retentionMs: 1_000 }).map(({ name }) => name);
+  const rank = (name: string): number => {
+    if (TOLD_OF_LOGS.test(name)) return 0;
+    if (LOGS.test(name)) return 1;
+    return name === JOBS_STREAM ? 2 : 3;
+  };
+  return names.toSorted((a, b) => rank(a) - rank(b));
+}
+
+function keepsConsumers(name: string): boolean {
+  return !LOGS.test(name) && name !== JOBS_STREAM;
+}
+
+export interface BackupOptions {
+  /** A folder that is empty, or not there. */
+  readonly dir: string;
+  /** Told of each stream that is copied. */
+  readonly onStream?: (stream: BackedUpStream) => void;
+}
+
+/**
+ * Copies all of the platform's streams into a folder. Services go on meanwhile.
+ * @param broker as the user `admin`
+ * @throws RepriseError `config_invalid` for a folder that can't be used, `broker_incompatible` for a broker without the platform's streams, `broker_unavailable`; the
+ *   folder has no manifest then
+ */
+export async function takeBackup(broker: Broker, { dir, onStream }: BackupOptions): Promise<BackupManifest> {
+  const connection = broker.bulk;
+  const shards = await readShardCount(connection).catch((cause: unknown) => {
+    throw new RepriseError("broker_incompatible", "The broker has no streams of Reprise.", { cause });
+  });
+  if (shards === undefined)
+    throw new RepriseError(
+      "broker_incompatible",
+      "The broker keeps no number of shards: start Reprise once.",
+    );
+  await makeBackupFolder(dir);
+  const begun_at = new Date().toISOString();
+  const streams: BackedUpStream[] = [];
+  for (const name of backupOrder(shards)) {
+    await using file = await openImageFile(dir, name);
+    const image = await takeImage(connection, name, {
+      withConsumers: keepsConsumers(name),
+      write: (part) => file.write(part),
+    });
+    const made_at = (await readStreamInfo(connection, name)).created;
+    const stream = { made_at, ...image, ...(await file.done()) };
+    streams.push(stream);
+    onStream?.(stream);
+  }
+  const server = connection.info?.version ?? "";
+  const manifest: BackupManifest = {
+    format: 1,
+    begun_at,
+    done_at: new Date().toISOString(),
+    server,
+    shards,
+    streams,
+  };
+  await writeManifest(dir, manifest);
+  return manifest;
+}

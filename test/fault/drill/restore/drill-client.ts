@@ -1,0 +1,72 @@
+import { randomUUID } from "node:crypto";
+import { createClient, type Client } from "@reprise/client";
+import type { GenerationRequest, Policy } from "@reprise/protocol";
+import type { Tenant } from "../../world/tenant.ts";
+
+/** A request as it was sent, to send it again. */
+export interface SentRequest {
+  readonly request: GenerationRequest;
+  readonly idempotencyKey: string;
+}
+
+/** A tenant's own servers: what they have asked for, and with which keys. */
+export class DrillClient {
+  readonly url: string;
+  readonly tenant: Tenant;
+  readonly sent: Map<string, SentRequest>;
+  readonly #client: Client;
+
+  /** @param sent by an earlier client of this tenant */
+  constructor(url: string, tenant: Tenant, sent = new Map<string, SentRequest>()) {
+    this.url = url;
+    this.tenant = tenant;
+    this.sent = sent;
+    this.#client = createClient({ url, apiKey: tenant.key });
+  }
+
+  create(count: number, options: GenerationRequest["options"] & object, policy?: Policy): Promise<string[]> {
+    const creating = Array.from({ length: count }, async (_, i) => {
+      const request: GenerationRequest = {
+        model: "sim",
+        input: "Go on.",
+        seed: this.sent.size + i,
+        options: { tokens_per_second: 60, ...options },
+        ...(policy && { policy }),
+      };
+      const idempotencyKey = randomUUID();
+      const { id } = await this.#client.generations.create(request, { idempotencyKey });
+      this.sent.set(id, { request, idempotencyKey });
+      return id;
+    });
+    return Promise.all(creating);
+  }
+
+  /** @returns the id that the platform answers with */
+  async createAgain(id: string): Promise<string> {
+    const { request, idempotencyKey } = this.sent.get(id)!;
+    return (await this.#client.generations.create(request, { idempotencyKey })).id;
+  }
+
+  /** The text as readers get it; resolves when the generation has ended. */
+  async textOf(id: string): Promise<string> {
+    return (await this.#client.generations.stream(id).done()).text;
+  }
+
+  /** The status of a call with the tenant's key, or with another one, and its body. */
+  async call(path: string, key = this.tenant.key, body?: object): Promise<{ status: number; body: unknown }> {
+    const response = await fetch(this.url + path, {
+      method: body ? "POST" : "GET",
+      headers: { authorization: `Bearer ${key}`, ...(body && { "content-type": "application/json" }) },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, body: await response.json() };
+  }
+
+  async mintToken(id: string): Promise<string> {
+    const { body } = await this.call(`/v1/generations/${id}/tokens`, this.tenant.key, {
+      scopes: ["read"],
+      ttl_seconds: 3_600,
+    });
+    return (body as { token: string }).token;
+  }
+}
