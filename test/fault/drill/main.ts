@@ -1,41 +1,31 @@
-import { parseArgs } from "node:util";
+import { randomInt } from "node:crypto";
+import { type DrillOptions, parseDrillOptions, USAGE } from "./options.ts";
 import { drillRestore } from "./restore/restore-drill.ts";
+import { drillUpgrade } from "./upgrade/drill-upgrade.ts";
+import { STEPS } from "./upgrade/upgrade-row.ts";
 
-/* `npm run drill -- restore`: loses a platform and restores it. Exits with 0 when nothing was wrong. */
+/* `npm run drill -- restore` and `upgrade`: what an operator has to rely on, done with real processes. Exits with 0 when nothing was wrong. */
 
-const USAGE = `npm run drill -- restore [--generations N]
-
-  restore           makes data on a real broker, backs it up while services write, destroys everything, restores it to an
-                    empty broker, compares every message, log, text and archived event, and has readers go on from their cursors
-  --generations N   how many have ended, and how many run, 2 to 200 (default 8)`;
-
-const LEAST = 2;
-const MOST = 200;
-
-let count: number | undefined;
+let options: DrillOptions | undefined;
 try {
-  count = parseCount(process.argv.slice(2));
+  options = parseDrillOptions(process.argv.slice(2));
 } catch (error) {
   console.error(`${(error as Error).message}\n\n${USAGE}`);
   process.exitCode = 2;
 }
-if (count !== undefined) await run(count);
+if (options) await run(options);
 
-/** @throws Error that says what is wrong */
-function parseCount(args: readonly string[]): number {
-  const options = { generations: { type: "string", default: "8" } } as const;
-  const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options });
-  if (positionals.join(" ") !== "restore") throw new Error(`"${positionals.join(" ")}" can't be drilled.`);
-  const parsed = Number(values.generations);
-  if (Number.isInteger(parsed) && parsed >= LEAST && parsed <= MOST) return parsed;
-  throw new Error(`--generations: "${values.generations}" is not a whole number from ${LEAST} to ${MOST}.`);
-}
-
-async function run(generations: number): Promise<void> {
+async function run(drill: DrillOptions): Promise<void> {
   const startedAt = performance.now();
   const say = (line: string) =>
     console.log(`${((performance.now() - startedAt) / 1_000).toFixed(1).padStart(7)} s  ${line}`);
-  const problems = await drillRestore({ ended: generations, running: generations, young: 2 }, say);
+  const problems =
+    drill.name === "restore"
+      ? await drillRestore({ ended: drill.generations, running: drill.generations, young: 2 }, say)
+      : await drillUpgrade(
+          { revision: drill.from, steps: STEPS, seed: drill.seed ?? randomInt(2 ** 31) },
+          say,
+        );
   for (const problem of problems) console.log(`WRONG: ${problem}`);
   console.log(problems.length === 0 ? "\nNothing was wrong." : `\n${problems.length} things were wrong.`);
   if (problems.length > 0) process.exitCode = 1;

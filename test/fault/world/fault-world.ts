@@ -25,6 +25,7 @@ export interface FaultWorld extends AsyncDisposable {
   readonly deliveries: readonly DeliverySlot[];
   readonly workers: readonly ServiceSlot[];
   readonly moderations: readonly ServiceSlot[];
+  readonly audits: readonly ServiceSlot[];
   /** Every process of the platform. */
   readonly slots: readonly ServiceSlot[];
   /** Two, who must never see each other's generations. */
@@ -94,6 +95,7 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
     const slot = new ServiceSlot({
       name,
       service,
+      root: options.root,
       env: { ...base, REPRISE_NATS_URL: toBroker.url, ...env },
       readyMessage: READY_MESSAGES[service],
       toBroker,
@@ -139,6 +141,7 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
     deliveries,
     workers,
     moderations,
+    audits,
     slots,
     tenants,
     log,

@@ -21,6 +21,8 @@ export interface WorldOptions {
   readonly directDeliveries?: boolean;
   /** Whether there is the model `upstream` too, on a model server in this process, with `sim` as its fallback. Default false. */
   readonly upstream?: boolean;
+  /** The repository that the services are of in the beginning. Default: this one. */
+  readonly root?: string;
   /** Further environment variables of all services. */
   readonly env?: Readonly<Record<string, string>>;
 }

@@ -49,14 +49,18 @@ const END_WITH_PARENT = `data:text/javascript,${encodeURIComponent(
   `process.stdin.on("close", () => process.kill(process.pid, "SIGKILL")).resume().unref()`,
 )}`;
 
-/** Starts `node services/<name>/src/main.ts` with this environment and nothing else of ours. */
+/**
+ * Starts `node services/<name>/src/main.ts` with this environment and nothing else of ours.
+ * @param root the repository that it is of; default: this one
+ */
 export async function startService(
   name: ServiceName,
   env: Readonly<Record<string, string>>,
+  root = ROOT,
 ): Promise<ServiceProcess> {
   const { path } = await findNatsServer(process.env, process.env["REPRISE_DATA_DIR"] ?? `${ROOT}.reprise`);
   const child = spawn(process.execPath, ["--import", END_WITH_PARENT, `services/${name}/src/main.ts`], {
-    cwd: ROOT,
+    cwd: root,
     env: { PATH: process.env["PATH"], ...COMPILE_CACHE, REPRISE_NATS_SERVER: path, ...env },
     stdio: ["pipe", "pipe", "pipe"],
     // A session of its own: a terminal's Ctrl-C goes to the test run, which ends the process in order.

@@ -1,0 +1,40 @@
+import { runTrial } from "../../trial/run-trial.ts";
+import { startFaultWorld } from "../../world/fault-world.ts";
+import { checkOutRevision, findCommit } from "./revision.ts";
+import { type Step, stepRow, worldOf } from "./upgrade-row.ts";
+
+export interface UpgradeDrillOptions {
+  /** What the earlier version is of. */
+  readonly revision: string;
+  readonly steps: readonly Step[];
+  readonly seed: number;
+}
+
+/**
+ * Runs the services of an earlier version beside these, in both orders, and rolls back, while generations are created and read.
+ * @param say told of each step
+ * @returns what was found wrong
+ */
+export async function drillUpgrade(
+  { revision, steps, seed }: UpgradeDrillOptions,
+  say: (line: string) => void,
+): Promise<readonly string[]> {
+  const commit = await findCommit(revision);
+  const old = await checkOutRevision(commit);
+  say(`the earlier version is ${commit.slice(0, 8)}`);
+  await using world = await startFaultWorld(worldOf(old));
+  say(`${world.slots.length} services of it run`);
+  const problems: string[] = [];
+  for (const [i, step] of steps.entries()) {
+    const result = await runTrial(world, stepRow(step, old), seed + i);
+    const { violations, complaints, stored, shown, logs, recoveriesMs, spoilt } = result;
+    const longest = Math.round(Math.max(0, ...recoveriesMs));
+    say(
+      `${step.title}: ${logs.length} generations, ${stored} events stored, ${shown} shown, ${violations.length} violations; readers were back within ${longest} ms`,
+    );
+    problems.push(...violations.map(({ kind, what }) => `${step.title}: ${kind}: ${what}`));
+    if (violations.length > 0) problems.push(...complaints);
+    if (spoilt) break;
+  }
+  return problems;
+}
