@@ -1,0 +1,51 @@
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+
+/** What tests below `test/infra` need of the machine. */
+export interface Suite {
+  /** The beginning of the paths of its tests, from `test/infra` on. */
+  readonly name: string;
+  /** Programs on PATH, and what brings them. */
+  readonly programs: Readonly<Record<string, string>>;
+}
+
+export const SUITES: readonly Suite[] = [
+  { name: "proxies/caddy", programs: { caddy: "Debian package caddy" } },
+  { name: "proxies/haproxy", programs: { haproxy: "Debian package haproxy" } },
+  { name: "proxies/nginx", programs: { nginx: "Debian package nginx" } },
+];
+
+/**
+ * The suites that arguments name by the beginnings of their names, up to a slash; without any all.
+ *
+ * @throws Error when an argument names none
+ */
+export function chooseSuites(names: readonly string[]): Suite[] {
+  const isNamed = (suite: Suite, name: string) => `${suite.name}/`.startsWith(`${name}/`);
+  for (const name of names)
+    if (!SUITES.some((suite) => isNamed(suite, name)))
+      throw new Error(
+        `no suite is named ${name}; there are: ${SUITES.map((suite) => suite.name).join(", ")}`,
+      );
+  return SUITES.filter((suite) => names.length === 0 || names.some((name) => isNamed(suite, name)));
+}
+
+/** What suites need and the machine does not have, in words. */
+export function findMissing(suites: readonly Suite[], path: string): string[] {
+  return suites.flatMap(({ name, programs }) =>
+    Object.entries(programs)
+      .filter(([program]) => !isOnPath(program, path))
+      .map(([program, source]) => `${name} needs ${program} on PATH (${source})`),
+  );
+}
+
+function isOnPath(program: string, path: string): boolean {
+  return path.split(delimiter).some((folder) => {
+    try {
+      accessSync(join(folder, program), constants.X_OK);
+      return folder !== "";
+    } catch {
+      return false;
+    }
+  });
+}
