@@ -150,7 +150,10 @@ export function describeProxy(kind: ProxyKind): void {
       const { status } = await send(proxy.url + pathOf(id), { headers: { authorization } });
       expect([502, 503, 504]).toContain(status);
       await Promise.all([platform.restart(0), platform.restart(1)]);
+      const before = followers.map(({ stream }) => stream.reconnects);
       await untilMore(followers, SOME);
+      const tries = followers.map(({ stream }, index) => stream.reconnects - before[index]!);
+      expect(Math.max(...tries)).toBeLessThanOrEqual(kind.mostTriesAtNodesBack);
       await platform.cancel(id);
       await expectUndisturbed(platform, id, followers);
     });

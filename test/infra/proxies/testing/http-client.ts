@@ -33,7 +33,7 @@ export async function send(
 /** One connection over HTTP/2. */
 export interface Http2Connection extends AsyncDisposable {
   readonly session: ClientHttp2Session;
-  /** Opens an event stream and resolves with its first bytes and its headers. */
+  /** Opens an event stream and resolves with its headers and its first frame. */
   openStream(path: string, headers: Readonly<Record<string, string>>): Promise<Http2Stream>;
 }
 
@@ -58,8 +58,9 @@ export async function openHttp2(url: string, ca: string): Promise<Http2Connectio
       const closed = once(stream, "close").catch(() => {});
       const isWhole = closed.then(() => hasEnded && stream.rstCode === 0);
       const [answered] = await once(stream, "response");
-      const [first] = await once(stream, "data");
-      return { headers: answered as Record<string, unknown>, first: String(first), isWhole };
+      let first = "";
+      while (!first.includes("\n\n")) first += String((await once(stream, "data"))[0]);
+      return { headers: answered as Record<string, unknown>, first, isWhole };
     },
     async [Symbol.asyncDispose]() {
       session.destroy();

@@ -22,6 +22,7 @@ export const NGINX: ProxyKind = {
   idleTimeout: "proxy_read_timeout 60s",
   grace: "worker_shutdown_timeout 30s",
   breaks: [BROKEN],
+  mostTriesAtNodesBack: 3,
 };
 
 const caddyConfig = ({ dir }: ProxyFiles) => ["--adapter", "caddyfile", "--config", `${dir}/Caddyfile`];
@@ -52,6 +53,7 @@ export const CADDY: ProxyKind = {
   grace: "grace_period 30s",
   // Caddy 2.6 ends the response as if it were whole (caddyserver/caddy issue 5951); PROTOCOL.md §8.1.5 has clients resume there too.
   breaks: [BROKEN, ["clean", true]],
+  mostTriesAtNodesBack: Infinity,
 };
 
 export const HAPROXY: ProxyKind = {
@@ -71,4 +73,5 @@ export const HAPROXY: ProxyKind = {
   grace: "hard-stop-after 30s",
   // HAProxy 2.6 breaks a connection of HTTP/1.1, and ends a stream of HTTP/2 as if it were whole.
   breaks: [BROKEN, ["broken", true]],
+  mostTriesAtNodesBack: Infinity,
 };

@@ -43,4 +43,6 @@ export interface ProxyKind {
   readonly grace: string;
   /** What its versions make of a stream whose node has died. */
   readonly breaks: readonly Break[];
+  /** How often a client connects until its stream goes on, once nodes listen again; without a bound where that takes a health check. */
+  readonly mostTriesAtNodesBack: number;
 }
