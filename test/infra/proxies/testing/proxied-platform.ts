@@ -1,4 +1,4 @@
-import { createClient, type Generation } from "@reprise/client";
+import { createClient, type Generation, type Policy } from "@reprise/client";
 import { findFreePort } from "@reprise/testkit";
 import { type Cluster, type DeliveryProcess, startCluster } from "../../../e2e/testing/cluster.ts";
 import type { Upstreams } from "./adapt-proxy.ts";
@@ -12,6 +12,7 @@ export interface Speech {
   readonly tokens?: number;
   readonly tokens_per_second?: number;
   readonly first_token_ms?: number;
+  readonly stall_after_tokens?: number;
 }
 
 /** Goes on until it is cancelled. */
@@ -24,7 +25,7 @@ export interface ProxiedPlatform extends AsyncDisposable {
   /** The nodes that run now. */
   readonly nodes: readonly DeliveryProcess[];
   /** Creates a generation past the proxy. */
-  create(speech: Speech): Promise<Generation>;
+  create(speech: Speech, policy?: Policy): Promise<Generation>;
   get(id: string): Promise<Generation>;
   cancel(id: string): Promise<Generation>;
   /** Payloads of the log, without the request. */
@@ -49,7 +50,8 @@ export async function startProxiedPlatform(): Promise<ProxiedPlatform> {
     upstreams: { api: [`${HOSTS[0]}:${port}`, `${HOSTS[1]}:${port}`], opsPort },
     apiKey,
     nodes,
-    create: (options) => generations.create({ model: "sim", input: "Go on.", options: { ...options } }),
+    create: (options, policy = {}) =>
+      generations.create({ model: "sim", input: "Go on.", options: { ...options }, policy }),
     get: (id) => generations.get(id),
     cancel: (id) => generations.cancel(id),
     readLog: async (id) => (await cluster.readLog(TENANT, id)).slice(1),
