@@ -10,7 +10,8 @@ import { adaptProxy, type ProxyOptions } from "./adapt-proxy.ts";
 import type { Command, ProxyKind } from "./proxy-kind.ts";
 
 const run = promisify(execFile);
-const WAIT = { timeout: 60_000, interval: 20 };
+/** For what takes as long as it takes. */
+export const WAIT = { timeout: 60_000, interval: 20 };
 
 /** A proxy that runs with its files of `infra/proxies`, on ports of its own. */
 export interface Proxy extends AsyncDisposable {
