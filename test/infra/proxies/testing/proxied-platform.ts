@@ -10,6 +10,8 @@ const HOSTS = ["127.0.1.1", "127.0.1.2"] as const;
 /** What a generation says, and how fast, by the simulator. */
 export interface Speech {
   readonly tokens?: number;
+  /** In place of made-up tokens. */
+  readonly chunks?: string[];
   readonly tokens_per_second?: number;
   readonly first_token_ms?: number;
   readonly stall_after_tokens?: number;
