@@ -23,6 +23,7 @@ export const COMMANDS = {
   admin: { args: ["services/delivery/src/cli/main.ts"], needsBroker: () => false },
   bench: { args: ["test/bench/main.ts"], needsBroker: () => true },
   scaling: { args: ["test/bench/plot-scaling.ts"], needsBroker: () => false },
+  capacity: { args: ["test/bench/plan-capacity.ts"], needsBroker: () => false },
   pack: { args: ["scripts/pack/main.ts"], needsBroker: () => false },
   check: { args: ["scripts/check/main.ts"], needsBroker: () => false },
   fix: { args: ["scripts/check/fix.ts"], needsBroker: () => false },

@@ -1,5 +1,6 @@
 import { type Comparison, quantile } from "./compare-fleets.ts";
 import type { FleetRun } from "./simulate-fleet.ts";
+import { dot, element, panel, path, type Point, scale, text, ticks } from "./svg.ts";
 
 const PANEL = { width: 460, height: 320, left: 62, right: 24, top: 30, bottom: 100 };
 const TOP = 30;
@@ -7,8 +8,6 @@ const TOP = 30;
 const MS = { least: 100, most: 300_000 };
 const FIXED = "#7f7f7f";
 const COLOURS = ["#d62728", "#ff7f0e", "#2ca02c", "#1f77b4"];
-
-type Point = readonly [x: number, y: number];
 
 /** A row for each trace: cost and first token of each fleet, and the size of the planned one over time. */
 export function formatScalingPlot(comparisons: readonly Comparison[]): string {
@@ -70,51 +69,11 @@ function sizePanel({ planned: [{ name, run }] }: Comparison): string[] {
   ];
 }
 
-/** Round numbers from 0 to the most, about five. */
-function ticks(most: number): number[] {
-  const rough = most / 5;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * ([1, 2, 5, 10].find((factor) => factor * power >= rough) ?? 10);
-  return Array.from({ length: Math.floor(most / step) + 1 }, (_, i) => round(i * step));
-}
-
 function below(x: number, label: string): string {
   return text(x, PANEL.height - PANEL.bottom + 16, label, "middle");
-}
-
-function scale(from: number, to: number, start: number, end: number): (value: number) => number {
-  return (value) => start + ((value - from) / Math.max(Number.EPSILON, to - from)) * (end - start);
-}
-
-function panel(x: number, y: number, parts: readonly string[]): string {
-  return `<g transform="translate(${x} ${y})">${parts.join("\n")}</g>`;
 }
 
 function grid(y: number, label: string): string[] {
   const [x1, x2] = [PANEL.left, PANEL.width - PANEL.right];
   return [element("line", { x1, x2, y1: y, y2: y, stroke: "#dddddd" }), text(x1 - 6, y + 4, label, "end")];
-}
-
-function dot([cx, cy]: Point, fill: string, r: number): string {
-  return element("circle", { cx, cy, r, fill });
-}
-
-function path(points: readonly Point[], stroke: string): string {
-  const list = points.map(([x, y]) => `${round(x)},${round(y)}`).join(" ");
-  return element("polyline", { points: list, fill: "none", stroke, "stroke-width": 1.5 });
-}
-
-function text(x: number, y: number, content: string, anchor: "start" | "middle" | "end"): string {
-  return element("text", { x, y, "text-anchor": anchor }, content);
-}
-
-function element(name: string, attributes: Readonly<Record<string, string | number>>, content = ""): string {
-  const list = Object.entries(attributes).map(
-    ([key, value]) => `${key}="${typeof value === "number" ? round(value) : value}"`,
-  );
-  return `<${name} ${list.join(" ")}>${content}</${name}>`;
-}
-
-function round(value: number): number {
-  return Math.round(value * 10) / 10;
 }

@@ -7,6 +7,7 @@ export const SHARDS = 4;
 
 export interface BenchBroker extends AsyncDisposable {
   readonly server: NatsServer;
+  readonly storeDir: string;
   /** The URL by which a user of the platform gets in. */
   urlFor(user: BrokerUser): string;
 }
@@ -21,5 +22,5 @@ export async function startBenchBroker(binary: string): Promise<BenchBroker> {
   const urlFor = (user: BrokerUser) => urlAt(user, server.url);
   await (await openBroker({ url: urlFor("admin"), name: "bench", ...topology })).close();
   const running = stack.move();
-  return { server, urlFor, [Symbol.asyncDispose]: () => running.disposeAsync() };
+  return { server, storeDir: dir.path, urlFor, [Symbol.asyncDispose]: () => running.disposeAsync() };
 }

@@ -24,7 +24,7 @@ export async function startReprise(
 ): Promise<RunningTarget> {
   await using stack = new AsyncDisposableStack();
   const broker = stack.use(await startBenchBroker(natsServer));
-  const { child, url, tenant, apiKey } = stack.use(await startBenchDelivery(broker, profileDir, otlpUrl));
+  const { child, url, tenant, apiKey } = stack.use(await startBenchDelivery(broker, profileDir, { otlpUrl }));
   const beside: MeasuredProcess[] = [];
   if (auditDir !== undefined) {
     const audit = stack.use(await startBenchAuditLog(broker, auditDir, profileDir));
