@@ -6,6 +6,7 @@ export interface FoldState {
   generation: string;
   requestedModel: string;
   model: string | null;
+  engine: string | null;
   metadata: Record<string, string>;
   priority: Priority;
   moderationMode: string | null;
@@ -66,6 +67,7 @@ export function beginState(tenant: string, generation: string): FoldState {
     generation,
     requestedModel: "",
     model: null,
+    engine: null,
     metadata: {},
     priority: "interactive",
     moderationMode: null,

@@ -18,6 +18,7 @@ import { type DeltaKind, peekDeltaKind, peekTokens } from "./peek-delta.ts";
 /** A gap from which on a reader thinks that nothing comes any more. */
 export const STALL_US = 2_000_000;
 const MAX_METADATA_CHARS = 64;
+const MAX_ENGINE_CHARS = 64;
 /** How many deltas before a redaction are remembered with their times. */
 const RECENT = 256;
 
@@ -52,7 +53,8 @@ export class GenerationFold {
   static decode({ state, gaps, kept }: EncodedFold): GenerationFold {
     const reader = new VarintReader(fromBase64(kept), "A fold's tokens");
     return new GenerationFold(
-      structuredClone(state),
+      // A fold of a version that knew no engines has none.
+      { ...structuredClone(state), engine: (state as Partial<FoldState>).engine ?? null },
       decodeSketch(fromBase64(gaps)),
       KeptTokens.decode(reader),
     );
@@ -113,6 +115,7 @@ export class GenerationFold {
       generation: state.generation,
       requested_model: state.requestedModel,
       model: state.model,
+      engine: state.engine,
       metadata: state.metadata,
       priority: state.priority,
       moderation_mode: state.moderationMode,
@@ -170,6 +173,8 @@ export class GenerationFold {
       case "generation.started":
         state.attempts++;
         state.model = event.model;
+        state.engine =
+          event.engine === undefined ? null : toStorable(event.engine.slice(0, MAX_ENGINE_CHARS));
         state.startedUs ??= atUs;
         state.attemptUs = atUs;
         state.inputTokens = event.input_tokens ?? state.inputTokens;

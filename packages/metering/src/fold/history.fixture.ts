@@ -91,6 +91,7 @@ function toHistory({ steps, end: { status, input, difference, afterUs }, isModer
       attempt: ++attempt,
       worker: "worker-1",
       model: "sim",
+      ...(attempt !== 2 && { engine: `engine-${attempt}` }),
       ...(reason && { reason }),
     });
   for (const each of steps) {

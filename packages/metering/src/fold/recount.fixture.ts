@@ -53,6 +53,7 @@ export function recount(log: readonly StoredBytes[]) {
       0,
     );
   return {
+    engine: started.at(-1)?.["engine"] ?? null,
     status: end.type.slice("generation.".length),
     queue_us: started[0] ? started[0].at - requested.at : null,
     first_us: first ? first.at - requested.at : null,

@@ -11,6 +11,8 @@ export interface GenerationRow {
   /** The model that was asked for, and the one whose engine served last; the latter null where none began. */
   readonly requested_model: string;
   readonly model: string | null;
+  /** The engine's adapter that served last, cut to 64 characters; null where none began, or the worker did not say. */
+  readonly engine: string | null;
   /** The chosen keys of the request's metadata. */
   readonly metadata: Readonly<Record<string, string>>;
   readonly priority: Priority;

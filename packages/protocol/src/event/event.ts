@@ -99,6 +99,8 @@ const started = z.object({
   worker: z.string(),
   /** The model whose engine serves the attempt: the one asked for, or its fallback. */
   model: z.string(),
+  /** The engine's adapter, as the worker names it: `openai`, `sim`. Absent from older workers. */
+  engine: z.string().optional(),
   /** Tells the attempt from another one with its number: a store that has lost its end may get one. In the attempt's cursors. */
   nonce: z.string().regex(NONCE).optional(),
   /** Where the engine knows it beforehand. */

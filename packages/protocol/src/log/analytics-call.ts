@@ -14,6 +14,7 @@ export const ANALYTICS_QUEUE = "analytics";
 export const ANALYTICS_DIMENSIONS = [
   "tenant",
   "model",
+  "engine",
   "status",
   "code",
   "reason",
@@ -96,6 +97,8 @@ export const ANALYTICS_REQUESTS = {
   timeseries: z.object({ ...query, ...targets, step, by: z.array(dimension).max(1).default([]) }),
   generations: z.object({
     ...query,
+    /** Its id: no other one. */
+    generation: z.string().optional(),
     limit: z.int().min(1).max(ANALYTICS_LIMITS.page).default(100),
     /** `next` of the page before. */
     after: z.string().optional(),

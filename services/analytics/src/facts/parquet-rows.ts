@@ -29,12 +29,14 @@ const PAIRS = Array.from({ length: LIMITS.metadataPairs }, (_, i) => ({
   value: `value${i}`,
 }));
 
+/** By their names: files of earlier versions lack columns. */
 const GENERATIONS_READ = `
-  select * from read_parquet($paths)
+  select * from read_parquet($paths, union_by_name = true)
   where ended_us >= $from and ended_us < $to
     and ($tenant is null or tenant = $tenant)
     and ($model is null or coalesce(model, requested_model) = $model)
     and ($status is null or status = $status)
+    and ($only is null or generation = $only)
     ${PAIRS.map(({ key, value }) => `and ($${key} is null or try(json_extract_string(metadata, $${key})) = $${value})`).join(" ")}`;
 
 const PAGE_READ = `${GENERATIONS_READ}
@@ -178,7 +180,7 @@ function withDelivery(read: string, { deliveries }: RowPaths, from = DELIVERIES_
 }
 
 function parametersOf(query: RowQuery, { generations: paths, deliveries }: RowPaths): Parameters {
-  const { tenant, fromUs, toUs, model, status, metadata = {} } = query;
+  const { tenant, fromUs, toUs, model, status, generation: only, metadata = {} } = query;
   const pairs = Object.entries(metadata);
   return {
     paths: [listValue(paths.map(escapeGlob)), LIST(VARCHAR)],
@@ -188,6 +190,7 @@ function parametersOf(query: RowQuery, { generations: paths, deliveries }: RowPa
     tenant: [tenant ?? null, VARCHAR],
     model: [model ?? null, VARCHAR],
     status: [status ?? null, VARCHAR],
+    only: [only ?? null, VARCHAR],
     ...Object.fromEntries(
       PAIRS.flatMap(({ key, value }, i) => {
         const pair = pairs[i];

@@ -61,6 +61,8 @@ export function describeRowSource(target: () => FactTarget): void {
     expect(await read({ model: "sim" })).toHaveLength(3);
     expect(await read({ model: "x' or 1=1; --" })).toEqual([]);
     expect(await read({ status: "failed" })).toEqual([]);
+    expect(await read({ generation: rows[1].generation })).toEqual([rows[1]]);
+    expect(await read({ generation: rows[1].generation, tenant: b })).toEqual([]);
     expect(await read({ tenant: parseTenantId("nobody") })).toEqual([]);
   });
 

@@ -11,6 +11,8 @@ export interface RowQuery {
   /** The model that served; where none began, the one that was asked for. */
   readonly model?: string | undefined;
   readonly status?: GenerationRow["status"] | undefined;
+  /** Its id. */
+  readonly generation?: string | undefined;
   /** Pairs that the metadata of a row has, all of them. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
   /** Whether rows have how their generations were delivered, as far as that is recorded by now. Default false. */

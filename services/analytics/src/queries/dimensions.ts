@@ -9,6 +9,7 @@ type Value = (row: DeliveredRow) => string | null;
 const VALUES: Readonly<Record<AnalyticsDimension, Value>> = {
   tenant: (row) => row.tenant,
   model: (row) => row.model ?? row.requested_model,
+  engine: (row) => row.engine,
   status: (row) => row.status,
   code: (row) => row.code,
   reason: (row) => row.reason,

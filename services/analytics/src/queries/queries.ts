@@ -128,7 +128,12 @@ export function createQueries({ rows, keys, priceOf }: QueriesOptions): Answers 
       const after = request.after === undefined ? undefined : parsePageCursor(request.after);
       const { limit } = request;
       // One more than a page shows whether there is another one.
-      const found = await rows.page({ ...toRowQuery(request, keys, WITH_DELIVERY), after, limit: limit + 1 });
+      const found = await rows.page({
+        ...toRowQuery(request, keys, WITH_DELIVERY),
+        generation: request.generation,
+        after,
+        limit: limit + 1,
+      });
       const page = found.slice(0, limit);
       const last = found.length > limit ? page.at(-1) : undefined;
       return {

@@ -37,12 +37,14 @@ export async function runAttempts(run: Run, first: AttemptPlan): Promise<EndDraf
 async function begin(run: Run, plan: AttemptPlan): Promise<boolean> {
   const { context, model, log, stop, request, attemptTiming } = run;
   const { appender } = log;
-  const inputTokens = engineOf(model, plan.engine).countInput?.(request.get());
+  const engine = engineOf(model, plan.engine);
+  const inputTokens = engine.countInput?.(request.get());
   appender.append({
     type: "generation.started",
     attempt: plan.attempt,
     worker: context.worker,
     model: servedModelOf(run, plan),
+    engine: engine.name,
     nonce: createNonce(),
     ...(inputTokens !== undefined && { input_tokens: inputTokens }),
     ...(plan.reason !== undefined && { reason: plan.reason }),

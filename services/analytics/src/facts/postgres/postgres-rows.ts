@@ -69,7 +69,7 @@ async function* fetchRows(run: RunQuery): AsyncGenerator<QueryOutcome["rows"]> {
 
 /** Which parts a query has makes the statement, and what they say its values. */
 function toWhere(query: RowQuery) {
-  const { tenant, fromUs, toUs, model, status, metadata } = query;
+  const { tenant, fromUs, toUs, model, status, generation, metadata } = query;
   const values: unknown[] = [];
   const add = (value: unknown) => `$${values.push(value)}`;
   const conditions = [
@@ -78,6 +78,7 @@ function toWhere(query: RowQuery) {
     `ended_us < ${add(toUs)}`,
     tenant !== undefined && `tenant = ${add(toStorable(tenant))}`,
     model !== undefined && `coalesce(model, requested_model) = ${add(toStorable(model))}`,
+    generation !== undefined && `generation = ${add(toStorable(generation))}`,
     status !== undefined && `status = ${add(toStorable(status))}`,
     metadata !== undefined && `metadata @> ${add(JSON.stringify(toStorable(metadata)))}::jsonb`,
   ];

@@ -1,11 +1,19 @@
 import { join } from "node:path";
-import type { RepriseError } from "@reprise/protocol";
-import { createTempDir, createTestCertificates, startPostgres, type TestPostgres } from "@reprise/testkit";
+import { type RepriseError, STREAM_START } from "@reprise/protocol";
+import {
+  createRef,
+  createTempDir,
+  createTestCertificates,
+  startPostgres,
+  type TestPostgres,
+} from "@reprise/testkit";
 import { Client } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openAnalyticsPostgres } from "../../postgres-storage.ts";
 import { createDatabase } from "../../testing/fact-targets.ts";
+import { generationRowOf } from "../../testing/generation-row.ts";
 import { createPostgresFacts } from "./postgres-facts.ts";
+import { PostgresRows } from "./postgres-rows.ts";
 import { Postgres } from "./postgres.ts";
 
 let server: TestPostgres;
@@ -48,6 +56,27 @@ test("a user who may make a schema once, or read and write its tables later, has
   await execute(url, `revoke create on database ${database} from ${role}`);
   await using second = new Postgres({ url: limited.href });
   expect(await createPostgresFacts(second).outbox("file", "GENERATIONS_0").place()).toBe(0);
+});
+
+test("tables of the version before engines get the column, and keep their rows", async () => {
+  const url = await createDatabase(server.url);
+  const row = { ...generationRowOf(createRef()), engine: null };
+  await using first = new Postgres({ url });
+  await first.prepare();
+  const facts = createPostgresFacts(first).lane("GENERATIONS_0");
+  await facts.last();
+  const position = { stream: "GENERATIONS_0", epoch: 1, created: "c", last_at: 0 };
+  const lane = { ...position, last: STREAM_START, last_seq_stored: STREAM_START };
+  await facts.commit({ lane, rows: [row], changed: [], closed: [] }, () => []);
+  await execute(
+    url,
+    "alter table reprise_analytics.generations drop column engine; update reprise_analytics.version set version = 2",
+  );
+  const second = new Postgres({ url });
+  await using rows = new PostgresRows(second);
+  await second.prepare();
+  const all = { tenant: undefined, fromUs: 0, toUs: Number.MAX_SAFE_INTEGER, limit: 10 };
+  expect(await rows.page(all)).toEqual([row]);
 });
 
 test("tables of a newer version are left alone", async () => {

@@ -75,6 +75,10 @@ const STEPS: readonly string[] = [
     where not is_superseded;
   create index deliveries_of_all on reprise_analytics.deliveries (recorded_us) where not is_superseded;
   `,
+  // A schema that is new has every column from its first step.
+  `
+  alter table reprise_analytics.generations add column if not exists engine text collate "C";
+  `,
 ];
 
 function definitionsOf<Row>({ fields }: FactTable<Row>): string {

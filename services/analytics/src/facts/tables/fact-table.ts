@@ -3,10 +3,10 @@ import type { Column } from "@reprise/tables";
 /** Rows of one kind, in Parquet, in DuckDB and in PostgreSQL. What has no type of its own is JSON. */
 export interface FactTable<Row> {
   readonly name: TableName;
-  /** What a row has, in the order of its columns. */
+  /** What a row has, in the order of its columns. One that comes later is the last, and may be null. */
   readonly fields: readonly FactField<Row>[];
   readonly columns: readonly Column<Row>[];
-  /** A row as a database gives it. @throws TypeError for one without a field */
+  /** A row as a database gives it. @throws TypeError for one without a field that is never null */
   readonly toRow: (found: Readonly<Record<string, unknown>>) => Row;
 }
 
@@ -52,10 +52,14 @@ export function columnsOf<Row>({ fields }: FactTable<Row>): string {
   return fields.map(({ name }) => `"${name}"`).join(", ");
 }
 
-function toValue({ name, kind }: FactField<never>, found: Readonly<Record<string, unknown>>): unknown {
+function toValue(
+  { name, kind, isNullable }: FactField<never>,
+  found: Readonly<Record<string, unknown>>,
+): unknown {
   const value = found[name];
+  // A file of a version that had no such column has rows without a value there.
+  if (value === null || (value === undefined && isNullable)) return null;
   if (value === undefined) throw new TypeError(`A row has no ${name}.`);
-  if (value === null) return null;
   if (kind === "integer") return Number(value);
   return kind === "json" && typeof value === "string" ? JSON.parse(value) : value;
 }

@@ -43,4 +43,5 @@ export const GENERATIONS = createFactTable<GenerationRow>("generations", {
   was_unmoderated: "boolean",
   clock_steps: "integer",
   is_incomplete: "boolean",
+  engine: "text?",
 });

@@ -6,6 +6,7 @@ import {
   type AnalyticsStep,
   BUDGET_CLASS_NAMES,
   encodeModelName,
+  isGenerationId,
   parseDimension,
   parseTenantId,
   parseWith,
@@ -67,6 +68,7 @@ const SCHEMAS = {
   }),
   generations: z.strictObject({
     ...common,
+    generation: z.string().refine(isGenerationId, { error: "must be the id of a generation" }).optional(),
     limit: integerParam(1, ANALYTICS_LIMITS.page).prefault(`${DEFAULT_PAGE}`),
     after: z.string().max(CURSOR_LENGTH).optional(),
   }),

@@ -77,6 +77,8 @@ test.each([
   ["analytics/timeseries", "step=7m", "step"],
   ["analytics/timeseries", "by=model,day", "by"],
   ["analytics/budget", "class=fast", "class"],
+  ["analytics/generations", "generation=mine", "generation"],
+  ["analytics/summary", "generation=gen_0_00000000000000000000000000", "generation"],
   ["analytics/budget", "quantile=1", "quantile"],
   ["analytics/summary", "target_first_ms=-1", "target_first_ms"],
 ])("%s?%s is refused, and names the parameter", async (path, query, param) => {

@@ -1,0 +1,67 @@
+import { createFileStore } from "@reprise/archive";
+import { GenerationFold, type GenerationRow } from "@reprise/metering";
+import { generationsStream, STREAM_START } from "@reprise/protocol";
+import { localFiles } from "@reprise/tables";
+import { createRef, createTempDir } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import { generationRowOf } from "../testing/generation-row.ts";
+import { CommitTidier } from "./merging/tidy-commits.ts";
+import { COMMITS_PER_BASE } from "./commit.ts";
+import { ObjectLaneFacts } from "./object-lane-facts.ts";
+import { ParquetRows } from "./parquet-rows.ts";
+import { listStreamFiles } from "./row-files.ts";
+import type { FactTable } from "./tables/fact-table.ts";
+import { GENERATIONS } from "./tables/generations-table.ts";
+
+const STREAM = generationsStream(0);
+const CREATED = "2026-11-21T00:00:00Z";
+const NOON_US = Date.parse("2026-11-21T12:00:00Z") * 1_000;
+const LATER_US = NOON_US + 86_400_000_000;
+
+/** As it was before rows had an engine. */
+const OLDER: FactTable<GenerationRow> = {
+  ...GENERATIONS,
+  fields: GENERATIONS.fields.filter(({ name }) => name !== "engine"),
+  columns: GENERATIONS.columns.filter(({ name }) => name !== "engine"),
+};
+
+class Engines {
+  readonly found: (string | null)[] = [];
+  add({ engine }: GenerationRow): void {
+    this.found.push(engine);
+  }
+}
+
+test("rows that an older version has written are read beside those of this one, one by one and merged", async () => {
+  await using folder = await createTempDir("older-rows");
+  const store = createFileStore(folder.path);
+  await using source = new ParquetRows({ store, files: localFiles(folder.path) });
+  const commit = async (table: FactTable<GenerationRow>, atUs: number) => {
+    const facts = new ObjectLaneFacts(store, table, STREAM);
+    await facts.last();
+    const position = { stream: STREAM, epoch: 1, created: CREATED, last_at: atUs };
+    const lane = { ...position, last: STREAM_START, last_seq_stored: STREAM_START };
+    const rows = [{ ...generationRowOf(createRef(), { atUs }), engine: "sim" }];
+    expect(await facts.commit({ lane, rows, changed: [], closed: [] }, () => [])).toBe("committed");
+  };
+  const enginesOf = async () => {
+    const query = { tenant: undefined, fromUs: 0, toUs: Number.MAX_SAFE_INTEGER };
+    return (await source.read(query, () => new Engines())).found.toSorted();
+  };
+  for (const table of [OLDER, OLDER, GENERATIONS]) await commit(table, NOON_US);
+  expect(await enginesOf()).toEqual(["sim", null, null].toSorted());
+  for (let i = 0; i < COMMITS_PER_BASE; i++) await commit(GENERATIONS, LATER_US);
+  const tidier = new CommitTidier({ store, table: GENERATIONS, stream: STREAM });
+  await tidier.tidy({ expiredBeforeUs: undefined });
+  expect(await listStreamFiles(store, STREAM)).toMatchObject(new Map([[STREAM, { merged: [{ first: 0 }] }]]));
+  const engines = await enginesOf();
+  expect(engines).toHaveLength(3 + COMMITS_PER_BASE);
+  expect(engines.filter((engine) => engine === null)).toHaveLength(2);
+});
+
+test("a fold of a version that knew no engines goes on", () => {
+  const { state, ...rest } = GenerationFold.begin(createRef()).encode();
+  const { engine: _, ...older } = state;
+  const fold = GenerationFold.decode({ ...rest, state: older as typeof state });
+  expect(fold.encode().state.engine).toBeNull();
+});
