@@ -168,14 +168,18 @@ end
 return answer
 `;
 
-/** As `CLAIM_SCRIPT`; limit, want, need and the least slice are not read. Answers nothing of use. */
+/** As `CLAIM_SCRIPT`; limit, want, need and the least slice are not read. Answers each account's epoch and use. */
 export const SETTLE_SCRIPT = `${COMMON}${FIELDS}
+local answer = {}
 for i = 1, #KEYS / 2 do
   local key, set = KEYS[2 * i - 1], KEYS[2 * i]
   local ends, _, _, _, _, said = fieldsOf(i)
   redis.call('HINCRBY', key, 'used', said - takeOut(key, set, generation))
   keepPast(key, set, generation, said, true)
   close(key, set, ends)
+  local epoch, used = standing(key)
+  table.insert(answer, epoch)
+  table.insert(answer, used)
 end
-return 0
+return answer
 `;

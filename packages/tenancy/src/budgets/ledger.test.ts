@@ -57,6 +57,16 @@ describe("in Redis", () => {
     expect(after?.remaining).toBe(1_000 - 480);
   });
 
+  it("goes on from what a process has settled when Redis has lost its data", async () => {
+    const account = { ...MONTH, key: "{acme}.settled.2026-12" };
+    const ledger = new RedisLedger(redis);
+    await ledger.claim("a", [{ account, used: 0, want: 200 }]);
+    await ledger.settle("a", [{ account, used: 175 }]);
+    await redis.flushall();
+    const [grant] = await ledger.claim("b", [{ account, used: 0, want: 0 }]);
+    expect(grant?.remaining).toBe(1_000 - 175);
+  });
+
   it("that was seeded is not told again by a process what that has seen before", async () => {
     const account = { ...MONTH, key: "{acme}.seeded.2026-12" };
     const [old, fresh] = [new RedisLedger(redis), new RedisLedger(redis)];

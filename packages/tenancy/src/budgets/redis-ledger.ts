@@ -21,7 +21,7 @@ declare module "ioredis" {
       keyCount: number,
       ...keysAndArguments: (string | number)[]
     ): Result<(string | number)[], Context>;
-    repriseBudgetSettle(keyCount: number, ...keysAndArguments: (string | number)[]): Result<number, Context>;
+    repriseBudgetSettle(keyCount: number, ...keysAndArguments: (string | number)[]): Result<string[], Context>;
     repriseBudgetSeed(keyCount: number, ...keysAndArguments: (string | number)[]): Result<string[], Context>;
   }
 }
@@ -65,8 +65,11 @@ export class RedisLedger implements BudgetLedger {
   async settle(generation: string, uses: readonly Pick<BudgetClaim, "account" | "used">[]): Promise<void> {
     if (uses.length === 0) return;
     const claims = uses.map((use) => ({ ...use, want: 0, need: 0 }));
-    await this.#redis.repriseBudgetSettle(...this.#argumentsOf(generation, claims));
-    for (const { account } of uses) this.#seen.forget(account.key, generation);
+    const values = await this.#redis.repriseBudgetSettle(...this.#argumentsOf(generation, claims));
+    for (const [i, { account }] of uses.entries()) {
+      this.#seen.saw(account, { epoch: String(values[2 * i]), used: Number(values[2 * i + 1]) });
+      this.#seen.forget(account.key, generation);
+    }
   }
 
   async seed(seeds: readonly BudgetSeed[]): Promise<readonly BudgetSeeded[]> {

@@ -27,7 +27,7 @@ test("a cancel lets go of an engine that is silent, and nothing follows it", asy
     "output.delta",
     "generation.cancelled",
   ]);
-  expect((await world.read(ref))[1]).toMatchObject({ model: "sim", engine: "fake" });
+  expect((await world.read(ref))[1]).toMatchObject({ model: "fake", engine: "fake" });
   expect(await world.queuedJobs()).toBe(0);
 });
 
