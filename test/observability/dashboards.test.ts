@@ -28,7 +28,6 @@ const apiTarget = z.strictObject({
   url_options: z.strictObject({ method: z.literal("GET") }),
   root_selector: z.string().min(1),
   columns: z.array(column).min(1),
-  filterExpression: z.string().min(1).optional(),
 });
 const traceTarget = z.strictObject({
   refId,

@@ -47,8 +47,6 @@ export interface ApiQuery {
   readonly columns: Readonly<Record<string, string>>;
   /** Those of `columns` that are texts. */
   readonly texts?: readonly string[];
-  /** A JSONata condition that a row has to meet. */
-  readonly only?: string;
 }
 
 /** One row of an answer of the API. */
@@ -106,10 +104,7 @@ function toTargets(series: Readonly<Record<string, string>>): PrometheusTarget[]
   }));
 }
 
-function toApiTarget(
-  { path, rows, columns, texts = [], only }: ApiQuery,
-  format: ApiTarget["format"],
-): ApiTarget {
+function toApiTarget({ path, rows, columns, texts = [] }: ApiQuery, format: ApiTarget["format"]): ApiTarget {
   const listed = Object.entries(columns).map(([text, selector]): Column => ({
     selector,
     text,
@@ -126,6 +121,5 @@ function toApiTarget(
     url_options: { method: "GET" },
     root_selector: rows,
     columns: [...time, ...listed],
-    ...(only !== undefined && { filterExpression: only }),
   };
 }

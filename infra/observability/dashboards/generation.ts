@@ -2,12 +2,13 @@ import { apiStat, apiTable, trace, traceSearch } from "./charts.ts";
 import type { Variable } from "./panels.ts";
 import { API, TEMPO, toDashboard } from "./to-dashboard.ts";
 
-const GENERATION: Variable = { name: "generation", label: "Generation", type: "textbox", query: "" };
+/** The id of none: a field that is empty would ask for no generation, which is refused. */
+const NOBODY = "gen_0_00000000000000000000000000";
+const GENERATION: Variable = { name: "generation", label: "Generation", type: "textbox", query: NOBODY };
 const TRACE: Variable = { name: "trace", label: "Trace", type: "textbox", query: "" };
 
 const RANGE = "from=${__from:date:iso}&to=${__to:date:iso}";
-const ROWS = { path: `/v1/analytics/generations?${RANGE}&limit=1000`, rows: "data" };
-const THIS = { ...ROWS, only: 'id == "${generation}"' };
+const THIS = { path: `/v1/analytics/generations?${RANGE}&generation=\${generation}`, rows: "data" };
 
 /** One generation: what its row says, and its trace over all processes. */
 export const GENERATION_DASHBOARD = toDashboard(
@@ -27,8 +28,14 @@ export const GENERATION_DASHBOARD = toDashboard(
           { title: "Outcome", unit: "none", width: 8, height: 4 },
           {
             ...THIS,
-            columns: { status: "status", model: "model", "ended by": "finish_reason", code: "code" },
-            texts: ["status", "model", "ended by", "code"],
+            columns: {
+              status: "status",
+              model: "model",
+              engine: "engine",
+              "ended by": "finish_reason",
+              code: "code",
+            },
+            texts: ["status", "model", "engine", "ended by", "code"],
           },
         ),
         apiStat(
@@ -54,6 +61,44 @@ export const GENERATION_DASHBOARD = toDashboard(
           {
             ...THIS,
             columns: { attempts: "attempts", chunks: "chunks", tokens: "output_tokens", stalls: "stalls" },
+          },
+        ),
+      ],
+    },
+    {
+      title: "How it was read",
+      charts: [
+        apiStat(
+          { title: "Streams", unit: "short", width: 12, height: 4 },
+          {
+            ...THIS,
+            columns: {
+              streams: "delivery.streams",
+              resumes: "delivery.resumes",
+              disconnects: "delivery.disconnects",
+              "to the end": "delivery.finished",
+              replayed: "delivery.replayed_events",
+            },
+          },
+        ),
+        apiStat(
+          {
+            title: "The first output's way to the first stream",
+            description: "From the engine into the log, to the node, through moderation, to the socket.",
+            unit: "ms",
+            width: 12,
+            height: 4,
+          },
+          {
+            ...THIS,
+            columns: {
+              engine: "delivery.engine_first_ms",
+              append: "delivery.append_ms",
+              received: "delivery.received_ms",
+              held: "delivery.held_ms",
+              sent: "delivery.sent_ms",
+              "first chunk": "delivery.first_chunk_ms",
+            },
           },
         ),
       ],

@@ -20,7 +20,6 @@ export interface ApiTarget {
   /** Where the list of rows is in the answer, such as `data[0].points`. */
   readonly root_selector: string;
   readonly columns: readonly Column[];
-  readonly filterExpression?: string;
 }
 
 /** A search for traces, or one trace by its id, in Tempo. */

@@ -180,6 +180,51 @@ export const PLATFORM = toDashboard(
       ],
     },
     {
+      title: "Tenants",
+      charts: [
+        lines(
+          {
+            title: "Generations that ended",
+            description: "The ten largest; `other` has those beyond `REPRISE_METRICS_TENANTS`.",
+            unit: "ops",
+            width: 8,
+          },
+          { "{{tenant}}": `topk(10, ${rate("reprise_tenant_generations_total", "tenant")})` },
+        ),
+        lines(
+          { title: "Output tokens", unit: "ops", width: 8 },
+          { "{{tenant}}": `topk(10, ${rate("reprise_tenant_output_tokens_total", "tenant")})` },
+        ),
+        lines(
+          {
+            title: "Budgets, used",
+            description: "With what is granted to generations that run; the ten fullest.",
+            unit: "percentunit",
+            limit: 1,
+            width: 8,
+          },
+          { "{{tenant}} {{budget}}": "topk(10, max by (tenant, budget) (reprise_budget_used_ratio))" },
+        ),
+        lines(
+          { title: "Creates refused because of a budget", unit: "ops", width: 8 },
+          { "{{tenant}} {{reason}}": rate("reprise_budget_refusals_total", "tenant, reason") },
+        ),
+        lines(
+          { title: "Generations cut off by a budget", unit: "ops", width: 8 },
+          { "{{tenant}}": rate("reprise_budget_cut_offs_total", "tenant") },
+        ),
+        lines(
+          {
+            title: "Claims answered without Redis",
+            description: "Each process grants its share of what was left.",
+            unit: "ops",
+            width: 8,
+          },
+          { claims: rate("reprise_budget_ledger_errors_total") },
+        ),
+      ],
+    },
+    {
       title: "Dependencies",
       charts: [
         lines(

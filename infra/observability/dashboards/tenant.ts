@@ -1,7 +1,6 @@
-import { apiLines, apiStat, apiTable, lines, words } from "./charts.ts";
+import { apiLines, apiStat, apiTable, words } from "./charts.ts";
 import type { Variable } from "./panels.ts";
-import { rate } from "./promql.ts";
-import { API, PROMETHEUS, toDashboard } from "./to-dashboard.ts";
+import { API, toDashboard } from "./to-dashboard.ts";
 
 const STEP: Variable = {
   name: "step",
@@ -24,16 +23,15 @@ const shown = (text: string, unit: string) => ({
 });
 
 /**
- * What one tenant got. Prometheus has a label with a tenant, of which there may be any number, in two metrics alone: the rest is asked of the
- * platform's API, with a key of the tenant that has the role `usage` and reaches no other tenant and no text. Analytics answers one question of a
- * tenant at a time, and eight wait: a dashboard that asks more than nine at once is refused some.
+ * What one tenant got, by the platform's API alone, with a key of the tenant that has the role `usage` and reaches no other tenant and no text: it may be shown to the tenant. Analytics
+ * answers one question of a tenant at a time, and eight wait: a dashboard that asks more than nine at once is refused some.
  */
 export const TENANT = toDashboard(
   {
     uid: "reprise-tenant",
     title: "Reprise: tenant",
     description: "What one tenant got, and what it used. A data source is one tenant: its key says which.",
-    variables: [API, STEP, PROMETHEUS],
+    variables: [API, STEP],
     from: "now-6h",
   },
   [
@@ -162,20 +160,40 @@ export const TENANT = toDashboard(
       ],
     },
     {
-      title: "Beside other tenants",
+      title: "How readers got it",
       charts: [
-        lines(
+        apiStat(
           {
-            title: "Generations that ended",
-            description: "The ten largest; `other` has those beyond `REPRISE_METRICS_TENANTS`.",
-            unit: "ops",
+            title: "Generations and their streams",
+            description:
+              "`abandoned`: all streams were over before the generation was. Rows come some seconds behind the end of a connection.",
+            unit: "short",
             width: 12,
+            height: 4,
           },
-          { "{{tenant}}": `topk(10, ${rate("reprise_tenant_generations_total", "tenant")})` },
+          {
+            ...summary(),
+            columns: {
+              streamed: "delivery.streamed",
+              "answered in one piece": "delivery.answered",
+              unread: "delivery.unread",
+              abandoned: "delivery.abandoned",
+              resumes: "delivery.resumes",
+              disconnects: "delivery.disconnects",
+            },
+          },
         ),
-        lines(
-          { title: "Output tokens", unit: "ops", width: 12 },
-          { "{{tenant}}": `topk(10, ${rate("reprise_tenant_output_tokens_total", "tenant")})` },
+        apiStat(
+          { title: "What they waited for", unit: "ms", width: 12, height: 4 },
+          {
+            ...summary(),
+            columns: {
+              "first chunk p95": "delivery.first_chunk_ms.p95",
+              "between chunks p99": "delivery.between_chunks_ms.p99",
+              "round trip p50": "delivery.client.round_trip_ms.p50",
+              "client's first text p95": "delivery.client.first_text_ms.p95",
+            },
+          },
         ),
         words(
           { title: "More", width: 24, height: 3 },

@@ -25,10 +25,9 @@ export async function askApi(target: ApiTarget, query: ApiQuery): Promise<ApiRow
   if (!response.ok) throw new Error(`${target.url}: ${response.status} ${await response.text()}`);
   const found = at(await response.json(), target.root_selector);
   const rows = (Array.isArray(found) ? found : []) as readonly Row[];
-  const kept = rows.filter((row) => isWanted(row, target, query));
   return {
     columns: target.columns.map(({ text }) => text),
-    rows: kept.map((row) => target.columns.map(({ selector }) => toCell(at(row, selector)))),
+    rows: rows.map((row) => target.columns.map(({ selector }) => toCell(at(row, selector)))),
   };
 }
 
@@ -53,13 +52,6 @@ function withVariables(path: string, { fromMs, toMs, variables }: ApiQuery): str
     ...variables,
   };
   return path.replaceAll(/\$\{([^}]+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ""));
-}
-
-/** The one form of condition that dashboards have: `field == "text"`. */
-function isWanted(row: Row, { filterExpression }: ApiTarget, { variables }: ApiQuery): boolean {
-  if (filterExpression === undefined) return true;
-  const [, field = "", value = ""] = /^(\w+) == "(.*)"$/.exec(filterExpression) ?? [];
-  return row[field] === value.replaceAll(/\$\{(\w+)\}/g, (_, name: string) => variables[name] ?? "");
 }
 
 /** A path such as `data[0].points`, of the part of JSONata that dashboards use. */

@@ -10,7 +10,11 @@ const CALLERS = 6;
  */
 export async function load({ url, apiKey, otherApiKey }: ObservedPlatform, untilMs: number): Promise<void> {
   const callers = Array.from({ length: CALLERS }, async (_, caller) => {
-    const { generations } = createClient({ url, apiKey: caller < 4 ? apiKey : otherApiKey });
+    const { generations } = createClient({
+      url,
+      apiKey: caller < 4 ? apiKey : otherApiKey,
+      reportTimings: true,
+    });
     for (let turn = caller; performance.now() < untilMs; turn += CALLERS) {
       const stream = generations.run(requestOf(turn));
       if (turn % 7 !== 3) {

@@ -21,7 +21,10 @@ declare module "ioredis" {
       keyCount: number,
       ...keysAndArguments: (string | number)[]
     ): Result<(string | number)[], Context>;
-    repriseBudgetSettle(keyCount: number, ...keysAndArguments: (string | number)[]): Result<string[], Context>;
+    repriseBudgetSettle(
+      keyCount: number,
+      ...keysAndArguments: (string | number)[]
+    ): Result<string[], Context>;
     repriseBudgetSeed(keyCount: number, ...keysAndArguments: (string | number)[]): Result<string[], Context>;
   }
 }
