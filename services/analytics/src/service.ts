@@ -147,7 +147,6 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
         feedUsage(
           {
             outbox: facts.outbox(sink.name, stream),
-            stream,
             sink,
             usageOf: ({ model, requested_model: requested }) => ({
               source,

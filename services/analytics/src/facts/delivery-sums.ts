@@ -6,6 +6,9 @@ import { GENERATIONS } from "./tables/generations-table.ts";
 export const LONGEST_READING_US = 86_400_000_000;
 
 const STREAM = "kind = 'connection' and protocol = 'sse'";
+/** So long after a generation's end what is recorded of its deliveries counts: a node that died is told of some two days later. In microseconds. */
+export const LATEST_RECORD_US = 7 * LONGEST_READING_US;
+
 /** The stream that was handed the first output first; the attempt that was first to say something; the client's last word. */
 const FIRST_STREAM = firstOf("first_sent_us", `${STREAM} and first_sent_us is not null`);
 const FIRST_ATTEMPT = firstOf("attempt", "kind = 'attempt'");

@@ -1,7 +1,6 @@
 import {
   BIGINT,
   type DuckDBConnection,
-  type DuckDBPreparedStatement,
   type DuckDBType,
   type DuckDBValue,
   INTEGER,
@@ -16,6 +15,7 @@ import { Database, escapeGlob, type SearchableFiles, type StoredFile } from "@re
 import {
   DELIVERIES_OF_FOUND,
   joinDelivery,
+  LATEST_RECORD_US,
   LONGEST_READING_US,
   NEWEST_FIRST,
   toDeliveredRow,
@@ -39,13 +39,18 @@ const GENERATIONS_READ = `
     and ($only is null or generation = $only)
     ${PAIRS.map(({ key, value }) => `and ($${key} is null or try(json_extract_string(metadata, $${key})) = $${value})`).join(" ")}`;
 
+const MINUTE_US = 60_000_000;
+const PART_ROWS = 20_000;
+const COUNTS = `
+  select ended_us // ${MINUTE_US} as minute, count(*) as rows from (${GENERATIONS_READ}) group by minute order by minute`;
+
 const PAGE_READ = `${GENERATIONS_READ}
     and ($ended is null or ended_us < $ended or (ended_us = $ended and generation < $generation))
   order by ${NEWEST_FIRST}
   limit $limit`;
 
 const DELIVERIES_READ = `
-  read_parquet($deliveries) where recorded_us >= $from - ${LONGEST_READING_US} and ($tenant is null or tenant = $tenant)`;
+  read_parquet($deliveries) where recorded_us >= $from - ${LONGEST_READING_US} and recorded_us < $to + ${LATEST_RECORD_US} and ($tenant is null or tenant = $tenant)`;
 
 const OBJECTS = `
   select distinct filename from read_parquet($paths, filename = true)
@@ -59,6 +64,8 @@ const MOST_TRIES = 3;
 export interface ParquetRowsOptions {
   readonly store: BlobStore;
   readonly files: SearchableFiles;
+  /** That are in memory at a time, with the rows of deliveries that are theirs; one minute's are, at least. Default 20,000. */
+  readonly partRows?: number;
 }
 
 /** The rows in a store's commits, read by DuckDB, which is started by the first query. */
@@ -75,12 +82,10 @@ export class ParquetRows implements RowSource, AsyncDisposable {
   async read<C extends RowConsumer>(query: RowQuery, create: () => C): Promise<C> {
     const read = await this.#inFiles(query, async (connection, paths) => {
       const consumer = create();
-      const statement = await connection.prepare(withDelivery(GENERATIONS_READ, paths));
-      try {
-        bind(statement, parametersOf(query, paths));
-        await feedRows((await statement.stream()).yieldRowObjectJs(), consumer);
-      } finally {
-        statement.destroySync();
+      for (const part of await this.#partsOf(connection, query, paths)) {
+        const sql = withDelivery(GENERATIONS_READ, paths, `${DELIVERIES_READ} and ${DELIVERIES_OF_FOUND}`);
+        const rows = await run(connection, sql, parametersOf({ ...query, ...part }, paths));
+        await feedRows(rows.yieldRowObjectJs(), consumer);
       }
       return consumer;
     });
@@ -91,44 +96,49 @@ export class ParquetRows implements RowSource, AsyncDisposable {
     const { after, limit } = query;
     const rows = await this.#inFiles(query, async (connection, paths) => {
       const page = withDelivery(PAGE_READ, paths, `${DELIVERIES_READ} and ${DELIVERIES_OF_FOUND}`);
-      const statement = await connection.prepare(`select * from (${page}) order by ${NEWEST_FIRST}`);
-      try {
-        bind(statement, {
-          ...parametersOf(query, paths),
-          ended: [after ? BigInt(after.endedUs) : null, BIGINT],
-          generation: [after?.generation ?? null, VARCHAR],
-          limit: [limit, INTEGER],
-        });
-        return (await statement.runAndReadAll()).getRowObjectsJS().map(toDeliveredRow);
-      } finally {
-        statement.destroySync();
-      }
+      const found = await run(connection, `select * from (${page}) order by ${NEWEST_FIRST}`, {
+        ...parametersOf(query, paths),
+        ended: [after ? BigInt(after.endedUs) : null, BIGINT],
+        generation: [after?.generation ?? null, VARCHAR],
+        limit: [limit, INTEGER],
+      });
+      return (await found.getRowObjectsJS()).map(toDeliveredRow);
     });
     return rows ?? [];
   }
 
   async objectsOf(generations: readonly string[]): Promise<readonly string[]> {
     const keys = await this.#inFiles({}, async (connection, { generations: paths }, files) => {
-      const statement = await connection.prepare(OBJECTS);
-      try {
-        bind(statement, {
-          paths: [listValue(paths.map(escapeGlob)), LIST(VARCHAR)],
-          generations: [listValue([...generations]), LIST(VARCHAR)],
-        });
-        const found = (await statement.runAndReadAll())
-          .getRowObjectsJS()
-          .map(({ filename }) => filename as string);
-        const keyOf = new Map(paths.map((path, i) => [path, files[i]?.key ?? ""]));
-        return found.map((path) => keyOf.get(path) ?? "");
-      } finally {
-        statement.destroySync();
-      }
+      const found = await run(connection, OBJECTS, {
+        paths: [listValue(paths.map(escapeGlob)), LIST(VARCHAR)],
+        generations: [listValue([...generations]), LIST(VARCHAR)],
+      });
+      const keyOf = new Map(paths.map((path, i) => [path, files[i]?.key ?? ""]));
+      return (await found.getRowObjectsJS()).map(({ filename }) => keyOf.get(filename as string) ?? "");
     });
     return keys ?? [];
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.#database[Symbol.asyncDispose]();
+  }
+
+  /** The time of a query in parts whose rows, and what is joined to them, have room in memory: a minute at least. */
+  async #partsOf(connection: DuckDBConnection, query: RowQuery, { generations }: RowPaths): Promise<Part[]> {
+    const { partRows = PART_ROWS } = this.#options;
+    const counts = await run(connection, COUNTS, parametersOf(query, { generations, deliveries: [] }));
+    const parts: Part[] = [];
+    let [fromUs, rows] = [query.fromUs, 0];
+    for (const { minute, rows: more } of await counts.getRowObjectsJS()) {
+      const minuteUs = Number(minute) * MINUTE_US;
+      if (rows > 0 && rows + Number(more) > partRows) {
+        parts.push({ fromUs, toUs: minuteUs });
+        [fromUs, rows] = [minuteUs, 0];
+      }
+      rows += Number(more);
+    }
+    if (rows > 0) parts.push({ fromUs, toUs: query.toUs });
+    return parts;
   }
 
   /** @returns undefined where there are no files */
@@ -165,6 +175,8 @@ export class ParquetRows implements RowSource, AsyncDisposable {
   }
 }
 
+type Part = Pick<RowQuery, "fromUs" | "toUs">;
+
 type Parameters = Readonly<Record<string, readonly [DuckDBValue, DuckDBType]>>;
 
 /** Of the files that are read. */
@@ -175,7 +187,7 @@ interface RowPaths {
 }
 
 /** @param from of `deliveries`, where there are any */
-function withDelivery(read: string, { deliveries }: RowPaths, from = DELIVERIES_READ): string {
+function withDelivery(read: string, { deliveries }: RowPaths, from: string): string {
   return deliveries.length === 0 ? read : joinDelivery(read, from);
 }
 
@@ -203,12 +215,19 @@ function parametersOf(query: RowQuery, { generations: paths, deliveries }: RowPa
   };
 }
 
-function bind(statement: DuckDBPreparedStatement, parameters: Parameters): void {
+/** Whole: `stream` of @duckdb/node-api 1.5.6 ends at an error as it does at the end, and rows are missing in silence. */
+async function run(connection: DuckDBConnection, sql: string, parameters: Parameters) {
   const all = Object.entries(parameters);
-  statement.bind(
-    Object.fromEntries(all.map(([name, [value]]) => [name, value])),
-    Object.fromEntries(all.map(([name, [, type]]) => [name, type])),
-  );
+  const statement = await connection.prepare(sql);
+  try {
+    statement.bind(
+      Object.fromEntries(all.map(([name, [value]]) => [name, value])),
+      Object.fromEntries(all.map(([name, [, type]]) => [name, type])),
+    );
+    return await statement.run();
+  } finally {
+    statement.destroySync();
+  }
 }
 
 function toJsonPointer(key: string): string {

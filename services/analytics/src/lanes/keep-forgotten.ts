@@ -25,10 +25,13 @@ export interface KeepForgottenOptions {
   readonly everyMs?: number;
   /** For how long an erasure is carried out again: a process that lost its lease may write meanwhile what it has read before. Default 10 min. */
   readonly againMs?: number;
+  /** By how much the clocks of the broker's servers may differ. Default 1 min. */
+  readonly skewMs?: number;
 }
 
 const EVERY_MS = 30_000;
 const AGAIN_MS = 600_000;
+const SKEW_MS = 60_000;
 const US_PER_MS = 1_000;
 const PLACE = "erasures";
 const BATCH = { maxMessages: 1_000, maxBytes: 1_024 * 1_024 };
@@ -50,7 +53,7 @@ export async function keepForgotten(options: KeepForgottenOptions, signal: Abort
 }
 
 async function forgetErased(options: KeepForgottenOptions): Promise<void> {
-  const { facts, rows, connection, stream, onForgotten, againMs = AGAIN_MS } = options;
+  const { facts, rows, connection, stream, onForgotten, againMs = AGAIN_MS, skewMs = SKEW_MS } = options;
   const cursor = facts.outbox(PLACE, stream);
   const [ops, place] = [await readStreamInfo(connection, OPS_STREAM), await cursor.place()];
   // A stream that was made anew, or has lost its end, is read from its beginning: to forget twice changes nothing.
@@ -65,14 +68,16 @@ async function forgetErased(options: KeepForgottenOptions): Promise<void> {
     });
     const last = messages.at(-1);
     if (!last) break;
-    // What the log had when the erasure was recorded is before this.
+    // What the log had when the erasure was recorded is before this, and before what was stored later.
     const { lastStreamSeq: end } = await readStreamInfo(connection, stream);
-    const committed = (await facts.lane(stream).last())?.last ?? STREAM_START;
+    const committed = await facts.lane(stream).last();
     const refs = messages.flatMap((message) => refsOf(message, stream));
     if (refs.length > 0) onForgotten(await facts.forget(stream, refs, rows));
     for (const { streamSeq, storedAtUs } of messages) {
       const isOld = ops.atUs - storedAtUs >= againMs * US_PER_MS;
-      isDone &&= isOld && committed >= end;
+      const isBehind = (committed?.last ?? STREAM_START) >= end;
+      const isLater = (committed?.last_at ?? 0) > storedAtUs + skewMs * US_PER_MS;
+      isDone &&= isOld && (isBehind || isLater);
       if (isDone) done = streamSeq;
     }
     after = last.streamSeq;

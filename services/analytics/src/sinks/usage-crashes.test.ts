@@ -39,7 +39,6 @@ function live(world: LaneWorld, sink: UsageSink, facts = world.facts) {
   const feed = feedUsage(
     {
       outbox: facts.outbox(sink.name, STREAM),
-      stream: STREAM,
       sink,
       usageOf: () => ({ source: SOURCE }),
       onDelivered: () => {},

@@ -11,10 +11,11 @@ import {
   type GenerationRef,
   parseTenantId,
 } from "@reprise/protocol";
-import { createTempDir } from "@reprise/testkit";
+import { createRef, createTempDir } from "@reprise/testkit";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FACT_TARGETS, type FactTarget } from "../testing/fact-targets.ts";
+import { generationRowOf } from "../testing/generation-row.ts";
 import { type LaneWorld, openLaneWorld } from "../testing/lane-world.ts";
 import { createFileSink } from "./file-sink.ts";
 import { parseWebhookSecret } from "./sign-webhook.ts";
@@ -55,7 +56,6 @@ function start({ facts }: LaneWorld, sink: UsageSink, onError: (error: unknown) 
   const usageOf = () => ({ source: "/test", price: PRICE });
   const options = {
     outbox: facts.outbox(sink.name, "GENERATIONS_0"),
-    stream: "GENERATIONS_0",
     sink,
     usageOf,
     onDelivered: () => {},
@@ -171,4 +171,38 @@ test.each([
 ])("%j is no webhook secret, and the error does not repeat it", (secret) => {
   const parse = () => parseWebhookSecret(secret);
   expect(parse).toThrow(/must be whsec_ and 24 to 64 bytes/);
+});
+
+test("a batch that fails is tried again, and none before it", async () => {
+  const rows = Array.from({ length: 250 }, () => generationRowOf(createRef()));
+  const stop = new AbortController();
+  const delivered: { id: string; count: number; first: string | undefined }[] = [];
+  let [tries, place] = [0, 0];
+  const sink: UsageSink = {
+    name: "flaky",
+    async deliver({ id, events }) {
+      if (++tries % 2 === 0) throw new Error("Not now.");
+      delivered.push({ id, count: events.length, first: events[0]?.id });
+    },
+  };
+  const outbox = {
+    place: async () => place,
+    rowsOf: async (n: number) => (n === 0 ? rows : undefined),
+    async advance(next: number) {
+      place = next;
+      stop.abort();
+    },
+  };
+  const usageOf = () => ({ source: "/test" });
+  const options = {
+    outbox,
+    sink,
+    usageOf,
+    onDelivered: () => {},
+    onError: () => {},
+  };
+  await feedUsage(options, stop.signal);
+  expect(delivered.map(({ count }) => count)).toEqual([100, 100, 50]);
+  expect(delivered.map(({ first }) => first)).toEqual([0, 100, 200].map((i) => rows[i]?.generation));
+  expect(new Set(delivered.map(({ id }) => id)).size).toBe(3);
 });

@@ -1,12 +1,12 @@
+import { hash } from "node:crypto";
 import { backoffMs, pause } from "@reprise/async";
-import { type GenerationRow, toUsageEvent, type UsageOptions } from "@reprise/metering";
+import { type GenerationRow, toUsageEvent, type UsageEvent, type UsageOptions } from "@reprise/metering";
 import type { Outbox } from "../facts/fact-store.ts";
 import type { UsageSink } from "./usage-sink.ts";
 
 export interface UsageFeedOptions {
   /** Of this stream and this sink. */
   readonly outbox: Outbox;
-  readonly stream: string;
   readonly sink: UsageSink;
   /** How a row becomes an event. */
   readonly usageOf: (row: GenerationRow) => UsageOptions;
@@ -27,8 +27,10 @@ const MAX_RETRY_MS = 60_000;
  * everything is delivered at least once. A batch that fails is tried again for as long as it takes; those behind it wait.
  */
 export async function feedUsage(options: UsageFeedOptions, signal: AbortSignal): Promise<void> {
-  const { outbox, stream, sink, usageOf, onDelivered, onError, idleMs = IDLE_MS } = options;
+  const { outbox, sink, usageOf, onDelivered, onError, idleMs = IDLE_MS } = options;
   let next: number | undefined;
+  // What of this commit was delivered: a batch that fails does not begin it anew.
+  let delivered = 0;
   for (let failures = 0; !signal.aborted;) {
     try {
       next ??= await outbox.place();
@@ -38,13 +40,16 @@ export async function feedUsage(options: UsageFeedOptions, signal: AbortSignal):
         continue;
       }
       const events = rows.map((row) => toUsageEvent(row, usageOf(row)));
-      for (let from = 0; from < events.length; from += BATCH_EVENTS) {
-        const batch = events.slice(from, from + BATCH_EVENTS);
-        await sink.deliver({ id: `${stream}-${next}-${from}`, events: batch }, signal);
+      while (delivered < events.length) {
+        const batch = events.slice(delivered, delivered + BATCH_EVENTS);
+        await sink.deliver({ id: batchId(batch), events: batch }, signal);
         onDelivered(batch.length);
+        delivered += batch.length;
+        failures = 0;
       }
+      await outbox.advance(next + 1);
       next++;
-      await outbox.advance(next);
+      delivered = 0;
       failures = 0;
     } catch (error) {
       if (signal.aborted) return;
@@ -53,4 +58,9 @@ export async function feedUsage(options: UsageFeedOptions, signal: AbortSignal):
       await pause(waitMs, signal);
     }
   }
+}
+
+/** Of what is in it, and not of its place: a store that was made anew counts its commits from 0 again. */
+function batchId(events: readonly UsageEvent[]): string {
+  return hash("sha256", JSON.stringify(events.map(({ source, id }) => [source, id])), "base64url");
 }

@@ -42,7 +42,7 @@ async function startObjects(): Promise<FactTarget> {
     async open() {
       const dir = join(folder.path, randomBytes(6).toString("hex"));
       const store = createFileStore(dir);
-      const rows = new ParquetRows({ store, files: localFiles(dir) });
+      const rows = new ParquetRows({ store, files: localFiles(dir), partRows: 2 });
       return {
         facts: createObjectFacts(store),
         rows,

@@ -2,6 +2,7 @@ import type { DeliveredRow } from "@reprise/metering";
 import {
   DELIVERIES_OF_FOUND,
   joinDelivery,
+  LATEST_RECORD_US,
   LONGEST_READING_US,
   NEWEST_FIRST,
   toDeliveredRow,
@@ -88,7 +89,7 @@ function toWhere(query: RowQuery) {
 
 /** @param deliveries a condition */
 function withDelivery(
-  { withDelivery: isAsked, fromUs }: RowQuery,
+  { withDelivery: isAsked, fromUs, toUs }: RowQuery,
   found: string,
   deliveries: () => string,
 ): string {
@@ -96,6 +97,6 @@ function withDelivery(
   return joinDelivery(
     found,
     `reprise_analytics.deliveries
-     where not is_superseded and recorded_us >= ${fromUs - LONGEST_READING_US} and ${deliveries()}`,
+     where not is_superseded and recorded_us >= ${fromUs - LONGEST_READING_US} and recorded_us < ${toUs + LATEST_RECORD_US} and ${deliveries()}`,
   );
 }

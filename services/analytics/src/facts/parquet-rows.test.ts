@@ -6,7 +6,7 @@ import { createRef, createTempDir } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { generationRowOf } from "../testing/generation-row.ts";
 import { CommitTidier } from "./merging/tidy-commits.ts";
-import { COMMITS_PER_BASE } from "./commit.ts";
+import { commitKeyOf, COMMITS_PER_BASE } from "./commit.ts";
 import { ObjectLaneFacts } from "./object-lane-facts.ts";
 import { ParquetRows } from "./parquet-rows.ts";
 import { listStreamFiles } from "./row-files.ts";
@@ -50,7 +50,8 @@ test("rows that an older version has written are read beside those of this one, 
   };
   for (const table of [OLDER, OLDER, GENERATIONS]) await commit(table, NOON_US);
   expect(await enginesOf()).toEqual(["sim", null, null].toSorted());
-  for (let i = 0; i < COMMITS_PER_BASE; i++) await commit(GENERATIONS, LATER_US);
+  for (const table of Array.from({ length: COMMITS_PER_BASE }, () => GENERATIONS))
+    await commit(table, LATER_US);
   const tidier = new CommitTidier({ store, table: GENERATIONS, stream: STREAM });
   await tidier.tidy({ expiredBeforeUs: undefined });
   expect(await listStreamFiles(store, STREAM)).toMatchObject(new Map([[STREAM, { merged: [{ first: 0 }] }]]));
@@ -64,4 +65,44 @@ test("a fold of a version that knew no engines goes on", () => {
   const { engine: _, ...older } = state;
   const fold = GenerationFold.decode({ ...rest, state: older as typeof state });
   expect(fold.encode().state.engine).toBeNull();
+});
+
+test("a file that can't be read in its middle makes a reading fail, and none come short", async () => {
+  await using folder = await createTempDir("damaged-rows");
+  const store = createFileStore(folder.path);
+  await using source = new ParquetRows({ store, files: localFiles(folder.path) });
+  const facts = new ObjectLaneFacts(store, GENERATIONS, STREAM);
+  await facts.last();
+  const position = { stream: STREAM, epoch: 1, created: CREATED, last_at: NOON_US };
+  const lane = { ...position, last: STREAM_START, last_seq_stored: STREAM_START };
+  for (const n of Array.from({ length: 40 }, (_, i) => i)) {
+    const rows = Array.from({ length: 20 }, () => generationRowOf(createRef(), { atUs: NOON_US + n }));
+    await facts.commit({ lane, rows, changed: [], closed: [] }, () => []);
+  }
+  const key = commitKeyOf(STREAM, 20);
+  const bytes = Buffer.from((await store.get(key)) ?? []);
+  await store.put(key, bytes.fill(0, 4, bytes.length >> 1));
+  const query = { tenant: undefined, fromUs: 0, toUs: Number.MAX_SAFE_INTEGER };
+  for (const _ of [1, 2, 3, 4, 5])
+    await expect(source.read(query, () => new Engines())).rejects.toMatchObject({
+      code: "archive_unavailable",
+    });
+});
+
+test("a reading in parts has each row once", async () => {
+  await using folder = await createTempDir("parts");
+  const store = createFileStore(folder.path);
+  await using source = new ParquetRows({ store, files: localFiles(folder.path), partRows: 2 });
+  const facts = new ObjectLaneFacts(store, GENERATIONS, STREAM);
+  await facts.last();
+  const position = { stream: STREAM, epoch: 1, created: CREATED, last_at: NOON_US };
+  const lane = { ...position, last: STREAM_START, last_seq_stored: STREAM_START };
+  // Three in one minute, then none for a while, then one in each of five, the last one at the question's end.
+  const minutes = [0, 0, 0, 7, 8, 9, 10, 11];
+  const rows = minutes.map((minute) => generationRowOf(createRef(), { atUs: NOON_US + minute * 60_000_000 }));
+  await facts.commit({ lane, rows, changed: [], closed: [] }, () => []);
+  const ids: string[] = [];
+  const query = { tenant: undefined, fromUs: NOON_US, toUs: NOON_US + 12 * 60_000_000 };
+  await source.read(query, () => ({ add: ({ generation }: GenerationRow) => void ids.push(generation) }));
+  expect(ids.toSorted()).toEqual(rows.map(({ generation }) => generation).toSorted());
 });
