@@ -43,11 +43,24 @@ test("voice has a target for the middle, too", () => {
 test("what was not measured has no numbers, and without anything measured no target is judged", () => {
   expect(reportOf([])).toMatchObject({
     generations: 0,
+    without_output: 0,
     targets: [{ measured_ms: null, met: null }],
     breaks: null,
   });
-  const { terms } = reportOf([{ queue: 5_000 }]);
-  expect(terms.filter(({ measured }) => measured > 0).map(({ term }) => term)).toEqual(["queue"]);
+  const { terms } = reportOf([{ prefill: 5_000 }]);
+  expect(terms.filter(({ measured }) => measured > 0).map(({ term }) => term)).toEqual(["prefill"]);
+});
+
+test("generations without output meet no target, are in no term, and are counted", () => {
+  const failed = Array.from({ length: 96 }, () => ({ queue: 1_000 }));
+  const slow = Array.from({ length: 4 }, () => ({ ...GOOD, prefill: 5_000_000 }));
+  const report = reportOf([...failed, ...slow]);
+  const ofSlow = reportOf(slow);
+  expect(report).toEqual({ ...ofSlow, generations: 100, without_output: 96 });
+  expect(report).toMatchObject({ targets: [{ met: false }], breaks: "prefill" });
+  const waited = reportOf([{ queue: 600_000_000 }, GOOD]);
+  expect(waited).toMatchObject({ without_output: 1, targets: [{ met: true }], breaks: null });
+  expect(reportOf(failed)).toMatchObject({ without_output: 96, targets: [{ measured_ms: null, met: null }] });
 });
 
 test("the sum of each generation is measured, within a hundredth", () => {

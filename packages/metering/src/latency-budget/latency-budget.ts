@@ -1,7 +1,7 @@
 import { Sketch } from "../sketch/sketch.ts";
 import { ALLOTTED_SHARES, BUDGET_TERMS, type BudgetClass, type BudgetTerm } from "./budget-class.ts";
 
-/** What was measured of one generation on its way to the first that a reader saw, in microseconds. A term that is absent was not measured. */
+/** What was measured of one generation on its way to the first that a reader saw, in microseconds. A term that is absent was not measured; without `prefill` there was no output. */
 export type BudgetSample = { readonly [term in BudgetTerm]?: number | undefined } & {
   /** Of each token behind the first. */
   readonly perToken?: number | undefined;
@@ -9,10 +9,12 @@ export type BudgetSample = { readonly [term in BudgetTerm]?: number | undefined 
 
 export interface BudgetReport {
   readonly generations: number;
+  /** Those that ended before any output: a reader saw nothing of them, soon or late, so no target and no term counts them. */
+  readonly without_output: number;
   readonly targets: readonly {
     readonly quantile: number;
     readonly target_ms: number;
-    /** The sum of the terms that were measured, of each generation. null: nothing was measured. */
+    /** The sum of the terms that were measured, of each generation with output. null: there was none. */
     readonly measured_ms: number | null;
     readonly met: boolean | null;
   }[];
@@ -50,6 +52,7 @@ export class LatencyBudget {
   readonly #terms = new Map(BUDGET_TERMS.map((term) => [term, { sketch: new Sketch(), blamed: 0 }]));
   readonly #perToken = new Sketch();
   #generations = 0;
+  #withoutOutput = 0;
 
   /** @param class_ with one target at least */
   constructor({ targets }: BudgetClass) {
@@ -61,20 +64,21 @@ export class LatencyBudget {
 
   add(sample: BudgetSample): void {
     this.#generations++;
+    if (sample.prefill === undefined) {
+      this.#withoutOutput++;
+      return;
+    }
     let sum = 0;
-    let isMeasured = false;
     let furthest: { term: BudgetTerm; over: number } | undefined;
     for (const term of BUDGET_TERMS) {
       const us = sample[term];
       if (us === undefined) continue;
-      isMeasured = true;
       sum += us;
       this.#terms.get(term)?.sketch.add(us);
       const over = us - this.#allottedUs(term);
       if (!furthest || over > furthest.over) furthest = { term, over };
     }
     if (sample.perToken !== undefined) this.#perToken.add(sample.perToken);
-    if (!isMeasured) return;
     this.#sums.add(sum);
     const found = furthest && sum > this.#strictest.ms * MS && this.#terms.get(furthest.term);
     if (found) found.blamed++;
@@ -98,6 +102,7 @@ export class LatencyBudget {
     const [p50, p95] = [toMs(this.#perToken.quantile(0.5)), toMs(this.#perToken.quantile(0.95))];
     return {
       generations: this.#generations,
+      without_output: this.#withoutOutput,
       targets,
       terms,
       decode_ms_per_token: p50 === null || p95 === null ? null : { p50, p95 },

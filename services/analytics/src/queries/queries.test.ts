@@ -190,7 +190,12 @@ test("usage is summed up by calendar and model, with exact costs", async () => {
 
 test("a latency budget names the term that breaks it, for a class and for an own target", async () => {
   const rows = Array.from({ length: 40 }, () => rowOf({ queueUs: 400_000, prefillUs: 250_000 }));
-  expect(await ask("budget", rows, {})).toMatchObject({ class: "chat-responsive", breaks: "queue" });
+  expect(await ask("budget", rows, {})).toMatchObject({
+    class: "chat-responsive",
+    generations: 40,
+    without_output: 0,
+    breaks: "queue",
+  });
   expect(await ask("budget", rows, { class: "voice" })).toMatchObject({
     targets: [
       { quantile: 0.95, target_ms: 800, met: true },

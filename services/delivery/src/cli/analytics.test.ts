@@ -28,7 +28,8 @@ async function openShell(answer: object) {
 test("a latency budget is a table of its terms, and names the one that breaks it", async () => {
   const { platform, asked, run } = await openShell({
     class: "voice",
-    generations: 3,
+    generations: 5,
+    without_output: 2,
     targets: [{ quantile: 0.95, target_ms: 800, measured_ms: 912.34, met: false }],
     terms: [
       { term: "queue", allotted_ms: 80, measured: 3, p50_ms: 1, p95_ms: 700.5, over_ms: 620.5, blamed: 2 },
@@ -40,7 +41,7 @@ test("a latency budget is a table of its terms, and names the one that breaks it
   const { code, out } = await run("analytics", "budget", "--class", "voice", "--tenant", "acme");
   expect(code).toBe(EXIT.fine);
   expect(out.split("\n")).toEqual([
-    "voice, 3 generations",
+    "voice, 5 generations, 2 of them without output: not counted below",
     "p95 within 800 ms: 912.3 ms, MISSED",
     "term    allotted ms        p50 ms  p95 ms  over ms  late by it",
     "queue          80.0           1.0   700.5    620.5           2",

@@ -20,6 +20,7 @@ const ms = z.number().nullable();
 const budgetSchema = z.looseObject({
   class: z.string(),
   generations: z.int(),
+  without_output: z.int().default(0),
   targets: z.array(
     z.object({ quantile: z.number(), target_ms: z.number(), measured_ms: ms, met: z.boolean().nullable() }),
   ),
@@ -70,7 +71,9 @@ ${QUERY_USAGE}
     }).values;
     const body = await ask(io, "/analytics/budget", { ...rest, target_ms: target }, budgetSchema);
     if (json) return writeJson(io.out, body);
-    writeLine(io.out, `${body.class}, ${body.generations} generations`);
+    const { without_output: without } = body;
+    const left = without > 0 ? `, ${without} of them without output: not counted below` : "";
+    writeLine(io.out, `${body.class}, ${body.generations} generations${left}`);
     for (const { quantile, target_ms: at, measured_ms: measured, met } of body.targets) {
       const verdict = met === null ? "nothing was measured" : met ? "met" : "MISSED";
       writeLine(io.out, `p${quantile * 100} within ${at} ms: ${toText(measured)} ms, ${verdict}`);
