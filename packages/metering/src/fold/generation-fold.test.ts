@@ -93,6 +93,19 @@ test("tokens that are read from a delta's bytes are those of its JSON, or are le
   expect(peeked).toBeGreaterThan(100);
 });
 
+test("a fold grows by four characters for each delta with another number of tokens than the one before, and with no other", () => {
+  const keptAfter = (deltas: number, tokensOf: (i: number) => number) => {
+    const fold = GenerationFold.begin(REF);
+    for (const [i, draft] of [requested(createRef()), started()].entries())
+      fold.feed(encodeEvent(asSeq(i), draft), i);
+    for (let i = 0; i < deltas; i++)
+      fold.feed(encodeEvent(asSeq(i + 2), { type: "output.delta", text: "a", tokens: tokensOf(i) }), i + 2);
+    return fold.encode().kept.length;
+  };
+  expect(keptAfter(5_000, () => 2)).toBeLessThanOrEqual(8);
+  expect(keptAfter(5_000, (i) => 1 + (i % 2)) - keptAfter(1_000, (i) => 1 + (i % 2))).toBe(4 * 4_000);
+});
+
 test("a log of which the beginning is gone is told", () => {
   fc.assert(
     fc.property(history, (log) => {
