@@ -16,13 +16,15 @@ export interface FoldState {
   createdUs: number;
   startedUs: number | null;
   attemptUs: number | null;
+  /** Of the first output, a delta or a tool call. */
   firstUs: number | null;
   prefillUs: number | null;
+  firstTokens: number | null;
   /** Of the last delta of the turn. */
   chunkUs: number | null;
   waitingSinceUs: number | null;
-  /** Calls without an answer. */
-  pendingCalls: string[];
+  /** Calls that no result has answered and no rewind has taken back. */
+  pendingCalls: PendingCall[];
   toolWaitUs: number;
   stalls: number;
   stallUs: number;
@@ -46,6 +48,11 @@ export interface FoldState {
   clockSteps: number;
   isIncomplete: boolean;
   end: FoldedEnd | null;
+}
+
+export interface PendingCall {
+  readonly id: string;
+  readonly seq: number;
 }
 
 /** How a log ended. */
@@ -78,6 +85,7 @@ export function beginState(tenant: string, generation: string): FoldState {
     attemptUs: null,
     firstUs: null,
     prefillUs: null,
+    firstTokens: null,
     chunkUs: null,
     waitingSinceUs: null,
     pendingCalls: [],
@@ -104,4 +112,30 @@ export function beginState(tenant: string, generation: string): FoldState {
     isIncomplete: false,
     end: null,
   };
+}
+
+/** What earlier versions have kept: some fields are absent, calls have no `seq`, and a call was no output. */
+export type KeptState = Omit<FoldState, "engine" | "firstTokens" | "pendingCalls"> &
+  Partial<Pick<FoldState, "engine" | "firstTokens">> & {
+    readonly pendingCalls: readonly (string | PendingCall)[];
+  };
+
+/** A copy of a state, in the form of this version. */
+export function resumeState(kept: KeptState): FoldState {
+  const state: FoldState = {
+    ...structuredClone(kept),
+    engine: kept.engine ?? null,
+    firstTokens: kept.firstTokens ?? null,
+    // No later than the last event, behind which every rewind of the future lies.
+    pendingCalls: kept.pendingCalls.map((call) =>
+      typeof call === "string" ? { id: call, seq: kept.lastSeq } : { ...call },
+    ),
+  };
+  if (state.firstUs !== null || state.toolCalls === 0) return state;
+  // All output so far is calls. The first was where all waits together began, if nothing but their turn came since; else before that.
+  state.firstUs = (state.waitingSinceUs ?? state.lastAtUs) - state.toolWaitUs;
+  state.firstTokens = state.produced;
+  const { attemptUs, firstUs } = state;
+  state.prefillUs = attemptUs === null || attemptUs > firstUs ? null : firstUs - attemptUs;
+  return state;
 }

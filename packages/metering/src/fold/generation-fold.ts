@@ -11,7 +11,14 @@ import { decodeSketch, encodeSketch } from "../sketch/sketch-codec.ts";
 import { Sketch } from "../sketch/sketch.ts";
 import { fromBase64, toBase64 } from "../base64.ts";
 import { VarintReader, VarintWriter } from "../varint.ts";
-import { beginState, type FoldedEnd, type FoldState } from "./fold-state.ts";
+import {
+  beginState,
+  type FoldedEnd,
+  type FoldState,
+  type KeptState,
+  type PendingCall,
+  resumeState,
+} from "./fold-state.ts";
 import { KeptTokens } from "./kept-tokens.ts";
 import { type DeltaKind, peekDeltaKind, peekTokens } from "./peek-delta.ts";
 
@@ -24,7 +31,7 @@ const RECENT = 256;
 
 /** A fold as it is kept between two batches. */
 export interface EncodedFold {
-  readonly state: FoldState;
+  readonly state: KeptState;
   /** Base64. */
   readonly gaps: string;
   readonly kept: string;
@@ -49,15 +56,13 @@ export class GenerationFold {
     return new GenerationFold(beginState(tenant, generation), new Sketch(), new KeptTokens());
   }
 
-  /** @throws RepriseError `protocol_violation` */
+  /**
+   * Takes what earlier versions have kept, too.
+   * @throws RepriseError `protocol_violation`
+   */
   static decode({ state, gaps, kept }: EncodedFold): GenerationFold {
     const reader = new VarintReader(fromBase64(kept), "A fold's tokens");
-    return new GenerationFold(
-      // A fold of a version that knew no engines has none.
-      { ...structuredClone(state), engine: (state as Partial<FoldState>).engine ?? null },
-      decodeSketch(fromBase64(gaps)),
-      KeptTokens.decode(reader),
-    );
+    return new GenerationFold(resumeState(state), decodeSketch(fromBase64(gaps)), KeptTokens.decode(reader));
   }
 
   encode(): EncodedFold {
@@ -127,6 +132,7 @@ export class GenerationFold {
       reason: end.reason,
       queue_us: state.startedUs === null ? null : state.startedUs - state.createdUs,
       first_us: state.firstUs === null ? null : state.firstUs - state.createdUs,
+      first_tokens: state.firstTokens,
       prefill_us: state.prefillUs,
       total_us: end.atUs - state.createdUs,
       tool_wait_us: state.toolWaitUs,
@@ -194,8 +200,10 @@ export class GenerationFold {
       case "output.rewind":
         state.rewinds++;
         this.#kept.rewind(event.to_seq);
+        this.#dropCalls(({ seq }) => seq > event.to_seq, atUs);
         return;
       case "tool.call":
+        this.#firstOutput(event.tokens ?? 0, atUs);
         state.toolCalls++;
         state.inputTokens ??= event.input_tokens ?? null;
         state.cachedInputTokens ??= event.cached_input_tokens ?? null;
@@ -204,11 +212,10 @@ export class GenerationFold {
         this.#kept.add(event.seq, event.tokens ?? 0);
         state.chunkUs = null;
         state.waitingSinceUs ??= atUs;
-        state.pendingCalls.push(event.call_id);
+        state.pendingCalls.push({ id: event.call_id, seq: event.seq });
         return;
       case "tool.result":
-        state.pendingCalls = state.pendingCalls.filter((id) => id !== event.call_id);
-        if (state.pendingCalls.length === 0) this.#stopWaiting(atUs);
+        this.#dropCalls(({ id }) => id === event.call_id, atUs);
         return;
       case "moderation.redacted":
         state.redactions++;
@@ -241,10 +248,7 @@ export class GenerationFold {
     state.produced += tokens;
     if (kind === "reasoning") state.reasoning += tokens;
     this.#kept.add(seq, tokens);
-    if (state.firstUs === null) {
-      state.firstUs = atUs;
-      state.prefillUs = state.attemptUs === null ? null : atUs - state.attemptUs;
-    }
+    this.#firstOutput(tokens, atUs);
     if (state.chunkUs !== null) {
       const gap = atUs - state.chunkUs;
       this.#gaps.add(gap);
@@ -259,12 +263,26 @@ export class GenerationFold {
     if (state.recent.length > 2 * RECENT) state.recent.splice(0, RECENT);
   }
 
+  #firstOutput(tokens: number, atUs: number): void {
+    const state = this.#state;
+    if (state.firstUs !== null) return;
+    state.firstUs = atUs;
+    state.firstTokens = tokens;
+    state.prefillUs = state.attemptUs === null ? null : atUs - state.attemptUs;
+  }
+
   #retract(toSeq: number, atUs: number): void {
     const state = this.#state;
     let saidUs = state.recent[1];
     for (let i = 0; i < state.recent.length && (state.recent[i] ?? 0) <= toSeq; i += 2)
       saidUs = state.recent[i + 1];
     if (saidUs !== undefined) state.retractionUs = Math.max(state.retractionUs ?? 0, atUs - saidUs);
+  }
+
+  #dropCalls(isDropped: (call: PendingCall) => boolean, atUs: number): void {
+    const state = this.#state;
+    state.pendingCalls = state.pendingCalls.filter((call) => !isDropped(call));
+    if (state.pendingCalls.length === 0) this.#stopWaiting(atUs);
   }
 
   #stopWaiting(atUs: number): void {

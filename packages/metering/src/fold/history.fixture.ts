@@ -84,7 +84,8 @@ function toHistory({ steps, end: { status, input, difference, afterUs }, isModer
     policy: { ...(isModerated && { moderation: { mode: "gate", rules: [] } }) },
   });
   let [attempt, calls, produced] = [0, 0, 0];
-  const open: string[] = [];
+  /** Calls without an answer, and their `seq`s: a rewind takes back those behind it. */
+  let open: { id: string; seq: number }[] = [];
   const begin = (reason?: string) =>
     append({
       type: "generation.started",
@@ -112,15 +113,19 @@ function toHistory({ steps, end: { status, input, difference, afterUs }, isModer
     if (kind === "delta" && open.length === 0) say("output.delta");
     if (kind === "reasoning" && open.length === 0) say("reasoning.delta");
     if (kind === "takeover") begin(at < 0.5 ? "timeout" : undefined);
-    if (kind === "rewind")
-      append({ type: "output.rewind", to_seq: Math.floor(at * drafts.length), reason: "timeout" });
+    if (kind === "rewind") {
+      const toSeq = Math.floor(at * drafts.length);
+      append({ type: "output.rewind", to_seq: toSeq, reason: "timeout" }, each.afterUs);
+      open = open.filter(({ seq }) => seq <= toSeq);
+    }
     if (kind === "call") {
-      open.push(`call-${calls++}`);
+      const id = `call-${calls++}`;
+      open.push({ id, seq: drafts.length });
       produced += each.tokens ?? 0;
       append(
         {
           type: "tool.call",
-          call_id: open.at(-1),
+          call_id: id,
           name: "look_up",
           arguments: "{}",
           ...(each.tokens !== undefined && { tokens: each.tokens, reasoning_tokens: each.tokens >> 1 }),
@@ -130,7 +135,7 @@ function toHistory({ steps, end: { status, input, difference, afterUs }, isModer
       );
     }
     if (kind === "result" && open.length > 0)
-      append({ type: "tool.result", call_id: open.shift(), output: each.text }, each.afterUs);
+      append({ type: "tool.result", call_id: open.shift()?.id, output: each.text }, each.afterUs);
     if (kind === "redact") {
       const to = Math.floor(at * drafts.length);
       append({

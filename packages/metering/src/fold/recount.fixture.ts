@@ -1,15 +1,13 @@
 import type { StoredBytes } from "./history.fixture.ts";
 
-/* A second way to the same numbers: every event is parsed, all are kept, and each number is computed from all of them by itself. It shares nothing with the fold. */
+/* A second way to the same numbers: every event is parsed, all are kept, and each number is computed from all of them by itself. It shares no code and no step with the fold: nothing is carried from one event to the next. */
 
 type Json = Record<string, unknown> & { seq: number; type: string; at: number };
 
+const OUTPUT = ["output.delta", "reasoning.delta", "tool.call"];
+
 export function recount(log: readonly StoredBytes[]) {
-  let last = 0;
-  const events = log.map(({ payload, storedAtUs }): Json => {
-    last = Math.max(last, storedAtUs);
-    return { ...(JSON.parse(new TextDecoder().decode(payload)) as Json), at: last };
-  });
+  const events = parse(log);
   const of = (...types: string[]) => events.filter(({ type }) => types.includes(type));
   const deltas = of("output.delta", "reasoning.delta");
   const tokensOf = (list: readonly Json[]) =>
@@ -35,7 +33,7 @@ export function recount(log: readonly StoredBytes[]) {
     const isInterrupted = of("tool.call").some(({ seq }) => before && seq > before.seq && seq < delta.seq);
     return before && !isInterrupted ? [delta.at - before.at] : [];
   });
-  const first = deltas[0];
+  const first = [...deltas, ...calls].toSorted((a, b) => a.seq - b.seq)[0];
   const began = first && started.findLast(({ seq }) => seq < first.seq);
   const said = [
     ...started.map(({ input_tokens: tokens }) => tokens),
@@ -59,7 +57,8 @@ export function recount(log: readonly StoredBytes[]) {
     first_us: first ? first.at - requested.at : null,
     prefill_us: first && began ? first.at - began.at : null,
     total_us: end.at - requested.at,
-    tool_wait_us: waitsOf(events, end),
+    first_tokens: first ? tokensOf([first]) : null,
+    tool_wait_us: timeOf(spansOf(events), ({ isWait }) => isWait),
     gaps,
     stalls: gaps.filter((gap) => gap > 2_000_000).length,
     attempts: started.length,
@@ -78,20 +77,48 @@ export function recount(log: readonly StoredBytes[]) {
   };
 }
 
-/** From the first call that waits to the answer of the last. */
-function waitsOf(events: readonly Json[], end: Json): number {
-  let [sum, since] = [0, undefined as number | undefined];
-  const open = new Set<unknown>();
-  for (const event of events) {
-    if (event.type === "tool.call") {
-      open.add(event["call_id"]);
-      since ??= event.at;
-    }
-    if (event.type === "tool.result") open.delete(event["call_id"]);
-    if ((event.type === "tool.result" && open.size === 0) || event === end) {
-      if (since !== undefined) sum += event.at - since;
-      since = undefined;
-    }
-  }
-  return sum;
+/** From the first output to the end without waits; undefined where there was no output. */
+export function recountDecodeUs(log: readonly StoredBytes[]): number | undefined {
+  const events = parse(log);
+  const first = events.find(({ type }) => OUTPUT.includes(type));
+  return first && timeOf(spansOf(events), ({ from, isWait }) => !isWait && from.seq >= first.seq);
+}
+
+interface Span {
+  readonly from: Json;
+  readonly us: number;
+  /** Some tool call is without an answer throughout. */
+  readonly isWait: boolean;
+}
+
+/** The time between each event and the next one, up to the end. A call is over with the first event behind it that answers it or takes it back. */
+function spansOf(events: readonly Json[]): Span[] {
+  const waits = events
+    .filter(({ type }) => type === "tool.call")
+    .map((call) => {
+      const over = events.find(
+        ({ seq, type, ...event }) =>
+          seq > call.seq &&
+          ((type === "tool.result" && event["call_id"] === call["call_id"]) ||
+            (type === "output.rewind" && (event["to_seq"] as number) < call.seq)),
+      );
+      return { from: call.seq, to: over?.seq ?? Infinity };
+    });
+  return events.slice(0, -1).map((from, i) => ({
+    from,
+    us: (events[i + 1]?.at ?? from.at) - from.at,
+    isWait: waits.some((wait) => wait.from <= from.seq && from.seq < wait.to),
+  }));
+}
+
+function timeOf(spans: readonly Span[], isCounted: (span: Span) => boolean): number {
+  return spans.filter((span) => isCounted(span)).reduce((sum, { us }) => sum + us, 0);
+}
+
+function parse(log: readonly StoredBytes[]): Json[] {
+  let last = 0;
+  return log.map(({ payload, storedAtUs }): Json => {
+    last = Math.max(last, storedAtUs);
+    return { ...(JSON.parse(new TextDecoder().decode(payload)) as Json), at: last };
+  });
 }

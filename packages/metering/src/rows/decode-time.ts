@@ -1,6 +1,6 @@
 import type { GenerationRow } from "./generation-row.ts";
 
-/** From the first delta to the end, without waits for tools, in microseconds; undefined where there was no delta. */
+/** From the first output to the end, without waits for tools, in microseconds; undefined where there was no output. No wait begins before the first output: a call is one. */
 export function decodeUsOf({
   total_us: total,
   first_us: first,
@@ -9,10 +9,13 @@ export function decodeUsOf({
   return first === null ? undefined : Math.max(0, total - first - waited);
 }
 
-/** Of each token behind the first, which has no time of its own; undefined where there was none. */
+/** How many tokens came in that time; a row that does not say what the first output had counts as with one. */
+export function decodedTokensOf({ output_tokens: all, first_tokens: first }: GenerationRow): number {
+  return Math.max(0, all - (first ?? 1));
+}
+
+/** Of each token behind the first output, whose tokens have no time of their own; undefined where there was none. */
 export function usPerTokenOf(row: GenerationRow): number | undefined {
-  const decodeUs = decodeUsOf(row);
-  return decodeUs === undefined || row.output_tokens < 2
-    ? undefined
-    : Math.round(decodeUs / (row.output_tokens - 1));
+  const [decodeUs, tokens] = [decodeUsOf(row), decodedTokensOf(row)];
+  return decodeUs === undefined || tokens === 0 ? undefined : Math.round(decodeUs / tokens);
 }

@@ -29,11 +29,13 @@ export interface GenerationRow {
 
   /** From the request to the first attempt; null where none began. */
   readonly queue_us: number | null;
-  /** From the request, and from the beginning of its attempt, to the first delta as it was stored; null where none was. */
+  /** From the request, and from the beginning of its attempt, to the first output as it was stored: a delta, or a tool call; null where none was. */
   readonly first_us: number | null;
   readonly prefill_us: number | null;
+  /** Tokens of that first output; null where none was, and in rows of versions that did not count them. */
+  readonly first_tokens: number | null;
   readonly total_us: number;
-  /** Between a tool's call and the last answer that it waited for. */
+  /** Between a tool's call and the last answer that it waited for, or the rewind that took the call back. All of it is after the first output. */
   readonly tool_wait_us: number;
   /** Base64 of a sketch: between neighbouring deltas of one turn, waits for tools left out. */
   readonly gaps: string;

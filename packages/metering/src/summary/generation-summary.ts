@@ -1,5 +1,5 @@
 import { fromBase64 } from "../base64.ts";
-import { decodeUsOf, usPerTokenOf } from "../rows/decode-time.ts";
+import { decodedTokensOf, decodeUsOf, usPerTokenOf } from "../rows/decode-time.ts";
 import type { DeliveredRow, GenerationRow } from "../rows/generation-row.ts";
 import { decodeSketch } from "../sketch/sketch-codec.ts";
 import { Sketch } from "../sketch/sketch.ts";
@@ -238,7 +238,7 @@ export class GenerationSummary {
     sketches.perToken.add(perTokenUs);
     const decodeUs = decodeUsOf(row) ?? 0;
     if (decodeUs > 0)
-      sketches.rate.add(Math.round(((row.output_tokens - 1) * SECOND_US * THOUSANDTHS) / decodeUs));
+      sketches.rate.add(Math.round((decodedTokensOf(row) * SECOND_US * THOUSANDTHS) / decodeUs));
   }
 }
 

@@ -4,7 +4,7 @@ import type { Sketch } from "../sketch/sketch.ts";
 
 /** What a generation has to meet to count as good. In microseconds. */
 export interface Targets {
-  /** From the request to the first delta. */
+  /** From the request to the first output. */
   readonly firstUs: number;
   /** Between two deltas, of which 99 in 100 are to be as short; Infinity: no target. */
   readonly gapUs: number;
@@ -12,7 +12,7 @@ export interface Targets {
   readonly totalUs: number;
 }
 
-/** One second to the first delta, and no stall. */
+/** One second to the first output, and no stall. */
 export const DEFAULT_TARGETS: Targets = { firstUs: 1_000_000, gapUs: STALL_US, totalUs: Infinity };
 
 const GAP_QUANTILE = 0.99;
@@ -29,7 +29,7 @@ export function meetsTargets(
   { firstUs, gapUs, totalUs }: Targets,
 ): boolean {
   if (row.status !== "completed" || row.total_us > totalUs) return false;
-  // Without a delta the end is the first that a reader sees.
+  // Without output the end is the first that a reader sees.
   if ((row.first_us ?? row.total_us) > firstUs) return false;
   // Mostly not even the longest is too long.
   return gaps.summary.max <= gapUs || (gaps.quantile(GAP_QUANTILE) ?? 0) <= gapUs;

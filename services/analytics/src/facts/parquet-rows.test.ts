@@ -18,17 +18,19 @@ const CREATED = "2026-11-21T00:00:00Z";
 const NOON_US = Date.parse("2026-11-21T12:00:00Z") * 1_000;
 const LATER_US = NOON_US + 86_400_000_000;
 
-/** As it was before rows had an engine. */
+const NEWER = new Set<string>(["engine", "first_tokens"]);
+
+/** As it was before rows had an engine, and tokens of the first output. */
 const OLDER: FactTable<GenerationRow> = {
   ...GENERATIONS,
-  fields: GENERATIONS.fields.filter(({ name }) => name !== "engine"),
-  columns: GENERATIONS.columns.filter(({ name }) => name !== "engine"),
+  fields: GENERATIONS.fields.filter(({ name }) => !NEWER.has(name)),
+  columns: GENERATIONS.columns.filter(({ name }) => !NEWER.has(name)),
 };
 
-class Engines {
-  readonly found: (string | null)[] = [];
-  add({ engine }: GenerationRow): void {
-    this.found.push(engine);
+class Found {
+  readonly newer: string[] = [];
+  add({ engine, first_tokens: tokens }: GenerationRow): void {
+    this.newer.push(`${engine} ${tokens}`);
   }
 }
 
@@ -44,26 +46,26 @@ test("rows that an older version has written are read beside those of this one, 
     const rows = [{ ...generationRowOf(createRef(), { atUs }), engine: "sim" }];
     expect(await facts.commit({ lane, rows, changed: [], closed: [] }, () => [])).toBe("committed");
   };
-  const enginesOf = async () => {
+  const newer = async () => {
     const query = { tenant: undefined, fromUs: 0, toUs: Number.MAX_SAFE_INTEGER };
-    return (await source.read(query, () => new Engines())).found.toSorted();
+    return (await source.read(query, () => new Found())).newer.toSorted();
   };
   for (const table of [OLDER, OLDER, GENERATIONS]) await commit(table, NOON_US);
-  expect(await enginesOf()).toEqual(["sim", null, null].toSorted());
+  expect(await newer()).toEqual(["null null", "null null", "sim 1"]);
   for (const table of Array.from({ length: COMMITS_PER_BASE }, () => GENERATIONS))
     await commit(table, LATER_US);
   const tidier = new CommitTidier({ store, table: GENERATIONS, stream: STREAM });
   await tidier.tidy({ expiredBeforeUs: undefined });
   expect(await listStreamFiles(store, STREAM)).toMatchObject(new Map([[STREAM, { merged: [{ first: 0 }] }]]));
-  const engines = await enginesOf();
-  expect(engines).toHaveLength(3 + COMMITS_PER_BASE);
-  expect(engines.filter((engine) => engine === null)).toHaveLength(2);
+  const found = await newer();
+  expect(found).toHaveLength(3 + COMMITS_PER_BASE);
+  expect(found.filter((one) => one === "null null")).toHaveLength(2);
 });
 
 test("a fold of a version that knew no engines goes on", () => {
   const { state, ...rest } = GenerationFold.begin(createRef()).encode();
   const { engine: _, ...older } = state;
-  const fold = GenerationFold.decode({ ...rest, state: older as typeof state });
+  const fold = GenerationFold.decode({ ...rest, state: older });
   expect(fold.encode().state.engine).toBeNull();
 });
 
@@ -85,7 +87,7 @@ test("a file that can't be read in its middle makes a reading fail, and none com
   await store.put(key, bytes.fill(0, Math.round(0.54 * bytes.length), Math.round(0.6 * bytes.length)));
   const query = { tenant: undefined, fromUs: 0, toUs: Number.MAX_SAFE_INTEGER };
   for (const _ of [1, 2, 3, 4, 5])
-    await expect(source.read(query, () => new Engines())).rejects.toMatchObject({
+    await expect(source.read(query, () => new Found())).rejects.toMatchObject({
       code: "archive_unavailable",
     });
 });

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { GenerationRow } from "@reprise/metering";
 import { type RepriseError, STREAM_START } from "@reprise/protocol";
 import {
   createRef,
@@ -58,25 +59,32 @@ test("a user who may make a schema once, or read and write its tables later, has
   expect(await createPostgresFacts(second).outbox("file", "GENERATIONS_0").place()).toBe(0);
 });
 
-test("tables of the version before engines get the column, and keep their rows", async () => {
+test("tables of versions that lack columns get them, and keep their rows", async () => {
   const url = await createDatabase(server.url);
-  const row = { ...generationRowOf(createRef()), engine: null };
+  const row = { ...generationRowOf(createRef()), engine: null, first_tokens: null };
   await using first = new Postgres({ url });
   await first.prepare();
-  const facts = createPostgresFacts(first).lane("GENERATIONS_0");
-  await facts.last();
-  const position = { stream: "GENERATIONS_0", epoch: 1, created: "c", last_at: 0 };
-  const lane = { ...position, last: STREAM_START, last_seq_stored: STREAM_START };
-  await facts.commit({ lane, rows: [row], changed: [], closed: [] }, () => []);
+  const commit = async (postgres: Postgres, committed: GenerationRow) => {
+    const facts = createPostgresFacts(postgres).lane("GENERATIONS_0");
+    await facts.last();
+    const position = { stream: "GENERATIONS_0", epoch: 1, created: "c", last_at: 0 };
+    const lane = { ...position, last: STREAM_START, last_seq_stored: STREAM_START };
+    const drafted = { lane, rows: [committed], changed: [], closed: [] };
+    expect(await facts.commit(drafted, () => [])).toBe("committed");
+  };
+  await commit(first, row);
   await execute(
     url,
-    "alter table reprise_analytics.generations drop column engine; update reprise_analytics.version set version = 2",
+    "alter table reprise_analytics.generations drop column engine, drop column first_tokens; update reprise_analytics.version set version = 2",
   );
   const second = new Postgres({ url });
   await using rows = new PostgresRows(second);
   await second.prepare();
   const all = { tenant: undefined, fromUs: 0, toUs: Number.MAX_SAFE_INTEGER, limit: 10 };
   expect(await rows.page(all)).toEqual([row]);
+  const later = { ...generationRowOf(createRef(), { atUs: 1 }), engine: "sim", first_tokens: 3 };
+  await commit(second, later);
+  expect(await rows.page(all)).toEqual([later, row]);
 });
 
 test("tables of a newer version are left alone", async () => {

@@ -79,6 +79,9 @@ const STEPS: readonly string[] = [
   `
   alter table reprise_analytics.generations add column if not exists engine text collate "C";
   `,
+  `
+  alter table reprise_analytics.generations add column if not exists first_tokens bigint;
+  `,
 ];
 
 function definitionsOf<Row>({ fields }: FactTable<Row>): string {

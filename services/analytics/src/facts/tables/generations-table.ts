@@ -44,4 +44,5 @@ export const GENERATIONS = createFactTable<GenerationRow>("generations", {
   clock_steps: "integer",
   is_incomplete: "boolean",
   engine: "text?",
+  first_tokens: "integer?",
 });
