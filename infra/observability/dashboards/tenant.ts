@@ -99,6 +99,8 @@ export const TENANT = toDashboard(
         apiTable(
           {
             title: "Latency budget: chat, responsive (95 in 100 see the first within 500 ms)",
+            description:
+              "Of generations with output. Those that ended before any are in no number of it: see the failures.",
             unit: "ms",
             width: 12,
             height: 7,
