@@ -153,7 +153,7 @@ function toOlder({ state, ...rest }: EncodedFold): EncodedFold {
     ...rest,
     state: {
       ...older,
-      pendingCalls: pendingCalls.map((call) => (typeof call === "string" ? call : call.id)),
+      pendingCalls: pendingCalls.map((one) => (typeof one === "string" ? one : one.id)),
       ...(saidNothing && { firstUs: null, prefillUs: null }),
     },
   };
