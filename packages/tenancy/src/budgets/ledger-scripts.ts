@@ -61,9 +61,10 @@ local function open(key, set, epoch, seen, reported)
       redis.call('HINCRBY', key, 'restored', more)
       redis.call('HINCRBY', key, 'used', more)
     end
-    local _, _, _, known = entryOf(key, generation)
-    if not known and reported > 0 then keepPast(key, set, generation, reported, false) end
   end
+  -- Also with the epoch of now, which an earlier call for another generation may have told: what was reported is in the use that this has restored.
+  local _, _, _, known = entryOf(key, generation)
+  if not known and reported > 0 then keepPast(key, set, generation, reported, false) end
 end
 
 -- Behind all that a call writes: a set that loses its last member is gone, and is without an end when it is there again.

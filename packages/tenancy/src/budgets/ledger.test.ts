@@ -67,6 +67,17 @@ describe("in Redis", () => {
     expect(grant?.remaining).toBe(1_000 - 175);
   });
 
+  it("counts each of a process's generations once when Redis has lost its data", async () => {
+    const account = { ...MONTH, key: "{acme}.several.2026-12" };
+    const ledger = new RedisLedger(redis);
+    for (const id of ["a", "b", "c"]) await ledger.claim(id, [{ account, used: 100, want: 50 }]);
+    await redis.flushall();
+    for (const id of ["a", "b"]) await ledger.settle(id, [{ account, used: 120 }]);
+    await ledger.claim("c", [{ account, used: 130, want: 0 }]);
+    const [grant] = await ledger.claim("d", [{ account, used: 0, want: 0 }]);
+    expect(grant?.remaining).toBe(1_000 - 370);
+  });
+
   it("that was seeded is not told again by a process what that has seen before", async () => {
     const account = { ...MONTH, key: "{acme}.seeded.2026-12" };
     const [old, fresh] = [new RedisLedger(redis), new RedisLedger(redis)];
