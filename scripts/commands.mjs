@@ -25,6 +25,7 @@ export const COMMANDS = {
   scaling: { args: ["test/bench/plot-scaling.ts"], needsBroker: () => false },
   capacity: { args: ["test/bench/plan-capacity.ts"], needsBroker: () => false },
   pack: { args: ["scripts/pack/main.ts"], needsBroker: () => false },
+  "release:check": { args: ["scripts/release/main.ts"], needsBroker: () => true },
   check: { args: ["scripts/check/main.ts"], needsBroker: () => false },
   fix: { args: ["scripts/check/fix.ts"], needsBroker: () => false },
 };

@@ -1,9 +1,10 @@
-// `npm run pack`: the SDK as a package that `npm install <file>` takes, in the data folder.
-import { mkdir } from "node:fs/promises";
+// `npm run pack`: each public package as a file that `npm install <file>` takes, in the data folder.
 import { resolve } from "node:path";
-import { packClient } from "./pack-client.ts";
+import { packPackage } from "./pack-package.ts";
+import { isPublic, readWorkspaces } from "./public-packages.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const folder = resolve(root, process.env["REPRISE_DATA_DIR"] || ".reprise");
-await mkdir(folder, { recursive: true });
-console.log(await packClient({ root, folder }));
+const workspaces = readWorkspaces(root);
+for (const workspace of workspaces.filter(isPublic))
+  console.log(await packPackage(workspace, { root, folder, workspaces }));

@@ -1,0 +1,83 @@
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { type OutputChunk, rolldown } from "rolldown";
+import { run } from "./run.ts";
+import { emitTypes } from "./emit-types.ts";
+import type { Workspace } from "./public-packages.ts";
+
+export interface PackOptions {
+  /** The repository. */
+  readonly root: string;
+  /** All of the repository's workspaces: what of them the package imports becomes part of it. */
+  readonly workspaces: readonly Workspace[];
+  /** Where the package goes. */
+  readonly folder: string;
+}
+
+/**
+ * Packs a public workspace: one ECMAScript module with its source map, and its types. What it imports of other workspaces is part of
+ * both. An npm package that they import, be it for types alone, is a dependency, of the version that the workspaces name.
+ * @returns the path of the package
+ */
+export async function packPackage(packed: Workspace, options: PackOptions): Promise<string> {
+  const { root, folder, workspaces } = options;
+  const staging = await mkdtemp(join(tmpdir(), "reprise-pack-"));
+  try {
+    const source = join(root, packed.folder);
+    const imported = await bundle(root, join(source, "src/index.ts"), join(staging, "dist/index.js"));
+    const typed = await emitTypes({ root, workspaces, entry: `${packed.folder}/src/index.ts`, staging });
+    await cp(join(source, "README.md"), join(staging, "README.md"));
+    await cp(join(root, "LICENSE"), join(staging, "LICENSE"));
+    const manifest = toPublished(packed, findVersions(new Set([...imported, ...typed]), workspaces));
+    await writeFile(join(staging, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+    await mkdir(folder, { recursive: true });
+    const pack = ["pack", "--silent", "--ignore-scripts", "--pack-destination", folder];
+    const { stdout } = await run("npm", pack, { cwd: staging });
+    return join(folder, stdout.trim());
+  } finally {
+    await rm(staging, { recursive: true });
+  }
+}
+
+/** @returns the npm packages that the module imports */
+async function bundle(root: string, input: string, file: string): Promise<string[]> {
+  const build = await rolldown({
+    input,
+    platform: "browser",
+    logLevel: "silent",
+    external: (id) => !/^[./]|^@reprise\//.test(id),
+  });
+  const { output } = await build.write({
+    file,
+    format: "esm",
+    sourcemap: true,
+    // Paths of the repository: those of this machine would make each build another one.
+    sourcemapPathTransform: (path) => `../${relative(root, join(file, "..", path))}`,
+  });
+  await build.close();
+  return output
+    .filter((part): part is OutputChunk => part.type === "chunk")
+    .flatMap(({ imports }) => imports);
+}
+
+function findVersions(names: ReadonlySet<string>, workspaces: readonly Workspace[]): Record<string, string> {
+  const known = Object.assign({}, ...workspaces.map(({ manifest }) => manifest.dependencies ?? {})) as Record<
+    string,
+    string
+  >;
+  return Object.fromEntries(
+    [...names].toSorted().map((name) => {
+      const version = known[name];
+      if (version === undefined) throw new Error(`${name} is imported, and no workspace depends on it`);
+      return [name, version];
+    }),
+  );
+}
+
+/** The manifest of the package: that of the workspace, with the fields of `publishConfig` in place of its own. */
+function toPublished({ manifest }: Workspace, dependencies: Record<string, string>): object {
+  const { private: _private, devDependencies: _dev, publishConfig = {}, ...kept } = manifest;
+  const { access, ...fields } = publishConfig;
+  return { ...kept, ...fields, dependencies, publishConfig: { access } };
+}

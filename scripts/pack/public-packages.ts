@@ -1,0 +1,39 @@
+import { globSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+/** What of a `package.json` packing and releasing read. */
+export interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly license?: string;
+  readonly private?: boolean;
+  readonly workspaces?: readonly string[];
+  readonly exports?: Readonly<Record<string, unknown>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+  /** What replaces fields of this manifest in the package. Only a workspace that has it is public. */
+  readonly publishConfig?: Readonly<Record<string, unknown>>;
+}
+
+export interface Workspace {
+  /** From the root, as package-lock.json names it. */
+  readonly folder: string;
+  readonly manifest: Manifest;
+}
+
+export function readManifest(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
+}
+
+/** All workspaces of the repository, by folder. */
+export function readWorkspaces(root: string): Workspace[] {
+  const patterns = (readManifest(root).workspaces ?? []).map((pattern) => `${pattern}/package.json`);
+  return globSync(patterns, { cwd: root })
+    .map((path) => dirname(path))
+    .toSorted()
+    .map((folder) => ({ folder, manifest: readManifest(join(root, folder)) }));
+}
+
+export function isPublic({ manifest }: Workspace): boolean {
+  return manifest.publishConfig !== undefined;
+}
