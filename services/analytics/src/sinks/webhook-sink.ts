@@ -12,8 +12,8 @@ export interface WebhookSinkOptions {
 const TIMEOUT_MS = 20_000;
 
 /**
- * A batch of CloudEvents as one POST, signed by the Standard Webhooks specification. A status of 2xx is a receipt; anything else, a redirect too, is none. The body and `webhook-id` of a
- * batch are the same at each try.
+ * A batch of CloudEvents as one POST, signed by the Standard Webhooks specification. A status of 2xx is a receipt; anything else, a redirect too, is none. The `webhook-id` of a batch is
+ * the same at each try; its body is, too, unless a price was changed or metadata was erased between two of them.
  */
 export function createWebhookSink({ url, key, timeoutMs = TIMEOUT_MS }: WebhookSinkOptions): UsageSink {
   return {
