@@ -25,6 +25,7 @@ export interface ObservedPlatform extends AsyncDisposable {
   /** Of the tenant that drives the platform, with the role `usage` alone. */
   readonly usageKey: string;
   readonly services: readonly ObservedService[];
+  readonly worker: ServiceProcess;
   readonly moderation: ServiceProcess;
   /** Where the audit log keeps its archive. */
   readonly archive: LedFolder;
@@ -84,6 +85,7 @@ export async function startObservedPlatform(
     archive,
     spentApiKey: keyOf(cluster, SPENT_TENANT),
     services,
+    worker,
     moderation,
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };

@@ -1,8 +1,12 @@
-import { createClient } from "@reprise/client";
+import { createClient, type GenerationStream } from "@reprise/client";
+import { expect } from "vitest";
 import type { ObservedPlatform } from "./observed-platform.ts";
 
-/** A generation with a tool's answer and two readers, one of which comes back. @returns its id */
-export async function runTracedGeneration({ url, apiKey }: ObservedPlatform): Promise<string> {
+/**
+ * A generation with a tool's answer and a reader that leaves and comes back. The worker stands still until the reader is there: how the first output came to it
+ * is measured of a reader that waits for it. @returns its id
+ */
+export async function runTracedGeneration({ url, apiKey, worker }: ObservedPlatform): Promise<string> {
   const { generations } = createClient({ url, apiKey });
   const request = {
     model: "sim",
@@ -17,10 +21,18 @@ export async function runTracedGeneration({ url, apiKey }: ObservedPlatform): Pr
       },
     },
   };
+  await worker.pause();
   const asked = generations.run(request);
-  for await (const event of asked) if (event.type === "output.delta") break;
+  const left = readUntilText(asked);
+  await expect.poll(() => asked.id).toBeDefined();
+  worker.resume();
+  await left;
   const { id = "", cursor } = asked;
   const tools = { look_up: async () => "A list that only grows." };
   await generations.stream(id, { ...(cursor !== undefined && { after: cursor }), tools }).done();
   return id;
+}
+
+async function readUntilText(stream: GenerationStream): Promise<void> {
+  for await (const event of stream) if (event.type === "output.delta") break;
 }
