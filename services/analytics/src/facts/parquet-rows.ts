@@ -215,7 +215,7 @@ function parametersOf(query: RowQuery, { generations: paths, deliveries }: RowPa
   };
 }
 
-/** Whole: `stream` of @duckdb/node-api 1.5.6 ends at an error as it does at the end, and rows are missing in silence. */
+/** Whole: `stream` of @duckdb/node-api (1.5.5, 1.5.6) ends at an error as it does at the end, and rows are missing in silence. */
 async function run(connection: DuckDBConnection, sql: string, parameters: Parameters) {
   const all = Object.entries(parameters);
   const statement = await connection.prepare(sql);
