@@ -81,7 +81,12 @@ export function recountDelivery(
 ): GenerationDelivery | undefined {
   const own = all.filter((row) => row.tenant === tenant && row.generation === generation);
   if (own.length === 0) return undefined;
-  const connections = own.filter(({ kind }) => kind === "connection");
+  const connections = [
+    ...Map.groupBy(
+      own.filter(({ kind }) => kind === "connection"),
+      ({ reader }) => reader,
+    ).values(),
+  ].map(toNewest);
   const streams = connections.filter(({ protocol }) => protocol === "sse");
   const sum = (of: (row: DeliveryRow) => number) => streams.reduce((total, row) => total + of(row), 0);
   const [first] = streams
@@ -118,4 +123,12 @@ export function recountDelivery(
     longest_gap_us: client?.longest_gap_us ?? null,
     reconnects: client?.reconnects ?? null,
   };
+}
+
+/** Of a connection's rows one that has an end, and else the newest. */
+function toNewest(rows: readonly DeliveryRow[]): DeliveryRow {
+  const ended = rows.filter((row) => row.ended_us !== null);
+  const [newest] = (ended.length > 0 ? ended : rows).toSorted((a, b) => b.recorded_us - a.recorded_us);
+  if (!newest) throw new Error("A connection has a row.");
+  return newest;
 }

@@ -34,8 +34,13 @@ const SUMS: Readonly<Record<keyof GenerationDelivery, string>> = {
   reconnects: LAST_REPORT("reconnects"),
 };
 
+/** Of a connection's rows the one that counts is first: a last mark whose acknowledgement was lost is stored again, and a node that was taken for dead may come back. */
+const NTH_OF_READER =
+  "row_number() over (partition by tenant, generation, kind, reader order by ended_us is null, recorded_us desc, seq desc)";
+
 /**
- * Rows of generations with what their rows of `deliveries` come to, in a column of JSON that is null where there are none. In SQL that DuckDB and PostgreSQL understand.
+ * Rows of generations with what their rows of `deliveries` come to, each connection counted once, in a column of JSON that is null where there are none. In SQL that DuckDB and PostgreSQL
+ * understand.
  * @param found reads the rows
  * @param deliveries what has the others, with its conditions
  */
@@ -43,7 +48,11 @@ export function joinDelivery(found: string, deliveries: string): string {
   const sums = Object.entries(SUMS).map(([name, sum]) => `${sum} as ${name}`);
   return `
     with found as (${found}),
-      delivered as (select tenant, generation, ${sums.join(", ")} from ${deliveries} group by tenant, generation)
+      recorded as (select *, ${NTH_OF_READER} as nth from ${deliveries}),
+      delivered as (
+        select tenant, generation, ${sums.join(", ")} from recorded
+        where kind <> 'connection' or nth = 1
+        group by tenant, generation)
     select found.*, case when delivered.generation is null then null else to_json(delivered) end as delivery
     from found left join delivered on found.tenant = delivered.tenant and found.generation = delivered.generation`;
 }

@@ -108,7 +108,15 @@ export function describeRowSource(target: () => FactTarget): void {
         .slice(0, -1)
         .flatMap((row) =>
           Array.from({ length: random.integer(1, 12) }, () => anyDelivery(row, NOON_US, random)),
-        );
+        )
+        // Some are stored again, and some connections were taken for lost before their last mark came.
+        .flatMap((row) => [
+          row,
+          ...(random.chance(0.3) ? [{ ...row, recorded_us: row.recorded_us + 1_000_000_000 }] : []),
+          ...(row.kind === "connection" && random.chance(0.3)
+            ? [{ ...row, ended_us: null, seq: row.from_seq, recorded_us: row.recorded_us + 500 }]
+            : []),
+        ]);
       await using opened = await openRows(rows);
       const facts = opened.deliveries;
       await facts.last();

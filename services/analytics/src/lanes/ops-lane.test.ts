@@ -162,6 +162,32 @@ describe.each(FACT_TARGETS)("in $name", ({ start, calls }) => {
     await expectDeliveries(world, [...first, ...again], refs);
   });
 
+  test("a last mark that is stored again counts once, in one batch, in another one, and behind a restart", async () => {
+    await using world = await openLaneWorld(target);
+    const refs = [createRef(), createRef(), createRef()] as const;
+    await commitGenerations(world, refs);
+    const rows: DeliveryRow[] = [];
+    const again = new Map<GenerationRef, () => Promise<void>>();
+    for (const [i, ref] of refs.entries()) {
+      const mark = markOf(`rdr_${i}`, 9, { ended_at: AT, finished: false, known_seq: asSeq(5) });
+      rows.push(connectionRow({ ...ref, storedAtUs: 0 }, mark));
+      const store = () => world.record(ref, { kind: "delivered", at: AT, node: NODE, readers: [mark] });
+      again.set(ref, store);
+      await store();
+    }
+    await again.get(refs[0])?.();
+    await using lane = world.startOps({ limits: { ...SMALL, maxMessages: 4 } });
+    await expect.poll(() => rowsOf(lane)).toBe(4);
+    await again.get(refs[1])?.();
+    await expect.poll(() => rowsOf(lane)).toBe(5);
+    await lane.stop();
+    await again.get(refs[2])?.();
+    await using next = world.startOps();
+    await expect.poll(() => rowsOf(next)).toBe(1);
+    const expected = refs.map((ref) => [ref.generation, recountDelivery(ref, rows)] as const);
+    expect(await deliveriesOf(world)).toEqual(new Map(expected));
+  });
+
   test("a connection whose node has died is a row in the end, one that goes on is none", async () => {
     await using world = await openLaneWorld(target);
     const ref = createRef();
