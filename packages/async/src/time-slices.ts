@@ -1,6 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
 
-/** After how many steps the clock is read. */
 const STEPS = 64;
 const SLICE_MS = 4;
 
@@ -10,18 +9,23 @@ const SLICE_MS = 4;
  */
 export class TimeSlices {
   readonly #sliceMs: number;
+  readonly #clockEvery: number;
   #endMs: number;
   #steps = 0;
 
-  /** @param sliceMs default 4 */
-  constructor(sliceMs = SLICE_MS) {
+  /**
+   * @param sliceMs default 4
+   * @param clockEvery after how many steps the clock is read: fewer where a step is long. Default 64
+   */
+  constructor(sliceMs = SLICE_MS, clockEvery = STEPS) {
     this.#sliceMs = sliceMs;
+    this.#clockEvery = clockEvery;
     this.#endMs = performance.now() + sliceMs;
   }
 
-  /** Called before each step, which is short. */
+  /** Called before each step. */
   isOver(): boolean {
-    return this.#steps++ % STEPS === 0 && performance.now() >= this.#endMs;
+    return this.#steps++ % this.#clockEvery === 0 && performance.now() >= this.#endMs;
   }
 
   /** Lets the others go first. */

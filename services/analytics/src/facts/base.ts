@@ -1,11 +1,12 @@
-import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { zstdDecompressSync } from "node:zlib";
 import { RepriseError } from "@reprise/protocol";
+import { compressPieces, encodeJsonArray } from "./encode-json.ts";
 
 const MAX_BASE_BYTES = 4 * 1_024 * 1_024 * 1_024;
 
-/** All folds that go on behind a commit, by the subjects of their logs. */
-export function encodeBase(folds: Iterable<readonly [string, unknown]>): Uint8Array {
-  return zstdCompressSync(Buffer.from(JSON.stringify([...folds])));
+/** All folds that go on behind a commit, by the subjects of their logs. They must not change before it is encoded. */
+export function encodeBase(folds: Iterable<readonly [string, unknown]>): Promise<Uint8Array> {
+  return compressPieces(encodeJsonArray(folds));
 }
 
 /** @throws RepriseError `archive_corrupt` */

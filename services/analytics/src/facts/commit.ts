@@ -1,8 +1,10 @@
-import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { zstdDecompressSync } from "node:zlib";
 import type { LanePosition } from "@reprise/lane";
 import type { EncodedFold } from "@reprise/metering";
 import { OPS_STREAM, RepriseError } from "@reprise/protocol";
 import { createParquetEncoder, readParquetMetadata } from "@reprise/tables";
+import { compressPieces, encodeJsonArray } from "./encode-json.ts";
+import { encodeGroups } from "./tables/encode-groups.ts";
 import type { FactTable, TableName } from "./tables/fact-table.ts";
 
 /**
@@ -34,6 +36,8 @@ const COMMIT_KEY = "reprise.commit";
 const VERSION = 1;
 const MAX_STATE_BYTES = 1_024 * 1_024 * 1_024;
 const N_DIGITS = 12;
+/** Of one row group. Commits with more are of a lane that catches up, and are merged. */
+const GROUP_ROWS = 1_000;
 
 /** What is made of a stream: OPS says how generations were delivered, all others are logs. */
 export function tableNameOf(stream: string): TableName {
@@ -62,9 +66,16 @@ export async function encodeCommit<Row>(
   commit: Commit<unknown>,
   rows: readonly Row[],
 ): Promise<Uint8Array> {
-  const state = zstdCompressSync(Buffer.from(JSON.stringify({ v: VERSION, ...commit })));
+  const state = Buffer.from(await compressPieces(encodeState(commit)));
   const encoder = createParquetEncoder(table.name, table.columns, { [COMMIT_KEY]: state.toString("base64") });
-  return Buffer.concat([await encoder.encode(rows), await encoder.finish()]);
+  return Buffer.concat([...(await encodeGroups(encoder, rows, GROUP_ROWS)), await encoder.finish()]);
+}
+
+/** The folds are what is long in it. */
+async function* encodeState({ changed, ...rest }: Commit<unknown>): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(`${JSON.stringify({ v: VERSION, ...rest }).slice(0, -1)},"changed":`);
+  yield* encodeJsonArray(changed);
+  yield Buffer.from("}");
 }
 
 /** @throws RepriseError `archive_corrupt` */

@@ -203,6 +203,21 @@ export function describeFactStore(target: () => FactTarget): void {
     expect(await opened.facts.outbox("file", "GENERATIONS_1").place()).toBe(0);
   });
 
+  test("a commit that is encoded in many turns has all its rows in their order, and all its folds", async () => {
+    await using opened = await target().open();
+    const { row, fold } = foldOf();
+    const rows = Array.from({ length: 4_500 }, (_, i) => ({ ...row, generation: `gen_${i}` }));
+    const changed = Array.from({ length: 1_200 }, (_, i) => [`subject ${i}`, fold] as const);
+    const lane = await begin(opened);
+    await lane.commit(draftOf(laneOf(2), { rows, changed }), () => changed);
+    const found = await opened.facts.outbox("file", STREAM).rowsOf(0);
+    expect(found?.map(({ generation }) => generation)).toEqual(rows.map(({ generation }) => generation));
+    const again = opened.facts.lane(STREAM);
+    await again.last();
+    const folds = await again.restore({ ...startAt(laneOf(2)), epoch: 0 });
+    expect(Object.fromEntries(folds)).toEqual(Object.fromEntries(changed));
+  });
+
   test("the metadata of a generation is forgotten in its row and its folds, once, and no other's", async () => {
     await using opened = await target().open();
     const [gone, other] = [foldOf("gone\0"), foldOf("other")];

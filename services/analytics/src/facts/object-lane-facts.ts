@@ -89,7 +89,7 @@ export class ObjectLaneFacts<Row = GenerationRow, Fold = EncodedFold> implements
 
   /** Named after what is in it: a process that is fenced meanwhile replaces no other's. */
   async #putBase(n: number, folds: Iterable<readonly [string, Fold]>): Promise<BaseName> {
-    const bytes = encodeBase(folds);
+    const bytes = await encodeBase(folds);
     const name = hash("sha256", bytes).slice(0, NAME_CHARS);
     const key = `bases/${this.#stream}/${n}-${name}`;
     await this.#store.put(key, bytes);

@@ -110,8 +110,13 @@ class OpenLane {
       changed.delete(subject);
       givenUp++;
     }
-    const draft = { lane, rows, changed: encodeAll(changed), closed };
-    const outcome = await retryWhileAway(() => facts.commit(draft, () => encodeAll(this.#folds)), {
+    const encoded: (readonly [string, EncodedFold])[] = [];
+    for (const fold of encodeEach(changed)) {
+      if (slices.isOver()) await slices.next();
+      encoded.push(fold);
+    }
+    const draft = { lane, rows, changed: encoded, closed };
+    const outcome = await retryWhileAway(() => facts.commit(draft, () => encodeEach(this.#folds)), {
       giveUp,
       onError,
     });
@@ -145,6 +150,9 @@ class OpenLane {
   }
 }
 
-function encodeAll(folds: ReadonlyMap<string, GenerationFold>): (readonly [string, EncodedFold])[] {
-  return [...folds].map(([subject, fold]) => [subject, fold.encode()] as const);
+/** One by one, as they are asked for. */
+function* encodeEach(
+  folds: ReadonlyMap<string, GenerationFold>,
+): Generator<readonly [subject: string, EncodedFold]> {
+  for (const [subject, fold] of folds) yield [subject, fold.encode()];
 }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { TimeSlices } from "@reprise/async";
 import {
   attemptRow,
   clientRow,
@@ -18,11 +19,12 @@ import {
   type TimingsRecord,
 } from "@reprise/protocol";
 import { createRef, createSeededRandom, type SeededRandom } from "@reprise/testkit";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { recountDelivery } from "../facts/delivery-rows.fixture.ts";
 import { FACT_TARGETS, type FactTarget } from "../testing/fact-targets.ts";
 import { generationRowOf } from "../testing/generation-row.ts";
 import { type LaneWorld, openLaneWorld, type RunningOps } from "../testing/lane-world.ts";
+import { runOpsLane } from "./ops-lane.ts";
 
 const AT = "2026-11-23T12:00:00.000Z";
 const NODE = parseNodeId("node");
@@ -214,6 +216,52 @@ describe.each(FACT_TARGETS)("in $name", ({ start, calls }) => {
       events: 4,
     });
   });
+});
+
+test("a batch is worked through in slices, and so are the connections that are open", async () => {
+  await using world = await openLaneWorld();
+  vi.spyOn(TimeSlices.prototype, "isOver").mockReturnValue(true);
+  const slices = vi.spyOn(TimeSlices.prototype, "next");
+  const committed = Promise.withResolvers<void>();
+  const facts = world.facts.deliveries(OPS_STREAM);
+  const before: number[] = [];
+  const counting: typeof facts = {
+    position: undefined,
+    last: () => facts.last(),
+    all: () => facts.all(),
+    restore: (start) => facts.restore(start),
+    async commit(draft, folds) {
+      before.push(slices.mock.calls.length);
+      const outcome = await facts.commit(draft, folds);
+      committed.resolve();
+      return outcome;
+    },
+  };
+  const [records, open] = [20, 15];
+  for (let i = 0; i < records; i++) {
+    const readers = [markOf(`rdr_${i}`, 2, i < open ? {} : { ended_at: AT })];
+    await world.record(createRef(), { kind: "delivered", at: AT, node: NODE, readers });
+  }
+  slices.mockClear();
+  const stop = new AbortController();
+  const limits = { maxMessages: records, maxAgeMs: 60_000, maxBytes: 1_000_000 };
+  const lane = runOpsLane(
+    {
+      connection: world.broker.reads,
+      stream: OPS_STREAM,
+      facts: counting,
+      limits,
+      closeMs: 100,
+      onCommitted: () => {},
+      onError: committed.reject,
+    },
+    stop.signal,
+  );
+  await committed.promise;
+  stop.abort();
+  await lane;
+  vi.restoreAllMocks();
+  expect(before[0]).toBe(records + open);
 });
 
 test("records of a process that is broken into keep no other's row out", async () => {

@@ -1,3 +1,4 @@
+import { TimeSlices } from "@reprise/async";
 import {
   type Batch,
   type BatchLimits,
@@ -44,6 +45,9 @@ export interface CommittedDeliveries {
 /** A connection of which nothing was heard for so long has lost its node: a generation ends within 24 hours, and its readers with it. */
 const GIVE_UP_US = 48 * 3_600_000_000;
 
+/** A record may have the marks of hundreds of readers. */
+const CLOCK_EVERY = 8;
+
 /** Makes rows of what OPS says of deliveries, until `signal` aborts: `followLane`. */
 export function runOpsLane(options: OpsLaneOptions, signal: AbortSignal): Promise<"stopped" | "fenced"> {
   const { connection, stream, facts, limits, closeMs, onError } = options;
@@ -86,7 +90,9 @@ class OpenConnections {
       changed.delete(reader);
       if (this.#connections.delete(reader)) closed.push(reader);
     };
+    const slices = new TimeSlices(undefined, CLOCK_EVERY);
     for (const { subject, payload, storedAtUs } of batch.messages) {
+      if (slices.isOver()) await slices.next();
       const ref = parseOpsRef(subject, onError);
       const record = ref && decodeOpsRecord(payload);
       if (!record) continue;
@@ -107,6 +113,7 @@ class OpenConnections {
     }
     const lane = positionBehind(batch, facts.position);
     for (const [reader, connection] of this.#connections) {
+      if (slices.isOver()) await slices.next();
       if (lane.last_at - connection.place.storedAtUs < GIVE_UP_US) continue;
       rows.push(lostConnectionRow(connection));
       close(reader);

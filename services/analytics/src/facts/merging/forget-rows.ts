@@ -114,7 +114,7 @@ class Forgetting {
     const bytes = await this.#store.get(key);
     const folds = bytes ? (decodeBase(bytes, key) as (readonly [string, EncodedFold])[]) : [];
     if (folds.some(([subject]) => this.#subjects.has(subject)))
-      await this.#store.put(key, encodeBase(folds.map((fold) => this.#withoutFold(fold))));
+      await this.#store.put(key, await encodeBase(folds.map((fold) => this.#withoutFold(fold))));
   }
 
   #isMeant(row: GenerationRow): boolean {

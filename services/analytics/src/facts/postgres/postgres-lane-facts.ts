@@ -1,4 +1,4 @@
-import { hash } from "node:crypto";
+import { createHash } from "node:crypto";
 import type { LanePosition, LaneStart } from "@reprise/lane";
 import type { EncodedFold, GenerationRow } from "@reprise/metering";
 import { RepriseError, STREAM_START, type StreamSeq } from "@reprise/protocol";
@@ -7,6 +7,7 @@ import type { Postgres } from "./postgres.ts";
 import type { QueryOutcome, RunQuery } from "./run-query.ts";
 import { toArrays, unnestRows } from "./row-values.ts";
 import { columnsOf, type FactTable } from "../tables/fact-table.ts";
+import { encodeJsonArray } from "../encode-json.ts";
 
 interface StoredCommit {
   readonly n: number;
@@ -26,6 +27,8 @@ interface Beginning {
  */
 const COMMITS_PER_CHECKPOINT = 720;
 const PAGE = 500;
+const ROWS_PER_STATEMENT = 2_000;
+const FOLDS_PER_STATEMENT = 500;
 
 const LANE = "n, epoch, created, last, last_seq_stored, last_at";
 
@@ -111,20 +114,13 @@ export class PostgresLaneFacts<Row = GenerationRow, Fold = EncodedFold> implemen
 
   async commit(draft: CommitDraft<Row, Fold>): Promise<"committed" | "fenced"> {
     const n = (this.#last?.n ?? -1) + 1;
-    const digest = hash("sha256", JSON.stringify([n, draft]));
+    const digest = await digestOf(n, draft);
     const outcome = await this.#postgres.transaction(async (run) => {
       if ((await this.#insertCommit(run, { n, lane: draft.lane }, digest)) === 0)
         return this.#outcomeOf(run, n, digest);
       if (this.#beginning) await this.#begin(run, n, this.#beginning);
       await this.#changeFolds(run, n, draft);
-      if (draft.rows.length > 0) {
-        const table = this.#table;
-        const { values, from } = unnestRows(table, 3);
-        const sql = `
-          insert into reprise_analytics.${table.name} (stream, commit_n, commit_i, ${columnsOf(table)})
-          select $1, $2, r.i, ${values} from ${from}`;
-        await run(sql, [this.#stream, n, ...toArrays(table, draft.rows)]);
-      }
+      await this.#insertRows(run, n, draft.rows);
       await this.#dropVersions(run, n - this.#checkpointEvery);
       return "committed";
     });
@@ -132,6 +128,19 @@ export class PostgresLaneFacts<Row = GenerationRow, Fold = EncodedFold> implemen
     this.#last = { n, lane: draft.lane };
     this.#beginning = undefined;
     return outcome;
+  }
+
+  /** So many in a statement that what makes it is a short turn. */
+  async #insertRows(run: RunQuery, n: number, rows: readonly Row[]): Promise<void> {
+    const table = this.#table;
+    const { values, from } = unnestRows(table, 4);
+    const sql = `
+      insert into reprise_analytics.${table.name} (stream, commit_n, commit_i, ${columnsOf(table)})
+      select $1, $2, $3 + r.i, ${values} from ${from}`;
+    for (let first = 0; first < rows.length; first += ROWS_PER_STATEMENT) {
+      const some = rows.slice(first, first + ROWS_PER_STATEMENT);
+      await run(sql, [this.#stream, n, first, ...toArrays(table, some)]);
+    }
   }
 
   async #insertCommit(run: RunQuery, { n, lane }: StoredCommit, digest: string): Promise<number> {
@@ -184,12 +193,14 @@ export class PostgresLaneFacts<Row = GenerationRow, Fold = EncodedFold> implemen
          where stream = $1 and until_n is null and subject = any($3::text[])`,
         [this.#stream, n, [...subjects, ...closed]],
       );
-    if (subjects.length > 0)
+    for (let first = 0; first < changed.length; first += FOLDS_PER_STATEMENT) {
+      const some = changed.slice(first, first + FOLDS_PER_STATEMENT);
       await run(
         `insert into reprise_analytics.folds (stream, subject, from_n, fold)
          select $1, subject, $2, fold from unnest($3::text[], $4::text[]) as f(subject, fold)`,
-        [this.#stream, n, subjects, changed.map(([, fold]) => JSON.stringify(fold))],
+        [this.#stream, n, some.map(([subject]) => subject), some.map(([, fold]) => JSON.stringify(fold))],
       );
+    }
   }
 
   /** Versions that a commit has ended, but for those that were open at a checkpoint. */
@@ -220,6 +231,13 @@ export class PostgresLaneFacts<Row = GenerationRow, Fold = EncodedFold> implemen
     const goesOn = after !== STREAM_START && place > earlier;
     return { kept: goesOn ? place : earlier, goesOn };
   }
+}
+
+/** Of what a commit says, so that a repeated one is known. */
+async function digestOf(n: number, { lane, rows, changed, closed }: CommitDraft<unknown, unknown>) {
+  const hash = createHash("sha256").update(JSON.stringify([n, lane, closed]));
+  for (const items of [rows, changed]) for await (const piece of encodeJsonArray(items)) hash.update(piece);
+  return hash.digest("hex");
 }
 
 function toCommit(stream: string, row: QueryOutcome["rows"][number]): StoredCommit {
