@@ -9,6 +9,7 @@ export { reachOf } from "./deliveries/reach.ts";
 export type { GenerationDelivery } from "./deliveries/generation-delivery.ts";
 export { type EncodedConnection, encodeConnection, lostConnectionRow } from "./deliveries/open-connection.ts";
 export { fromBase64, toBase64 } from "./base64.ts";
+export { toStorableText } from "./storable-text.ts";
 export { costOf, formatCost, type Price, type PricedTokens, priceSchema } from "./price/price.ts";
 export { type LagoEvent, toLagoEvent } from "./usage/lago-event.ts";
 export { toUsageEvent, type UsageData, type UsageEvent, type UsageOptions } from "./usage/usage-event.ts";

@@ -10,6 +10,7 @@ import type { GenerationRow } from "../rows/generation-row.ts";
 import { decodeSketch, encodeSketch } from "../sketch/sketch-codec.ts";
 import { Sketch } from "../sketch/sketch.ts";
 import { fromBase64, toBase64 } from "../base64.ts";
+import { toStorableText } from "../storable-text.ts";
 import { VarintReader, VarintWriter } from "../varint.ts";
 import {
   beginState,
@@ -172,7 +173,7 @@ export class GenerationFold {
         state.createdUs = atUs;
         for (const key of keys) {
           const value = Object.hasOwn(metadata, key) ? metadata[key] : undefined;
-          if (value !== undefined) state.metadata[key] = toStorable(value.slice(0, MAX_METADATA_CHARS));
+          if (value !== undefined) state.metadata[key] = toStorableText(value.slice(0, MAX_METADATA_CHARS));
         }
         return;
       }
@@ -180,7 +181,7 @@ export class GenerationFold {
         state.attempts++;
         state.model = event.model;
         state.engine =
-          event.engine === undefined ? null : toStorable(event.engine.slice(0, MAX_ENGINE_CHARS));
+          event.engine === undefined ? null : toStorableText(event.engine.slice(0, MAX_ENGINE_CHARS));
         state.startedUs ??= atUs;
         state.attemptUs = atUs;
         state.inputTokens = event.input_tokens ?? state.inputTokens;
@@ -309,9 +310,4 @@ export class GenerationFold {
       atUs,
     };
   }
-}
-
-/** No database takes half of a surrogate pair for text, be it a client's or what a cut has left, and PostgreSQL takes no NUL. */
-function toStorable(text: string): string {
-  return text.toWellFormed().replaceAll("\0", "\ufffd");
 }

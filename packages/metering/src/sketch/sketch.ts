@@ -90,17 +90,6 @@ export class Sketch {
     return this.#max;
   }
 
-  /** How many values are at most so large, to within the bucket that the bound lies in. */
-  countUpTo(bound: number): number {
-    if (bound < 0) return 0;
-    let seen = this.#zeros;
-    for (const [bucket, times] of this.buckets()) {
-      if (valueOf(bucket) > bound) break;
-      seen += times;
-    }
-    return seen;
-  }
-
   /**
    * A sketch out of its parts, which the caller has checked.
    * @param buckets ascending

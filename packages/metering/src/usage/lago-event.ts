@@ -1,6 +1,6 @@
 import type { UsageEvent } from "./usage-event.ts";
 
-/** What Lago's `POST /api/v1/events/batch` takes, 100 at most. It drops one whose `transaction_id` it has. */
+/** What Lago's `POST /api/v1/events/batch` takes, 100 at most. It has each `transaction_id` once: a batch with one that it has is refused whole. */
 export interface LagoEvent {
   readonly transaction_id: string;
   readonly external_subscription_id: string;

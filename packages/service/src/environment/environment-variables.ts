@@ -181,6 +181,16 @@ export const ENVIRONMENT_VARIABLES = {
     secret(),
     "Key of that signature: `whsec_` and 24 to 64 bytes in base64.",
   ),
+  REPRISE_USAGE_LAGO_URL: optional(
+    url("http", "https"),
+    "URL of Lago's API, without `/api/v1`, to which analytics sends usage in Lago's own form. A tenant's name is its `external_subscription_id`.",
+  ),
+  REPRISE_USAGE_LAGO_KEY: optional(secret(), "API key of that Lago."),
+  REPRISE_USAGE_LAGO_CODE: defaulted(
+    "reprise_usage",
+    text(),
+    "`code` of the billable metric in these events.",
+  ),
   REPRISE_AUDIT_NAME: defaulted(
     "reprise",
     word(),

@@ -1,3 +1,4 @@
+import { toStorableText } from "@reprise/metering";
 import type { FactTable } from "../tables/fact-table.ts";
 
 const SQL_TYPES = { text: "text", integer: "bigint", boolean: "boolean", json: "text" } as const;
@@ -25,9 +26,9 @@ export function toArrays<Row>({ fields }: FactTable<Row>, rows: readonly Row[]):
   );
 }
 
-/** PostgreSQL has no text with a NUL or half of a surrogate pair: U+FFFD is stored in its place, so that no client's text can keep a row out. */
+/** `toStorableText` in all texts of a value, so that no client's can keep a row out. */
 export function toStorable(value: unknown): unknown {
-  if (typeof value === "string") return value.toWellFormed().replaceAll("\0", "\u{FFFD}");
+  if (typeof value === "string") return toStorableText(value);
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => [toStorable(key), toStorable(inner)]),
