@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { asSeq, encodeEvent } from "@reprise/protocol";
+import { asSeq, encodeEvent, type EventDraft } from "@reprise/protocol";
 import { completed, createRef, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { fromBase64 } from "../base64.ts";
@@ -93,7 +93,7 @@ test("tokens that are read from a delta's bytes are those of its JSON, or are le
   expect(peeked).toBeGreaterThan(100);
 });
 
-test("a fold grows by four characters for each delta with another number of tokens than the one before, and with no other", () => {
+test("what a fold keeps of tokens is bounded, however many deltas there are and however many tokens each has", () => {
   const keptAfter = (deltas: number, tokensOf: (i: number) => number) => {
     const fold = GenerationFold.begin(REF);
     for (const [i, draft] of [requested(createRef()), started()].entries())
@@ -103,7 +103,34 @@ test("a fold grows by four characters for each delta with another number of toke
     return fold.encode().kept.length;
   };
   expect(keptAfter(5_000, () => 2)).toBeLessThanOrEqual(8);
-  expect(keptAfter(5_000, (i) => 1 + (i % 2)) - keptAfter(1_000, (i) => 1 + (i % 2))).toBe(4 * 4_000);
+  for (const deltas of [1_000, 5_000, 20_000])
+    expect(keptAfter(deltas, (i) => 1 + (i % 2))).toBeLessThan(1_100);
+});
+
+test("a rewind to a tool's answer is counted exactly behind any number of deltas", () => {
+  const ref = createRef();
+  const deltas = (count: number): EventDraft[] =>
+    Array.from({ length: count }, (_, i) => ({ type: "output.delta", text: "a", tokens: 1 + (i % 3) }));
+  const call = { type: "tool.call", call_id: "c1", name: "look_up", arguments: "{}" } as const;
+  const answer = { type: "tool.result", call_id: "c1", output: "found" } as const;
+  const drafts = [requested(ref), started(), ...deltas(301), call, answer];
+  const rewind: EventDraft = {
+    type: "output.rewind",
+    to_seq: asSeq(drafts.length - 1),
+    reason: "worker_lost",
+  };
+  const usage = { input_tokens: 1, output_tokens: 601 + 1_999 + 6 };
+  const end: EventDraft = { type: "generation.completed", finish_reason: "stop", usage };
+  const log = [...drafts, ...deltas(1_000), rewind, ...deltas(3), end];
+  let fold = GenerationFold.begin(REF);
+  for (const [i, draft] of log.entries()) {
+    fold.feed(encodeEvent(asSeq(i), draft), i);
+    if (i % 100 === 0) fold = GenerationFold.decode(JSON.parse(JSON.stringify(fold.encode())));
+  }
+  const row = fold.toRow();
+  // 301 deltas have 601 tokens, 1,000 have 1,999, three have 6.
+  expect(row.output_tokens - row.output_tokens_kept).toBe(1_999);
+  expect(row.uncounted_tokens).toBe(0);
 });
 
 test("a log of which the beginning is gone is told", () => {

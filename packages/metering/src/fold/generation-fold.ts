@@ -36,6 +36,8 @@ export interface EncodedFold {
   /** Base64. */
   readonly gaps: string;
   readonly kept: string;
+  /** Of the last tool's answer, 0 without one. Absent in what earlier versions have kept. */
+  readonly turnSeq?: number;
 }
 
 /**
@@ -61,18 +63,21 @@ export class GenerationFold {
    * Takes what earlier versions have kept, too.
    * @throws RepriseError `protocol_violation`
    */
-  static decode({ state, gaps, kept }: EncodedFold): GenerationFold {
+  static decode({ state, gaps, kept, turnSeq }: EncodedFold): GenerationFold {
     const reader = new VarintReader(fromBase64(kept), "A fold's tokens");
-    return new GenerationFold(resumeState(state), decodeSketch(fromBase64(gaps)), KeptTokens.decode(reader));
+    const tokens = KeptTokens.decode(reader, turnSeq);
+    return new GenerationFold(resumeState(state), decodeSketch(fromBase64(gaps)), tokens);
   }
 
   encode(): EncodedFold {
     const writer = new VarintWriter();
     this.#kept.encode(writer);
+    const { turnSeq } = this.#kept;
     return {
       state: structuredClone(this.#state),
       gaps: toBase64(encodeSketch(this.#gaps)),
       kept: toBase64(writer.bytes),
+      ...(turnSeq !== undefined && { turnSeq }),
     };
   }
 
@@ -216,6 +221,7 @@ export class GenerationFold {
         state.pendingCalls.push({ id: event.call_id, seq: event.seq });
         return;
       case "tool.result":
+        this.#kept.beginTurn(event.seq);
         this.#dropCalls(({ id }) => id === event.call_id, atUs);
         return;
       case "moderation.redacted":

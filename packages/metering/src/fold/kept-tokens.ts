@@ -1,11 +1,24 @@
 import type { VarintReader, VarintWriter } from "../varint.ts";
 
+/** A run's numbers. */
+const WIDTH = 3;
+/** The most runs of a turn. */
+const MAX_RUNS = 256;
+/** As many as a part of a log becomes whose runs are joined. */
+const JOINED = 2;
+
 /**
  * How many tokens of a log count, for rewinds: a rewind takes back what came behind a `seq`. Events with equally many tokens and neighbouring `seq`s are one run of three numbers.
+ *
+ * Exact for every rewind that PROTOCOL.md §6.3 allows and workers append: to the last tool's answer, or to before all output. What lies before that answer is kept as a sum. Behind it a turn
+ * may have any number of runs, of which at least the newest 128 are kept as they are: older ones become two, whose sum is right. Only a rewind into the middle of those would be counted by
+ * proportion.
  */
 export class KeptTokens {
   /** Triples: the last `seq` of a run, tokens of each of its events, and how many tokens count up to its end. */
   #runs: number[];
+  /** Of the last tool's answer; 0 without one. Undefined: an earlier version has not kept it, so nothing is joined before the next one. */
+  #turnSeq: number | undefined = 0;
 
   constructor(runs: readonly number[] = []) {
     this.#runs = [...runs];
@@ -13,6 +26,10 @@ export class KeptTokens {
 
   get total(): number {
     return this.#runs.at(-1) ?? 0;
+  }
+
+  get turnSeq(): number | undefined {
+    return this.#turnSeq;
   }
 
   /** @param seq behind all before */
@@ -24,28 +41,55 @@ export class KeptTokens {
     if (last === seq - 1 && each === tokens) {
       this.#runs[length - 3] = seq;
       this.#runs[length - 1] = total;
-    } else this.#runs.push(seq, tokens, total);
+      return;
+    }
+    this.#runs.push(seq, tokens, total);
+    if (this.#runs.length > (MAX_RUNS + JOINED) * WIDTH) this.#joinOldest();
+  }
+
+  /** A tool has answered: later rewinds do not reach behind it, but to before all output. */
+  beginTurn(seq: number): void {
+    this.#turnSeq = seq;
   }
 
   /** What came behind a `seq` no longer counts. */
   rewind(toSeq: number): void {
+    this.#turnSeq = toSeq === 0 ? 0 : this.#turnSeq && Math.min(this.#turnSeq, toSeq);
     while (this.#runs.length > 0) {
-      const [last = 0, each = 1, total = 0] = this.#runs.slice(-3);
+      const [last = 0, each = 1, total = 0] = this.#runs.slice(-WIDTH);
       if (last <= toSeq) return;
       const before = this.#runs.at(-4) ?? 0;
       const first = last - (total - before) / each + 1;
-      this.#runs.length -= 3;
+      this.#runs.length -= WIDTH;
       if (first > toSeq) continue;
       this.#runs.push(toSeq, each, total - (last - toSeq) * each);
       return;
     }
   }
 
+  /** What lies before the turn, and where that is not enough the older half of the turn. */
+  #joinOldest(): void {
+    const turnSeq = this.#turnSeq;
+    if (turnSeq === undefined) return;
+    const runs = this.#runs;
+    let before = 0;
+    while (before < runs.length && (runs[before] ?? 0) <= turnSeq) before += WIDTH;
+    const older = runs.length - (MAX_RUNS / 2) * WIDTH;
+    this.#runs = [
+      ...join(runs.slice(0, before), { seq: 0, total: 0 }),
+      ...join(runs.slice(before, Math.max(before, older)), {
+        seq: turnSeq,
+        total: runs[before - 1] ?? 0,
+      }),
+      ...runs.slice(Math.max(before, older)),
+    ];
+  }
+
   encode(writer: VarintWriter): void {
-    writer.write(this.#runs.length / 3);
+    writer.write(this.#runs.length / WIDTH);
     let [lastSeq, lastTotal] = [0, 0];
-    for (let i = 0; i < this.#runs.length; i += 3) {
-      const [seq = 0, each = 0, total = 0] = this.#runs.slice(i, i + 3);
+    for (let i = 0; i < this.#runs.length; i += WIDTH) {
+      const [seq = 0, each = 0, total = 0] = this.#runs.slice(i, i + WIDTH);
       writer.write(seq - lastSeq);
       writer.write(each);
       writer.write((total - lastTotal) / each);
@@ -54,7 +98,7 @@ export class KeptTokens {
   }
 
   /** @throws RepriseError `protocol_violation` */
-  static decode(reader: VarintReader): KeptTokens {
+  static decode(reader: VarintReader, turnSeq: number | undefined): KeptTokens {
     const runs: number[] = [];
     let [seq, total] = [0, 0];
     for (let count = reader.read(); count > 0; count--) {
@@ -63,6 +107,25 @@ export class KeptTokens {
       total += each * reader.read();
       runs.push(seq, each, total);
     }
-    return new KeptTokens(runs);
+    const kept = new KeptTokens(runs);
+    kept.#turnSeq = turnSeq;
+    return kept;
   }
+}
+
+/**
+ * Two runs at most in the place of many, which end where those do and count as many tokens: each event has as many as the others, or one more.
+ * @param from behind what they lie, and how many tokens count up to there
+ */
+function join(runs: readonly number[], from: { readonly seq: number; readonly total: number }): number[] {
+  if (runs.length <= JOINED * WIDTH) return [...runs];
+  const [last = 0, , total = 0] = runs.slice(-WIDTH);
+  const events = last - from.seq;
+  const tokens = total - from.total;
+  const each = Math.floor(tokens / events);
+  const more = tokens % events;
+  return [
+    ...(each > 0 ? [last - more, each, total - more * (each + 1)] : []),
+    ...(more > 0 ? [last, each + 1, total] : []),
+  ];
 }

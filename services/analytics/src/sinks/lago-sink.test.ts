@@ -137,7 +137,8 @@ test("what refuses events that were not sent is no Lago, and is not asked for ev
 
 test("Lago is a sink by its URL and key, which need each other", () => {
   const [url, key] = ["https://lago.example", "k1"];
-  const named = (env: object) => toUsageSinks({ ...(SETTINGS as object), ...env } as never).map(({ name }) => name);
+  const named = (env: object) =>
+    toUsageSinks({ ...(SETTINGS as object), ...env } as never).map(({ name }) => name);
   expect(named({ REPRISE_USAGE_LAGO_URL: url, REPRISE_USAGE_LAGO_KEY: key })).toEqual(["lago"]);
   expect(named({})).toEqual([]);
   for (const env of [{ REPRISE_USAGE_LAGO_URL: url }, { REPRISE_USAGE_LAGO_KEY: key }])
