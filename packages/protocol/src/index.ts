@@ -16,6 +16,20 @@ export { encodeEvent, peekSeq, peekType } from "./event/event-codec.ts";
 export * from "./log/filler-subject.ts";
 export * from "./log/job-subject.ts";
 export { firstWhere } from "./first-where.ts";
+export {
+  CAPABILITIES,
+  type Capability,
+  isCapability,
+  type Need,
+  needsOf,
+  toStoredNeeds,
+} from "./engine/capability.ts";
+export { type Dialect, DIALECTS, dialectCapabilities, SIM_CAPABILITIES } from "./engine/dialect.ts";
+export { capabilitiesOf, capabilitiesSchema } from "./engine/declared-capabilities.ts";
+export { assertServable, type ServedBy } from "./engine/assert-servable.ts";
+export { type OpenaiOptions, openaiOptionsOf, parseOpenaiOptions } from "./engine/openai-options.ts";
+export { foldOptionName } from "./engine/reserved-options.ts";
+export { parseSimOptions, type SimOptions } from "./engine/sim-options.ts";
 export { toHttpStatus } from "./errors/http-status.ts";
 export {
   createGenerationId,
@@ -46,8 +60,25 @@ export {
   tightenPolicy,
 } from "./request/policy.ts";
 export { DEFAULT_PRIORITY, PRIORITIES } from "./request/priority.ts";
+export { LIMITS } from "./request/fields/limits.ts";
+export { DEFAULT_FORMAT_NAME, type ResponseFormat } from "./request/fields/response-format.ts";
 export {
-  LIMITS,
+  type ContentPart,
+  type InlineMedia,
+  isMediaPart,
+  type MediaPart,
+  parseDataUrl,
+} from "./request/fields/content-part.ts";
+export {
+  type AssistantTurn,
+  partsOf,
+  type ReasoningItem,
+  textsOf,
+  type ToolAnswer,
+  toOutputText,
+} from "./request/fields/input.ts";
+export type { ToolChoice } from "./request/fields/tools.ts";
+export {
   parseGenerationRequest,
   parseIdempotencyKey,
   parseToolResult,

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { CAPABILITIES } from "./engine/capability.ts";
 import { ERROR_CATALOGUE, type ErrorCode } from "./errors/error-code.ts";
 import { eventSchema, FINISH_REASONS, TAKEOVER_REASONS } from "./event/event.ts";
 import { toHttpStatus } from "./errors/http-status.ts";
@@ -11,7 +12,8 @@ import {
 } from "./request/moderation-policy.ts";
 import { deliveredRecordSchema, opsRecordSchema } from "./log/ops-record.ts";
 import { DEFAULT_POLICY, effectivePolicySchema } from "./request/policy.ts";
-import { generationRequestSchema, LIMITS } from "./request/request.ts";
+import { LIMITS } from "./request/fields/limits.ts";
+import { generationRequestSchema } from "./request/request.ts";
 import { DEFAULT_TIMEOUTS } from "./request/timeouts.ts";
 import { fold, started } from "./event/transcript.fixture.ts";
 
@@ -52,6 +54,11 @@ describe("PROTOCOL.md", () => {
       required === "yes" ? name : `${name}?`,
     );
     expect(new Set(documented)).toEqual(new Set(fieldNames(generationRequestSchema.shape)));
+  });
+
+  it("lists every capability, and no other", () => {
+    const documented = tableUnder("| capability | needed by |").map(([name]) => name);
+    expect(documented).toEqual([...CAPABILITIES]);
   });
 
   it("lists every field of a policy with its default, and no other", () => {

@@ -24,7 +24,9 @@ export {
   type RepriseErrorOptions,
   toRepriseError,
 } from "./errors/reprise-error.ts";
-export type { GenerationRequest, Message, Tool } from "./request/request.ts";
+export type { Message } from "./request/fields/input.ts";
+export type { Tool } from "./request/fields/tools.ts";
+export type { GenerationRequest } from "./request/request.ts";
 export type { Policy } from "./request/policy.ts";
 export type { Priority } from "./request/priority.ts";
 export {

@@ -8,7 +8,14 @@ import {
   topologyOf,
 } from "@reprise/service";
 import * as z from "zod";
-import { RepriseError } from "@reprise/protocol";
+import {
+  capabilitiesOf,
+  capabilitiesSchema,
+  DIALECTS,
+  RepriseError,
+  type ServedBy,
+  SIM_CAPABILITIES,
+} from "@reprise/protocol";
 import type { CertificateFiles } from "./connections/certificate.ts";
 import type { AccessLogMode } from "./http/access-log.ts";
 import { SCALE_DEFAULTS, type ScaleSettings } from "./scaling/plan-scale.ts";
@@ -179,4 +186,36 @@ export async function loadModelNames(path: string | undefined): Promise<Readonly
   if (path === undefined) return new Set(["sim"]);
   const { models } = parseConfigFile(await readConfigFile(path), { source: path, schema: modelNamesSchema });
   return new Set(Object.keys(models));
+}
+
+const capabilities = capabilitiesSchema.optional();
+
+/** What else the file says is the workers' own. */
+const servedSchema = z.looseObject({
+  models: z.record(
+    z.string(),
+    z.discriminatedUnion("engine", [
+      z.looseObject({ engine: z.literal("sim"), capabilities }),
+      z.looseObject({
+        engine: z.literal("openai"),
+        dialect: z.enum(DIALECTS).default("openai"),
+        capabilities,
+      }),
+    ]),
+  ),
+});
+
+/**
+ * What the models of a models file can do. Without a file there is the simulator.
+ * @throws RepriseError `config_invalid`
+ */
+export async function loadServedModels(path: string | undefined): Promise<ReadonlyMap<string, ServedBy>> {
+  if (path === undefined) return new Map([["sim", { engine: "sim", capabilities: SIM_CAPABILITIES }]]);
+  const { models } = parseConfigFile(await readConfigFile(path), { source: path, schema: servedSchema });
+  return new Map(
+    Object.entries(models).map(([name, model]) => {
+      const dialect = model.engine === "openai" ? model.dialect : undefined;
+      return [name, { engine: model.engine, capabilities: capabilitiesOf(dialect, model.capabilities) }];
+    }),
+  );
 }

@@ -15,6 +15,7 @@ import {
   DRAIN_NOTICE_MS,
   loadClassifierNames,
   loadModelNames,
+  loadServedModels,
   parseDeliveryEnvironment,
   toDeliverySettings,
 } from "./config.ts";
@@ -28,14 +29,15 @@ await runService(
     const { REPRISE_TENANTS_FILE: file, REPRISE_OPERATOR_KEY_SHA256: operatorKeySha256 } = env;
     const source = tenantsSourceOf(env);
     const load = async () => {
-      const [tenancy, models, costs, classifiers] = await Promise.all([
+      const [tenancy, models, costs, served, classifiers] = await Promise.all([
         file === undefined ? undefined : loadTenantsFile(file),
         loadModelNames(env.REPRISE_MODELS_FILE),
         loadModelCosts(env.REPRISE_MODELS_FILE),
+        loadServedModels(env.REPRISE_MODELS_FILE),
         loadClassifierNames(env.REPRISE_CLASSIFIERS_FILE),
       ]);
       if (tenancy && classifiers) assertKnownClassifiers(tenancy, classifiers, file ?? "");
-      return { tenancy, names: { models, costs, classifiers } };
+      return { tenancy, names: { models, costs, served, classifiers } };
     };
     const { tenancy, names } = await load();
     const start = async (context: BrokerServiceContext) => {

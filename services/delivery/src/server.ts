@@ -30,6 +30,7 @@ import { drainingError } from "./routes/begin-stream.ts";
 import type { RouteContext } from "./routes/context.ts";
 import { addEventRoutes } from "./routes/events.ts";
 import { addGenerationRoutes, GENERATION_ID_HEADER } from "./routes/generations.ts";
+import { addModelRoutes } from "./routes/models.ts";
 import { addReviewRoutes } from "./routes/reviews.ts";
 import { addTimingsRoute } from "./routes/analytics/timings.ts";
 import { addScaleRoute, SCALE_PATH } from "./scaling/scale-route.ts";
@@ -222,6 +223,7 @@ export async function buildServer({
   });
 
   addGenerationRoutes(app, context);
+  addModelRoutes(app, context);
   addEventRoutes(app, context);
   addReviewRoutes(app, context);
   addAnalyticsRoutes(app, context);

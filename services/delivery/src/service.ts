@@ -13,7 +13,7 @@ import {
   subscribeErasures,
   subscribeEventsBehindEnds,
 } from "@reprise/log";
-import { parseNodeId } from "@reprise/protocol";
+import { parseNodeId, type ServedBy } from "@reprise/protocol";
 import {
   type BrokerWatch,
   createErrorLog,
@@ -61,7 +61,7 @@ import { RequestMetrics } from "./telemetry/request-metrics.ts";
 import { RequestNotes } from "./telemetry/request-notes.ts";
 import { RequestTraces } from "./telemetry/request-traces.ts";
 
-export { toDeliverySettings } from "./config.ts";
+export { loadServedModels, toDeliverySettings } from "./config.ts";
 export { loadModelCosts } from "./limits/model-prices.ts";
 
 export interface DeliveryOptions extends DeliverySettings {
@@ -72,6 +72,8 @@ export interface DeliveryOptions extends DeliverySettings {
   models: ReadonlySet<string>;
   /** What these cost. Default: no model has a price, and budgets in money refuse all. */
   costs?: ModelCatalogue | undefined;
+  /** What these can do. Default: this node does not know, and leaves it to the workers to refuse what they can't. */
+  served?: ReadonlyMap<string, ServedBy> | undefined;
   /** The classifiers that rules of requests may name. Default: any, for this node does not know them. */
   classifiers?: ReadonlySet<string> | undefined;
   /** Whether the broker takes appends. Default: as long as it is connected. */
@@ -111,7 +113,7 @@ export interface Delivery extends AsyncDisposable {
   /** The reasons why it can't serve now, for people to read; empty when it can. */
   notReadyBecause(): readonly string[];
   /** Replaces the public names that requests may use. */
-  setNames(names: Pick<DeliveryOptions, "models" | "costs" | "classifiers">): void;
+  setNames(names: Pick<DeliveryOptions, "models" | "costs" | "served" | "classifiers">): void;
   /** Stops being ready, and goes on serving. */
   announceStop(): void;
   /**
@@ -196,7 +198,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     onError,
   });
   stack.defer(() => hub.close());
-  let names: Pick<DeliveryOptions, "models" | "costs" | "classifiers"> = options;
+  let names: Pick<DeliveryOptions, "models" | "costs" | "served" | "classifiers"> = options;
   const node = parseNodeId(createWriterName());
   const marks = new DeliveryMarks({
     publish: log.publish,
@@ -291,7 +293,8 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       limits,
       budgets,
       shards,
-      hasModel: (model) => names.models.has(model),
+      modelNames: () => names.models,
+      servedBy: (model) => names.served?.get(model),
       classifiers: () => names.classifiers,
       logger,
       notes,

@@ -8,7 +8,7 @@ import {
   startAnalytics,
   toUsageSinks,
 } from "@reprise/analytics";
-import { loadModelCosts, startDelivery, toDeliverySettings } from "@reprise/delivery";
+import { loadModelCosts, loadServedModels, startDelivery, toDeliverySettings } from "@reprise/delivery";
 import { type ServedModel, startWorker, toWorkerSettings } from "@reprise/inference-worker";
 import { type BrokerAddress, type BrokerUser, hostsOf, openBroker } from "@reprise/log";
 import { loadClassifiers, startModeration } from "@reprise/moderation";
@@ -209,6 +209,7 @@ export async function startPlatform(
       administration: { ...tenants, operatorKeySha256 },
       ...names,
       costs: await loadModelCosts(env.REPRISE_MODELS_FILE),
+      served: await loadServedModels(env.REPRISE_MODELS_FILE),
       logger,
       metrics,
       tracing,
@@ -238,6 +239,7 @@ export async function startPlatform(
     async reload(next) {
       prices = await loadPrices(env.REPRISE_MODELS_FILE);
       const costs = await loadModelCosts(env.REPRISE_MODELS_FILE);
+      const served = await loadServedModels(env.REPRISE_MODELS_FILE);
       const judges = await loadClassifiers(env, processEnv);
       if (tenantsFile !== undefined) {
         const changed = await loadTenantsFile(tenantsFile);
@@ -246,7 +248,7 @@ export async function startPlatform(
       }
       await moderation.reload(judges);
       await worker.reload(next);
-      delivery.setNames({ ...namesOf(next, judges), costs });
+      delivery.setNames({ ...namesOf(next, judges), costs, served });
     },
     close,
     [Symbol.asyncDispose]: close,

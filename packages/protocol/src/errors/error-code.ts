@@ -26,6 +26,8 @@ export const ERROR_CATALOGUE = {
   method_not_allowed: { retryable: false },
   /** No engine is configured for this model. */
   model_not_found: { retryable: false },
+  /** The model, or its engine, can't do what the field asks for. */
+  capability_unsupported: { retryable: false },
   /** The tenant has no generation with this id. */
   generation_not_found: { retryable: false },
   /** The generation was kept for as long as the log keeps one, and is gone. */
@@ -79,6 +81,8 @@ export const ERROR_CATALOGUE = {
   moderation_unavailable: { retryable: true },
   /** This node is older than the one that wrote the generation's policy, and can't read it. */
   policy_unsupported: { retryable: true },
+  /** A worker is older than the node that took the request, and can't run it. */
+  request_unsupported: { retryable: true },
   /** No replica of the audit log answers. */
   audit_unavailable: { retryable: true },
   /** No replica of analytics answers. */

@@ -6,6 +6,7 @@ export function toHttpStatus(code: ErrorCode): number {
     case "invalid_request":
     case "invalid_json":
     case "cursor_invalid":
+    case "capability_unsupported":
       return 400;
     case "unauthenticated":
       return 401;
@@ -53,6 +54,7 @@ export function toHttpStatus(code: ErrorCode): number {
     case "broker_unavailable":
     case "moderation_unavailable":
     case "policy_unsupported":
+    case "request_unsupported":
     case "audit_unavailable":
     case "analytics_unavailable":
     case "archive_unavailable":

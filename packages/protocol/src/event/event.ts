@@ -4,7 +4,8 @@ import { jsonValueSchema } from "../json-object.ts";
 import { NONCE } from "./cursor.ts";
 import { UNAVAILABLE_ANSWERS } from "../request/moderation-policy.ts";
 import { effectivePolicySchema } from "../request/policy.ts";
-import { generationRequestSchema, LIMITS } from "../request/request.ts";
+import { LIMITS } from "../request/fields/limits.ts";
+import { generationRequestSchema } from "../request/request.ts";
 
 /*
  * The events of a generation's log. New types and fields are added; old ones never change their meaning. `seq` is dense
@@ -84,6 +85,8 @@ const requested = z.object({
   /** RFC 3339, UTC. */
   created_at: z.string(),
   request: generationRequestSchema,
+  /** What it needs of its worker and its engine, by names of `CAPABILITIES` or of a later version. Absent: what every version can do. */
+  needs: z.array(z.string()).optional(),
   /** The tenant's and the request's policy, made one. */
   policy: effectivePolicySchema,
   idempotency_key: z.string().optional(),

@@ -62,7 +62,7 @@ export class Transcript {
   }
 
   get status(): GenerationStatus {
-    return this.#pendingCalls.size > 0 ? "awaiting_tool" : this.#phase;
+    return this.#pendingCalls.size > 0 && !this.ended ? "awaiting_tool" : this.#phase;
   }
 
   /** The position of the last event that was folded. */
@@ -88,7 +88,7 @@ export class Transcript {
     return this.#segments.output;
   }
 
-  /** The tool calls that wait for their answers; none do once the generation has ended. */
+  /** The tool calls that have no answer. Once the generation has ended there are none, unless it has ended with them. */
   get pendingCalls(): ToolCallItem[] {
     if (this.#pendingCalls.size === 0) return [];
     const isPending = (callId: string) => this.#pendingCalls.has(callId);
@@ -188,7 +188,7 @@ export class Transcript {
         this.lastUnavailable = event;
         return;
       case "generation.completed":
-        this.#end("completed", event.usage);
+        this.#end("completed", event.usage, event.finish_reason === "tool_calls");
         this.finishReason = event.finish_reason;
         return;
       case "generation.failed":
@@ -227,10 +227,10 @@ export class Transcript {
     if (reasoning !== undefined) usage.reasoning_tokens = (usage.reasoning_tokens ?? 0) + reasoning;
   }
 
-  #end(status: "completed" | "failed" | "cancelled", usage: Usage): void {
+  #end(status: "completed" | "failed" | "cancelled", usage: Usage, keepsCalls = false): void {
     this.#phase = status;
     this.#usage = { ...usage };
-    this.#pendingCalls.clear();
+    if (!keepsCalls) this.#pendingCalls.clear();
   }
 
   #rewind(toSeq: Seq): void {

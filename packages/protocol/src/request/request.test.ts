@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { LIMITS, parseGenerationRequest, parseIdempotencyKey, parseToolResult } from "./request.ts";
+import { LIMITS } from "./fields/limits.ts";
+import { parseGenerationRequest, parseIdempotencyKey, parseToolResult } from "./request.ts";
 
 const BASE = { model: "sim", input: "Hi" };
 const message = { role: "user", content: "Hi" };
@@ -106,6 +107,31 @@ const LIMIT_CASES: [
     /at most 32 deep/,
     "tools.0.parameters",
   ],
+  ["top_p", "top_p", 1, 1.01, /1/],
+  ["top_k", "top_k", LIMITS.topK, LIMITS.topK + 1, /1000000/],
+  ["min_p", "min_p", 1, 1.01, /1/],
+  ["frequency_penalty", "frequency_penalty", 2, 2.1, /2/],
+  ["the least presence_penalty", "presence_penalty", -2, -2.1, /-2/],
+  ["repetition_penalty", "repetition_penalty", 2, 2.1, /2/],
+  ["logprobs", "logprobs", 20, 21, /20/],
+  ["a logit's bias", "logit_bias", { 7: -100 }, { 7: -101 }, /-100/, "logit_bias.7"],
+  ["the tokens of a bias", "logit_bias", bias(1_024), bias(1_025), /at most 1024 tokens/],
+  [
+    "the depth of a format's schema",
+    "response_format",
+    { type: "json_schema", schema: nest(LIMITS.schemaDepth) },
+    { type: "json_schema", schema: nest(LIMITS.schemaDepth + 1) },
+    /at most 64 deep/,
+    "response_format.schema",
+  ],
+  [
+    "the length of a format's description",
+    "response_format",
+    { type: "json_schema", schema: {}, description: "d".repeat(4_096) },
+    { type: "json_schema", schema: {}, description: "d".repeat(4_097) },
+    /4096/,
+    "response_format.description",
+  ],
   ["max_attempts", "policy", { max_attempts: 10 }, { max_attempts: 11 }, /10/, "policy.max_attempts"],
   ["the least max_attempts", "policy", { max_attempts: 1 }, { max_attempts: 0 }, /1/, "policy.max_attempts"],
 ];
@@ -153,7 +179,25 @@ describe("a request", () => {
     ["tools", [{}]],
     ["tools", [{ name: "a.b" }]],
     ["tools", [{ name: "a", type: "browser" }]],
-    ["tools", [{ name: "a", strict: true }]],
+    ["tools", [{ name: "a", strict: "yes" }]],
+    ["tool_choice", "auto"],
+    ["tool_choice", "any"],
+    ["parallel_tool_calls", true],
+    ["tool_calls", "stop"],
+    ["top_p", 0],
+    ["top_k", 0],
+    ["min_p", -0.1],
+    ["repetition_penalty", 0],
+    ["logit_bias", { cat: 1 }],
+    ["logit_bias", { "07": 1 }],
+    ["logprobs", true],
+    ["reasoning", { effort: "most" }],
+    ["reasoning", { max_tokens: 0 }],
+    ["verbosity", "none"],
+    ["response_format", "json"],
+    ["response_format", { type: "json_schema" }],
+    ["response_format", { type: "json_object", schema: {} }],
+    ["service_tier", "scale"],
     ["tools", [{ name: "a" }, { name: "a" }]],
     ["model", undefined],
   ])("with a wrong %s is refused by its name: %j", (field, value) => {
@@ -177,6 +221,32 @@ describe("a request", () => {
 
   it.each([undefined, null, 7, "x", [], [BASE]])("that is not an object is refused: %j", (body) => {
     expect(refusalOf(body)).toMatchObject({ code: "invalid_request", param: "body" });
+  });
+
+  it("says with what it may call its tools only of tools that it has", () => {
+    const body = { ...BASE, tools: [{ name: "a" }] };
+    for (const choice of ["auto", "none", "required", { name: "a" }]) {
+      expect(parseGenerationRequest({ ...body, tool_choice: choice }).tool_choice).toEqual(choice);
+    }
+    expect(refusalOf({ ...body, tool_choice: { name: "b" } })).toMatchObject({
+      param: "tool_choice.name",
+    });
+    expect(refusalOf({ ...BASE, parallel_tool_calls: true })).toMatchObject({ param: "parallel_tool_calls" });
+  });
+
+  it.each([
+    ["auto", undefined],
+    ["flex", "batch"],
+    ["default", "interactive"],
+    ["priority", "interactive"],
+  ] as const)("with the service tier %s has the priority %s, and may not contradict it", (tier, priority) => {
+    const body = { ...BASE, service_tier: tier };
+    expect(parseGenerationRequest(body)).toEqual({ ...body, ...(priority && { priority }) });
+    const other = priority === "batch" ? "interactive" : "batch";
+    const contradicts = () => parseGenerationRequest({ ...body, priority: other }).priority;
+    expect(tier === "auto" ? contradicts() : refusalOf({ ...body, priority: other }).param).toBe(
+      tier === "auto" ? other : "service_tier",
+    );
   });
 
   it("nested as deep as a body can be is refused, not a stack overflow", () => {
@@ -259,6 +329,10 @@ function deepArray(depth: number): unknown {
 
 function tools(count: number): object[] {
   return Array.from({ length: count }, (_, i) => ({ name: `tool_${i}`, description: "", parameters: {} }));
+}
+
+function bias(count: number): Record<string, number> {
+  return Object.fromEntries(Array.from({ length: count }, (_, i) => [i, 1]));
 }
 
 function pairs(count: number): Record<string, string> {

@@ -1,73 +1,17 @@
 import * as z from "zod";
 import { jsonObjectSchema, jsonValueSchema } from "../json-object.ts";
 import { END_USER_RULE, isEndUser } from "./end-user.ts";
+import { inputSchema } from "./fields/input.ts";
+import { LIMITS } from "./fields/limits.ts";
+import { reasoningSchema } from "./fields/reasoning.ts";
+import { responseFormatSchema } from "./fields/response-format.ts";
+import { samplingFields } from "./fields/sampling.ts";
+import { priorityOf, SERVICE_TIERS } from "./fields/service-tier.ts";
+import { callIdSchema, TOOL_CALL_ANSWERS, toolChoiceSchema, toolsSchema } from "./fields/tools.ts";
 import { isModelName, MODEL_NAME_RULE } from "./model-name.ts";
 import { policySchema } from "./policy.ts";
 import { PRIORITIES } from "./priority.ts";
 import { RepriseError } from "../errors/reprise-error.ts";
-
-/** Every limit on what a client may send; PROTOCOL.md §4.2 gives the same numbers. Lengths of text are in UTF-16 code units. */
-export const LIMITS = {
-  bodyBytes: 1_048_576,
-  messages: 1_024,
-  stopSequences: 4,
-  stopLength: 256,
-  outputTokens: 1_000_000,
-  temperature: 2,
-  seed: 2_147_483_647,
-  optionsDepth: 32,
-  tools: 128,
-  toolCallIdLength: 256,
-  toolDescriptionLength: 4_096,
-  /** How deep a tool's JSON schema and a tool's answer may nest. */
-  toolParametersDepth: 32,
-  toolOutputDepth: 32,
-  /** One tool's answer, as JSON. */
-  toolOutputBytes: 262_144,
-  metadataPairs: 16,
-  metadataKeyLength: 64,
-  metadataValueLength: 512,
-  subjectLength: 128,
-  idempotencyKeyLength: 255,
-  cancelReasonLength: 256,
-  /** Of one page of events: how many it may hold, and how long in milliseconds it may wait for the first. */
-  pageEvents: 1_000,
-  pageWaitMs: 30_000,
-  pageReviews: 100,
-  reviewReplacementLength: 4_096,
-  /** One stored event, encoded. A request that is larger once it is validated and re-encoded is refused. */
-  eventBytes: 1_572_864,
-} as const;
-
-const messageSchema = z.strictObject({
-  role: z.enum(["system", "developer", "user", "assistant"]),
-  content: z.string(),
-});
-
-export type Message = z.infer<typeof messageSchema>;
-
-/** What the APIs of model servers take for the name of a function. */
-const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
-
-const toolSchema = z.strictObject({
-  /** The only kind there is. */
-  type: z.literal("function").optional(),
-  name: z.string().regex(TOOL_NAME, { error: "must be 1 to 64 characters of A-Z, a-z, 0-9, _ and -" }),
-  description: z.string().max(LIMITS.toolDescriptionLength).optional(),
-  /** A JSON schema of the arguments, handed to the engine as it is. */
-  parameters: jsonObjectSchema(LIMITS.toolParametersDepth).optional(),
-});
-
-/** A function that the model may ask for. */
-export type Tool = z.infer<typeof toolSchema>;
-
-const toolsSchema = z
-  .array(toolSchema)
-  .min(1)
-  .max(LIMITS.tools)
-  .refine((tools) => new Set(tools.map(({ name }) => name)).size === tools.length, {
-    error: "must not name a function twice",
-  });
 
 const modelSchema = z.string().refine(isModelName, { error: MODEL_NAME_RULE });
 
@@ -85,15 +29,24 @@ const metadataSchema = z
 
 export const generationRequestSchema = z.strictObject({
   model: modelSchema,
-  input: z.union([z.string().min(1), z.array(messageSchema).min(1).max(LIMITS.messages)], {
-    error: `must be a text that is not empty, or 1 to ${LIMITS.messages} messages {role: system | developer | user | assistant, content: text}`,
-  }),
+  input: inputSchema,
   max_output_tokens: z.int().min(1).max(LIMITS.outputTokens).optional(),
-  temperature: z.number().min(0).max(LIMITS.temperature).optional(),
+  ...samplingFields,
   stop: z.array(z.string().min(1).max(LIMITS.stopLength)).min(1).max(LIMITS.stopSequences).optional(),
   seed: z.int().min(0).max(LIMITS.seed).optional(),
-  /** Functions that the model may ask for; each call then waits for its answer. */
+  /** Functions that the model may ask for. */
   tools: toolsSchema.optional(),
+  /** Default `auto`. */
+  tool_choice: toolChoiceSchema.optional(),
+  /** Whether the model may ask several things at once. Default: as its engine has it. */
+  parallel_tool_calls: z.boolean().optional(),
+  /** `wait` (default): each call waits for its answer. `end`: the generation ends with its calls, and a further request answers them. */
+  tool_calls: z.enum(TOOL_CALL_ANSWERS).optional(),
+  /** Default: any text. */
+  response_format: responseFormatSchema.optional(),
+  reasoning: reasoningSchema.optional(),
+  /** How much the model says. Default: as its engine has it. */
+  verbosity: z.enum(["low", "medium", "high"]).optional(),
   /** Handed to the engine, which has a schema of its own for it. */
   options: jsonObjectSchema(LIMITS.optionsDepth).optional(),
   metadata: metadataSchema.optional(),
@@ -103,6 +56,8 @@ export const generationRequestSchema = z.strictObject({
   end_user: z.string().refine(isEndUser, { error: END_USER_RULE }).optional(),
   /** Before which of its tenant's generations it gets a slot. Default `interactive`. */
   priority: z.enum(PRIORITIES).optional(),
+  /** The same, in the words of OpenAI's API. */
+  service_tier: z.enum(SERVICE_TIERS).optional(),
   policy: policySchema.optional(),
 });
 
@@ -113,11 +68,48 @@ export type GenerationRequest = z.infer<typeof generationRequestSchema>;
  * @throws RepriseError `invalid_request` that names the first wrong field in `param` and what it must be
  */
 export function parseGenerationRequest(body: unknown): GenerationRequest {
-  return parseWith(generationRequestSchema, body);
+  const request = parseWith(generationRequestSchema, body);
+  assertToolsFit(request);
+  return request.service_tier === undefined ? request : withPriority(request, request.service_tier);
+}
+
+/** What is said of tools needs tools, and may name no others. */
+function assertToolsFit({
+  tools,
+  tool_choice: choice,
+  parallel_tool_calls: parallel,
+}: GenerationRequest): void {
+  if (choice === undefined && parallel === undefined) return;
+  if (tools === undefined) {
+    throw refused(choice === undefined ? "parallel_tool_calls" : "tool_choice", "needs tools");
+  }
+  if (typeof choice === "object" && !tools.some(({ name }) => name === choice.name)) {
+    throw refused("tool_choice.name", "names no function of tools");
+  }
+}
+
+/** Everything behind the parser goes by the priority alone. */
+function withPriority(
+  request: GenerationRequest,
+  tier: NonNullable<GenerationRequest["service_tier"]>,
+): GenerationRequest {
+  const priority = priorityOf(tier);
+  if (priority === undefined) return request;
+  if (request.priority !== undefined && request.priority !== priority) {
+    throw refused(
+      "service_tier",
+      `${tier} stands for the priority ${priority}, and priority says ${request.priority}`,
+    );
+  }
+  return { ...request, priority };
+}
+
+function refused(param: string, problem: string): RepriseError {
+  return new RepriseError("invalid_request", `${param}: ${problem}`, { param });
 }
 
 const toolResultSchema = z.strictObject({
-  call_id: z.string().min(1).max(LIMITS.toolCallIdLength),
+  call_id: callIdSchema,
   output: jsonValueSchema(LIMITS.toolOutputDepth).refine(
     (output) => new TextEncoder().encode(JSON.stringify(output)).length <= LIMITS.toolOutputBytes,
     { error: `must take at most ${LIMITS.toolOutputBytes} bytes as JSON` },
@@ -144,11 +136,23 @@ export function parseWith<T>(schema: z.ZodType<T>, value: unknown, root = "body"
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   // A parse that fails has at least one issue.
-  const issue = result.error.issues[0]!;
+  const issue = innermost(result.error.issues[0]!);
   const unknownKey = issue.code === "unrecognized_keys" ? issue.keys[0] : undefined;
   const path = [...issue.path, ...(unknownKey === undefined ? [] : [unknownKey])].join(".") || root;
   const problem = unknownKey === undefined ? issue.message : "is not a known field";
   throw new RepriseError("invalid_request", `${path}: ${problem}`, { param: path });
+}
+
+type Issue = z.core.$ZodIssue;
+
+/** Of a value that may have several forms, and has none: what is wrong inside the form that it comes closest to, by its whole path. */
+function innermost(issue: Issue): Issue {
+  if (issue.code !== "invalid_union") return issue;
+  const [deepest] = issue.errors
+    .flatMap(([first]) => (first ? [innermost(first)] : []))
+    .filter(({ path }) => path.length > 0)
+    .toSorted((a, b) => b.path.length - a.path.length);
+  return deepest ? { ...deepest, path: [...issue.path, ...deepest.path] } : issue;
 }
 
 /**

@@ -40,6 +40,8 @@ export interface CreateOptions {
   /** What the tenant may have of the model's slots. */
   share: TenantShare;
   request: GenerationRequest;
+  /** Called where the generation is to be created, before anything is stored: what its worker has to know. What it throws is the answer. */
+  needsOf?: (() => readonly string[] | undefined) | undefined;
   idempotencyKey: string | undefined;
   /** The end user whose key it is: those of two users, and of the tenant itself, name different generations. Default: the tenant. */
   keyOwner?: string | undefined;
@@ -81,7 +83,7 @@ export interface Created {
  * carries. The other way round would leave a generation that no worker ever runs. Before both, the rules that seq 0 will name, if it is
  * to be moderated: moderation must find the rules of every log that it reads. All steps are harmless when repeated: the
  * job's message id and the compare-and-set on an empty log let the first one win, and all others find what it wrote.
- * @throws RepriseError `idempotency_conflict`, `generation_expired`, `generation_erased` (the key's), `invalid_request`, `cursor_invalid` (nothing to
+ * @throws RepriseError what `needsOf` throws; `idempotency_conflict`, `generation_expired`, `generation_erased` (the key's), `invalid_request`, `cursor_invalid` (nothing to
  *   join), `broker_unavailable`
  */
 export async function createGeneration(options: CreateOptions): Promise<Created> {
@@ -110,9 +112,10 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
     );
   }
 
+  const needs = options.needsOf?.();
   const policies = { tenantPolicy, requestPolicy: request.policy ?? {}, classifiers };
   const prepared = await prepareModeration(policies);
-  const { requested, payload } = encodeRequested(ref, options, prepared?.moderation);
+  const { requested, payload } = encodeRequested(ref, options, { moderation: prepared?.moderation, needs });
   await options.admit(ref);
   try {
     if (prepared) await ruleSets.keep(tenant, prepared.rules);
@@ -170,7 +173,10 @@ async function writeRequested(
 function encodeRequested(
   ref: GenerationRef,
   options: CreateOptions,
-  moderation: EffectiveModeration | undefined,
+  {
+    moderation,
+    needs,
+  }: { moderation: EffectiveModeration | undefined; needs: readonly string[] | undefined },
 ): { requested: RequestedEvent; payload: Uint8Array } {
   const { request, tenantPolicy, idempotencyKey, traceparent, budgets, now } = options;
   const draft = {
@@ -179,6 +185,7 @@ function encodeRequested(
     generation: ref.generation,
     created_at: now.toISOString(),
     request,
+    ...(needs && { needs: [...needs] }),
     policy: { ...tightenPolicy(tenantPolicy, request.policy ?? {}), ...(moderation && { moderation }) },
     ...(idempotencyKey !== undefined && { idempotency_key: idempotencyKey }),
     ...(traceparent !== undefined && { traceparent }),

@@ -1,4 +1,5 @@
 import type { AnalyticsClient, AuditClient, Broker, GenerationLog, Hub, RuleSetStore } from "@reprise/log";
+import type { ServedBy } from "@reprise/protocol";
 import type { Logger } from "@reprise/service";
 import type { StreamTokens } from "@reprise/tenancy";
 import type { Authentication } from "../http/auth.ts";
@@ -30,8 +31,10 @@ export interface RouteContext {
   readonly budgets: RequestBudgets;
   readonly scale: Pick<ScaleWatch, "report">;
   readonly shards: number;
-  /** Whether a model can be asked for by this public name. */
-  readonly hasModel: (model: string) => boolean;
+  /** The public names by which models can be asked for. */
+  readonly modelNames: () => ReadonlySet<string>;
+  /** What can be asked of a model; undefined where this node does not know its engine. */
+  readonly servedBy: (model: string) => ServedBy | undefined;
   /** The classifiers that rules may name; undefined where this node does not know them. */
   readonly classifiers: () => ReadonlySet<string> | undefined;
   readonly logger: Logger;

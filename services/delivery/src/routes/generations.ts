@@ -23,6 +23,7 @@ import { lacksRole } from "../http/auth.ts";
 import { callerOf } from "../readers/delivery-marks/caller.ts";
 import { answerToolCall } from "../domain/answer-tool-call.ts";
 import { recordAccess } from "../domain/audit-access.ts";
+import { checkRequest } from "../models/check-request.ts";
 import { createGeneration } from "../domain/create-generation.ts";
 import { accessGeneration } from "../domain/generation-access.ts";
 import { cancelGeneration, readGeneration } from "../domain/read-generation.ts";
@@ -42,7 +43,7 @@ const readQuery = z.strictObject({ original: booleanParam });
 const cancelSchema = z.strictObject({ reason: z.string().min(1).max(LIMITS.cancelReasonLength).optional() });
 
 export function addGenerationRoutes(app: FastifyInstance, context: RouteContext): void {
-  const { authentication, log, audit, ruleSets, shards, hasModel, logger } = context;
+  const { authentication, log, audit, ruleSets, shards, modelNames, logger } = context;
   app.post(
     "/v1/generations",
     { config: { roles: ["create"], streamTokens: true, countsItself: true } },
@@ -57,7 +58,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
       const type = preferredType(request.headers.accept, ["application/json", "text/event-stream"]);
       if (type === "text/event-stream" && !principal.roles.has("read")) throw lacksRole("read");
       const body = withEndUser(parseGenerationRequest(request.body), endUser);
-      if (!hasModel(body.model)) {
+      if (!modelNames().has(body.model)) {
         throw new RepriseError("model_not_found", `There is no model "${body.model}" here.`, {
           param: "model",
         });
@@ -93,6 +94,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
           storedAtUs,
         },
         request: body,
+        needsOf: () => checkRequest(body, context.servedBy(body.model)),
         idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
         keyOwner: endUser,
         joinOnly: lastEventId !== undefined,

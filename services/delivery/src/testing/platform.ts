@@ -115,6 +115,7 @@ export type NodeOptions = Partial<
     | "requestBytes"
     | "arrivalMs"
     | "models"
+    | "served"
     | "classifiers"
     | "drainGraceMs"
     | "readerLeaseMs"

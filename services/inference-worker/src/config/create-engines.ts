@@ -47,5 +47,6 @@ export function createEngines(models: ModelsConfig, defaultSlots: number): Map<s
 }
 
 function createEngine(config: EngineConfig): Engine {
-  return config.engine === "sim" ? createSimEngine() : createOpenaiEngine(config.openai);
+  if (config.engine === "openai") return createOpenaiEngine(config.openai);
+  return createSimEngine(config.capabilities && { capabilities: config.capabilities });
 }

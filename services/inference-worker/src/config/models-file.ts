@@ -1,4 +1,5 @@
 import { priceSchema } from "@reprise/metering";
+import { capabilitiesOf, capabilitiesSchema, type Capability, DIALECTS } from "@reprise/protocol";
 import {
   apiBaseUrl,
   apiKeyEnv,
@@ -13,7 +14,7 @@ import { CONTINUATIONS, MAX_TOKENS_FIELDS } from "../engines/openai/request/chat
 import type { OpenaiEngineOptions } from "../engines/openai/openai-engine.ts";
 
 export type EngineConfig =
-  | { readonly engine: "sim" }
+  | { readonly engine: "sim"; readonly capabilities?: ReadonlySet<Capability> | undefined }
   | { readonly engine: "openai"; readonly openai: OpenaiEngineOptions };
 
 export type ModelConfig = EngineConfig & {
@@ -37,6 +38,7 @@ const timeoutMs = z.int().min(1).max(MAX_TIMEOUT_MS).optional();
 
 /** What it costs is the business of analytics and delivery. */
 const price = priceSchema.optional();
+const capabilities = capabilitiesSchema.optional();
 /** What it names is checked by `findFallbackProblems`. */
 const fallback = z.string().optional();
 
@@ -45,9 +47,10 @@ const fallbacksSchema = z
   .catch({ models: {} });
 
 const simSchema = z
-  .strictObject({ engine: z.literal("sim"), slots, reserve, fallback, price })
+  .strictObject({ engine: z.literal("sim"), slots, reserve, fallback, price, capabilities })
   .transform(({ engine, ...model }): ModelConfig => ({
     engine,
+    ...(model.capabilities && { capabilities: capabilitiesOf(undefined, model.capabilities) }),
     slots: model.slots,
     reserve: model.reserve,
     fallback: model.fallback,
@@ -61,6 +64,8 @@ function openaiSchema(env: KeyEnvironment) {
       upstream_model: z.string().min(1),
       api_key_env: apiKeyEnv(env).optional(),
       continuation: z.enum(CONTINUATIONS).default("none"),
+      dialect: z.enum(DIALECTS).default("openai"),
+      capabilities,
       max_tokens_field: z.enum(MAX_TOKENS_FIELDS).default("max_tokens"),
       connect_timeout_ms: timeoutMs,
       headers_timeout_ms: timeoutMs,
@@ -82,6 +87,8 @@ function openaiSchema(env: KeyEnvironment) {
         apiKey: model.api_key_env,
         continuation: model.continuation,
         maxTokensField: model.max_tokens_field,
+        dialect: model.dialect,
+        capabilities: capabilitiesOf(model.dialect, model.capabilities),
         connectTimeoutMs: model.connect_timeout_ms,
         headersTimeoutMs: model.headers_timeout_ms,
         idleTimeoutMs: model.idle_timeout_ms,

@@ -1,4 +1,4 @@
-import type { FinishReason, GenerationRequest, OutputItem, Usage } from "@reprise/protocol";
+import type { Capability, FinishReason, GenerationRequest, OutputItem, Usage } from "@reprise/protocol";
 
 export type EngineRequest = GenerationRequest;
 
@@ -101,6 +101,8 @@ export interface Engine {
   readonly name: string;
   /** How many servers it is: a request may meet any of them. Default 1. */
   readonly servers?: number;
+  /** What its model can do. Default: all there is. */
+  readonly capabilities?: ReadonlySet<Capability>;
 
   /**
    * Whether `generate` can go on behind a prefix of this request's text without a seam that shows, behind any turns, and

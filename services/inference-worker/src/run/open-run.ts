@@ -26,6 +26,8 @@ export interface Run extends Disposable {
   readonly span: TraceSpan;
   readonly policy: EffectivePolicy;
   readonly request: RunRequest;
+  /** Whether the generation ends where its model asks for tools, instead of waiting for their answers. */
+  readonly endsOnCalls: boolean;
   /**
    * When the generation as a whole has to be over, in wall-clock milliseconds. Clocks of the nodes that create and of those that run are
    * taken to agree within what such a timeout leaves open.
@@ -100,6 +102,7 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
     }),
     policy,
     request: new RunRequest(log, requested?.request),
+    endsOnCalls: requested?.request.tool_calls === "end",
     totalAtMs: plusMs(toUnixMs(requested?.created_at ?? ""), policy.timeouts.total.after_ms),
     log,
     attemptTiming,

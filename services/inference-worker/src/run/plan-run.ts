@@ -3,6 +3,7 @@ import {
   decodeEvent,
   DEFAULT_POLICY,
   failedDraft,
+  isCapability,
   parseWorkerId,
   peekSeq,
   RepriseError,
@@ -10,6 +11,7 @@ import {
   type Transcript,
   type UnixMs,
 } from "@reprise/protocol";
+import { firstUnmet, fitModel } from "../domain/fit-model.ts";
 import { type Plan, planAttempt, toPlanContext } from "../domain/plan-attempt.ts";
 import type { RunTranscript } from "../domain/run-transcript.ts";
 import type { ServedModel } from "../model-queues.ts";
@@ -17,6 +19,8 @@ import { loadLog } from "./log/load-log.ts";
 import { type FirstStep, openRun, type Run } from "./open-run.ts";
 import type { RunContext, StalePlan } from "./run-context.ts";
 import { foldLog } from "./log/run-log.ts";
+
+const RETRY_AFTER_MS = 1_000;
 
 interface PlanInput {
   readonly job: Job;
@@ -33,12 +37,13 @@ interface PlanInput {
  */
 export async function planRun(
   context: RunContext,
-  { job, model, stale, takenAtMs }: PlanInput,
+  { job, model: served, stale, takenAtMs }: PlanInput,
 ): Promise<Run | "held" | "nothing_to_do"> {
   const { snapshot = await loadLog(context, job) } = stale;
   stale.snapshot = undefined;
   const requested = readRequested(snapshot.events[0]);
   const transcript = foldLog(snapshot.events);
+  const model = requested ? fitModel(served, requested) : served;
   const plan = toPlan(job, model, requested, transcript);
   if (plan.kind === "done") {
     // The process that ended it may have died before the final checkpoint, and before it announced the end.
@@ -56,8 +61,8 @@ export async function planRun(
 
 /**
  * The request; undefined where that has expired, and the log's first event is another one. A policy of a later version is not run by a
- * guess: the job goes back to the queue, for a newer worker.
- * @throws RepriseError `policy_unsupported`
+ * guess: the job goes back to the queue, for a newer worker. So does one with a request of a later version.
+ * @throws RepriseError `policy_unsupported`, `request_unsupported`
  */
 function readRequested(first: Uint8Array | undefined): RequestedEvent | undefined {
   if (!first || peekSeq(first) !== 0) return undefined;
@@ -65,7 +70,16 @@ function readRequested(first: Uint8Array | undefined): RequestedEvent | undefine
   if (event.type !== "generation.requested") {
     throw new RepriseError("protocol_violation", "A generation's first event is not its request.");
   }
+  assertKnownNeeds(event);
   return { ...event, policy: toEffectivePolicy(event) };
+}
+
+/** A request of a later version may say more than this one reads: what it does not know it would leave out in silence. */
+function assertKnownNeeds({ needs = [] }: RequestedEvent): void {
+  const unknown = needs.find((name) => !isCapability(name));
+  if (unknown === undefined) return;
+  const message = `This worker is older than the request and does not know ${unknown}; a newer one can run it.`;
+  throw new RepriseError("request_unsupported", message, { retryAfterMs: RETRY_AFTER_MS });
 }
 
 function toPlan(
@@ -86,10 +100,13 @@ function toPlan(
     const message = "The Idempotency-Key was used for two models at once.";
     return { kind: "fail", error: new RepriseError("idempotency_conflict", message) };
   }
-  return planAttempt(
-    transcript,
-    toPlanContext({ request: () => requested.request, policy: requested.policy }, model),
-  );
+  const unmet = firstUnmet(model.engine, requested);
+  if (unmet !== undefined) {
+    const message = `The engine does not have the capability ${unmet}.`;
+    return { kind: "fail", error: new RepriseError("capability_unsupported", message) };
+  }
+  const { request, policy } = requested;
+  return planAttempt(transcript, toPlanContext({ request: () => request, policy }, model));
 }
 
 function toFirstStep(plan: Exclude<Plan, { kind: "done" }>, { usage }: Transcript): FirstStep {

@@ -1,6 +1,7 @@
 import { pause } from "@reprise/async";
 import type { EndDraft, NextStep, Proceed } from "../domain/after-turn.ts";
 import { type AttemptPlan, planNext, toPlanContext } from "../domain/plan-attempt.ts";
+import type { RunTranscript } from "../domain/run-transcript.ts";
 import { retryDelayMs } from "../domain/retry-delay.ts";
 import { type EngineChoice, engineOf } from "../model-queues.ts";
 import { createNonce } from "./attempt-nonce.ts";
@@ -78,10 +79,16 @@ async function takeTurns(run: Run, engine: EngineChoice): Promise<Exclude<NextSt
     const transcript = await readSettled(run);
     if (!transcript) return { kind: "stopped" };
     const isWaiting = transcript.pendingCalls.length > 0;
+    if (isWaiting && run.endsOnCalls) return { kind: "end", draft: endOnCalls(transcript) };
     if (!isWaiting && givesWay(run)) return { kind: "stopped" };
     const next = isWaiting ? await awaitToolResults(run, engine) : await takeTurn(run, engine, transcript);
     if (next.kind !== "proceed") return next;
   }
+}
+
+/** A client that answers with a new request has the calls, and nothing waits. */
+function endOnCalls({ usage }: RunTranscript): EndDraft {
+  return { type: "generation.completed", finish_reason: "tool_calls", usage };
 }
 
 /** A batch generation whose slot another job has asks no engine again: it is handed over. */

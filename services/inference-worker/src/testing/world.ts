@@ -55,6 +55,8 @@ export interface Submission {
   policy?: Partial<EffectivePolicy>;
   /** Further fields of the request. */
   request?: Partial<RequestedEvent["request"]>;
+  /** What seq 0 says that the request needs. */
+  needs?: readonly string[];
   /** In seq 0, and in the job. */
   traceparent?: string;
   /** What the generation is counted against. */
@@ -254,7 +256,7 @@ export const typesOf = (events: readonly KnownEvent[]) => events.map(({ type }) 
 
 async function submit(
   log: GenerationLog,
-  { options, policy, request, budgets, history = [], requested = true, traceparent }: Submission,
+  { options, policy, request, needs, budgets, history = [], requested = true, traceparent }: Submission,
 ): Promise<GenerationRef> {
   const ref = { tenant: TENANT, generation: createGenerationId(randomBytes(17), 1) };
   const { priority } = request ?? {};
@@ -263,6 +265,7 @@ async function submit(
     ...ref,
     created_at: new Date().toISOString(),
     request: { model: MODEL, input: "Say something.", ...(options && { options }), ...request },
+    ...(needs && { needs: [...needs] }),
     policy: { ...DEFAULT_POLICY, ...policy },
     ...(traceparent !== undefined && { traceparent }),
     ...(budgets && { budgets: [...budgets] }),

@@ -8,6 +8,7 @@ import {
   type Seq,
   BEYOND_LOG,
   plus,
+  textsOf,
 } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/rules";
 import type { ClassifierFinding } from "../domain/pending-decision.ts";
@@ -141,5 +142,6 @@ export class ClassifierRuns {
 /** What the model was asked last: some classifiers judge an answer by its question. */
 function promptOf({ request: { input } }: RequestedEvent): string {
   if (typeof input === "string") return input;
-  return input.findLast(({ role }) => role === "user")?.content ?? "";
+  const asked = input.findLast(({ role }) => role === "user");
+  return asked ? textsOf(asked).join("\n") : "";
 }

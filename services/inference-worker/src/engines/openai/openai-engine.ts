@@ -1,4 +1,4 @@
-import { RepriseError, unixNow } from "@reprise/protocol";
+import { capabilitiesOf, type Capability, RepriseError, unixNow } from "@reprise/protocol";
 import {
   countProduced,
   countText,
@@ -16,6 +16,8 @@ export interface OpenaiEngineOptions extends UpstreamOptions, Partial<UpstreamMo
   readonly upstreamModel: string;
   /** How many servers answer at the base URL. Default 1. */
   readonly servers?: number | undefined;
+  /** What the model can do. Default: what the server can, whatever its model. */
+  readonly capabilities?: ReadonlySet<Capability> | undefined;
 }
 
 /**
@@ -24,13 +26,19 @@ export interface OpenaiEngineOptions extends UpstreamOptions, Partial<UpstreamMo
  */
 export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
   const { upstreamModel, continuation = "none", maxTokensField = "max_tokens", ...rest } = options;
-  const { servers = 1, ...upstreamOptions } = rest;
-  const model: UpstreamModel = { upstreamModel, continuation, maxTokensField };
+  const {
+    dialect = "openai",
+    servers = 1,
+    capabilities = capabilitiesOf(dialect),
+    ...upstreamOptions
+  } = rest;
+  const model: UpstreamModel = { upstreamModel, continuation, maxTokensField, dialect };
   const upstream = createUpstream(upstreamOptions);
   const leftOut = new Set<string>();
   return {
     name: "openai",
     servers,
+    capabilities,
     canContinue: (request, seam) => canContinueRequest(request, model, seam),
     generate: (request, generateOptions) => generate({ upstream, model, leftOut }, request, generateOptions),
     close: () => upstream.close(),

@@ -1,4 +1,10 @@
-import type { Usage } from "@reprise/protocol";
+import {
+  type Capability,
+  parseSimOptions,
+  SIM_CAPABILITIES,
+  type SimOptions,
+  type Usage,
+} from "@reprise/protocol";
 import {
   countText,
   type Engine,
@@ -8,7 +14,6 @@ import {
 } from "../engine.ts";
 import { EngineError } from "../engine-error.ts";
 import { type Clock, createClock } from "./clock.ts";
-import { parseSimOptions, type SimOptions } from "./sim-options.ts";
 import { countInputTokens, toTokenSource } from "./sim-tokens.ts";
 import { toToolCalls } from "./sim-tool-calls.ts";
 
@@ -18,6 +23,12 @@ const MAX_BURST_TOKENS = 256;
 /** One for all simulators of the process, so that they share its timer. */
 const processClock = createClock();
 
+interface SimEngineOptions {
+  readonly clock?: Clock;
+  /** Default: all that it can pretend. */
+  readonly capabilities?: ReadonlySet<Capability>;
+}
+
 /**
  * The built-in simulator: an engine for load and tests, not a model. It pays no heed to what the input says,
  * nor to `temperature` and `stop`.
@@ -26,9 +37,13 @@ const processClock = createClock();
  * up in one go. A continued run has the same tokens from the produced ones' count on, and its own schedule. Tools are asked for
  * once, for any answers, so that a run has the same text with and without tools.
  */
-export function createSimEngine({ clock = processClock }: { clock?: Clock } = {}): Engine {
+export function createSimEngine({
+  clock = processClock,
+  capabilities = SIM_CAPABILITIES,
+}: SimEngineOptions = {}): Engine {
   return {
     name: "sim",
+    capabilities,
     // No run of it waits for another.
     servers: Number.POSITIVE_INFINITY,
     canContinue(request) {

@@ -1,8 +1,8 @@
+import { parseSimOptions } from "@reprise/protocol";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { anyText } from "../testing/any-text.ts";
 import { countInputTokens, countTokens, splitText, toTokenSource, tokenAt } from "./sim-tokens.ts";
-import { parseSimOptions } from "./sim-options.ts";
 
 const utf8Length = (text: string) => new TextEncoder().encode(text).length;
 

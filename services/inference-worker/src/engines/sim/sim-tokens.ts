@@ -1,5 +1,5 @@
+import { type SimOptions, textsOf } from "@reprise/protocol";
 import type { EngineRequest } from "../engine.ts";
-import type { SimOptions } from "./sim-options.ts";
 
 /** Tokens by their index: an array, or made up on demand. */
 export interface TokenSource {
@@ -67,7 +67,11 @@ export function splitText(text: string): string[] {
  */
 export function countInputTokens({ input }: EngineRequest): number {
   if (typeof input === "string") return estimateTokens(input);
-  return input.reduce((sum, { content }) => sum + estimateTokens(content), 0);
+  return input.reduce((sum, message) => sum + countMessage(message), 0);
+}
+
+function countMessage(message: Exclude<EngineRequest["input"], string>[number]): number {
+  return textsOf(message).reduce((sum, text) => sum + estimateTokens(text), 0);
 }
 
 function estimateTokens(text: string): number {

@@ -1,5 +1,5 @@
+import type { SimOptions } from "@reprise/protocol";
 import type { EngineRequest, ToolCallEvent } from "../engine.ts";
-import type { SimOptions } from "./sim-options.ts";
 
 const DEFAULT_TOOL = "sim_tool";
 

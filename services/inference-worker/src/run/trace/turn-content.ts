@@ -1,4 +1,4 @@
-import type { GenerationRequest } from "@reprise/protocol";
+import { type GenerationRequest, isMediaPart, partsOf, textsOf } from "@reprise/protocol";
 import { GEN_AI, type SpanAttributes } from "@reprise/telemetry";
 import type { ReasoningEvent, TextEvent, ToolCallEvent } from "../../engines/engine.ts";
 
@@ -24,8 +24,8 @@ export class TurnContent {
 
   /** What the request says; answers of tools, and what earlier attempts have said, are not in it. */
   static ofRequest({ input }: Pick<GenerationRequest, "input">): SpanAttributes {
-    const messages = typeof input === "string" ? [{ role: "user", content: input }] : input;
-    const parts = messages.map(({ role, content }) => ({ role, parts: [{ type: "text", content }] }));
+    const messages = typeof input === "string" ? [{ role: "user" as const, content: input }] : input;
+    const parts = messages.map((message) => ({ role: message.role, parts: partsIn(message) }));
     return { [GEN_AI.inputMessages]: JSON.stringify(parts) };
   }
 
@@ -42,6 +42,14 @@ export class TurnContent {
     ];
     return { [GEN_AI.outputMessages]: JSON.stringify([{ role: "assistant", parts }]) };
   }
+}
+
+/** Texts whole; of media only what they are. */
+function partsIn(message: Exclude<GenerationRequest["input"], string>[number]): object[] {
+  const media = [...partsOf([message])].flatMap(({ part }) =>
+    isMediaPart(part) ? [{ type: "blob", modality: part.type }] : [],
+  );
+  return [...textsOf(message).map((content) => ({ type: "text", content })), ...media];
 }
 
 function append(text: string, more: string): string {

@@ -4,7 +4,7 @@ import type { EngineEvent, GenerateOptions, Progress, ToolCallEvent } from "../.
 import { createSimEngine } from "../../engines/sim/sim-engine.ts";
 import { answered, attemptsIn, called, CANCELLED, delta, started } from "../../testing/drafts.ts";
 import { createFakeEngine } from "../../testing/fake-engine.ts";
-import { openWorld, textOf, typesOf, type World } from "../../testing/world.ts";
+import { openWorld, textOf, transcriptOf, typesOf, type World } from "../../testing/world.ts";
 
 const text = (piece: string): EngineEvent => ({ type: "text", text: piece });
 const FINISH: EngineEvent = { type: "finish", reason: "stop" };
@@ -64,6 +64,37 @@ test("a tool's answer, from any process, is the engine's next turn, and the text
   });
   // The whole of it is one attempt.
   expect(attemptsIn(events)).toEqual([[1, undefined]]);
+});
+
+test("a generation that is to end with its calls ends with them, and asks no further turn", async () => {
+  await using world = await openWorld();
+  const { engine, told } = engineOf(() => says(text("Hm. "), call("a"), call("b"), ASKED));
+  await world.startWorker(engine);
+  const events = await world.untilEnded(await world.submit({ request: { tool_calls: "end" } }));
+  expect(events.slice(2)).toMatchObject([
+    { type: "output.delta", text: "Hm. " },
+    { type: "tool.call", call_id: "a" },
+    { type: "tool.call", call_id: "b" },
+    { type: "generation.completed", finish_reason: "tool_calls" },
+  ]);
+  expect(transcriptOf(events)).toMatchObject({
+    status: "completed",
+    pendingCalls: [{ call_id: "a" }, { call_id: "b" }],
+  });
+  expect(told).toHaveLength(1);
+});
+
+test("one whose worker died behind its calls ends with them at the next", async () => {
+  await using world = await openWorld();
+  const { engine, told } = engineOf();
+  const ref = await world.submit({
+    request: { tool_calls: "end" },
+    history: [started(1), delta("Hm. "), called("a")],
+  });
+  await world.startWorker(engine);
+  const events = await world.untilEnded(ref);
+  expect(events.at(-1)).toMatchObject({ type: "generation.completed", finish_reason: "tool_calls" });
+  expect(told).toEqual([]);
 });
 
 test("calls of one turn may be answered in any order, and the engine waits for the last", async () => {

@@ -3,7 +3,12 @@ import { describe, expect, test } from "vitest";
 import { type EngineRequest, NO_PREFIX, NO_PROGRESS, type Progress, type Seam } from "../../engine.ts";
 import { canContinueRequest, toChatRequest, type UpstreamModel } from "./chat-request.ts";
 
-const MODEL: UpstreamModel = { upstreamModel: "org/m", continuation: "none", maxTokensField: "max_tokens" };
+const MODEL: UpstreamModel = {
+  upstreamModel: "org/m",
+  continuation: "none",
+  maxTokensField: "max_tokens",
+  dialect: "openai",
+};
 const REQUEST: EngineRequest = { model: "public", input: "Hi" };
 const CONTINUED: Progress = { turns: [], prefix: { text: "Hello, I", tokens: 3 } };
 

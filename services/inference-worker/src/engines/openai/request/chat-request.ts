@@ -1,14 +1,9 @@
-import type { Tool } from "@reprise/protocol";
+import { type Dialect, type OpenaiOptions, openaiOptionsOf, type Tool } from "@reprise/protocol";
 import { countProduced, type EngineRequest, type Progress, type Seam } from "../../engine.ts";
-import {
-  isForcingCall,
-  isStructured,
-  looksBack,
-  type OpenaiOptions,
-  parseOpenaiOptions,
-  withoutForcedCall,
-} from "./openai-options.ts";
-import { toInput, toRequestMessages } from "./request-messages.ts";
+import { formOf } from "../dialect-form.ts";
+import { isForcingCall, isStructured, looksBack, withoutForcedCall } from "./openai-options.ts";
+import { isForced, toRequestFields } from "./request-fields.ts";
+import { endsWithAssistant, toRequestMessages } from "./request-messages.ts";
 
 /**
  * How an upstream goes on behind a trailing assistant message: `continue_final_message` says so in the request (vLLM, SGLang,
@@ -26,7 +21,11 @@ export interface UpstreamModel {
   readonly continuation: Continuation;
   /** What the upstream calls `max_output_tokens`: OpenAI's reasoning models know the longer name only, most others the shorter. */
   readonly maxTokensField: MaxTokensField;
+  /** Which server it is, where servers differ. */
+  readonly dialect: Dialect;
 }
+
+const TEMPLATE_ARGUMENTS = "chat_template_kwargs";
 
 /** Some upstreams take no function without a schema of its arguments. */
 const NO_PARAMETERS = { type: "object", properties: {} };
@@ -44,16 +43,18 @@ export function toChatRequest(
   const continued = progress.prefix.text !== "";
   // A run that may be continued has to be counted by the server itself, up to wherever it may break off.
   const counts = model.continuation !== "none";
-  const { max_output_tokens: maxTokens, temperature, stop, seed, tools } = request;
+  const { max_output_tokens: maxTokens, tools } = request;
+  const form = formOf(model.dialect);
+  const options = releaseToolChoice(openaiOptionsOf(request), progress);
+  const fields = toRequestFields(request, form, progress.turns.length === 0);
   return {
-    ...releaseToolChoice(parseOpenaiOptions(request.options), progress),
+    ...options,
     model: model.upstreamModel,
-    messages: toRequestMessages(request, progress),
+    messages: toRequestMessages(request, progress, form),
     ...(tools !== undefined && { tools: tools.map(toTool) }),
     ...(maxTokens !== undefined && { [model.maxTokensField]: maxTokens - countProduced(progress) }),
-    ...(temperature !== undefined && { temperature }),
-    ...(stop !== undefined && { stop }),
-    ...(seed !== undefined && { seed }),
+    ...fields,
+    ...withTemplateArguments(options, fields),
     // Both true is an error for vLLM and llama.cpp, and the second is true by default.
     ...(continued &&
       model.continuation === "continue_final_message" && {
@@ -82,9 +83,9 @@ export function canContinueRequest(
   if (continuation === "none" || request.stop !== undefined || reasoned) return false;
   if (request.max_output_tokens !== undefined && !counted) return false;
   if (!isExact(prefix.text, continuation)) return false;
-  if (toInput(request).at(-1)?.role === "assistant") return false;
+  if (endsWithAssistant(request) || isBound(request)) return false;
   try {
-    const options = parseOpenaiOptions(request.options);
+    const options = openaiOptionsOf(request);
     return !isStructured(options) && !isForcingCall(options) && !looksBack(options);
   } catch {
     // Wrong options are answered by `generate`, where an error ends the generation.
@@ -101,11 +102,40 @@ function isExact(prefix: string, continuation: Continuation): boolean {
   return continuation !== "assistant_prefill" || prefix === prefix.trimEnd();
 }
 
-function toTool({ name, description, parameters = NO_PARAMETERS }: Tool): object {
+/** Whether the request's own fields bind a run to what it has produced itself. */
+function isBound({
+  response_format: format,
+  tool_choice: choice,
+  frequency_penalty: frequency = 0,
+  presence_penalty: presence = 0,
+  reasoning,
+}: EngineRequest): boolean {
+  const isPenalised = frequency !== 0 || presence !== 0;
+  const isFormed = format !== undefined && format.type !== "text";
+  return isFormed || isForced(choice) || isPenalised || reasoning?.max_tokens !== undefined;
+}
+
+function toTool({ name, description, parameters = NO_PARAMETERS, strict }: Tool): object {
   return {
     type: "function",
-    function: { name, ...(description !== undefined && { description }), parameters },
+    function: {
+      name,
+      ...(description !== undefined && { description }),
+      parameters,
+      ...(strict !== undefined && { strict }),
+    },
   };
+}
+
+/** Both an option and a field may be arguments of the template. */
+function withTemplateArguments(options: OpenaiOptions, fields: Record<string, unknown>): object {
+  const [given, own] = [options[TEMPLATE_ARGUMENTS], fields[TEMPLATE_ARGUMENTS]];
+  if (!isObject(given) || !isObject(own)) return {};
+  return { [TEMPLATE_ARGUMENTS]: { ...given, ...own } };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** A choice that forces a call is for the first run: in every later one it would force another call, without end. */

@@ -1,8 +1,5 @@
-import * as z from "zod";
-import { createOptionsParser } from "../../parse-options.ts";
-import { foldOptionName, reservedBecause, reservedInTemplateBecause } from "./reserved-options.ts";
+import { foldOptionName, type OpenaiOptions } from "@reprise/protocol";
 
-const TEMPLATE_OPTION = foldOptionName("chat_template_kwargs");
 const TOOL_CHOICE = foldOptionName("tool_choice");
 
 /** The upstream's grammar begins anew with a continued run and would contradict what the prefix has begun. */
@@ -33,24 +30,6 @@ const LOOKING_BACK = namesOf([
   "reasoning_budget",
   "include_reasoning",
 ]);
-
-/** What is not reserved goes to the upstream as it is, which is the judge of it. */
-const openaiOptionsSchema = z.record(z.string(), z.json()).superRefine((options, context) => {
-  for (const [key, value] of Object.entries(options)) {
-    const reason = reservedBecause(key);
-    if (reason !== undefined) context.addIssue({ code: "custom", path: [key], message: reason });
-    if (foldOptionName(key) !== TEMPLATE_OPTION || !isObject(value)) continue;
-    for (const name of Object.keys(value)) {
-      const why = reservedInTemplateBecause(name);
-      if (why !== undefined) context.addIssue({ code: "custom", path: [key, name], message: why });
-    }
-  }
-});
-
-export type OpenaiOptions = z.infer<typeof openaiOptionsSchema>;
-
-/** @throws RepriseError `invalid_request` */
-export const parseOpenaiOptions = createOptionsParser(openaiOptionsSchema);
 
 /** Whether the upstream looks back at what this run has produced, which a continued run takes for its input. */
 export function looksBack(options: OpenaiOptions): boolean {

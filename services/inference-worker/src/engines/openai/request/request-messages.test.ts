@@ -1,6 +1,7 @@
 import type { JsonValue, OutputItem } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { type EngineRequest, NO_PREFIX } from "../../engine.ts";
+import { formOf } from "../dialect-form.ts";
 import { toRequestMessages } from "./request-messages.ts";
 
 const REQUEST: EngineRequest = { model: "public", input: "Weather?" };
@@ -23,7 +24,7 @@ const asks = (content: string | null, ...ids: string[]) => ({
 const answers = (id: string, content: string) => ({ role: "tool", tool_call_id: id, content });
 
 const messagesOf = (turns: readonly OutputItem[], prefix = NO_PREFIX) =>
-  toRequestMessages(REQUEST, { turns, prefix });
+  toRequestMessages(REQUEST, { turns, prefix }, formOf("openai"));
 
 describe("the messages for the upstream", () => {
   test("are the input where nothing came before", () => {

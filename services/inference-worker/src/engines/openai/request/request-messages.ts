@@ -1,11 +1,23 @@
-import type { JsonValue, OutputItem, ToolCallItem } from "@reprise/protocol";
+import {
+  type AssistantTurn,
+  type GenerationRequest,
+  type JsonValue,
+  type OutputItem,
+  toOutputText,
+} from "@reprise/protocol";
 import type { EngineRequest, Progress } from "../../engine.ts";
+import type { MessageForm } from "../dialect-form.ts";
+import { toContent } from "./request-content.ts";
+
+type Message = Exclude<GenerationRequest["input"], string>[number];
+type ToolCallItem = Extract<OutputItem, { type: "tool_call" }>;
 
 /** A message of a chat completion's request. */
-export type RequestMessage =
-  | { role: "system" | "developer" | "user"; content: string }
-  | { role: "assistant"; content: string | null; tool_calls?: object[] }
-  | { role: "tool"; tool_call_id: string; content: string };
+export interface RequestMessage {
+  readonly role: Message["role"];
+  readonly content: string | object[] | null;
+  readonly [field: string]: unknown;
+}
 
 /** What the model said and asked for in one run, and what the tools answered, by the id of the call. */
 interface Turn {
@@ -15,21 +27,60 @@ interface Turn {
 }
 
 /** The conversation that the model is to go on with: the input, the turns that tools have answered, and the prefix. */
-export function toRequestMessages(request: EngineRequest, { turns, prefix }: Progress): RequestMessage[] {
+export function toRequestMessages(
+  request: EngineRequest,
+  { turns, prefix }: Progress,
+  form: MessageForm,
+): RequestMessage[] {
   return [
-    ...toInput(request),
+    ...toInput(request, form),
     ...toTurns(turns).flatMap(fromTurn),
     ...(prefix.text === "" ? [] : [{ role: "assistant", content: prefix.text } as const]),
   ];
 }
 
-export function toInput({ input }: EngineRequest): RequestMessage[] {
-  return typeof input === "string" ? [{ role: "user", content: input }] : input;
+/** Whether the conversation ends with the assistant's own words. */
+export function endsWithAssistant({ input }: EngineRequest): boolean {
+  return typeof input !== "string" && input.at(-1)?.role === "assistant";
 }
 
-/** A tool's answer as the content of a message, which is a text. */
-function toToolContent(output: JsonValue): string {
-  return typeof output === "string" ? output : JSON.stringify(output);
+function toInput({ input }: EngineRequest, form: MessageForm): RequestMessage[] {
+  if (typeof input === "string") return [{ role: "user", content: input }];
+  return input.map((message) => fromMessage(message, form));
+}
+
+function fromMessage(message: Message, form: MessageForm): RequestMessage {
+  switch (message.role) {
+    case "system":
+    case "developer":
+    case "user":
+      return { role: message.role, content: toContent(message.content, form) };
+    case "tool": {
+      const { call_id: id, output, content } = message;
+      const answer = content ? toContent(content, form) : toOutputText(output ?? null);
+      return { role: "tool", tool_call_id: id, content: answer };
+    }
+    case "assistant":
+      return fromAssistant(message, form);
+  }
+}
+
+function fromAssistant(
+  { content, reasoning, tool_calls: calls }: AssistantTurn,
+  form: MessageForm,
+): RequestMessage {
+  const said = content === undefined ? null : toContent(content, form);
+  const thoughts = reasoning === undefined ? {} : form.reasoning(reasoning, said);
+  return {
+    role: "assistant",
+    content: said,
+    ...thoughts,
+    ...(calls && { tool_calls: calls.map(toToolCall) }),
+  };
+}
+
+function toToolCall({ call_id: id, name, arguments: args }: Omit<ToolCallItem, "type">): object {
+  return { id, type: "function", function: { name, arguments: args } };
 }
 
 /**
@@ -57,20 +108,15 @@ function isAnswered({ calls, outputs }: Turn): boolean {
 
 /** The answers in the order of the calls, whichever tool was first: some models' templates count on it. */
 function fromTurn({ text, calls, outputs }: Turn): RequestMessage[] {
-  const toolCalls = calls.map(({ call_id: id, name, arguments: args }) => ({
-    id,
-    type: "function",
-    function: { name, arguments: args },
-  }));
   return [
     {
       role: "assistant",
       content: text === "" ? null : text,
-      ...(calls.length > 0 && { tool_calls: toolCalls }),
+      ...(calls.length > 0 && { tool_calls: calls.map(toToolCall) }),
     },
     ...calls.flatMap(({ call_id: id }): RequestMessage[] => {
       const output = outputs.get(id);
-      return output === undefined ? [] : [{ role: "tool", tool_call_id: id, content: toToolContent(output) }];
+      return output === undefined ? [] : [{ role: "tool", tool_call_id: id, content: toOutputText(output) }];
     }),
   ];
 }

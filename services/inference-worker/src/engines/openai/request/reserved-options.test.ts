@@ -2,7 +2,12 @@ import { describe, expect, test } from "vitest";
 import { NO_PROGRESS } from "../../engine.ts";
 import { toChatRequest } from "./chat-request.ts";
 
-const MODEL = { upstreamModel: "org/m", continuation: "none", maxTokensField: "max_tokens" } as const;
+const MODEL = {
+  upstreamModel: "org/m",
+  continuation: "none",
+  maxTokensField: "max_tokens",
+  dialect: "openai",
+} as const;
 const bodyOf = (options: Record<string, unknown>) =>
   toChatRequest(
     { model: "public", input: "Hi", max_output_tokens: 8, options: options as never },

@@ -1,7 +1,8 @@
-import { LIMITS, RepriseError } from "@reprise/protocol";
 import * as z from "zod";
-import type { EngineRequest } from "../engine.ts";
-import { createOptionsParser } from "../parse-options.ts";
+import { RepriseError } from "../errors/reprise-error.ts";
+import { LIMITS } from "../request/fields/limits.ts";
+import type { GenerationRequest } from "../request/request.ts";
+import { createOptionsParser } from "./parse-options.ts";
 
 const MAX_TOKENS_PER_SECOND = 1_000_000;
 const MAX_FIRST_TOKEN_MS = 600_000;
@@ -57,7 +58,7 @@ const parseOptions = createOptionsParser(simOptionsSchema);
  * @param request what the request says itself: an option never overrides it
  * @throws RepriseError `invalid_request`
  */
-export function parseSimOptions({ options, seed }: Pick<EngineRequest, "options" | "seed">): SimOptions {
+export function parseSimOptions({ options, seed }: Pick<GenerationRequest, "options" | "seed">): SimOptions {
   const parsed = parseOptions(options);
   if (seed !== undefined && parsed.seed !== undefined) {
     const message = "options.seed: is set by the request's own field";

@@ -1,0 +1,33 @@
+import type { GenerationRequest } from "../request/request.ts";
+import { RepriseError } from "../errors/reprise-error.ts";
+import type { Capability, Need } from "./capability.ts";
+import { openaiOptionsOf } from "./openai-options.ts";
+import { parseSimOptions } from "./sim-options.ts";
+
+/** What a request is asked of. */
+export interface ServedBy {
+  readonly engine: "sim" | "openai";
+  readonly capabilities: ReadonlySet<Capability>;
+}
+
+/**
+ * Refuses what the model, or its engine, would refuse or ignore.
+ * @param needs of the request
+ * @throws RepriseError `capability_unsupported`, which names the first field that asks for too much; `invalid_request` for wrong options
+ */
+export function assertServable(
+  request: GenerationRequest,
+  needs: readonly Need[],
+  { engine, capabilities }: ServedBy,
+): void {
+  for (const { capability, param } of needs) {
+    if (!capabilities.has(capability)) throw unsupported(request.model, capability, param);
+  }
+  if (engine === "sim") parseSimOptions(request);
+  else openaiOptionsOf(request);
+}
+
+function unsupported(model: string, capability: Capability, param: string): RepriseError {
+  const message = `${param}: the model "${model}" does not have the capability ${capability}.`;
+  return new RepriseError("capability_unsupported", message, { param });
+}

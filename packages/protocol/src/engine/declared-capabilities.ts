@@ -1,0 +1,29 @@
+import * as z from "zod";
+import { CAPABILITIES, type Capability } from "./capability.ts";
+import { type Dialect, dialectCapabilities, isDeclarable, SIM_CAPABILITIES } from "./dialect.ts";
+
+/** What a models file says of a model beside what its engine can do: whether it can, by name. */
+export const capabilitiesSchema = z
+  .partialRecord(z.enum(CAPABILITIES), z.boolean())
+  .superRefine((declared, context) => {
+    for (const [name, can] of Object.entries(declared)) {
+      if (can && !isDeclarable(name as Capability)) {
+        context.addIssue({ code: "custom", path: [name], message: "asks for what no event can deliver" });
+      }
+    }
+  });
+
+export type DeclaredCapabilities = z.infer<typeof capabilitiesSchema>;
+
+/** @param dialect of an OpenAI-compatible server; undefined for the simulator */
+export function capabilitiesOf(
+  dialect: Dialect | undefined,
+  declared: DeclaredCapabilities = {},
+): ReadonlySet<Capability> {
+  const all = new Set(dialect === undefined ? SIM_CAPABILITIES : dialectCapabilities(dialect));
+  for (const [name, can] of Object.entries(declared)) {
+    if (can) all.add(name as Capability);
+    else all.delete(name as Capability);
+  }
+  return all;
+}

@@ -1,0 +1,121 @@
+import { CAPABILITIES, type Capability } from "./capability.ts";
+
+/** Servers whose API is OpenAI's chat completions, by where they differ. */
+export const DIALECTS = [
+  "openai",
+  "vllm",
+  "sglang",
+  "llama.cpp",
+  "tgi",
+  "ollama",
+  "lm-studio",
+  "mistral",
+] as const;
+export type Dialect = (typeof DIALECTS)[number];
+
+/** No event has a place for what these ask for. */
+const UNDELIVERED: readonly Capability[] = ["logprobs", "reasoning_summary"];
+
+/** What the platform does itself, in front of any engine. */
+const OWN: readonly Capability[] = ["end_on_tool_calls"];
+
+const COMMON: readonly Capability[] = [
+  ...OWN,
+  "tools",
+  "content_parts",
+  "tool_history",
+  "top_p",
+  "frequency_penalty",
+  "presence_penalty",
+];
+
+/**
+ * What a server takes, whatever its model. What depends on the model is left to the models file: images, audio, files, and sealed
+ * reasoning. A server that ignores a field does not have it here.
+ */
+const BY_DIALECT: Readonly<Record<Dialect, readonly Capability[]>> = {
+  openai: [
+    ...COMMON,
+    "strict_tools",
+    "tool_choice",
+    "named_tool_choice",
+    "parallel_tool_calls",
+    "json_object",
+    "json_schema",
+    "logit_bias",
+    "reasoning_effort",
+    "verbosity",
+  ],
+  vllm: [
+    ...COMMON,
+    "tool_choice",
+    "named_tool_choice",
+    "parallel_tool_calls",
+    "reasoning_history",
+    "json_object",
+    "json_schema",
+    "top_k",
+    "min_p",
+    "repetition_penalty",
+    "logit_bias",
+    "reasoning_effort",
+    "reasoning_max_tokens",
+  ],
+  sglang: [
+    ...COMMON,
+    "tool_choice",
+    "named_tool_choice",
+    "parallel_tool_calls",
+    "reasoning_history",
+    "json_object",
+    "json_schema",
+    "top_k",
+    "min_p",
+    "repetition_penalty",
+    "logit_bias",
+    "reasoning_effort",
+  ],
+  "llama.cpp": [
+    ...COMMON,
+    "tool_choice",
+    "parallel_tool_calls",
+    "reasoning_history",
+    "json_object",
+    "json_schema",
+    "top_k",
+    "min_p",
+    "repetition_penalty",
+    "logit_bias",
+    "reasoning_effort",
+    "reasoning_max_tokens",
+  ],
+  tgi: [...COMMON, "tool_choice", "named_tool_choice", "json_schema"],
+  ollama: [...COMMON, "reasoning_history", "json_object", "json_schema", "reasoning_effort"],
+  "lm-studio": [...COMMON, "tool_choice", "json_schema", "top_k", "repetition_penalty", "logit_bias"],
+  mistral: [
+    ...COMMON,
+    "tool_choice",
+    "named_tool_choice",
+    "parallel_tool_calls",
+    "reasoning_history",
+    "json_object",
+    "json_schema",
+  ],
+};
+
+const SETS = new Map(DIALECTS.map((dialect) => [dialect, new Set(BY_DIALECT[dialect])]));
+
+export function dialectCapabilities(dialect: Dialect): ReadonlySet<Capability> {
+  // Every dialect is in the table.
+  return SETS.get(dialect)!;
+}
+
+/** It takes any request and pays no heed to it, so that a program can be tried with it. */
+export const SIM_CAPABILITIES: ReadonlySet<Capability> = new Set(
+  CAPABILITIES.filter((name) => !UNDELIVERED.includes(name)),
+);
+
+/** Whether a models file may say that a model can do it. */
+export function isDeclarable(name: Capability): boolean {
+  return !UNDELIVERED.includes(name);
+}

@@ -1,0 +1,152 @@
+import * as z from "zod";
+import { type JsonValue, jsonValueSchema } from "../../json-object.ts";
+import { assistantPartSchema, type ContentPart, textPartSchema, userPartSchema } from "./content-part.ts";
+import { LIMITS } from "./limits.ts";
+import { callIdSchema, functionName } from "./tools.ts";
+
+const systemMessage = z.strictObject({
+  role: z.enum(["system", "developer"]),
+  content: z.union([z.string(), z.array(textPartSchema).min(1)], {
+    error: "must be a text, or parts {type: text, text}",
+  }),
+});
+
+const userMessage = z.strictObject({
+  role: z.literal("user"),
+  content: z.union([z.string(), z.array(userPartSchema).min(1)], {
+    error: "must be a text, or parts {type: text | image | audio | file, …}",
+  }),
+});
+
+/** A call that a model has made. `arguments` is its text: not necessarily JSON. */
+const callSchema = z.strictObject({ call_id: callIdSchema, name: functionName, arguments: z.string() });
+
+/**
+ * What a model has thought before a turn, as an engine has given it: its text, or a sealed form that this engine alone can read, to be
+ * handed back as it is.
+ */
+const reasoningItem = z.union(
+  [
+    z.strictObject({ text: z.string() }),
+    z.strictObject({
+      encrypted: z.string().min(1),
+      id: z.string().min(1).max(LIMITS.toolCallIdLength).optional(),
+      summary: z.array(z.string()).optional(),
+    }),
+  ],
+  { error: "must be {text}, or {encrypted, id?, summary?}" },
+);
+
+/** What a model has said in an earlier turn. */
+const assistantTurn = z
+  .strictObject({
+    role: z.literal("assistant"),
+    content: z
+      .union([z.string(), z.array(assistantPartSchema).min(1)], {
+        error: "must be a text, or parts {type: text | refusal, …}",
+      })
+      .optional(),
+    reasoning: z
+      .union([z.string(), z.array(reasoningItem).min(1)], { error: "must be a text, or items" })
+      .optional(),
+    tool_calls: z.array(callSchema).min(1).max(LIMITS.tools).optional(),
+  })
+  .refine(({ content, tool_calls: calls }) => content !== undefined || calls !== undefined, {
+    error: "must have content or tool_calls",
+  });
+
+/** The answer to a call of an earlier turn: a JSON value, or parts. */
+const toolAnswer = z
+  .strictObject({
+    role: z.literal("tool"),
+    call_id: callIdSchema,
+    output: jsonValueSchema(LIMITS.toolOutputDepth).optional(),
+    content: z.array(userPartSchema).min(1).optional(),
+  })
+  .refine(({ output, content }) => (output === undefined) !== (content === undefined), {
+    error: "must have one of output and content",
+  });
+
+const itemSchema = z.discriminatedUnion("role", [userMessage, assistantTurn, systemMessage, toolAnswer], {
+  error: "must have a role: system, developer, user, assistant or tool",
+});
+
+export type Message = z.infer<typeof itemSchema>;
+export type AssistantTurn = z.infer<typeof assistantTurn>;
+export type ToolAnswer = z.infer<typeof toolAnswer>;
+export type ReasoningItem = z.infer<typeof reasoningItem>;
+
+export const inputSchema = z.union(
+  [
+    z.string().min(1),
+    z
+      .array(itemSchema)
+      .min(1)
+      .max(LIMITS.messages, { error: `must hold 1 to ${LIMITS.messages} messages` })
+      .superRefine(assertHistory),
+  ],
+  { error: `must be a text that is not empty, or 1 to ${LIMITS.messages} messages {role, content}` },
+);
+
+/** Every content part of an input, with its path from the request on. */
+export function* partsOf(input: string | readonly Message[]): Generator<{
+  readonly part: ContentPart;
+  readonly path: string;
+}> {
+  if (typeof input === "string") return;
+  for (const [i, { content }] of input.entries()) {
+    if (!Array.isArray(content)) continue;
+    for (const [j, part] of content.entries()) yield { part, path: `input.${i}.content.${j}` };
+  }
+}
+
+/** The texts of a message that a person or a model may read, in order, without media. */
+export function textsOf(message: Message): string[] {
+  const { role, content } = message;
+  const texts = typeof content === "string" ? [content] : (content ?? []).flatMap(textOfPart);
+  if (role === "tool" && message.output !== undefined) texts.push(toOutputText(message.output));
+  if (role !== "assistant") return texts;
+  const { reasoning = [], tool_calls: calls = [] } = message;
+  const thoughts = typeof reasoning === "string" ? [{ text: reasoning }] : reasoning;
+  return [
+    ...thoughts.flatMap((item) => ("text" in item ? [item.text] : [])),
+    ...texts,
+    ...calls.flatMap(({ name, arguments: args }) => [name, args]),
+  ];
+}
+
+/** A tool's answer as the text that engines are given: a text as it is, anything else as JSON. */
+export function toOutputText(output: JsonValue): string {
+  return typeof output === "string" ? output : JSON.stringify(output);
+}
+
+function textOfPart(part: ContentPart): string[] {
+  if (part.type === "text") return [part.text];
+  return part.type === "refusal" ? [part.refusal] : [];
+}
+
+/** Engines refuse a history in which an answer has no call, or a call two meanings: here it is refused by its place. */
+function assertHistory(items: readonly Message[], context: z.RefinementCtx): void {
+  let parts = 0;
+  const calls = new Set<string>();
+  const answered = new Set<string>();
+  for (const [i, item] of items.entries()) {
+    if (Array.isArray(item.content)) parts += item.content.length;
+    if (item.role === "assistant") {
+      for (const [j, { call_id: id }] of (item.tool_calls ?? []).entries()) {
+        if (calls.has(id)) fail([i, "tool_calls", j, "call_id"], "names a call that came before");
+        calls.add(id);
+      }
+    } else if (item.role === "tool") {
+      const { call_id: id } = item;
+      if (!calls.has(id)) fail([i, "call_id"], "names no call of a turn before it");
+      else if (answered.has(id)) fail([i, "call_id"], "names a call that has its answer already");
+      answered.add(id);
+    }
+  }
+  if (parts > LIMITS.parts) fail([], `must hold at most ${LIMITS.parts} content parts`);
+
+  function fail(path: (string | number)[], message: string): void {
+    context.addIssue({ code: "custom", path, message });
+  }
+}

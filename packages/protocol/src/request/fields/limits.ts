@@ -1,0 +1,46 @@
+/** Every limit on what a client may send; PROTOCOL.md §4.2 gives the same numbers. Lengths of text are in UTF-16 code units. */
+export const LIMITS = {
+  bodyBytes: 1_048_576,
+  messages: 1_024,
+  /** Content parts in `input`, of all its messages together. */
+  parts: 1_024,
+  stopSequences: 4,
+  stopLength: 256,
+  outputTokens: 1_000_000,
+  temperature: 2,
+  seed: 2_147_483_647,
+  topK: 1_000_000,
+  /** Of `frequency_penalty` and `presence_penalty`, above and below 0. */
+  penalty: 2,
+  repetitionPenalty: 2,
+  logitBiasTokens: 1_024,
+  /** Above and below 0. */
+  logitBias: 100,
+  logprobs: 20,
+  optionsDepth: 32,
+  tools: 128,
+  toolCallIdLength: 256,
+  toolDescriptionLength: 4_096,
+  /** How deep a tool's JSON schema and a tool's answer may nest. */
+  toolParametersDepth: 32,
+  toolOutputDepth: 32,
+  /** One tool's answer, as JSON. */
+  toolOutputBytes: 262_144,
+  schemaDescriptionLength: 4_096,
+  /** How deep the JSON schema of a `response_format` may nest. */
+  schemaDepth: 64,
+  fileNameLength: 255,
+  metadataPairs: 16,
+  metadataKeyLength: 64,
+  metadataValueLength: 512,
+  subjectLength: 128,
+  idempotencyKeyLength: 255,
+  cancelReasonLength: 256,
+  /** Of one page of events: how many it may hold, and how long in milliseconds it may wait for the first. */
+  pageEvents: 1_000,
+  pageWaitMs: 30_000,
+  pageReviews: 100,
+  reviewReplacementLength: 4_096,
+  /** One stored event, encoded. A request that is larger once it is validated and re-encoded is refused. */
+  eventBytes: 1_572_864,
+} as const;
