@@ -4,8 +4,13 @@ import { join } from "node:path";
 import { configDefaults, defineConfig } from "vitest/config";
 
 const TESTS = ["{packages,services}/*/src/**/*.test.ts", "scripts/**/*.test.ts", "test/**/*.test.ts"];
-// Those of `test/infra` need programs of their own: `npm run test:infra`.
-const NO_TESTS = [...configDefaults.exclude, "test/bench/**", "test/infra/{proxies,containers}/**"];
+// Those of `test/infra` and `test/engine` need programs of their own: `npm run test:infra`, `npm run test:engine`.
+const NO_TESTS = [
+  ...configDefaults.exclude,
+  "test/bench/**",
+  "test/infra/{proxies,containers}/**",
+  "test/engine/**",
+];
 
 /** What a test does to its process, or asks of it, that concerns every test in that process. */
 const CHANGES_PROCESS =

@@ -12,7 +12,7 @@ const BODIES: readonly [body: unknown, param: string, said?: RegExp][] = [
   [{ model: "sim" }, "input"],
   [{ model: "sim", input: "" }, "input"],
   [{ model: "sim", input: [] }, "input"],
-  [{ model: "sim", input: [{ role: "robot", content: "x" }] }, "input", /system \| developer/],
+  [{ model: "sim", input: [{ role: "robot", content: "x" }] }, "input.0.role", /system, developer/],
   [
     {
       model: "sim",

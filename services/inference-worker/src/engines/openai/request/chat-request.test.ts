@@ -20,6 +20,7 @@ const ANSWERED: Progress = {
   ],
   prefix: CONTINUED.prefix,
 };
+const TOOLS = [{ name: "get_time" }];
 const ALLOWED = { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [] } };
 
 describe("the body for the upstream", () => {
@@ -243,8 +244,47 @@ describe("a request", () => {
     ["its own tokens are penalised, in any case", { options: { Presence_Penalty: 0.5 } }, continuing],
     ["a grammar would begin anew, in any case", { options: { "Guided-JSON": {} } }, continuing],
     ["a tool call is forced, in any case", { options: { Tool_Choice: "required" } }, continuing],
+    ["its answer has a form", { response_format: { type: "json_object" } }, continuing],
+    ["its field forces a call", { tools: TOOLS, tool_choice: { name: "get_time" } }, continuing],
+    ["its field penalises its tokens", { frequency_penalty: 0.5 }, continuing],
+    ["its thoughts have a budget", { reasoning: { max_tokens: 5 } }, continuing],
   ])("can't be continued where %s", (_, fields, model) => {
     expect(canContinueRequest({ ...REQUEST, ...fields }, model, SEAM)).toBe(false);
+  });
+
+  test.each<Partial<EngineRequest>>([
+    { response_format: { type: "text" } },
+    { tools: TOOLS, tool_choice: "none", parallel_tool_calls: false },
+    { frequency_penalty: 0, presence_penalty: 0 },
+    {
+      top_p: 0.5,
+      top_k: 5,
+      min_p: 0.1,
+      logit_bias: { 7: 1 },
+      verbosity: "low",
+      reasoning: { effort: "low" },
+    },
+  ])("can be continued with fields that bind no run to its own words: %j", (fields) => {
+    expect(canContinueRequest({ ...REQUEST, ...fields }, continuing, SEAM)).toBe(true);
+  });
+
+  test("with a forced call is free behind the tool's answer, and keeps what is not forced", () => {
+    const choiceOf = (choice: NonNullable<EngineRequest["tool_choice"]>, progress: Progress) =>
+      toChatRequest({ ...REQUEST, tools: TOOLS, tool_choice: choice }, progress, MODEL)["tool_choice"];
+    expect(choiceOf("required", NO_PROGRESS)).toBe("required");
+    expect(choiceOf("required", ANSWERED)).toBe("auto");
+    expect(choiceOf({ name: "get_time" }, ANSWERED)).toBe("auto");
+    expect(choiceOf("none", ANSWERED)).toBe("none");
+  });
+
+  test("gives the template both the option's and the field's arguments", () => {
+    const request: EngineRequest = {
+      ...REQUEST,
+      reasoning: { effort: "low" },
+      options: { chat_template_kwargs: { enable_thinking: true } },
+    };
+    const body = toChatRequest(request, NO_PROGRESS, { ...MODEL, dialect: "llama.cpp" });
+    expect(body["chat_template_kwargs"]).toEqual({ enable_thinking: true, reasoning_effort: "low" });
   });
 
   const limited = { ...REQUEST, max_output_tokens: 9 };

@@ -1,0 +1,195 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createClient, type GenerationRequest } from "@reprise/client";
+import { createSseDecoder } from "@reprise/protocol/wire";
+import { createTempDir } from "@reprise/testkit";
+import { describe, expect, test } from "vitest";
+import { startCluster } from "../e2e/testing/cluster.ts";
+
+const { REPRISE_TEST_ENGINE: ENGINE = "" } = process.env;
+
+const FUNCTION = {
+  name: "look_up",
+  description: "A dictionary.",
+  parameters: { type: "object", properties: { word: { type: "string" } } },
+};
+const SCHEMA = {
+  type: "object",
+  properties: { n: { type: "integer" }, ok: { type: "boolean" } },
+  required: ["n", "ok"],
+};
+
+/** Of every field that is no image: a direct call's own fields, and the request that stands for the same. */
+const CASES: Record<string, [direct: object, native: Partial<GenerationRequest>]> = {
+  "a text": [{}, {}],
+  "messages with parts": [
+    {
+      messages: [
+        { role: "system", content: [{ type: "text", text: "Be brief." }] },
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "a" },
+            { type: "text", text: "b" },
+          ],
+        },
+      ],
+    },
+    {
+      input: [
+        { role: "system", content: [{ type: "text", text: "Be brief." }] },
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "a" },
+            { type: "text", text: "b" },
+          ],
+        },
+      ],
+    },
+  ],
+  "a history with calls, answers and thoughts": [
+    {
+      messages: [
+        { role: "user", content: "What is a log?" },
+        {
+          role: "assistant",
+          content: null,
+          reasoning_content: "I look it up.",
+          tool_calls: [
+            { id: "c1", type: "function", function: { name: "look_up", arguments: '{"word": "log"}' } },
+          ],
+        },
+        { role: "tool", tool_call_id: "c1", content: '{"found":"a place"}' },
+        { role: "user", content: "And?" },
+      ],
+      tools: [{ type: "function", function: FUNCTION }],
+      tool_choice: "auto",
+    },
+    {
+      input: [
+        { role: "user", content: "What is a log?" },
+        {
+          role: "assistant",
+          reasoning: "I look it up.",
+          tool_calls: [{ call_id: "c1", name: "look_up", arguments: '{"word": "log"}' }],
+        },
+        { role: "tool", call_id: "c1", output: { found: "a place" } },
+        { role: "user", content: "And?" },
+      ],
+      tools: [FUNCTION],
+      tool_choice: "auto",
+    },
+  ],
+  "no tools to be called": [
+    { tools: [{ type: "function", function: FUNCTION }], tool_choice: "none" },
+    { tools: [FUNCTION], tool_choice: "none" },
+  ],
+  "one call at a time": [
+    { tools: [{ type: "function", function: FUNCTION }], parallel_tool_calls: false },
+    { tools: [FUNCTION], parallel_tool_calls: false },
+  ],
+  "any JSON object": [
+    { response_format: { type: "json_object" } },
+    { response_format: { type: "json_object" } },
+  ],
+  "a schema": [
+    {
+      response_format: {
+        type: "json_schema",
+        json_schema: { name: "response", schema: SCHEMA, strict: true },
+      },
+    },
+    { response_format: { type: "json_schema", schema: SCHEMA, strict: true } },
+  ],
+  top_p: [
+    { temperature: 0.8, top_p: 0.5 },
+    { temperature: 0.8, top_p: 0.5 },
+  ],
+  top_k: [
+    { temperature: 0.8, top_k: 3 },
+    { temperature: 0.8, top_k: 3 },
+  ],
+  min_p: [
+    { temperature: 0.8, min_p: 0.3 },
+    { temperature: 0.8, min_p: 0.3 },
+  ],
+  frequency_penalty: [{ frequency_penalty: 1.5 }, { frequency_penalty: 1.5 }],
+  presence_penalty: [{ presence_penalty: 1.5 }, { presence_penalty: 1.5 }],
+  repetition_penalty: [{ repeat_penalty: 1.8 }, { repetition_penalty: 1.8 }],
+  logit_bias: [{ logit_bias: { 300: 40 } }, { logit_bias: { 300: 40 } }],
+  "a budget of thoughts": [{ thinking_budget_tokens: 5 }, { reasoning: { max_tokens: 5 } }],
+  "an effort": [{ chat_template_kwargs: { reasoning_effort: "low" } }, { reasoning: { effort: "low" } }],
+};
+
+const COMMON = { temperature: 0, seed: 7 };
+const MAX_TOKENS = 40;
+
+describe("through the platform", () => {
+  test("each field brings what a direct call brings, byte for byte", async () => {
+    await using cluster = await startCluster();
+    await using dir = await createTempDir("models");
+    const file = join(dir.path, "models.json");
+    const model = { engine: "openai", base_url: ENGINE, upstream_model: "random", dialect: "llama.cpp" };
+    await writeFile(file, JSON.stringify({ models: { random: model } }));
+    const env = { REPRISE_MODELS_FILE: file };
+    const [delivery] = await Promise.all([cluster.startDelivery(env), cluster.startWorker(env)]);
+    const { generations } = createClient({ url: delivery.url, apiKey: cluster.keys["acme"]! });
+    const texts = new Map<string, string>();
+    for (const [name, [direct, native]] of Object.entries(CASES)) {
+      const request = {
+        model: "random",
+        input: "Say something.",
+        max_output_tokens: MAX_TOKENS,
+        ...COMMON,
+        ...native,
+      };
+      const outcome = await generations.run(request).done();
+      const expected = await callDirectly({
+        messages: [{ role: "user", content: "Say something." }],
+        max_tokens: MAX_TOKENS,
+        ...COMMON,
+        ...direct,
+      });
+      expect({ name, status: outcome.status, text: outcome.text }).toEqual({
+        name,
+        status: "completed",
+        text: expected,
+      });
+      texts.set(name, expected);
+    }
+    // Fields that changed nothing would compare nothing.
+    const plain = texts.get("a text");
+    const changed = [...texts].filter(([, text]) => text !== plain).map(([name]) => name);
+    expect(changed).toEqual(
+      expect.arrayContaining([
+        "messages with parts",
+        "a history with calls, answers and thoughts",
+        "a schema",
+        "top_k",
+        "frequency_penalty",
+        "repetition_penalty",
+        "logit_bias",
+      ]),
+    );
+    console.log(`${texts.size} requests, ${changed.length} with another text than the plain one`);
+  });
+});
+
+async function callDirectly(body: object): Promise<string> {
+  const response = await fetch(`${ENGINE}/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "random", stream: true, ...body }),
+  });
+  const decoder = createSseDecoder();
+  let text = "";
+  for await (const bytes of response.body!) {
+    for (const { data } of decoder.push(bytes as Uint8Array)) {
+      if (data === "[DONE]") continue;
+      const { choices = [] } = JSON.parse(data) as { choices?: { delta?: { content?: string | null } }[] };
+      text += choices[0]?.delta?.content ?? "";
+    }
+  }
+  return text;
+}
