@@ -9,7 +9,13 @@ import {
   subscribeYieldRequests,
   watchConnection,
 } from "@reprise/log";
-import { type GenerationId, parseWorkerId, type TenantId, type WorkerId } from "@reprise/protocol";
+import {
+  CAPABILITIES,
+  type GenerationId,
+  parseWorkerId,
+  type TenantId,
+  type WorkerId,
+} from "@reprise/protocol";
 import { NO_TRACING, type Tracing } from "@reprise/telemetry";
 import { type BudgetLedger, budgetMetricsOf, openShared } from "@reprise/tenancy";
 import {
@@ -179,6 +185,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       reserve: served.reserve ?? Math.floor(served.slots / SLOTS_PER_RESERVED),
       memory,
       ackWaitMs,
+      capabilities: () => [...(served.engine.capabilities ?? CAPABILITIES)],
       run: (job) => run(job, served),
       onSlotTime: (ms) => slotSeconds.inc({ model }, ms / 1_000),
       onError,

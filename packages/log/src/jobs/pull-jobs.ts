@@ -25,6 +25,8 @@ export interface PullOptions {
   memory?: JobMemory;
   /** After how long without a heartbeat the broker hands a job to another worker. */
   ackWaitMs: number;
+  /** What the model's engine can do here, which delivery is told. Default: it is not told. */
+  capabilities?: () => readonly string[];
   /** Runs one job. Its slot is free again when the promise settles; a rejection is reported and releases the job. */
   run: (job: Job) => Promise<void>;
   /** Called once a second at least, with the time that jobs have had slots since, summed over slots. */
@@ -73,6 +75,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     model,
     slots: () => (stopped ? 0 : slots),
     running: () => sharing.running(),
+    capabilities: options.capabilities,
     totals: () => ({ ...totals, slotMs: Math.round(totals.slotMs), held: running.size }),
     onOthers: (others) => void next({ kind: "others", ...others }),
     onGone: () => (renewalsToList = 0),

@@ -41,7 +41,7 @@ export interface CreateOptions {
   share: TenantShare;
   request: GenerationRequest;
   /** Called where the generation is to be created, before anything is stored: what its worker has to know. What it throws is the answer. */
-  needsOf?: (() => readonly string[] | undefined) | undefined;
+  needsOf?: (() => Promise<readonly string[] | undefined>) | undefined;
   idempotencyKey: string | undefined;
   /** The end user whose key it is: those of two users, and of the tenant itself, name different generations. Default: the tenant. */
   keyOwner?: string | undefined;
@@ -112,7 +112,7 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
     );
   }
 
-  const needs = options.needsOf?.();
+  const needs = await options.needsOf?.();
   const policies = { tenantPolicy, requestPolicy: request.policy ?? {}, classifiers };
   const prepared = await prepareModeration(policies);
   const { requested, payload } = encodeRequested(ref, options, { moderation: prepared?.moderation, needs });

@@ -9,21 +9,34 @@ import {
   type ServedBy,
   toStoredNeeds,
 } from "@reprise/protocol";
+import type { ScaleWatch } from "../scaling/scale-watch.ts";
+
+const OLDER_RETRY_MS = 2_000;
 
 /**
- * Refuses, before anything is stored, what the model can't do.
+ * Refuses, before anything is stored, what the model can't do, and what a worker of an earlier version would leave out in silence.
  * @param servedBy undefined where this node does not know the model's engine: then its worker is the judge
  * @returns what is to be stored with the request
- * @throws RepriseError `capability_unsupported`, `invalid_request` (options)
+ * @throws RepriseError `capability_unsupported`, `invalid_request` (options), `request_unsupported`
  */
-export function checkRequest(
+export async function checkRequest(
   request: GenerationRequest,
   servedBy: ServedBy | undefined,
-): Capability[] | undefined {
+  workers: Pick<ScaleWatch, "capabilitiesOf">,
+): Promise<Capability[] | undefined> {
   const needs = needsOf(request);
   if (servedBy) assertServable(request, needs, servedBy);
   assertInline(request);
-  return toStoredNeeds(needs);
+  const stored = toStoredNeeds(needs);
+  if (stored) assertTold(await workers.capabilitiesOf(request.model));
+  return stored;
+}
+
+/** A worker that tells nothing is of a version that knows no needs. Which worker gets a job is not delivery's to say. */
+function assertTold(told: readonly (readonly string[] | undefined)[]): void {
+  if (told.every((capabilities) => capabilities !== undefined)) return;
+  const message = "A worker of this model is of a version that does not know what the request asks for.";
+  throw new RepriseError("request_unsupported", message, { retryAfterMs: OLDER_RETRY_MS });
 }
 
 /** The one place that decides which references to media are taken: a worker is given the bytes of all others. */

@@ -1,4 +1,10 @@
-import { capabilitiesOf, type Generation, parseTenantId, SIM_CAPABILITIES } from "@reprise/protocol";
+import {
+  capabilitiesOf,
+  type Generation,
+  parseTenantId,
+  SIM_CAPABILITIES,
+  slotsSubject,
+} from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { authorization, call, KEYS, openPlatform, type Platform } from "../testing/platform.ts";
 
@@ -122,6 +128,29 @@ describe("a create", () => {
       headers,
     );
     expect([first.status, again.status]).toEqual([201, 200]);
+  });
+});
+
+describe("while workers of two versions run", () => {
+  /** As a worker announces itself. */
+  const announce = ({ broker }: Platform, worker: string, slots: number, capabilities?: string[]) => {
+    const text = JSON.stringify({ worker, slots, running: {}, capabilities });
+    broker.main.publish(slotsSubject("gpt"), text);
+    return broker.main.flush();
+  };
+
+  test("a request that the older one would take only a part of waits for newer ones; a plain one does not", async () => {
+    await using platform = await open();
+    await announce(platform, "old", 1);
+    await announce(platform, "new", 1, ["top_p"]);
+    const { status, headers, json } = await create(platform, { top_p: 0.5 });
+    expect(status).toBe(503);
+    expect(headers.get("retry-after")).toBe("2");
+    expect(json).toMatchObject({ error: { code: "request_unsupported", retryable: true } });
+    expect((await create(platform, { tools: TOOLS, temperature: 0 })).status).toBe(201);
+    await announce(platform, "old", 0);
+    await announce(platform, "new", 1, ["top_p"]);
+    await expect.poll(async () => (await create(platform, { top_p: 0.5 })).status).toBe(201);
   });
 });
 

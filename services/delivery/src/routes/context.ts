@@ -29,7 +29,7 @@ export interface RouteContext {
   readonly bodies: RequestBodies;
   readonly limits: RequestLimits;
   readonly budgets: RequestBudgets;
-  readonly scale: Pick<ScaleWatch, "report">;
+  readonly scale: Pick<ScaleWatch, "report" | "capabilitiesOf">;
   readonly shards: number;
   /** The public names by which models can be asked for. */
   readonly modelNames: () => ReadonlySet<string>;

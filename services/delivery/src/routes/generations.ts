@@ -94,7 +94,7 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
           storedAtUs,
         },
         request: body,
-        needsOf: () => checkRequest(body, context.servedBy(body.model)),
+        needsOf: () => checkRequest(body, context.servedBy(body.model), context.scale),
         idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
         keyOwner: endUser,
         joinOnly: lastEventId !== undefined,

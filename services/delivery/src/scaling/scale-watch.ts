@@ -93,6 +93,15 @@ export class ScaleWatch implements Disposable {
     });
   }
 
+  /**
+   * What the engine of each worker of a model can do, by the worker's own word; undefined for one of a version that does not tell. In the
+   * first seconds of this node it waits until every worker has been heard.
+   */
+  async capabilitiesOf(model: string): Promise<(readonly string[] | undefined)[]> {
+    await this.#workers.untilComplete(this.#closed.signal);
+    return this.#workers.capabilitiesOf(model);
+  }
+
   [Symbol.dispose](): void {
     this.#closed.abort();
     this.#workers.stop();

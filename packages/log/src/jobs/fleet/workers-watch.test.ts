@@ -104,3 +104,20 @@ test("a worker without totals, and one whose totals are malformed, are counted b
   await eventually(() => expect(heard.watch.read(MODEL)).toEqual(counted));
   expect(world.errors).toEqual([]);
 });
+
+test("tells what the engine of each worker can do, and which worker does not say", async () => {
+  await using world = await openWorld();
+  using heard = await watching(world);
+  const say = (worker: string, fields: object) => {
+    const text = JSON.stringify({ worker, slots: 1, running: {}, ...fields });
+    world.broker.reads.publish(slotsSubject(MODEL), text);
+  };
+  say("earlier version", {});
+  say("malformed", { capabilities: ["a", 7] });
+  say("new", { capabilities: ["a", "of_a_later_version"] });
+  say("stopped", { slots: 0 });
+  const told = [undefined, undefined, ["a", "of_a_later_version"]];
+  await eventually(() => expect(heard.watch.capabilitiesOf(MODEL)).toEqual(told));
+  expect(heard.watch.capabilitiesOf("another")).toEqual([]);
+  expect(world.errors).toEqual([]);
+});

@@ -1,4 +1,5 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
+import { pause } from "@reprise/async";
 import { parseSlotsSubject, SLOTS_SUBJECTS } from "@reprise/protocol";
 import { watchConnection } from "../../nats/watch-connection.ts";
 import { subscribeGuarded } from "../../nats/subscribe-guarded.ts";
@@ -89,6 +90,22 @@ export class WorkersWatch {
     }
     const { taken, ended, slotMs } = found;
     return { workers, slots, running, held, taken, ended, slotMs };
+  }
+
+  /** What the engine of each worker of the model can do, by the worker's own word; undefined for one of a version that does not tell. */
+  capabilitiesOf(model: string): (readonly string[] | undefined)[] {
+    const nowMs = performance.now();
+    const heard = [...(this.#models.get(model)?.workers.values() ?? [])];
+    return heard
+      .filter(({ slots, heardAtMs }) => slots > 0 && nowMs - heardAtMs <= GONE_MS)
+      .map(({ capabilities }) => capabilities);
+  }
+
+  /** Resolves when every worker has been heard, or the signal is aborted. */
+  async untilComplete(signal: AbortSignal): Promise<void> {
+    while (!this.isComplete && !signal.aborted) {
+      await pause(Math.max(1, HEARD_MS - (performance.now() - this.#sinceMs)), signal);
+    }
   }
 
   stop(): void {

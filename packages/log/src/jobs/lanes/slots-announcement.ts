@@ -17,18 +17,23 @@ export interface SlotsAnnouncement {
   readonly running: ReadonlyMap<TenantId, number>;
   /** Of workers that tell them: delivery plans by these, and workers do not need them. */
   readonly totals?: JobTotals | undefined;
+  /** What the model's engine can do there, by names that this version may not know: for delivery. Workers that do not tell know no such names. */
+  readonly capabilities?: readonly string[] | undefined;
 }
 
 const MAX_COUNT = 1_000_000;
 const MAX_WORKER_LENGTH = 64;
+const MAX_CAPABILITIES = 256;
+const MAX_CAPABILITY_LENGTH = 64;
 
-export function formatAnnouncement({ worker, slots, running, totals }: SlotsAnnouncement): string {
-  return JSON.stringify({ worker, slots, running: Object.fromEntries(running), totals });
+export function formatAnnouncement({ running, ...told }: SlotsAnnouncement): string {
+  const { worker, slots, totals, capabilities } = told;
+  return JSON.stringify({ worker, slots, running: Object.fromEntries(running), totals, capabilities });
 }
 
 /** Undefined for what `formatAnnouncement` has not made: any service that may publish on the subject can send it. */
 export function parseAnnouncement(text: string): SlotsAnnouncement | undefined {
-  const { worker, slots, running, totals } = parseObject(text) ?? {};
+  const { worker, slots, running, totals, capabilities } = parseObject(text) ?? {};
   if (typeof worker !== "string" || worker.length > MAX_WORKER_LENGTH) return undefined;
   if (!isCount(slots) || !isObject(running)) return undefined;
   const counts = new Map<TenantId, number>();
@@ -36,7 +41,20 @@ export function parseAnnouncement(text: string): SlotsAnnouncement | undefined {
     if (!isTenantId(tenant) || !isCount(count)) return undefined;
     counts.set(tenant, count);
   }
-  return { worker, slots, running: counts, totals: parseTotals(totals) };
+  return {
+    worker,
+    slots,
+    running: counts,
+    totals: parseTotals(totals),
+    capabilities: parseCapabilities(capabilities),
+  };
+}
+
+/** Undefined for what is none: then nothing is known of the worker. */
+function parseCapabilities(value: unknown): readonly string[] | undefined {
+  if (!Array.isArray(value) || value.length > MAX_CAPABILITIES) return undefined;
+  const isName = (name: unknown) => typeof name === "string" && name.length <= MAX_CAPABILITY_LENGTH;
+  return value.every(isName) ? (value as string[]) : undefined;
 }
 
 /** Undefined for what is none: the rest of the announcement counts all the same. */

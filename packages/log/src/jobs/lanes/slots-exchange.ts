@@ -17,6 +17,8 @@ export interface SlotsExchangeOptions {
   /** The slots that tenants have here. */
   running: () => ReadonlyMap<TenantId, number>;
   totals: () => JobTotals;
+  /** What the model's engine can do here. Default: it is not told. */
+  capabilities?: (() => readonly string[]) | undefined;
   onOthers: (others: OtherSlots) => void;
   /** A worker has fallen silent: its jobs come back after their ack wait. */
   onGone: () => void;
@@ -76,8 +78,13 @@ export class SlotsExchange {
   }
 
   #publish(now: OtherSlots): void {
-    const { connection, model, totals } = this.#options;
-    const announcement = formatAnnouncement({ worker: this.#worker, ...now, totals: totals() });
+    const { connection, model, totals, capabilities } = this.#options;
+    const announcement = formatAnnouncement({
+      worker: this.#worker,
+      ...now,
+      totals: totals(),
+      capabilities: capabilities?.(),
+    });
     connection.publish(slotsSubject(model), announcement);
   }
 
