@@ -27,6 +27,7 @@ import { keepForgotten } from "./lanes/keep-forgotten.ts";
 import { keepTidy } from "./lanes/keep-tidy.ts";
 import { runLogLane } from "./lanes/log-lane.ts";
 import { runOpsLane } from "./lanes/ops-lane.ts";
+import { Losses } from "./losses.ts";
 import { startAnswering } from "./queries/start-answering.ts";
 import { createStreamSink } from "./sinks/stream-sink.ts";
 import { feedUsage } from "./sinks/usage-feed.ts";
@@ -119,6 +120,7 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
   const forgotten = metrics.counter("reprise_analytics_forgotten_total");
   const folded = metrics.counter("reprise_analytics_events_total");
   const strays = metrics.counter("reprise_analytics_strays_total");
+  const losses = new Losses(metrics, logger);
   const tenants = new TenantMetrics(metrics, options.metricTenants ?? METRIC_TENANTS);
   const open = new Map<string, number>();
   const places = new ConsumerPlaces(options.brokerWatch);
@@ -194,7 +196,8 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
         limits,
         onRead: (batch) => readPlace(stream, batch),
         onCommitted(batch) {
-          places.settled(stream, batch.last);
+          places.settled(stream, batch.position.last);
+          losses.ofLogs(stream, batch.lost);
           storeWatch.worked();
           rows.inc({}, batch.rows.length);
           tenants.committed(batch.rows);
@@ -224,7 +227,8 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
         limits,
         onRead: (batch) => readPlace(OPS_STREAM, batch),
         onCommitted(batch) {
-          places.settled(OPS_STREAM, batch.last);
+          places.settled(OPS_STREAM, batch.position.last);
+          losses.ofDeliveries(OPS_STREAM, batch.lost);
           storeWatch.worked();
           deliveries.inc({}, batch.rows.length);
           openConnections = batch.open;

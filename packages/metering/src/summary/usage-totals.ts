@@ -14,6 +14,8 @@ export interface UsageReport {
   readonly cost: Readonly<Record<string, string>>;
   /** Generations of models without a price: they are in no cost. */
   readonly unpriced: number;
+  /** Generations of which events were gone before they were read: their numbers may be others. */
+  readonly incomplete: number;
 }
 
 /** Sums up what generations have used, at the prices that hold now. */
@@ -27,6 +29,7 @@ export class UsageTotals {
   #outputKept = 0;
   #reasoning = 0;
   #unpriced = 0;
+  #incomplete = 0;
 
   /** @param priceOf by the public name of the model that served, or was asked for where none did */
   constructor(priceOf: (model: string) => Price | undefined) {
@@ -45,6 +48,7 @@ export class UsageTotals {
     this.#output += output;
     this.#outputKept += row.output_tokens_kept;
     this.#reasoning += row.reasoning_tokens ?? 0;
+    this.#incomplete += Number(row.is_incomplete);
     const price = this.#priceOf(row.model ?? row.requested_model);
     if (price) this.#charge(price.currency, costOf(price, { input, cachedInput, output }));
     else this.#unpriced++;
@@ -58,6 +62,7 @@ export class UsageTotals {
     this.#outputKept += other.#outputKept;
     this.#reasoning += other.#reasoning;
     this.#unpriced += other.#unpriced;
+    this.#incomplete += other.#incomplete;
     for (const [currency, pico] of other.#costs) this.#charge(currency, pico);
   }
 
@@ -71,6 +76,7 @@ export class UsageTotals {
       reasoning_tokens: this.#reasoning,
       cost: Object.fromEntries([...this.#costs].map(([currency, pico]) => [currency, formatCost(pico)])),
       unpriced: this.#unpriced,
+      incomplete: this.#incomplete,
     };
   }
 

@@ -13,9 +13,10 @@ export interface LagoEvent {
 /** @param code of the billable metric */
 export function toLagoEvent({ id, subject, time, data }: UsageEvent, code: string): LagoEvent {
   const { metadata, ...fields } = data;
-  const given = Object.entries({ ...metadata, ...fields }).filter(
-    (pair): pair is [string, string | number] => pair[1] !== null,
-  );
+  const given = Object.entries({ ...metadata, ...fields }).flatMap(([name, value]) => {
+    if (value === null) return [];
+    return [[name, typeof value === "number" ? value : String(value)] as const];
+  });
   return {
     transaction_id: id,
     external_subscription_id: subject,

@@ -14,6 +14,8 @@ export interface UsageData {
   readonly output_tokens_kept: number;
   readonly reasoning_tokens: number | null;
   readonly attempts: number;
+  /** Events were gone before they were read: attempts, rewinds and tokens that count may be others. Absent where none was. */
+  readonly is_incomplete?: true;
   /** Of what was produced; absent without a price of the model. */
   readonly cost?: string;
   readonly currency?: string;
@@ -74,6 +76,7 @@ export function toUsageEvent(row: GenerationRow, { source, price }: UsageOptions
       output_tokens_kept: row.output_tokens_kept,
       reasoning_tokens: row.reasoning_tokens,
       attempts: row.attempts,
+      ...(row.is_incomplete && { is_incomplete: true }),
       ...(price && cost !== undefined && { cost: formatCost(cost), currency: price.currency }),
       metadata: row.metadata,
     },

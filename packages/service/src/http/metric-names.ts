@@ -82,6 +82,11 @@ export const METRICS = {
     kind: "counter",
     help: "Messages that analytics left out: behind a generation's end, of a log whose beginning had expired or that never ended, or malformed.",
   },
+  reprise_analytics_lost_total: {
+    kind: "counter",
+    labels: ["what"],
+    help: "What analytics has no row of because it expired unread: `events` of logs, `records` of OPS, and `generations` that have no row, or an incomplete one, as far as they are known. Each is an alarm.",
+  },
   reprise_analytics_forgotten_total: {
     kind: "counter",
     help: "Rows from which analytics has taken the metadata, as their generations were erased.",

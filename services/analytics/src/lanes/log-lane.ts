@@ -4,14 +4,23 @@ import {
   type BatchLimits,
   type CommitBatch,
   followLane,
+  type LanePosition,
   type LaneStart,
   retryWhileAway,
 } from "@reprise/lane";
 import type { Broker } from "@reprise/log";
 import { type EncodedFold, GenerationFold, type GenerationRow } from "@reprise/metering";
-import { parseLogSubject, peekSeq, REQUEST_SEQ, type StreamSeq } from "@reprise/protocol";
+import {
+  decodeEvent,
+  type GenerationRef,
+  isTerminal,
+  parseLogSubject,
+  peekSeq,
+  REQUEST_SEQ,
+} from "@reprise/protocol";
 import type { LaneFacts } from "../facts/lane-facts.ts";
 import { positionBehind } from "./commit-position.ts";
+import { type LostMessages, toLostMessages } from "./lost-messages.ts";
 
 export interface LogLaneOptions {
   readonly connection: Broker["reads"];
@@ -41,7 +50,14 @@ export interface CommittedBatch {
   readonly givenUp: number;
   readonly lastAtUs: number;
   /** Up to here the stream is committed. */
-  readonly last: StreamSeq;
+  readonly position: LanePosition;
+  readonly lost: LostLogs;
+}
+
+/** What had expired before this lane could read it. */
+export interface LostLogs extends LostMessages {
+  /** Generations that have no row because of that, or one that says `is_incomplete`. */
+  readonly generations: readonly GenerationRef[];
 }
 
 /** No generation lasts as long: 24 hours is the longest `timeouts.total`, and the reaper is late by minutes at most. */
@@ -63,6 +79,8 @@ export function runLogLane(options: LogLaneOptions, signal: AbortSignal): Promis
 class OpenLane {
   readonly #options: LogLaneOptions;
   readonly #folds: Map<string, GenerationFold>;
+  /** Messages that were stored before this have expired unread: infinite until the first message after those is read. */
+  #lostBeforeUs = Number.NEGATIVE_INFINITY;
 
   constructor(options: LogLaneOptions, folds: Map<string, GenerationFold>) {
     this.#options = options;
@@ -79,6 +97,10 @@ class OpenLane {
     const changed = new Map<string, GenerationFold>();
     const rows: GenerationRow[] = [];
     const closed: string[] = [];
+    const incomplete: GenerationRef[] = [];
+    const lost = toLostMessages(batch, facts.position);
+    if (lost.messages > 0 || this.#lostBeforeUs === Number.POSITIVE_INFINITY)
+      this.#lostBeforeUs = lost.beforeUs ?? batch.messages[0]?.storedAtUs ?? Number.POSITIVE_INFINITY;
     let [events, strays] = [0, 0];
     const slices = new TimeSlices();
     for (const { subject, payload, storedAtUs } of batch.messages) {
@@ -87,12 +109,15 @@ class OpenLane {
         const fold = this.#foldOf(subject, payload);
         if (!fold?.feed(payload, storedAtUs, keys)) {
           strays++;
+          if (!fold && this.#isAfterLoss(storedAtUs) && isEnd(payload)) incomplete.push(parseLogSubject(subject));
           continue;
         }
         events++;
         changed.set(subject, fold);
         if (!fold.hasEnded) continue;
-        rows.push(fold.toRow());
+        const row = fold.toRow();
+        rows.push(row);
+        if (row.is_incomplete && this.#isAfterLoss(storedAtUs)) incomplete.push(parseLogSubject(subject));
         this.#close(subject, closed);
         changed.delete(subject);
       } catch (error) {
@@ -106,6 +131,8 @@ class OpenLane {
     let givenUp = 0;
     for (const [subject, fold] of this.#folds) {
       if (lastAtUs - fold.lastAtUs < GIVE_UP_US) continue;
+      if (this.#isAfterLoss(lastAtUs) && fold.lastAtUs <= this.#lostBeforeUs)
+        incomplete.push(parseLogSubject(subject));
       this.#close(subject, closed);
       changed.delete(subject);
       givenUp++;
@@ -129,7 +156,8 @@ class OpenLane {
         open: this.#folds.size,
         givenUp,
         lastAtUs,
-        last: batch.last,
+        position: lane,
+        lost: { ...lost, generations: incomplete },
       });
     return outcome;
   }
@@ -144,10 +172,22 @@ class OpenLane {
     return begun;
   }
 
+  /**
+   * Whether a loss explains what a log lacks that ends at a time. After an erasure a log lacks as much, but for its end; a loss before this process began is not
+   * known.
+   */
+  #isAfterLoss(atUs: number): boolean {
+    return atUs - this.#lostBeforeUs < GIVE_UP_US;
+  }
+
   #close(subject: string, closed: string[]): void {
     this.#folds.delete(subject);
     closed.push(subject);
   }
+}
+
+function isEnd(payload: Uint8Array): boolean {
+  return isTerminal(decodeEvent(payload).type);
 }
 
 /** One by one, as they are asked for. */

@@ -4,6 +4,7 @@ import {
   type BatchLimits,
   type CommitBatch,
   followLane,
+  type LanePosition,
   type LaneStart,
   retryWhileAway,
 } from "@reprise/lane";
@@ -17,9 +18,10 @@ import {
   encodeConnection,
   lostConnectionRow,
 } from "@reprise/metering";
-import { decodeOpsRecord, type GenerationRef, parseOpsSubject, type StreamSeq } from "@reprise/protocol";
+import { decodeOpsRecord, type GenerationRef, parseOpsSubject } from "@reprise/protocol";
 import type { LaneFacts } from "../facts/lane-facts.ts";
 import { positionBehind } from "./commit-position.ts";
+import { type LostMessages, toLostMessages } from "./lost-messages.ts";
 
 export interface OpsLaneOptions {
   readonly connection: Broker["reads"];
@@ -39,7 +41,8 @@ export interface CommittedDeliveries {
   /** Connections that are not over. */
   readonly open: number;
   /** Up to here the stream is committed. */
-  readonly last: StreamSeq;
+  readonly position: LanePosition;
+  readonly lost: LostMessages;
 }
 
 /** A connection of which nothing was heard for so long has lost its node: a generation ends within 24 hours, and its readers with it. */
@@ -111,6 +114,7 @@ class OpenConnections {
         }
       }
     }
+    const lost = toLostMessages(batch, facts.position);
     const lane = positionBehind(batch, facts.position);
     for (const [reader, connection] of this.#connections) {
       if (slices.isOver()) await slices.next();
@@ -123,7 +127,7 @@ class OpenConnections {
       giveUp,
       onError,
     });
-    if (outcome === "committed") onCommitted({ rows, open: this.#connections.size, last: batch.last });
+    if (outcome === "committed") onCommitted({ rows, open: this.#connections.size, position: lane, lost });
     return outcome;
   }
 }

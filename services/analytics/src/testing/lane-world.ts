@@ -75,14 +75,20 @@ export interface RunningOps extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** @param target default: objects */
-export async function openLaneWorld(target?: FactTarget): Promise<LaneWorld> {
+/**
+ * @param target default: objects
+ * @param retentionMs of the logs. Default: an hour. With a minute all that is gone may have expired
+ */
+export async function openLaneWorld(
+  target?: FactTarget,
+  { retentionMs = HOUR_MS }: { readonly retentionMs?: number } = {},
+): Promise<LaneWorld> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startStoredBroker());
   const { facts, rows, store, dying } = stack.use(
     await (target ?? stack.use(await FACT_TARGETS[0].start())).open(),
   );
-  const topology = { shards: 1, replicas: 1, retentionMs: HOUR_MS };
+  const topology = { shards: 1, replicas: 1, retentionMs };
   const broker = stack.use(await openBroker({ url: server.url, name: "test", ...topology }));
   const log = createGenerationLog(broker);
   const askStream = async (call: string, request: object) => {
