@@ -25,7 +25,7 @@ export {
   type EnvironmentName,
   type EnvironmentRow,
 } from "./environment/environment-variables.ts";
-export { ConsumerPlaces, observeConsumer } from "./observing/consumer-lag.ts";
+export { ConsumerPlaces, observeConsumer, observeUnread } from "./observing/consumer-lag.ts";
 export { observeBroker } from "./observing/observe-broker.ts";
 export { observeLog } from "./observing/observe-log.ts";
 export { logForbidden } from "./broker/log-forbidden.ts";

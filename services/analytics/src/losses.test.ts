@@ -6,6 +6,7 @@ import {
   type EventDraft,
   type GenerationRef,
   OPS_STREAM,
+  type OpsRecord,
   parseNodeId,
 } from "@reprise/protocol";
 import { completed, createRef, createTempDir, delta, requested, started } from "@reprise/testkit";
@@ -105,7 +106,12 @@ test("records of deliveries that expire unread are counted, and told of", async 
   await using platform = await openPlatform();
   const { world, start, lost, lines } = platform;
   const ref = createRef();
-  const record = { kind: "delivered", at: "2026-11-23T12:00:00.000Z", node: parseNodeId("node"), readers: [] } as const;
+  const record: OpsRecord = {
+    kind: "delivered",
+    at: "2026-11-23T12:00:00.000Z",
+    node: parseNodeId("node"),
+    readers: [],
+  };
   for (let i = 0; i < 3; i++) await world.record(ref, record);
   await world.broker.main.request(`$JS.API.STREAM.PURGE.${OPS_STREAM}`, JSON.stringify({ seq: 3 }));
   await using _ = await start();

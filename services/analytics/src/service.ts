@@ -17,6 +17,7 @@ import {
   type BrokerWatch,
   ConsumerPlaces,
   observeConsumer,
+  observeUnread,
 } from "@reprise/service";
 import type { FactStore } from "./facts/fact-store.ts";
 import { createObjectFacts } from "./facts/object-facts.ts";
@@ -28,6 +29,8 @@ import { keepTidy } from "./lanes/keep-tidy.ts";
 import { runLogLane } from "./lanes/log-lane.ts";
 import { runOpsLane } from "./lanes/ops-lane.ts";
 import { Losses } from "./losses.ts";
+import { LanePlaces } from "./progress/lane-places.ts";
+import { LaneProgress } from "./progress/lane-progress.ts";
 import { startAnswering } from "./queries/start-answering.ts";
 import { createStreamSink } from "./sinks/stream-sink.ts";
 import { feedUsage } from "./sinks/usage-feed.ts";
@@ -128,6 +131,15 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
   const readPlace = (stream: string, { messages: [first] }: Batch) => {
     if (first) places.read(stream, { ...first, storedAtMs: asUnixMs(first.storedAtUs / 1_000) });
   };
+  const logStreams = Array.from({ length: shards }, (_, shard) => generationsStream(shard));
+  const lanePlaces = new LanePlaces(facts);
+  const progress = new LaneProgress({ connection: broker.reads, places: lanePlaces });
+  observeUnread(metrics, "analytics", () => progress.unreadRatio);
+  /** A lane begins anew, from what the store has: a store that was restored may have less than was committed. */
+  const onLaneError = (stream: string) => (error: unknown) => {
+    lanePlaces.ended(stream);
+    onError(error);
+  };
   const deliveries = metrics.counter("reprise_analytics_deliveries_total");
   let openConnections = 0;
   const delivered = metrics.counter("reprise_usage_events_total");
@@ -197,6 +209,7 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
         onRead: (batch) => readPlace(stream, batch),
         onCommitted(batch) {
           places.settled(stream, batch.position.last);
+          lanePlaces.committed(stream, batch.position);
           losses.ofLogs(stream, batch.lost);
           storeWatch.worked();
           rows.inc({}, batch.rows.length);
@@ -205,7 +218,7 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
           strays.inc({}, batch.strays + batch.givenUp);
           open.set(stream, batch.open);
         },
-        onError,
+        onError: onLaneError(stream),
       },
       signal,
     );
@@ -228,12 +241,13 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
         onRead: (batch) => readPlace(OPS_STREAM, batch),
         onCommitted(batch) {
           places.settled(OPS_STREAM, batch.position.last);
+          lanePlaces.committed(OPS_STREAM, batch.position);
           losses.ofDeliveries(OPS_STREAM, batch.lost);
           storeWatch.worked();
           deliveries.inc({}, batch.rows.length);
           openConnections = batch.open;
         },
-        onError,
+        onError: onLaneError(OPS_STREAM),
       },
       signal,
     );
@@ -246,12 +260,13 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
     broker,
     publish: log.publish,
     group: LEASE_GROUPS.analytics,
-    streams: [...Array.from({ length: shards }, (_, shard) => generationsStream(shard)), OPS_STREAM],
+    streams: [...logStreams, OPS_STREAM],
     holder: createWriterName(),
     run: (stream, signal) => (stream === OPS_STREAM ? runOps(signal) : runLogs(stream, signal)),
     onEnded(stream) {
       open.delete(stream);
       places.forget(stream);
+      lanePlaces.ended(stream);
     },
     onFenced: (stream) =>
       logger.warn({ stream }, "fenced: another replica measures this stream; its lease is given up"),
@@ -263,11 +278,12 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
     back: "the rows of analytics can be read again",
     reports: "each",
     graceMs: 0,
-    quietMs: QUIET_MS,
   });
   stack.use(
     startAnswering({
       connection: broker.main,
+      completeUntil: ({ withDelivery }) =>
+        progress.completeUntil(withDelivery ? [...logStreams, OPS_STREAM] : logStreams),
       rows: rowSource,
       keys,
       priceOf,
@@ -279,6 +295,9 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
   metrics.observe("reprise_analytics_lanes", () => lanes.size);
   metrics.observe("reprise_analytics_open_generations", () => sumOf(open.values()));
   metrics.observe("reprise_analytics_open_connections", () => openConnections);
+  const watching = new AbortController();
+  void progress.watch([...logStreams, OPS_STREAM], watching.signal);
+  stack.defer(() => watching.abort());
   stack.defer(() => lanes.close());
   const running = stack.move();
   const close = () => running.disposeAsync();

@@ -37,6 +37,8 @@ export interface StreamInfo {
   readonly atUs: number;
   /** For how long it keeps a message, microseconds; Infinity: for ever. */
   readonly maxAgeUs: number;
+  /** On how many servers it is: with more than one, another server with another clock may lead it later. */
+  readonly replicas: number;
 }
 
 const ALL_SUBJECTS = ">";
@@ -147,6 +149,7 @@ export async function readStreamInfo(connection: NatsConnection, stream: string)
     atUs: toMicroseconds(ts),
     // The broker's 0 is no limit.
     maxAgeUs: config.max_age / NS_PER_US || Number.POSITIVE_INFINITY,
+    replicas: config.num_replicas,
   };
 }
 

@@ -22,6 +22,11 @@ export const LOG_METRICS = {
     labels: ["consumer"],
     help: "Events of the logs that a consumer has not dealt with, those included that were not read, as of some seconds ago: of `analytics` and `audit-log` in the streams that this process consumes (sum over processes), of `moderation` in all (take the greatest).",
   },
+  reprise_consumer_unread_ratio: {
+    kind: "gauge",
+    labels: ["consumer"],
+    help: "Age of the oldest event that a consumer has not dealt with, read or not, as a share of the time for which the broker keeps it: at 1 it expires. Of `analytics`, over all streams of logs and OPS, as of some seconds ago. Each process tells of all of them, by what it knows: take the least.",
+  },
   reprise_append_seconds: {
     kind: "histogram",
     labels: ["service", "result"],

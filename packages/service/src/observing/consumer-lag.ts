@@ -30,6 +30,14 @@ export function observeConsumer(
   });
 }
 
+/** Tells how near the oldest event that a consumer has not dealt with, read or not, is to its expiry. @param ratio undefined while that is not known */
+export function observeUnread(metrics: Metrics, consumer: string, ratio: () => number | undefined): void {
+  metrics.observeEach("reprise_consumer_unread_ratio", () => {
+    const known = ratio();
+    return known === undefined ? [] : [[{ consumer }, known]];
+  });
+}
+
 /** How far a consumer is that reads batches and commits them. */
 export class ConsumerPlaces {
   readonly #places = new Map<string, Place>();

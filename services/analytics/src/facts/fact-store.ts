@@ -1,3 +1,4 @@
+import type { LanePosition } from "@reprise/lane";
 import type { DeliveryRow, EncodedConnection, GenerationRow } from "@reprise/metering";
 import type { GenerationRef } from "@reprise/protocol";
 import type { LaneFacts } from "./lane-facts.ts";
@@ -9,6 +10,11 @@ export interface FactStore {
   lane(stream: string): LaneFacts;
   /** @param stream OPS */
   deliveries(stream: string): LaneFacts<DeliveryRow, EncodedConnection>;
+  /**
+   * Where the lane of a stream stood at its newest commit, as far as it is known: for processes that do not consume it. Undefined before the first one.
+   * @throws RepriseError `archive_unavailable`, `archive_corrupt`
+   */
+  newest(stream: string): Promise<LanePosition | undefined>;
   outbox(sink: string, stream: string): Outbox;
   /**
    * Takes the metadata of generations out of their rows and of the folds that they were: it is the only text of a client in either.

@@ -4,6 +4,7 @@ import { readParquetRows } from "@reprise/tables";
 import { commitKeyOf, tableNameOf } from "./commit.ts";
 import type { FactStore, Outbox } from "./fact-store.ts";
 import { ObjectLaneFacts } from "./object-lane-facts.ts";
+import { ObjectPlaces } from "./object-places.ts";
 import { forgetRows } from "./merging/forget-rows.ts";
 import { MergedRows } from "./merging/merged-rows.ts";
 import { DELIVERIES } from "./tables/deliveries-table.ts";
@@ -12,6 +13,7 @@ import { CommitTidier } from "./merging/tidy-commits.ts";
 
 /** Commits as objects of a store. @param store creates exclusively */
 export function createObjectFacts(store: BlobStore): FactStore {
+  const places = new ObjectPlaces(store);
   return {
     lane: (stream) => new ObjectLaneFacts(store, GENERATIONS, stream),
     deliveries: (stream) => new ObjectLaneFacts(store, DELIVERIES, stream),
@@ -23,6 +25,7 @@ export function createObjectFacts(store: BlobStore): FactStore {
       tableNameOf(stream) === "deliveries"
         ? new CommitTidier({ store, table: DELIVERIES, stream })
         : new CommitTidier({ store, table: GENERATIONS, stream }),
+    newest: (stream) => places.newest(stream),
     outbox: (sink, stream) => createOutbox(store, stream, `sinks/${sink}/${stream}`),
   };
 }

@@ -12,9 +12,10 @@ import { generationRowOf } from "../testing/generation-row.ts";
 import { startAnswering } from "./start-answering.ts";
 
 const NOON_US = Date.parse("2026-11-23T12:00:00Z") * 1_000;
+const UNTIL = "2026-11-23T18:00:00.000Z";
 const DAY = { tenant: parseTenantId("acme"), from: "2026-11-23T00:00:00Z", to: "2026-11-24T00:00:00Z" };
 
-async function openWorld() {
+async function openWorld({ askAgainMs = 3_600_000 } = {}) {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startTestBroker());
   const topology = { shards: 1, replicas: 1, retentionMs: 3_600_000 };
@@ -33,6 +34,8 @@ async function openWorld() {
   stack.use(
     startAnswering({
       connection: broker.main,
+      completeUntil: async () => UNTIL,
+      askAgainMs,
       rows: source,
       keys: [],
       priceOf: () => undefined,
@@ -48,7 +51,7 @@ async function openWorld() {
     return data[0]?.generations;
   };
   const owned = stack.move();
-  return { dir, store, told, generations, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return { dir, store, told, client, generations, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
 test("rows that were there and can't be listed any more are no answer of nothing", async () => {
@@ -66,4 +69,28 @@ test("a file that can't be read is told of, beside the answer", async () => {
   await world.store.put("generations/GENERATIONS_1/000000000000.parquet", Buffer.from("PAR1 no more"));
   await expect(world.generations()).rejects.toMatchObject({ code: "archive_unavailable" });
   expect(world.told).toEqual(["archive_unavailable"]);
+});
+
+test("an answer says up to when its rows are whole, as it was known before they were read", async () => {
+  await using world = await openWorld();
+  const calls = ["summary", "timeseries", "generations", "budget", "usage"] as const;
+  for (const call of calls)
+    expect(JSON.parse(await world.client.ask(call, { ...DAY, step: "1h" }))).toMatchObject({
+      complete_until: UNTIL,
+    });
+});
+
+test("rows can be read again once the question that failed has an answer, asked again by itself; another one's answer shows nothing", async () => {
+  await using world = await openWorld({ askAgainMs: 20 });
+  const other = { ...DAY, from: "2026-11-22T00:00:00Z", to: "2026-11-23T00:00:00Z" };
+  const key = "generations/GENERATIONS_1/000000000000.parquet";
+  await world.store.put(key, Buffer.from("PAR1 no more"));
+  await expect(world.generations()).rejects.toMatchObject({ code: "archive_unavailable" });
+  await expect.poll(() => world.told.length).toBeGreaterThan(2);
+  expect(world.told).not.toContain("answered");
+  await world.store.delete(key);
+  await expect.poll(() => world.told.at(-1)).toBe("answered");
+  const told = world.told.length;
+  await world.client.ask("usage", other);
+  expect(world.told.slice(told)).toEqual(["answered"]);
 });

@@ -9,12 +9,17 @@ import {
   parseWith,
   RepriseError,
 } from "@reprise/protocol";
+import { FailedQuestions } from "./failed-questions.ts";
 import { FairTurns } from "./fair-turns.ts";
 import { createQueries, type QueriesOptions } from "./queries.ts";
 
 export interface AnsweringOptions extends QueriesOptions {
   readonly connection: Broker["main"];
-  /** Called for each answer. */
+  /** Up to when rows are whole that are read from now on. RFC 3339; null where it is not known. */
+  readonly completeUntil: (asked: { readonly withDelivery: boolean }) => Promise<string | null>;
+  /** How soon a question that rows could not be read for is asked again. Default 15 s. */
+  readonly askAgainMs?: number;
+  /** Called for each answer, once every question has one that rows could not be read for. */
   readonly onAnswered: () => void;
   /** Called where the rows can't be read, beside the answer that says so. */
   readonly onUnreadable: (error: RepriseError) => void;
@@ -27,7 +32,7 @@ const MOST_CHARS = 4 * 1_024 * 1_024;
 
 /** Answers the calls of `protocol`'s `analytics-call.ts` until it is disposed of, which waits for the answers under way. */
 export function startAnswering(given: AnsweringOptions): AsyncDisposable {
-  const { connection, onAnswered, onUnreadable, onError, ...options } = given;
+  const { connection, completeUntil, askAgainMs, onAnswered, onUnreadable, onError, ...options } = given;
   const queries = createQueries(options);
   const turns = new FairTurns();
 
@@ -44,20 +49,43 @@ export function startAnswering(given: AnsweringOptions): AsyncDisposable {
       queries.usage(parseWith(ANALYTICS_REQUESTS.usage, request, "request"), untilMs),
   };
 
+  const stack = new AsyncDisposableStack();
+  const failed = stack.use(
+    new FailedQuestions({
+      async askAgain(question) {
+        const { call, request } = JSON.parse(question) as { call: AnalyticsCall; request: unknown };
+        try {
+          await turns.run(OPERATOR, (untilMs) => answers[call](request, untilMs));
+        } catch (error) {
+          if (!(error instanceof RepriseError)) onError(error);
+          else if (UNREADABLE.has(error.code)) onUnreadable(error);
+          else return !error.retryable;
+          return false;
+        }
+        return true;
+      },
+      onAnswered,
+      ...(askAgainMs !== undefined && { pauseMs: askAgainMs }),
+    }),
+  );
+
   const answer = async (call: AnalyticsCall, request: unknown, untilMs: number) => {
+    const question = JSON.stringify({ call, request });
     try {
-      const answered = toPayload(await answers[call](request, untilMs));
-      onAnswered();
+      // Before rows are read: what is committed meanwhile may be in them or not.
+      const until = await completeUntil({ withDelivery: readsDeliveries(call, request) });
+      const answered = toPayload({ ...(await answers[call](request, untilMs)), complete_until: until });
+      failed.answered(question);
       return answered;
     } catch (error) {
       if (!(error instanceof RepriseError && UNREADABLE.has(error.code))) throw error;
+      failed.failed(question);
       onUnreadable(error);
       // A caller is not told where they are kept.
       throw new RepriseError(error.code, "The rows of analytics can't be read.");
     }
   };
 
-  const stack = new AsyncDisposableStack();
   for (const call of ANALYTICS_CALLS) {
     stack.use(
       answerCalls({
@@ -73,9 +101,18 @@ export function startAnswering(given: AnsweringOptions): AsyncDisposable {
 }
 
 /** The operator's questions about all tenants are those of a tenant of its own. */
+const OPERATOR = "";
+
 function tenantOf(request: unknown): string {
   const isNamed = typeof request === "object" && request !== null && "tenant" in request;
-  return isNamed && typeof request.tenant === "string" ? request.tenant : "";
+  return isNamed && typeof request.tenant === "string" ? request.tenant : OPERATOR;
+}
+
+/** Whether an answer depends on how generations were delivered. */
+function readsDeliveries(call: AnalyticsCall, request: unknown): boolean {
+  if (call !== "usage" && call !== "timeseries") return true;
+  const by = typeof request === "object" && request !== null && "by" in request ? request.by : undefined;
+  return Array.isArray(by) && by.includes("read");
 }
 
 function toPayload(answer: object): CallAnswer {

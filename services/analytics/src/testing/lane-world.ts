@@ -46,7 +46,11 @@ export interface LaneWorld extends AsyncDisposable {
   /** Stores the next event of a log. */
   append(ref: GenerationRef, payload: Uint8Array): Promise<void>;
   /** Folds the stream, until it is stopped. */
-  start(options?: { facts?: FactStore; limits?: BatchLimits }): RunningLane;
+  start(options?: {
+    facts?: FactStore;
+    limits?: BatchLimits;
+    onCommitted?: (batch: CommittedBatch) => void;
+  }): RunningLane;
   /** Stores a record of OPS. */
   record(ref: GenerationRef, record: OpsRecord): Promise<void>;
   /** Makes rows of OPS, until it is stopped. */
@@ -139,7 +143,7 @@ export async function openLaneWorld(
       };
       return { errors, batches, done, stop: end, [Symbol.asyncDispose]: end };
     },
-    start({ facts: own = facts, limits = SMALL } = {}) {
+    start({ facts: own = facts, limits = SMALL, onCommitted } = {}) {
       const errors: unknown[] = [];
       const batches: CommittedBatch[] = [];
       const stop = new AbortController();
@@ -151,7 +155,10 @@ export async function openLaneWorld(
           keys: KEYS,
           limits,
           closeMs: 100,
-          onCommitted: (batch) => batches.push(batch),
+          onCommitted(batch) {
+            batches.push(batch);
+            onCommitted?.(batch);
+          },
           onError: (error) => errors.push(error),
         },
         stop.signal,

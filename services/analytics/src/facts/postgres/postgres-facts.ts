@@ -21,6 +21,7 @@ export function createPostgresFacts(
     deliveries: (stream) => new PostgresLaneFacts({ postgres, table: DELIVERIES, stream, checkpointEvery }),
     forget: (stream, refs) => postgres.transaction((run) => forgetMetadata(run, stream, refs)),
     tidier: () => undefined,
+    newest: (stream) => new PostgresLaneFacts({ postgres, table: GENERATIONS, stream }).last(),
     outbox: (sink, stream) => createOutbox(postgres, sink, stream),
   };
 }
