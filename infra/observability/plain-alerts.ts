@@ -19,6 +19,8 @@ export interface PlainAlert {
 
 export const EXAMPLE_STEPS = 60;
 const HALF = EXAMPLE_STEPS / 2;
+/** Of the time that the broker keeps events: the rest is for mending. */
+const UNREAD_LIMIT = 0.5;
 
 export const PLAIN_ALERTS: readonly PlainAlert[] = [
   growing({
@@ -35,6 +37,23 @@ export const PLAIN_ALERTS: readonly PlainAlert[] = [
     summary: "Messages expired before they were archived.",
     description: "The audit log has a gap. It says so in the archive; what expired can't be had again.",
   }),
+  growing({
+    metric: "reprise_analytics_lost_total",
+    alert: "RepriseUsageLost",
+    severity: "page",
+    summary: "Events expired before analytics read them.",
+    description:
+      "Usage of generations is missing, or incomplete. The audit archive has it, where it was archived.",
+  }),
+  {
+    alert: "RepriseUsageExpiring",
+    severity: "page",
+    summary: "Events that analytics has not read have waited for half of the time that the broker keeps them.",
+    description: "As much time is left until usage is lost: analytics, its store or one of its lanes stands.",
+    expr: () => `min by (consumer) (reprise_consumer_unread_ratio) > ${UNREAD_LIMIT}`,
+    forS: 900,
+    ...level(`reprise_consumer_unread_ratio{consumer="analytics"}`, { wrong: 0.6, right: 0 }),
+  },
   growing({
     metric: "reprise_reader_marks_lost_total",
     alert: "RepriseMarksLost",

@@ -7,6 +7,7 @@ import { ruleFiles } from "../../infra/observability/rules/rule-files.ts";
 import { drive } from "./testing/drive.ts";
 import {
   breakArchive,
+  breakRows,
   completeGeneration,
   delayFirstTokens,
   exhaustBudget,
@@ -95,6 +96,14 @@ test("on a platform in health each panel has data and no alert fires, and each a
     await redis.stop();
     await fires("RepriseLimitsLocal");
   };
+  const usageIsLost = async () => {
+    const mend = await breakRows(platform);
+    await completeGeneration(platform);
+    await fires("RepriseUsageExpiring");
+    await expireLogs(platform);
+    await mend();
+    await fires("RepriseUsageLost");
+  };
   const brokerHangs = async () => {
     const resume = await pauseBroker(platform);
     await fires("RepriseBrokerAway");
@@ -114,6 +123,7 @@ test("on a platform in health each panel has data and no alert fires, and each a
     moderationFails(),
     budgetIsUsedUpThenRedisAway(),
   ]);
+  await usageIsLost();
   await brokerHangs();
 
   expect([...fired, ...Object.keys(NOT_INJECTED)].toSorted()).toEqual([...new Set(ALERTS)].toSorted());

@@ -149,7 +149,7 @@ export const PLATFORM = toDashboard(
       ],
     },
     {
-      title: "Moderation and audit log",
+      title: "Moderation, audit log and analytics",
       charts: [
         lines(
           { title: "Lag of consumers", unit: "s", limit: 30, width: 8 },
@@ -157,6 +157,20 @@ export const PLATFORM = toDashboard(
             "{{consumer}}": "max by (consumer) (reprise_consumer_lag_seconds)",
             "audit log": "max(reprise_audit_lag_seconds)",
           },
+        ),
+        lines(
+          {
+            title: "Oldest unread event, as a share of the retention",
+            description: "At 1 events expire that analytics has not read: their usage is lost.",
+            unit: "percentunit",
+            limit: 0.5,
+            width: 8,
+          },
+          { "{{consumer}}": "min by (consumer) (reprise_consumer_unread_ratio)" },
+        ),
+        lines(
+          { title: "Expired unread by analytics", unit: "short", width: 8 },
+          { "{{what}}": growth("reprise_analytics_lost_total", "what") },
         ),
         lines(
           {

@@ -100,6 +100,23 @@ export async function expireLogs({ cluster }: ObservedPlatform): Promise<void> {
     await cluster.broker.main.request(`$JS.API.STREAM.PURGE.${generationsStream(shard)}`);
 }
 
+/** The least age at which all that is gone from a log may have expired, as consumers see it. */
+const SHORT_RETENTION_S = 60;
+
+/** Puts a file in place of analytics' folder, and has the broker keep logs for a minute. @returns puts the folder back */
+export async function breakRows({ cluster, rows }: ObservedPlatform): Promise<() => Promise<void>> {
+  await rows.lead("file");
+  for (const shard of [0, 1]) {
+    const stream = generationsStream(shard);
+    const info = await cluster.broker.main.request(`$JS.API.STREAM.INFO.${stream}`);
+    const { config } = info.json<{ config: object }>();
+    const shortened = JSON.stringify({ ...config, max_age: SHORT_RETENTION_S * 1e9 });
+    const updated = await cluster.broker.main.request(`$JS.API.STREAM.UPDATE.${stream}`, shortened);
+    expect(updated.json()).not.toHaveProperty("error");
+  }
+  return () => rows.lead("folder");
+}
+
 /** Publishes an erasure record that no part of the platform writes. */
 export async function forgeMessage({ cluster }: ObservedPlatform): Promise<void> {
   const { tenant, generation } = createRef();

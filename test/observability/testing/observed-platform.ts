@@ -27,8 +27,9 @@ export interface ObservedPlatform extends AsyncDisposable {
   readonly services: readonly ObservedService[];
   readonly worker: ServiceProcess;
   readonly moderation: ServiceProcess;
-  /** Where the audit log keeps its archive. */
+  /** Where the audit log keeps its archive, and analytics its rows. */
   readonly archive: LedFolder;
+  readonly rows: LedFolder;
 }
 
 export interface ObservedService {
@@ -51,6 +52,7 @@ export async function startObservedPlatform(
   const usageKey = `rk_${TENANT}_${randomBytes(24).toString("base64url")}`;
   await extendTenants(cluster, usageKey);
   const archive = await createLedFolder(join(cluster.dataDir, "audit"));
+  const rows = await createLedFolder(join(cluster.dataDir, "analytics"));
   const [delivery, worker, moderation, auditLog, analytics] = await Promise.all([
     cluster.startDelivery({ ...env, ...more.delivery }),
     cluster.startWorker(env),
@@ -83,6 +85,7 @@ export async function startObservedPlatform(
     otherApiKey: keyOf(cluster, OTHER_TENANT),
     usageKey,
     archive,
+    rows,
     spentApiKey: keyOf(cluster, SPENT_TENANT),
     services,
     worker,

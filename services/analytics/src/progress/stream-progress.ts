@@ -6,7 +6,7 @@ import { STREAM_START, type StreamSeq } from "@reprise/protocol";
 export interface StreamProgress {
   /** What was stored before this is committed, or expired before it could be. */
   readonly completeUntilUs: number;
-  /** When the oldest message was stored that is not committed; undefined without one. */
+  /** When the oldest message was stored that is not committed, at the earliest where that has expired; undefined without one. */
   readonly unreadSinceUs: number | undefined;
   /** For how long the stream keeps a message. */
   readonly maxAgeUs: number;
@@ -34,10 +34,12 @@ export async function readStreamProgress(
   const after = isKnown ? lane.last : STREAM_START;
   if (after >= lastStreamSeq) return { completeUntilUs: atUs - skewUs, unreadSinceUs: undefined, maxAgeUs };
   const unread = await nextStoredAtUs(connection, stream, after);
+  // What came next has expired unread: there is nothing left to be in time for.
+  const hasLost = isKnown && info.firstStreamSeq > after + 1;
   const untilUs = unread === undefined ? lane?.last_at : Math.min(unread, atUs);
   return {
     completeUntilUs: isKnown ? Math.max(createdUs, (untilUs ?? createdUs) - skewUs) : createdUs,
-    unreadSinceUs: unread,
+    unreadSinceUs: hasLost ? Math.max(createdUs, lane.last_at) : unread,
     maxAgeUs,
   };
 }

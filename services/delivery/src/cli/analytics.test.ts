@@ -55,13 +55,16 @@ test("a latency budget is a table of its terms, and names the one that breaks it
 test("usage is a table of its groups", async () => {
   const sums = { generations: 2, input_tokens: 10, output_tokens: 30, output_tokens_kept: 20 };
   const { platform, run } = await openShell({
-    data: [{ key: { model: "sim", day: "2026-11-21" }, ...sums, cost: { EUR: "0.0012" } }],
+    complete_until: "2026-11-23T11:59:58.000Z",
+    data: [{ key: { model: "sim", day: "2026-11-21" }, ...sums, cost: { EUR: "0.0012" }, incomplete: 1 }],
   });
   await using _ = platform;
   const { out } = await run("analytics", "usage", "--by", "model,day");
   expect(out.split("\n")).toEqual([
     "model         day  generations  input  output  kept        cost",
     "sim    2026-11-21            2     10      30    20  0.0012 EUR",
+    "incomplete, as events expired before analytics read them: 1",
+    "complete until 2026-11-23T11:59:58.000Z",
     "",
   ]);
 });

@@ -17,7 +17,9 @@ const QUERY_USAGE = `  --tenant <tenant>  of this one: the operator's key asks f
   --model <model>    that were served by this model`;
 
 const ms = z.number().nullable();
+const completeUntil = z.string().nullish();
 const budgetSchema = z.looseObject({
+  complete_until: completeUntil,
   class: z.string(),
   generations: z.int(),
   without_output: z.int().default(0),
@@ -38,6 +40,7 @@ const budgetSchema = z.looseObject({
   breaks: z.string().nullable(),
 });
 const usageSchema = z.looseObject({
+  complete_until: completeUntil,
   data: z.array(
     z.looseObject({
       key: z.record(z.string(), z.string()),
@@ -46,6 +49,7 @@ const usageSchema = z.looseObject({
       output_tokens: z.int(),
       output_tokens_kept: z.int(),
       cost: z.record(z.string(), z.string()),
+      incomplete: z.int().default(0),
     }),
   ),
 });
@@ -73,7 +77,8 @@ ${QUERY_USAGE}
     if (json) return writeJson(io.out, body);
     const { without_output: without } = body;
     const left = without > 0 ? `, ${without} of them without output: not counted below` : "";
-    writeLine(io.out, `${body.class}, ${body.generations} generations${left}`);
+    const count = `${body.generations} ${body.generations === 1 ? "generation" : "generations"}`;
+    writeLine(io.out, `${body.class}, ${count}${left}`);
     for (const { quantile, target_ms: at, measured_ms: measured, met } of body.targets) {
       const verdict = met === null ? "nothing was measured" : met ? "met" : "MISSED";
       writeLine(io.out, `p${quantile * 100} within ${at} ms: ${toText(measured)} ms, ${verdict}`);
@@ -87,6 +92,7 @@ ${QUERY_USAGE}
     const head = ["term", "allotted ms", "p50 ms", "p95 ms", "over ms", "late by it"];
     writeLine(io.out, formatTable([head, ...rows]));
     if (body.breaks !== null) writeLine(io.out, `The term that breaks it: ${body.breaks}`);
+    writeCompleteness(io, body);
   },
 };
 
@@ -117,8 +123,20 @@ ${QUERY_USAGE}
     ]);
     const head = [...keys, "generations", "input", "output", "kept", "cost"];
     writeLine(io.out, formatTable([head, ...rows]));
+    const incomplete = body.data.reduce((sum, group) => sum + group.incomplete, 0);
+    if (incomplete > 0)
+      writeLine(io.out, `incomplete, as events expired before analytics read them: ${incomplete}`);
+    writeCompleteness(io, body);
   },
 };
+
+/** What ended later may be missing. */
+function writeCompleteness(
+  { out }: CommandIo,
+  { complete_until: until }: { readonly complete_until?: string | null | undefined },
+): void {
+  if (until !== undefined) writeLine(out, `complete until ${until ?? "a time that is not known now"}`);
+}
 
 async function ask<T>(
   io: CommandIo,
