@@ -48,7 +48,8 @@ export const PLAIN_ALERTS: readonly PlainAlert[] = [
   {
     alert: "RepriseUsageExpiring",
     severity: "page",
-    summary: "Events that analytics has not read have waited for half of the time that the broker keeps them.",
+    summary:
+      "Events that analytics has not read have waited for half of the time that the broker keeps them.",
     description: "As much time is left until usage is lost: analytics, its store or one of its lanes stands.",
     expr: () => `min by (consumer) (reprise_consumer_unread_ratio) > ${UNREAD_LIMIT}`,
     forS: 900,

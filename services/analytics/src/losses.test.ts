@@ -58,7 +58,13 @@ const linesOf = (lines: readonly Record<string, unknown>[]) =>
 test("logs that expire while analytics is away are counted, and told of with their places and the generations that lack a part", async () => {
   await using platform = await openPlatform();
   const { world, start, lost, lines, rows } = platform;
-  const [before, whole, cut, headless, after] = [createRef(), createRef(), createRef(), createRef(), createRef()];
+  const [before, whole, cut, headless, after] = [
+    createRef(),
+    createRef(),
+    createRef(),
+    createRef(),
+    createRef(),
+  ];
   {
     await using _ = await start();
     await append(world, before, 0, WHOLE(before));

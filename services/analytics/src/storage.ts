@@ -26,7 +26,7 @@ export function openAnalyticsStorage(env: AnalyticsStorageEnvironment): Analytic
   const url = env.REPRISE_ANALYTICS_S3_URL;
   if (url === undefined) {
     const dir = env.REPRISE_ANALYTICS_DIR ?? join(env.REPRISE_DATA_DIR, "analytics");
-    const store = createFileStore(dir);
+    const store = createFileStore(dir, "The folder of analytics");
     return { store, dir, openRows: async () => new ParquetRows({ store, files: localFiles(dir) }) };
   }
   const { REPRISE_AUDIT_S3_KEY_ID: keyId, REPRISE_AUDIT_S3_SECRET: secret } = env;

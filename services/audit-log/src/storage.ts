@@ -46,7 +46,10 @@ export async function openAuditStorage(env: StorageEnvironment): Promise<AuditSt
   const signingKeyFile = env.REPRISE_AUDIT_SIGNING_KEY_FILE ?? join(keysDir, "signing.key");
   const signer = parseNoteKey(await openSecretFile(signingKeyFile, () => createNoteKey(name).skey));
   const earlier = (env.REPRISE_AUDIT_EARLIER_VKEYS ?? []).map(parseVerifierKey);
-  const keyring = await openKeyring({ store: createFileStore(join(keysDir, "wrapped")), masterKey });
+  const keyring = await openKeyring({
+    store: createFileStore(join(keysDir, "wrapped"), "The folder of the archive's keys"),
+    masterKey,
+  });
   const cacheDir = join(dataDir, `audit-cache-${process.pid}`);
   if (!env.REPRISE_AUDIT_S3_URL) {
     const dir = env.REPRISE_AUDIT_DIR ?? join(dataDir, "audit");

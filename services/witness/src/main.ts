@@ -28,7 +28,11 @@ await runService(
     const opsServer = ops && stack.use(await startOpsServer(opsHandler, ops));
     const server = stack.use(
       await startWitnessServer({
-        witness: createWitness({ store: createFileStore(join(dir, SEEN_DIR)), key, logs }),
+        witness: createWitness({
+          store: createFileStore(join(dir, SEEN_DIR), "The folder of the witness"),
+          key,
+          logs,
+        }),
         host: env.REPRISE_HOST,
         port: env.REPRISE_PORT,
         http: new HttpMetrics(metrics, "witness"),

@@ -15,8 +15,9 @@ const ABANDONED_MS = 24 * 3_600_000;
  * A folder. Files are written under another name, synced, and then renamed or linked, and the folder is synced after that: a read
  * sees a whole file or none, and what is there after a power loss is whole. Several processes may use one folder, which must be on
  * one disk that has hard links. A key can't go on behind that of another object: one is a file, the other a folder.
+ * @param what the folder, as errors name it. Default: the archive's
  */
-export function createFileStore(folder: string): BlobStore {
+export function createFileStore(folder: string, what = "The archive's folder"): BlobStore {
   const dir = resolve(folder);
   const folders = new DurableFolders(dir);
   const temporaryFolder = join(dir, TEMPORARY_FOLDER);
@@ -49,10 +50,10 @@ export function createFileStore(folder: string): BlobStore {
   };
 
   return {
-    get: (key, range) => withFileErrors(() => readFile(pathOf(key), range)),
-    put: (key, bytes) => withFileErrors(() => write(key, bytes, rename)),
+    get: (key, range) => withFileErrors(what, () => readFile(pathOf(key), range)),
+    put: (key, bytes) => withFileErrors(what, () => write(key, bytes, rename)),
     create: (key, bytes) =>
-      withFileErrors(async () => {
+      withFileErrors(what, async () => {
         let outcome: "created" | "exists" = "created";
         await write(key, bytes, async (temporary, path) => {
           try {
@@ -66,9 +67,9 @@ export function createFileStore(folder: string): BlobStore {
         });
         return outcome;
       }),
-    list: (prefix) => listFiles(dir, prefix),
+    list: (prefix) => listFiles(dir, prefix, what),
     delete: (key) =>
-      withFileErrors(async () => {
+      withFileErrors(what, async () => {
         const path = pathOf(key);
         try {
           await rm(path);

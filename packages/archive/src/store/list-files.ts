@@ -5,16 +5,20 @@ import { hasFileCode, withFileErrors } from "./file-error.ts";
 import { assertKeyPrefix, isObjectKey } from "./object-key.ts";
 
 /** The objects of a folder in the order of their keys; holds the names of one folder per level in memory. */
-export async function* listFiles(dir: string, prefix: string): AsyncGenerator<BlobInfo> {
-  yield* walk(dir, assertKeyPrefix(prefix).slice(0, prefix.lastIndexOf("/") + 1), prefix);
+export async function* listFiles(dir: string, prefix: string, what: string): AsyncGenerator<BlobInfo> {
+  yield* walk({ dir, prefix, what }, assertKeyPrefix(prefix).slice(0, prefix.lastIndexOf("/") + 1));
 }
 
-async function* walk(dir: string, folder: string, prefix: string): AsyncGenerator<BlobInfo> {
-  for (const { key, isFolder } of await withFileErrors(() => readFolder(dir, folder))) {
+async function* walk(
+  walked: { readonly dir: string; readonly prefix: string; readonly what: string },
+  folder: string,
+): AsyncGenerator<BlobInfo> {
+  const { dir, prefix, what } = walked;
+  for (const { key, isFolder } of await withFileErrors(what, () => readFolder(dir, folder))) {
     if (isFolder) {
-      if (key.startsWith(prefix) || prefix.startsWith(key)) yield* walk(dir, key, prefix);
+      if (key.startsWith(prefix) || prefix.startsWith(key)) yield* walk(walked, key);
     } else if (key.startsWith(prefix)) {
-      const bytes = await withFileErrors(() => sizeOf(join(dir, key)));
+      const bytes = await withFileErrors(what, () => sizeOf(join(dir, key)));
       if (bytes !== undefined) yield { key, bytes };
     }
   }

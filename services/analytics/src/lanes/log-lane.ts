@@ -109,7 +109,8 @@ class OpenLane {
         const fold = this.#foldOf(subject, payload);
         if (!fold?.feed(payload, storedAtUs, keys)) {
           strays++;
-          if (!fold && this.#isAfterLoss(storedAtUs) && isEnd(payload)) incomplete.push(parseLogSubject(subject));
+          if (!fold && this.#isAfterLoss(storedAtUs) && isEnd(payload))
+            incomplete.push(parseLogSubject(subject));
           continue;
         }
         events++;

@@ -1,5 +1,11 @@
 import { type LanePosition, SKEW_US } from "@reprise/lane";
-import { type Broker, readRawFromLeader, readStoredAtUs, readStreamInfo, type StreamInfo } from "@reprise/log";
+import {
+  type Broker,
+  readRawFromLeader,
+  readStoredAtUs,
+  readStreamInfo,
+  type StreamInfo,
+} from "@reprise/log";
 import { STREAM_START, type StreamSeq } from "@reprise/protocol";
 
 /** How far the commits of a lane are behind its stream. Microseconds since 1970, by the broker's clock. */
