@@ -50,7 +50,8 @@ export class FailedQuestions implements Disposable {
     this.#isAsking = true;
     for (let waitMs = pauseMs; this.#questions.size > 0; waitMs = Math.min(2 * waitMs, MAX_PAUSE_MS)) {
       await pause(waitMs, signal);
-      for (const question of [...this.#questions]) {
+      // A copy: questions may fail meanwhile.
+      for (const question of Array.from(this.#questions)) {
         if (signal.aborted) return;
         if (await askAgain(question)) this.answered(question);
       }

@@ -21,6 +21,8 @@ export interface ScaleWatchOptions {
   /** The public names of the models that are planned for. */
   models: () => ReadonlySet<string>;
   metrics: Metrics;
+  /** Why the broker takes no appends, as far as it is known; empty when it does. */
+  brokerProblems: () => readonly string[];
   /** Default: `SCALE_DEFAULTS`. */
   scaling?: ScaleSettings | undefined;
   onError: (error: unknown) => void;
@@ -83,7 +85,7 @@ export class ScaleWatch implements Disposable {
 
   /**
    * The last plan. Waits for the first one, which is made some seconds behind the start.
-   * @throws RepriseError `broker_unavailable` when there is none, or it is older than 30 s
+   * @throws RepriseError `broker_unavailable` when there is none, when it is older than 30 s, and while the broker is away: what was observed before says nothing of now
    */
   async report(): Promise<ScaleReport> {
     if (!this.#report) await Promise.race([this.#first.promise, pause(WAIT_MS, this.#closed.signal)]);
@@ -109,7 +111,9 @@ export class ScaleWatch implements Disposable {
   }
 
   get #fresh(): ScaleReport | undefined {
-    return performance.now() - this.#reportedAtMs > STALE_MS ? undefined : this.#report;
+    const isStale = performance.now() - this.#reportedAtMs > STALE_MS;
+    if (isStale || this.#options.brokerProblems().length > 0) this.#report = undefined;
+    return this.#report;
   }
 
   async #run(): Promise<void> {
@@ -118,6 +122,7 @@ export class ScaleWatch implements Disposable {
     while (!signal.aborted) {
       const beganMs = performance.now();
       await this.#plan().catch((thrown: unknown) => {
+        this.#report = undefined;
         const error = toRepriseError(thrown);
         // A broker that is away is told of elsewhere.
         if (!error.retryable && !signal.aborted) onError(error);

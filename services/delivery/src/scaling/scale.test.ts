@@ -15,6 +15,7 @@ const MODEL = "sim";
 const operator = authorization(KEYS.operator);
 
 interface Answer {
+  readonly at: string;
   readonly models: readonly Readonly<Record<string, unknown>>[];
   readonly delivery: Readonly<Record<string, unknown>>;
 }
@@ -115,6 +116,25 @@ test("the operator is told what waits, what runs, and how many workers and nodes
     .toMatchObject({ queued: 3, running: 2 });
   end.resolve();
   puller.stop();
+});
+
+test("while the broker is away no plan of before is told, and afterwards a new one", async () => {
+  let problems: readonly string[] = [];
+  const brokerWatch = { because: () => problems, onStale() {}, lastStreamSeq: () => undefined };
+  await using platform = await openPlatform({ liveTenants: true, brokerWatch });
+  const { at } = await ask(platform);
+  problems = ["the broker does not answer"];
+  const refused = await call(`${platform.node.url}/v1/ops/scale`, { headers: operator });
+  expect(refused.status).toBe(503);
+  expect(JSON.parse(refused.text)).toMatchObject({ error: { code: "broker_unavailable", retryable: true } });
+  expect(await metricsOf(platform)).toEqual({ reprise_wanted_delivery_nodes: "Nan" });
+  problems = [];
+  await expect
+    .poll(async () => (await call(`${platform.node.url}/v1/ops/scale`, { headers: operator })).status, {
+      interval: 500,
+    })
+    .toBe(200);
+  expect(Date.parse((await ask(platform)).at)).toBeGreaterThan(Date.parse(at));
 });
 
 test("before anything is known nothing is told: the metric is absent, and NaN", async () => {

@@ -120,6 +120,7 @@ export type NodeOptions = Partial<
     | "drainGraceMs"
     | "readerLeaseMs"
     | "brokerBudgetMs"
+    | "brokerWatch"
     | "redisUrl"
     | "redisTimeoutMs"
     | "limitCheckMs"
