@@ -267,7 +267,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   stack.defer(() => ends.unsubscribe());
   const onRefused = countRefusedConnections({ logger, metrics, most: maxConnectionsPerAddress });
 
-  const scale = stack.use(new ScaleWatch({ ...options, node, readers, models: () => names.models, brokerProblems, onError }));
+  const scale = stack.use(new ScaleWatch({ ...options, node, readers, models: () => names.models, onError }));
   observeDelivery(metrics, { hub, readers, marks, bodies, isLocal: () => shared.isAway });
 
   const notes = new RequestNotes();

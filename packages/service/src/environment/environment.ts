@@ -44,7 +44,7 @@ export function parseEnvironment<const Name extends EnvironmentName, const Neede
     else {
       const result = schema.safeParse(text);
       if (result.success) parsed[name] = result.data;
-      else problems.push(...result.error.issues.map(({ message }) => `${name} ${message}`));
+      else problems.push(...new Set(result.error.issues.map(({ message }) => `${name} ${message}`)));
     }
   }
   if (problems.length === 0) return parsed as Environment<Name, Needed>;

@@ -95,8 +95,24 @@ test("what another loss explains has a line only if it outlasts that, and makes 
   vi.advanceTimersByTime(20_000);
   expect([messages(), watches.because()]).toEqual([["the store is gone"], ["no index: no store"]]);
   store.worked();
-  vi.advanceTimersByTime(1_000);
+  vi.advanceTimersByTime(4_000);
+  expect(messages()).toEqual(["the store is gone", "the store is back"]);
+  vi.advanceTimersByTime(2_000);
   expect(messages()).toEqual(["the store is gone", "the store is back", "no index"]);
+});
+
+test("one that is back shortly after what has explained its loss has no line, though it failed until then", () => {
+  const { watches, messages } = open();
+  const store = watches.add(STORE);
+  const index = watches.add({ ...STORE, name: "index", gone: "no index", graceMs: 0, behind: store });
+  store.failed("no answer");
+  vi.advanceTimersByTime(20_000);
+  store.worked();
+  index.failed("no answer in time");
+  vi.advanceTimersByTime(2_000);
+  index.worked();
+  vi.advanceTimersByTime(60_000);
+  expect(messages()).toEqual(["the store is gone", "the store is back"]);
 });
 
 test("errors with the code of a dependency that is or was away lately are explained, and no others", () => {

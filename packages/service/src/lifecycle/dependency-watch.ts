@@ -33,7 +33,7 @@ export interface DependencyOptions {
   readonly quietMs?: number;
   /** Errors with this code are explained by its absence. */
   readonly explains?: ErrorCode;
-  /** Its own loss is not logged as long as this one is failing or away. */
+  /** Its own loss is not logged as long as this one is failing or away, and for 5 s afterwards: it needs a moment to be back, too. */
   readonly behind?: DependencyWatch;
   /** Why the process is not ready while it is away. Default: that does not matter. */
   readonly notReady?: (because: string) => string;
@@ -42,6 +42,7 @@ export interface DependencyOptions {
 const GRACE_MS = 3_000;
 const HOLD_OFF_MS = 10_000;
 const EXPLAINED_CHECK_MS = 1_000;
+const EXPLAINED_AFTER_MS = 5_000;
 
 export interface DependencyContext {
   readonly logger: Logger;
@@ -104,7 +105,9 @@ export class DependencyWatch {
   #step(input: DependencyInput): void {
     const { graceMs = GRACE_MS, holdOffMs = HOLD_OFF_MS, behind, reports } = this.options;
     const nowMs = performance.now();
-    const rules = { graceMs, holdOffMs, isExplained: behind?.isFailing === true };
+    const isExplained =
+      behind !== undefined && (behind.isFailing || behind.wasAwayWithin(EXPLAINED_AFTER_MS));
+    const rules = { graceMs, holdOffMs, isExplained };
     const wasAway = this.isAway;
     const { state, news } = nextDependency(this.#state, input, nowMs, rules);
     this.#state = state;

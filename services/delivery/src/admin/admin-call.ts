@@ -1,6 +1,7 @@
 import { type AddressClass, parseTenantId, RepriseError, type TenantId } from "@reprise/protocol";
 import { type TenantRecord, tenantNotFound } from "@reprise/tenancy";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { onlyOperator } from "../http/auth.ts";
 import { addressClassOf } from "../readers/delivery-marks/address-class.ts";
 import type { RouteContext } from "../routes/context.ts";
 import type { Administration, Administrator } from "./administration.ts";
@@ -42,9 +43,7 @@ export function openCall(
     request: request.id,
     assertOperator(does) {
       if (administrator.tenant === undefined) return;
-      throw new RepriseError("forbidden", `Only the operator ${does}.`, {
-        param: "Authorization",
-      });
+      throw onlyOperator(does);
     },
     tenantOf(id) {
       const tenant = parseTenantId(id);

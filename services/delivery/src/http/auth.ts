@@ -20,6 +20,8 @@ declare module "fastify" {
     streamTokens?: true;
     /** Whether the call is the operator's, or of an API key with the role `admin`. */
     administers?: true;
+    /** What the call does, where only the operator may make it: no key of a tenant, whatever its roles. */
+    operatorDoes?: string;
     /** Whether the operator's key may make the call, for all tenants, beside the keys that have the route's roles. */
     operators?: true;
     /** Whether the route counts its calls itself, together with what they take beside. */
@@ -110,9 +112,10 @@ export function createAuthentication({
   function authorise(request: FastifyRequest): void {
     const caller = principals.get(request);
     if (!caller) return;
-    const { roles, streamTokens, administers } = request.routeOptions.config;
+    const { roles, streamTokens, administers, operatorDoes } = request.routeOptions.config;
     if (caller.tokenId !== undefined && !streamTokens && !request.is404) throw needsKey();
     if (roles && !roles.some((role) => caller.roles.has(role))) throw lacksRole(roles[0]);
+    if (operatorDoes !== undefined) throw onlyOperator(operatorDoes);
     if (administers && !caller.roles.has("admin")) throw lacksRole("admin");
   }
 
@@ -175,6 +178,11 @@ export function lacksRole(role: Role): RepriseError {
   return new RepriseError("forbidden", `This API key or stream token lacks the role "${role}".`, {
     param: "Authorization",
   });
+}
+
+/** @param does what only the operator does */
+export function onlyOperator(does: string): RepriseError {
+  return new RepriseError("forbidden", `Only the operator ${does}.`, { param: "Authorization" });
 }
 
 function noLongerValid(): RepriseError {

@@ -8,8 +8,9 @@ export const SCALE_PATH = "/v1/ops/scale";
 
 /** What a scaler asks for: of all tenants, so the operator's alone. */
 export function addScaleRoute(app: FastifyInstance, context: AdminContext): void {
-  app.get(SCALE_PATH, { config: { administers: true } }, async (request, reply) => {
-    openCall(context, request, reply).assertOperator("asks how many workers and nodes are wanted");
+  const config = { administers: true, operatorDoes: "asks how many workers and nodes are wanted" } as const;
+  app.get(SCALE_PATH, { config }, async (request, reply) => {
+    openCall(context, request, reply).assertOperator(config.operatorDoes);
     parseWith(noQuery, request.query, "query");
     return toAnswer(await context.scale.report());
   });

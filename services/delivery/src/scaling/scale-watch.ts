@@ -1,7 +1,7 @@
 import { pause } from "@reprise/async";
 import { type Broker, NodeExchange, QueueDepths, WorkersWatch } from "@reprise/log";
 import { type NodeId, RepriseError, toRepriseError } from "@reprise/protocol";
-import type { Metrics } from "@reprise/service";
+import type { BrokerWatch, Metrics } from "@reprise/service";
 import { CpuMeter } from "./cpu-meter.ts";
 import { GivenBackJobs } from "./given-back-jobs.ts";
 import {
@@ -21,8 +21,8 @@ export interface ScaleWatchOptions {
   /** The public names of the models that are planned for. */
   models: () => ReadonlySet<string>;
   metrics: Metrics;
-  /** Why the broker takes no appends, as far as it is known; empty when it does. */
-  brokerProblems: () => readonly string[];
+  /** Tells why the broker takes no appends. Default: readings that fail show that it is away. */
+  brokerWatch?: Pick<BrokerWatch, "because"> | undefined;
   /** Default: `SCALE_DEFAULTS`. */
   scaling?: ScaleSettings | undefined;
   onError: (error: unknown) => void;
@@ -112,7 +112,8 @@ export class ScaleWatch implements Disposable {
 
   get #fresh(): ScaleReport | undefined {
     const isStale = performance.now() - this.#reportedAtMs > STALE_MS;
-    if (isStale || this.#options.brokerProblems().length > 0) this.#report = undefined;
+    const problems = this.#options.brokerWatch?.because() ?? [];
+    if (isStale || problems.length > 0) this.#report = undefined;
     return this.#report;
   }
 

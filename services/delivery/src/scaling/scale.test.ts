@@ -144,9 +144,19 @@ test("before anything is known nothing is told: the metric is absent, and NaN", 
 
 test("an admin of a tenant, and a key of one, are refused", async () => {
   await using platform = await openPlatform({ liveTenants: true });
-  for (const key of [KEYS.acme, KEYS.acmeAdmin])
-    expect((await call(`${platform.node.url}/v1/ops/scale`, { headers: authorization(key) })).status).toBe(
-      403,
-    );
+  const answers = await Promise.all(
+    [KEYS.acme, KEYS.acmeAdmin].map((key) =>
+      call(`${platform.node.url}/v1/ops/scale`, { headers: authorization(key) }),
+    ),
+  );
+  for (const { status, text } of answers) {
+    expect(status).toBe(403);
+    expect(JSON.parse(text)).toMatchObject({
+      error: {
+        code: "forbidden",
+        message: "Only the operator asks how many workers and nodes are wanted.",
+      },
+    });
+  }
   expect((await call(`${platform.node.url}/v1/ops/scale?model=sim`, { headers: operator })).status).toBe(400);
 });

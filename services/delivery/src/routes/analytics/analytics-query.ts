@@ -26,13 +26,20 @@ const MOST_MS = 86_400_000;
 
 const DIMENSIONS = "must be dimensions with commas between them, such as model,day or metadata.team";
 
+const STATUSES = ["completed", "failed", "cancelled"] as const;
+
+/** Zod's own words for a value that is none of these are a library's. */
+function oneOf<const Values extends readonly [string, ...string[]]>(values: Values) {
+  return z.enum(values, { error: `must be one of ${values.join(", ")}` });
+}
+
 const common = {
   /** Of the operator's calls alone. */
   tenant: z.string().optional(),
   from: timeParam.optional(),
   to: timeParam.optional(),
   model: z.string().optional(),
-  status: z.enum(["completed", "failed", "cancelled"]).optional(),
+  status: oneOf(STATUSES).optional(),
 };
 
 function byParam(most: number) {
@@ -63,7 +70,7 @@ const SCHEMAS = {
   timeseries: z.strictObject({
     ...common,
     ...targets,
-    step: z.enum(steps).prefault("15m"),
+    step: oneOf(steps).prefault("15m"),
     by: byParam(1),
   }),
   generations: z.strictObject({
@@ -74,7 +81,7 @@ const SCHEMAS = {
   }),
   budget: z.strictObject({
     ...common,
-    class: z.enum(BUDGET_CLASS_NAMES).optional(),
+    class: oneOf(BUDGET_CLASS_NAMES).optional(),
     target_ms: milliseconds,
     quantile: z
       .string()
@@ -107,7 +114,12 @@ export function parseAnalyticsQuery<Call extends AnalyticsCall>(
   if (model !== undefined) encodeModelName(model);
   const end = to ?? new Date(nowMs).toISOString();
   const start = from ?? new Date(Date.parse(end) - DAY_MS).toISOString();
-  if (Date.parse(start) >= Date.parse(end)) throw invalid("to", "to: must be later than from.");
+  if (Date.parse(start) >= Date.parse(end))
+    throw to === undefined
+      ? invalid("from", "from: must be earlier than now, or send to.")
+      : invalid("to", "to: must be later than from.");
+  if (rest.quantile !== undefined && rest.target_ms === undefined)
+    throw invalid("quantile", "quantile: needs target_ms; a class has its own targets.");
   return {
     tenant: own ?? (named === undefined ? null : parseTenantId(named)),
     from: start,
@@ -123,6 +135,9 @@ interface CommonParams {
   readonly from?: string | undefined;
   readonly to?: string | undefined;
   readonly model?: string | undefined;
+  /** Of a latency budget. */
+  readonly target_ms?: number | undefined;
+  readonly quantile?: number | undefined;
 }
 
 function invalid(param: string, message: string): RepriseError {

@@ -80,6 +80,8 @@ test.each([
   ["analytics/generations", "generation=mine", "generation"],
   ["analytics/summary", "generation=gen_0_00000000000000000000000000", "generation"],
   ["analytics/budget", "quantile=1", "quantile"],
+  ["analytics/budget", "quantile=0.5", "quantile"],
+  ["usage", "from=2999-01-01T00:00:00Z", "from"],
   ["analytics/summary", "target_first_ms=-1", "target_first_ms"],
 ])("%s?%s is refused, and names the parameter", async (path, query, param) => {
   const { platform, asked, url } = await openAsked();
@@ -87,6 +89,13 @@ test.each([
   const { status, json } = await call(`${url}/v1/${path}?${query}`, { key: KEYS.acmeAnalyst });
   expect([status, json]).toMatchObject([400, { error: { code: "invalid_request", param } }]);
   expect(asked).toEqual([]);
+});
+
+test("a value that is none of those that there are is answered with these", async () => {
+  const { platform, url } = await openAsked();
+  await using _ = platform;
+  const { json } = await call(`${url}/v1/analytics/timeseries?step=7m`, { key: KEYS.acmeAnalyst });
+  expect(json).toMatchObject({ error: { message: "step: must be one of 1m, 5m, 15m, 1h, 1d" } });
 });
 
 test("a key that has lost the role while analytics answered is shown nothing", async () => {
