@@ -7,6 +7,8 @@ export interface LockedPackage {
   readonly license?: string;
   readonly integrity?: string;
   readonly link?: boolean;
+  /** What needs it runs without it, on machines of another system for one. */
+  readonly optional?: boolean;
   /** Of a link: the folder of the workspace. */
   readonly resolved?: string;
   readonly dependencies?: Readonly<Record<string, string>>;

@@ -1,4 +1,5 @@
 import { pause } from "@reprise/async";
+import { constants } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { countBuffersInHeapLimit } from "./buffers-in-heap-limit.ts";
 import { describeFailure } from "./describe-failure.ts";
@@ -22,6 +23,10 @@ export interface RunningService {
   /** Reads the configuration files again, on SIGHUP, until it is to stop. What it throws is logged, and the old configuration stays. */
   reload?(): Promise<void>;
 }
+
+/** Whether this is the first process of a container. */
+const IS_FIRST = process.pid === 1;
+const SIGNALLED = 128;
 
 type StopSignal = "SIGTERM" | "SIGINT";
 
@@ -103,16 +108,26 @@ async function failureOf({ failed }: RunningService): Promise<Failure> {
 
 function nextStopSignal(): { arrived: Promise<StopSignal>; forget(): void } {
   const { promise: arrived, resolve } = Promise.withResolvers<StopSignal>();
+  // Without a listener a signal does what it always does: that makes the second one final.
   const forget = (): void => {
     process.off("SIGTERM", onSignal).off("SIGINT", onSignal);
+    if (IS_FIRST) process.on("SIGTERM", endBySignal).on("SIGINT", endBySignal);
   };
-  // Without a listener a signal does what it always does: that makes the second one final.
   const onSignal = (signal: NodeJS.Signals): void => {
     forget();
     resolve(signal as StopSignal);
   };
   process.on("SIGTERM", onSignal).on("SIGINT", onSignal);
   return { arrived, forget };
+}
+
+/**
+ * Ends this process as a signal does that it does not listen for. The kernel keeps such signals from the first process of a container, which
+ * exits with the code that shells give for them.
+ */
+function endBySignal(signal: NodeJS.Signals): void {
+  if (IS_FIRST) process.exit(SIGNALLED + constants.signals[signal]);
+  process.kill(process.pid, signal);
 }
 
 /** SIGHUP, which would end a process that does not listen for it. One that comes before there is an answer gets the first. */
@@ -147,13 +162,13 @@ async function endStartBySignal(name: string, signal: StopSignal, started: Abort
   process.stderr.write(
     `${name}: ${signal} has come while it starts, and the start does not end; ending now\n`,
   );
-  process.kill(process.pid, signal);
+  endBySignal(signal);
 }
 
 /** The timer does not keep the process alive: it fires only where something else does. */
 function endBySignalAfter(ms: number, signal: StopSignal, logger: Logger): void {
   void delay(ms, undefined, { ref: false }).then(() => {
     logger.error({ drainMs: ms, open: process.getActiveResourcesInfo() }, "not stopped in time; ending now");
-    process.kill(process.pid, signal);
+    endBySignal(signal);
   });
 }

@@ -1,0 +1,29 @@
+/** One target of the Dockerfile. */
+export interface ServiceImage {
+  /** Of the target, and behind `reprise/` of the image. */
+  readonly name: string;
+  /** What it runs, and the commands that are beside it, without `.ts`: the first is what the image starts. */
+  readonly entries: readonly string[];
+  /** The workspaces whose runtime dependencies the image may hold. */
+  readonly workspaces: readonly string[];
+}
+
+const service = (name: string, more: readonly string[] = []): ServiceImage => ({
+  name,
+  entries: [`services/${name}/src/main`, ...more.map((entry) => `services/${name}/src/${entry}`)],
+  workspaces: [`@reprise/${name}`],
+});
+
+export const IMAGES: readonly ServiceImage[] = [
+  service("delivery", ["cli/main"]),
+  service("inference-worker"),
+  service("moderation", ["cli/main"]),
+  service("audit-log", ["cli/main"]),
+  service("analytics", ["cli/main"]),
+  service("witness"),
+  {
+    name: "set-up",
+    entries: ["infra/nats/main", "infra/containers/main"],
+    workspaces: ["@reprise/archive", "@reprise/log", "@reprise/service", "@reprise/tenancy"],
+  },
+];
