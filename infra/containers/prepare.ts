@@ -108,7 +108,7 @@ async function prepareNats(volumes: string, names: readonly string[]): Promise<W
       host: name,
       port: 4_222,
       routePort: 6_222,
-      storeDir: "/data/jetstream",
+      storeDir: "/data",
     })),
     tls: tlsIn(NATS_DIR, "nats"),
     syncInterval: undefined,
