@@ -27,7 +27,7 @@ export async function bundleImage(image: ServiceImage, root: string, dir: string
     input: Object.fromEntries(image.entries.map((entry) => [entry, join(root, `${entry}.ts`)])),
     platform: "node",
     external: [DUCKDB, ABSENT],
-    resolve: { conditionNames: ["source", "import", "node", "default"] },
+    resolve: { conditionNames: ["source", "node"] },
     output: { dir, format: "esm", entryFileNames: "[name].js", chunkFileNames: "chunks/[name]-[hash].js" },
     logLevel: "warn",
   });
