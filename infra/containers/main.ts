@@ -26,7 +26,8 @@ const [command, argument] = process.argv.slice(2);
 endWithReader(process.stdout);
 try {
   if (command === "prepare") await prepare(VOLUMES, PROXY);
-  else if (command === "profile" && isProfile(argument)) await chooseProfile(join(VOLUMES, "operator"), argument);
+  else if (command === "profile" && isProfile(argument))
+    await chooseProfile(join(VOLUMES, "operator"), argument);
   else if (command === "hello") process.stdout.write(HELLO);
   else if (command === "key") process.stdout.write(`${(await readAccess(VOLUMES)).apiKey}\n`);
   else if (command === "operator-key") process.stdout.write(`${(await readAccess(VOLUMES)).operatorKey}\n`);

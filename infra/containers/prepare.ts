@@ -62,7 +62,10 @@ export async function prepare(volumes: string, proxy: string): Promise<void> {
 
   const { apiKey, operatorKey } = await openAccess(volumes);
   const signer = parseNoteKey(
-    await openSecretFile(join(volumes, "audit-log-config", "signing.key"), () => createNoteKey("reprise").skey),
+    await openSecretFile(
+      join(volumes, "audit-log-config", "signing.key"),
+      () => createNoteKey("reprise").skey,
+    ),
   );
   const { file } = createDevTenant(Buffer.from(apiKey.slice("rk_demo_".length), "base64url"));
   await put(join(volumes, "delivery-config", "tenants.json"), file);
@@ -143,7 +146,9 @@ async function prepareProxy(volumes: string, from: string, nodes: number): Promi
 
 /** @returns the access key of the S3-compatible store */
 async function prepareStore(volumes: string): Promise<{ keyId: string; secret: string }> {
-  const secret = await openSecretFile(join(volumes, OPERATOR, "s3.secret"), () => randomBytes(24).toString("hex"));
+  const secret = await openSecretFile(join(volumes, OPERATOR, "s3.secret"), () =>
+    randomBytes(24).toString("hex"),
+  );
   const keyId = "reprise";
   await ensurePrivateDir(join(volumes, "s3-data", BUCKET));
   await put(

@@ -13,7 +13,9 @@ test("suites are named one by one or by their folder, and without a name all are
     SUITES.map(({ name }) => name).filter((name) => name.startsWith("proxies/")),
   );
   expect(namesOf([])).toEqual(SUITES.map(({ name }) => name));
-  expect(() => namesOf(["proxies/ngin"])).toThrow("no suite is named proxies/ngin; there are: proxies/");
+  expect(() => namesOf(["proxies/ngin"])).toThrow(
+    "no suite is named proxies/ngin; there are: containers, proxies/",
+  );
 });
 
 test("each test that `npm test` leaves out is in a suite", () => {
@@ -32,4 +34,17 @@ test("says which program a suite lacks and what brings it", async () => {
     "proxies/haproxy needs haproxy on PATH (Debian package haproxy)",
   ]);
   expect(findMissing(suites, "").length).toBe(2);
+});
+
+test("says which command of a suite fails and what brings about that it does not", async () => {
+  await using dir = await createTempDir("needs");
+  await writeFile(join(dir.path, "docker"), '#!/bin/sh\n[ "$1" = info ]\n', { mode: 0o755 });
+  expect(findMissing(chooseSuites(["containers"]), `${dir.path}:/bin`)).toEqual(
+    expect.arrayContaining([
+      expect.stringMatching(/^containers: docker compose version fails \(Compose 2\.24/),
+    ]),
+  );
+  expect(findMissing(chooseSuites(["containers"]), `${dir.path}:/bin`).join("\n")).not.toContain(
+    "docker info",
+  );
 });

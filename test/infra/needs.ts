@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 
@@ -7,9 +8,20 @@ export interface Suite {
   readonly name: string;
   /** Programs on PATH, and what brings them. */
   readonly programs: Readonly<Record<string, string>>;
+  /** Commands that have to succeed, and what brings that about. */
+  readonly commands?: Readonly<Record<string, string>>;
 }
 
 export const SUITES: readonly Suite[] = [
+  {
+    name: "containers",
+    programs: { docker: "Debian package docker.io", debootstrap: "Debian package debootstrap, run as root" },
+    commands: {
+      "docker info": "a Docker engine that answers: start dockerd, or name it in DOCKER_HOST",
+      "docker compose version": "Compose 2.24 or later: Debian package docker-compose, of Debian 13 or later",
+      "docker buildx version": "Debian package docker-buildx, of Debian 13 or later",
+    },
+  },
   { name: "proxies/caddy", programs: { caddy: "Debian package caddy" } },
   { name: "proxies/haproxy", programs: { haproxy: "Debian package haproxy" } },
   { name: "proxies/nginx", programs: { nginx: "Debian package nginx" } },
@@ -32,11 +44,19 @@ export function chooseSuites(names: readonly string[]): Suite[] {
 
 /** What suites need and the machine does not have, in words. */
 export function findMissing(suites: readonly Suite[], path: string): string[] {
-  return suites.flatMap(({ name, programs }) =>
-    Object.entries(programs)
+  return suites.flatMap(({ name, programs, commands = {} }) => [
+    ...Object.entries(programs)
       .filter(([program]) => !isOnPath(program, path))
       .map(([program, source]) => `${name} needs ${program} on PATH (${source})`),
-  );
+    ...Object.entries(commands)
+      .filter(([command]) => !succeeds(command, path))
+      .map(([command, source]) => `${name}: ${command} fails (${source})`),
+  ]);
+}
+
+function succeeds(command: string, path: string): boolean {
+  const [program = "", ...args] = command.split(" ");
+  return spawnSync(program, args, { env: { ...process.env, PATH: path }, stdio: "ignore" }).status === 0;
 }
 
 function isOnPath(program: string, path: string): boolean {

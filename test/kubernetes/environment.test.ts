@@ -1,28 +1,13 @@
 import { ENVIRONMENT_TABLE } from "@reprise/service";
 import { parseModelsFile } from "@reprise/inference-worker";
 import { beforeAll, describe, expect, test } from "vitest";
-import { parseAnalyticsEnvironment } from "../../services/analytics/src/config.ts";
-import { parseAuditLogEnvironment } from "../../services/audit-log/src/config.ts";
-import { parseDeliveryEnvironment, toDeliverySettings } from "../../services/delivery/src/config.ts";
-import { parseWorkerEnvironment } from "../../services/inference-worker/src/config/config.ts";
-import { parseModerationEnvironment } from "../../services/moderation/src/config.ts";
-import { parseWitnessEnvironment } from "../../services/witness/src/config.ts";
 import { openCluster, readmeBlock } from "./testing/cluster.ts";
 import { configMapsOf, environmentOf, type Sources } from "./testing/environment.ts";
 import { mountedFiles } from "./testing/mounted-files.ts";
 import { buildOverlay, type BuildName, BUILDS } from "./testing/overlay.ts";
 import { type Workload, workloadsOf } from "./testing/resources.ts";
+import { SERVICE_PARSERS } from "./testing/service-parsers.ts";
 
-type Parse = (env: Record<string, string>) => Readonly<Record<string, unknown>>;
-
-const PARSERS: Readonly<Record<string, Parse>> = {
-  delivery: parseDeliveryEnvironment,
-  "inference-worker": parseWorkerEnvironment,
-  moderation: parseModerationEnvironment,
-  "audit-log": parseAuditLogEnvironment,
-  analytics: parseAnalyticsEnvironment,
-  witness: parseWitnessEnvironment,
-};
 /** Variables that are Node's or nats-server's. */
 const OTHERS = ["NODE_EXTRA_CA_CERTS", "POD_NAME", "GOMEMLIMIT"];
 /** What the README makes later than all else, or has its reader get elsewhere. */
@@ -63,7 +48,7 @@ describe.each(BUILDS)("in the overlay %s", (name) => {
       workloadsOf(resources).map((workload) => [workload.name, checkWorkload(workload, sources)]),
     );
     expect(Object.keys(parsed).toSorted()).toEqual(
-      [...Object.keys(PARSERS), "nats", "nats-set-up", "redis"].toSorted(),
+      [...Object.keys(SERVICE_PARSERS), "nats", "nats-set-up", "redis"].toSorted(),
     );
     expect(parsed).toMatchObject({
       delivery: {
@@ -94,10 +79,9 @@ function checkWorkload(workload: Workload, sources: Sources): unknown {
   expect(Object.keys(env).filter((variable) => !known.has(variable) && !OTHERS.includes(variable))).toEqual(
     [],
   );
-  const parse = PARSERS[workload.name];
+  const parse = SERVICE_PARSERS[workload.name];
   if (parse === undefined) return undefined;
   const parsed = parse(env);
-  if (workload.name === "delivery") toDeliverySettings(parseDeliveryEnvironment(env));
   const named = Object.entries({ ...parsed, NODE_EXTRA_CA_CERTS: env["NODE_EXTRA_CA_CERTS"] }).filter(
     ([variable, value]) => isFile(variable) && variable !== "REPRISE_AUDIT_MASTER_KEY" && value !== undefined,
   );

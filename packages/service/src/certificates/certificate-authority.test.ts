@@ -2,7 +2,11 @@ import { once } from "node:events";
 import { X509Certificate } from "node:crypto";
 import { connect, createServer } from "node:tls";
 import { expect, test } from "vitest";
-import { createCertificateAuthority, isCertificateCurrent, issueCertificate } from "./certificate-authority.ts";
+import {
+  createCertificateAuthority,
+  isCertificateCurrent,
+  issueCertificate,
+} from "./certificate-authority.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const NAMES = ["nats-1", "127.0.0.1"];
@@ -11,7 +15,12 @@ const authority = createCertificateAuthority("Reprise, internal", 3_650);
 test("a client that trusts the authority talks to a server with its certificate, and shows one of its own", async () => {
   const server = issueCertificate(authority, { names: NAMES, days: 1 });
   const client = issueCertificate(authority, { names: ["a client"], days: 1 });
-  const listening = createServer({ ...server, ca: authority.cert, requestCert: true, rejectUnauthorized: true });
+  const listening = createServer({
+    ...server,
+    ca: authority.cert,
+    requestCert: true,
+    rejectUnauthorized: true,
+  });
   listening.listen(0, "127.0.0.1");
   await once(listening, "listening");
   const { port } = listening.address() as { port: number };

@@ -23,7 +23,13 @@ export function createCertificateAuthority(name: string, days: number): Certifie
   const key = newKey();
   const publicKey = createPublicKey(key);
   const signer = { issuer: name, issuerPublicKey: publicKey, issuerPrivateKey: key };
-  const cert = encodeCertificate({ subject: name, publicKey, ...signer, ...validFor(days), names: undefined });
+  const cert = encodeCertificate({
+    subject: name,
+    publicKey,
+    ...signer,
+    ...validFor(days),
+    names: undefined,
+  });
   return { cert, key: toPem(key) };
 }
 
@@ -57,7 +63,8 @@ export function isCertificateCurrent(
   const read = new X509Certificate(cert);
   return (
     read.verify(createPublicKey(createPrivateKey(authority.key))) &&
-    read.subjectAltName === names.map((name) => `${/^[\d.]+$/.test(name) ? "IP Address" : "DNS"}:${name}`).join(", ") &&
+    read.subjectAltName ===
+      names.map((name) => `${/^[\d.]+$/.test(name) ? "IP Address" : "DNS"}:${name}`).join(", ") &&
     read.validToDate.getTime() - unixNow() > days * DAY_MS
   );
 }

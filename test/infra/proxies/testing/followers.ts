@@ -14,7 +14,12 @@ export interface Follower {
 }
 
 /** Readers of one generation through a proxy. */
-export function follow(platform: ProxiedPlatform, url: string, id: string, count: number): Follower[] {
+export function follow(
+  platform: Pick<ProxiedPlatform, "apiKey">,
+  url: string,
+  id: string,
+  count: number,
+): Follower[] {
   const { generations } = createClient({ url, apiKey: platform.apiKey, retry: EAGER });
   return Array.from({ length: count }, () => {
     const stream = generations.stream(id);
@@ -41,7 +46,7 @@ export async function untilMore(followers: readonly Follower[], count: number): 
 
 /** Checks, when all have read to the end, that none was shown an error and each has seen the log. */
 export async function expectUndisturbed(
-  platform: ProxiedPlatform,
+  platform: Pick<ProxiedPlatform, "readLog">,
   id: string,
   followers: readonly Follower[],
 ): Promise<void> {

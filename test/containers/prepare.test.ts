@@ -1,0 +1,148 @@
+import { createHash, X509Certificate } from "node:crypto";
+import { globSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { parseEnv } from "node:util";
+import { ENVIRONMENT_TABLE } from "@reprise/service";
+import { createTempDir } from "@reprise/testkit";
+import { describe, expect, test } from "vitest";
+import { prepare, readAccess } from "../../infra/containers/prepare.ts";
+import { chooseProfile, type Profile } from "../../infra/containers/profiles.ts";
+import { SERVICE_PARSERS } from "../kubernetes/testing/service-parsers.ts";
+import { imageOf, mountsOf, readComposeFile, ROOT } from "./testing/compose-file.ts";
+
+const PROXY = join(ROOT, "infra/proxies/nginx");
+/** Node's own, the programs' that are not ours, and the set-up's. */
+const OTHERS = /^(?:NODE_EXTRA_CA_CERTS|HTTP_PORT|GF_[A-Z_]+)$/;
+const IS_FILE = /_(?:NKEY|CA|FILE|CERTS)$/;
+
+const { services } = readComposeFile();
+const known = new Set<string>(ENVIRONMENT_TABLE.map(({ name }) => name));
+
+async function prepared(profiles: readonly Profile[]) {
+  const dir = await createTempDir("volumes");
+  for (const profile of profiles) await chooseProfile(join(dir.path, "operator"), profile);
+  await prepare(dir.path, PROXY);
+  const read = (path: string) => readFileSync(join(dir.path, path), "utf8");
+  return { volumes: dir.path, read, [Symbol.asyncDispose]: () => dir[Symbol.asyncDispose]() };
+}
+
+function hashesOf(folder: string): Record<string, string> {
+  const files = globSync("**", { cwd: folder }).filter((path) => statSync(join(folder, path)).isFile());
+  const hash = (path: string) =>
+    createHash("sha256")
+      .update(readFileSync(join(folder, path)))
+      .digest("hex");
+  return Object.fromEntries(files.toSorted().map((path) => [path, hash(path)]));
+}
+
+describe.each<{ profiles: Profile[] }>([
+  { profiles: [] },
+  { profiles: ["full"] },
+  { profiles: ["full", "s3", "observability"] },
+])("with the profiles $profiles", ({ profiles }) => {
+  test("every variable is known, each service parses what it is told, and finds each file that it is told of", async () => {
+    await using made = await prepared(profiles);
+    const parsed: Record<string, Readonly<Record<string, unknown>>> = {};
+    for (const [name, service] of Object.entries(services)) {
+      const image = imageOf(service) ?? "";
+      const mounts = mountsOf(service);
+      const config = mounts.find(({ source }) => source === `${image}-config`);
+      const settings = config ? parseEnv(made.read(`${image}-config/settings.env`)) : {};
+      const env = { ...service.environment, ...settings } as Record<string, string>;
+      expect([name, Object.keys(env).filter((key) => !known.has(key) && !OTHERS.test(key))]).toEqual([
+        name,
+        [],
+      ]);
+      const parse = SERVICE_PARSERS[image];
+      // The image says the rest.
+      if (parse)
+        parsed[name] = parse({
+          REPRISE_HOST: "0.0.0.0",
+          REPRISE_OPS_PORT: "9464",
+          REPRISE_DATA_DIR: "/data",
+          ...env,
+        });
+      for (const [key, path] of Object.entries(env).filter(([variable]) => IS_FILE.test(variable))) {
+        const mount = mounts.find(({ target }) => path === target || path.startsWith(`${target}/`));
+        const from = mount?.source.startsWith("./") ? ROOT : made.volumes;
+        const file = join(from, mount?.source ?? "none", path.slice(mount?.target.length ?? 0));
+        expect([name, key, statSync(file, { throwIfNoEntry: false })?.isFile()]).toEqual([name, key, true]);
+      }
+    }
+    const isFull = profiles.includes("full");
+    const redis = (user: string) =>
+      isFull ? expect.stringMatching(new RegExp(`^rediss://${user}:.+@redis:6379$`)) : undefined;
+    expect(parsed).toMatchObject({
+      "delivery-1": {
+        REPRISE_REPLICAS: isFull ? 3 : 1,
+        REPRISE_REDIS_URL: redis("delivery"),
+        REPRISE_PORT: 8_080,
+      },
+      "worker-1": { REPRISE_REDIS_URL: redis("worker") },
+      "audit-log": {
+        REPRISE_AUDIT_S3_URL: profiles.includes("s3") ? "http://s3:7070/reprise/archive" : undefined,
+        REPRISE_AUDIT_WITNESS_URLS: ["http://witness:8080"],
+      },
+      analytics: {
+        REPRISE_ANALYTICS_S3_URL: profiles.includes("s3") ? "http://s3:7070/reprise/rows" : undefined,
+        REPRISE_OTLP_URL: profiles.includes("observability") ? "http://collector:4318" : undefined,
+      },
+      witness: { REPRISE_WITNESS_LOGS: [expect.stringMatching(/^reprise\+/)] },
+    });
+  });
+
+  test("a second start changes nothing", async () => {
+    await using made = await prepared(profiles);
+    const before = hashesOf(made.volumes);
+    await prepare(made.volumes, PROXY);
+    expect(hashesOf(made.volumes)).toEqual(before);
+  });
+});
+
+test("each volume has one NATS user's key, and files for their owner alone", async () => {
+  await using made = await prepared(["full"]);
+  const keys = globSync("*-config/**/nats.nk", { cwd: made.volumes }).map((path) => made.read(path));
+  expect([keys.length, new Set(keys).size]).toEqual([6, 6]);
+  const open = globSync("*-config/**", { cwd: made.volumes }).filter((path) => {
+    const { mode } = statSync(join(made.volumes, path));
+    return !path.startsWith("nginx-config") && (mode & 0o077) !== 0;
+  });
+  expect(open).toEqual([]);
+  const elsewhere = globSync("*-config/**/*.{key,secret,nk}", { cwd: made.volumes }).map((path) =>
+    made.read(path),
+  );
+  expect(elsewhere).not.toContain(made.read("operator/tls/ca.key"));
+});
+
+test("nginx gets its configuration as it is, and one delivery node where there is one", async () => {
+  await using full = await prepared(["full"]);
+  await using small = await prepared([]);
+  for (const path of globSync("**/*.conf", { cwd: PROXY }))
+    expect(full.read(`nginx-config/${path}`)).toBe(readFileSync(join(PROXY, path), "utf8"));
+  const nodesOf = (text: string) => text.match(/server delivery-\d/g);
+  expect(nodesOf(small.read("nginx-config/upstream.conf"))).toEqual(["server delivery-1"]);
+  const { subjectAltName } = new X509Certificate(small.read("nginx-config/tls/proxy.crt"));
+  expect(subjectAltName).toBe("DNS:localhost, IP Address:127.0.0.1");
+});
+
+test("a certificate that is lost is made again, of the same authority, and others stay", async () => {
+  await using made = await prepared(["full"]);
+  const before = hashesOf(made.volumes);
+  const { rm } = await import("node:fs/promises");
+  await rm(join(made.volumes, "nats-config/tls/nats.key"));
+  await prepare(made.volumes, PROXY);
+  const after = hashesOf(made.volumes);
+  const changed = Object.keys(before).filter((path) => before[path] !== after[path]);
+  expect(changed).toEqual(["nats-config/tls/nats.crt", "nats-config/tls/nats.key"]);
+});
+
+test("a profile that would leave data behind is refused once there are settings, and one that would not is taken", async () => {
+  await using made = await prepared([]);
+  const operator = join(made.volumes, "operator");
+  for (const profile of ["full", "s3"] as const)
+    await expect(chooseProfile(operator, profile)).rejects.toThrow(`made without the profile ${profile}`);
+  await chooseProfile(operator, "observability");
+  await prepare(made.volumes, PROXY);
+  expect(made.read("delivery-config/settings.env")).toContain("REPRISE_OTLP_URL=");
+  expect((await readAccess(made.volumes)).apiKey).toMatch(/^rk_demo_/);
+});
