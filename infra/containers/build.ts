@@ -8,5 +8,5 @@ const [target] = process.argv.slice(2);
 if (target === undefined) throw new Error("Name the folder to write into.");
 for (const image of IMAGES) {
   await bundleImage(image, root, join(resolve(target), image.name));
-  console.log(image.name);
+  process.stdout.write(`${image.name}\n`);
 }

@@ -14,7 +14,7 @@ test("suites are named one by one or by their folder, and without a name all are
   );
   expect(namesOf([])).toEqual(SUITES.map(({ name }) => name));
   expect(() => namesOf(["proxies/ngin"])).toThrow(
-    "no suite is named proxies/ngin; there are: containers, proxies/",
+    "no suite is named proxies/ngin; there are: containers/images, ",
   );
 });
 
@@ -39,12 +39,12 @@ test("says which program a suite lacks and what brings it", async () => {
 test("says which command of a suite fails and what brings about that it does not", async () => {
   await using dir = await createTempDir("needs");
   await writeFile(join(dir.path, "docker"), '#!/bin/sh\n[ "$1" = info ]\n', { mode: 0o755 });
-  expect(findMissing(chooseSuites(["containers"]), `${dir.path}:/bin`)).toEqual(
+  expect(findMissing(chooseSuites(["containers/roll"]), `${dir.path}:/bin`)).toEqual(
     expect.arrayContaining([
-      expect.stringMatching(/^containers: docker compose version fails \(Compose 2\.24/),
+      expect.stringMatching(/^containers\/roll: docker compose version fails \(Compose 2\.24/),
     ]),
   );
-  expect(findMissing(chooseSuites(["containers"]), `${dir.path}:/bin`).join("\n")).not.toContain(
+  expect(findMissing(chooseSuites(["containers/roll"]), `${dir.path}:/bin`).join("\n")).not.toContain(
     "docker info",
   );
 });

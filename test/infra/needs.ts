@@ -12,16 +12,19 @@ export interface Suite {
   readonly commands?: Readonly<Record<string, string>>;
 }
 
-export const SUITES: readonly Suite[] = [
-  {
-    name: "containers",
-    programs: { docker: "Debian package docker.io", debootstrap: "Debian package debootstrap, run as root" },
-    commands: {
-      "docker info": "a Docker engine that answers: start dockerd, or name it in DOCKER_HOST",
-      "docker compose version": "Compose 2.24 or later: Debian package docker-compose, of Debian 13 or later",
-      "docker buildx version": "Debian package docker-buildx, of Debian 13 or later",
-    },
+const DOCKER: Omit<Suite, "name"> = {
+  programs: { docker: "Debian package docker.io", debootstrap: "Debian package debootstrap, run as root" },
+  commands: {
+    "docker info": "a Docker engine that answers: start dockerd, or name it in DOCKER_HOST",
+    "docker compose version": "Compose 2.24 or later: Debian package docker-compose, of Debian 13 or later",
+    "docker buildx version": "Debian package docker-buildx, of Debian 13 or later",
   },
+};
+
+export const SUITES: readonly Suite[] = [
+  { name: "containers/images", ...DOCKER },
+  { name: "containers/compose", ...DOCKER },
+  { name: "containers/roll", ...DOCKER },
   { name: "proxies/caddy", programs: { caddy: "Debian package caddy" } },
   { name: "proxies/haproxy", programs: { haproxy: "Debian package haproxy" } },
   { name: "proxies/nginx", programs: { nginx: "Debian package nginx" } },

@@ -16,7 +16,7 @@ const CARD = "4111 1111 1111 1111";
 let project: Project;
 beforeAll(async () => {
   project = await startProject("reprise-test-e2e", "10.94.65");
-  console.log(`docker compose up, the profile full: ${project.upS.toFixed(0)} s`);
+  process.stdout.write(`docker compose up, the profile full: ${project.upS.toFixed(0)} s\n`);
 }, 1_800_000);
 afterAll(() => project?.[Symbol.asyncDispose]());
 

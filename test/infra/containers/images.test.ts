@@ -62,7 +62,7 @@ describe.each(IMAGES.map(({ name }) => name))("reprise/%s", (name) => {
     expect(Healthcheck?.Test.slice(0, 2)).toEqual(
       name === "set-up" ? ["NONE"] : ["CMD", "/usr/local/bin/node"],
     );
-    console.log(`${image}: ${(inspected!.Size / MB).toFixed(0)} MB`);
+    process.stdout.write(`${image}: ${(inspected!.Size / MB).toFixed(0)} MB\n`);
     expect(inspected!.Size).toBeLessThan((WITH_DUCKDB.includes(name) ? 250 : 200) * MB);
   });
 

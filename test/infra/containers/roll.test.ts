@@ -52,8 +52,8 @@ test("every container is made anew, one after the other, under 200 readers, and 
     await untilMore();
     const pauseMs = takePause();
     rolled.push({ container, pauseMs });
-    console.log(
-      `${container}: ${toS(performance.now() - began)} s, longest pause ${toS(pauseMs)} s, reconnects so far ${sum("reconnects")}`,
+    process.stdout.write(
+      `${container}: ${toS(performance.now() - began)} s, longest pause ${toS(pauseMs)} s, reconnects so far ${sum("reconnects")}\n`,
     );
   }
   expect(groups.flatMap(({ errors }) => errors)).toEqual([]);
@@ -65,7 +65,7 @@ test("every container is made anew, one after the other, under 200 readers, and 
     for (const read of groups[index]!.logs) expect(read).toEqual(log);
   }
   const longest = rolled.toSorted((one, other) => other.pauseMs - one.pauseMs)[0]!;
-  console.log(
-    `${GENERATIONS * READERS_EACH} readers, ${sum("events")} events, ${sum("reconnects")} reconnects, 0 errors; longest pause ${toS(longest.pauseMs)} s (${longest.container})`,
+  process.stdout.write(
+    `${GENERATIONS * READERS_EACH} readers, ${sum("events")} events, ${sum("reconnects")} reconnects, 0 errors; longest pause ${toS(longest.pauseMs)} s (${longest.container})\n`,
   );
 }, 3_600_000);

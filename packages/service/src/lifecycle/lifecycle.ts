@@ -126,6 +126,7 @@ function nextStopSignal(): { arrived: Promise<StopSignal>; forget(): void } {
  * exits with the code that shells give for them.
  */
 function endBySignal(signal: NodeJS.Signals): void {
+  // oxlint-disable-next-line unicorn/no-process-exit -- no signal would end it.
   if (IS_FIRST) process.exit(SIGNALLED + constants.signals[signal]);
   process.kill(process.pid, signal);
 }

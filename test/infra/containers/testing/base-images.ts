@@ -62,9 +62,10 @@ async function makeDebian(): Promise<void> {
 async function addNode(folder: string): Promise<void> {
   const local = join(folder, "usr/local");
   await copyFile(process.execPath, join(local, "bin/node"));
-  const { stdout } = await run("npm", ["root", "--global"]);
+  // `npm root` says where the Node on the path would have one.
+  const { stdout } = await run("sh", ["-c", 'readlink -f "$(command -v npm)"']);
   await mkdir(join(local, "lib/node_modules"), { recursive: true });
-  await cp(join(stdout.trim(), "npm"), join(local, "lib/node_modules/npm"), { recursive: true });
+  await cp(dirname(dirname(stdout.trim())), join(local, "lib/node_modules/npm"), { recursive: true });
   await symlink("../lib/node_modules/npm/bin/npm-cli.js", join(local, "bin/npm"));
 }
 
