@@ -7,13 +7,13 @@ import {
   TraceFlags,
 } from "@opentelemetry/api";
 import { type Sampler, SamplingDecision, type SamplingResult } from "@opentelemetry/sdk-trace";
-import { isSampled, type SampleShares, shareOf } from "../tracing/sampling.ts";
+import { decideSampling, type SampleShares, shareOf } from "../tracing/sampling.ts";
 
 /** Set in the context of a span whose parent is another party's. */
 export const FOREIGN_PARENT = createContextKey("reprise.foreign_parent");
 
 /**
- * A trace is exported by its id, and whole: spans of the platform's own parents follow them. The others are recorded all the same, as their
+ * What is exported is decided where a trace enters the platform (`decideSampling`), and whole: spans of the platform's own parents follow them. The others are recorded all the same, as their
  * outcome may make them worth exporting.
  */
 export class HeadSampler implements Sampler {
@@ -31,10 +31,13 @@ export class HeadSampler implements Sampler {
     attributes: Attributes,
   ): SamplingResult {
     const parent = trace.getSpanContext(context);
-    const decided =
-      parent && context.getValue(FOREIGN_PARENT) !== true
-        ? (parent.traceFlags & TraceFlags.SAMPLED) !== 0
-        : isSampled(traceId, shareOf(this.#shares, attributes));
+    const decided = decideSampling(traceId, {
+      parent: parent && {
+        sampled: (parent.traceFlags & TraceFlags.SAMPLED) !== 0,
+        isForeign: context.getValue(FOREIGN_PARENT) === true,
+      },
+      share: shareOf(this.#shares, attributes),
+    });
     return { decision: decided ? SamplingDecision.RECORD_AND_SAMPLED : SamplingDecision.RECORD };
   }
 

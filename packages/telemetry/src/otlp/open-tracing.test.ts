@@ -4,10 +4,13 @@ import { describeTracing } from "../testing/tracing-conformance.ts";
 import { NO_TRACING } from "../tracing/no-tracing.ts";
 import { openTracing } from "./open-tracing.ts";
 
+/** A receiver of this process answers late on a busy machine. */
+const PATIENT = { timeoutMs: 30_000, closeMs: 30_000 };
+
 describeTracing("OTLP", async (sample, options) => {
   await using stack = new AsyncDisposableStack();
   const receiver = stack.use(await startOtlpReceiver());
-  const { tracing } = await open({ url: receiver.url, sample, ...options });
+  const { tracing } = await open({ url: receiver.url, sample, ...PATIENT, ...options });
   stack.use(tracing);
   const owned = stack.move();
   return {

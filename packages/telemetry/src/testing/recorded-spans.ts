@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { isWorthKeeping } from "../tracing/outcome.ts";
-import { isSampled, shareOf } from "../tracing/sampling.ts";
+import { decideSampling, shareOf } from "../tracing/sampling.ts";
 import { UndecidedSpans } from "../tracing/undecided-spans.ts";
 import type { SpanAttributes, SpanKind, SpanOptions, Tracing, TraceSpan } from "../tracing/tracing.ts";
 import type { TraceContext } from "../tracing/traceparent.ts";
@@ -41,10 +41,10 @@ export function recordSpans({
   const start = (name: string, options: SpanOptions = {}): TraceSpan => {
     const { kind = "internal", parent, isForeign = false, links = [], attributes = {} } = options;
     const traceId = parent?.traceId ?? randomBytes(16).toString("hex");
-    const sampled =
-      parent && !isForeign
-        ? parent.sampled
-        : isSampled(traceId, shareOf({ share: sample, ofTenant: sampleOfTenant }, attributes));
+    const sampled = decideSampling(traceId, {
+      parent: parent && { sampled: parent.sampled, isForeign },
+      share: shareOf({ share: sample, ofTenant: sampleOfTenant }, attributes),
+    });
     const startMs = performance.now();
     const context = { traceId, spanId: randomBytes(8).toString("hex"), sampled };
     const kept = { ...attributes };

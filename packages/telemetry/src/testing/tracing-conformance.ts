@@ -81,6 +81,26 @@ export function describeTracing(
       expect(await all.finish()).toMatchObject([{ traceId: FOREIGN.traceId, parentSpanId: FOREIGN.spanId }]);
     });
 
+    it("lets no other party choose what is exported, neither by its trace's id nor by its flag", async () => {
+      for (const digit of ["1", "f"])
+        for (const sampled of [true, false]) {
+          await using opened = await open(0.5);
+          const parent = { ...FOREIGN, traceId: digit.repeat(32), sampled };
+          for (let request = 0; request < 200; request++) {
+            const span = opened.tracing.start("request", { parent, isForeign: true });
+            opened.tracing.start("work", { parent: span.context }).end();
+            span.end();
+          }
+          // 50 is 7 standard deviations from the middle.
+          const spans = await opened.finish();
+          expect(spans.length / 2).toBeGreaterThan(50);
+          expect(spans.length / 2).toBeLessThan(150);
+          const requests = new Set(spans.flatMap(({ name, spanId }) => (name === "request" ? [spanId] : [])));
+          const whole = spans.filter(({ name, parentSpanId }) => name === "work" && requests.has(`${parentSpanId}`));
+          expect(whole).toHaveLength(requests.size);
+        }
+    });
+
     it("obeys the decision that a parent of the platform's was given", async () => {
       await using all = await open(1);
       all.tracing.start("work", { parent: { ...FOREIGN, sampled: false } }).end();

@@ -60,9 +60,10 @@ export class RequestTraces {
     return this.#spans.get(request) ?? NO_SPAN;
   }
 
-  /** What a generation that the request creates has in its seq 0: the request's span; where it has none, what the client has sent. */
+  /** What a generation that the request creates has in its seq 0: the request's span; where it has none, what the client has sent, whose flag is not passed on. */
   traceparentOf(request: FastifyRequest): string | undefined {
-    const context = this.spanOf(request).context ?? clientContext(request);
+    const client = clientContext(request);
+    const context = this.spanOf(request).context ?? (client && { ...client, sampled: false });
     return context && formatTraceparent(context);
   }
 
