@@ -86,6 +86,7 @@ export {
   type WrittenNatsConfig,
 } from "./nats-config/write-nats-config.ts";
 export { resetSocket } from "./http/reset-socket.ts";
+export { type CommitSpan, traceCommits } from "./tracing/trace-commits.ts";
 export { openServiceTracing, TRACING_NAMES } from "./tracing/service-tracing.ts";
 export { topologyOf } from "./broker/topology-of.ts";
 export { createErrorLog } from "./lifecycle/error-log.ts";

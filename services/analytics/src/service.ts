@@ -19,6 +19,7 @@ import {
   observeConsumer,
   observeUnread,
 } from "@reprise/service";
+import type { Tracing } from "@reprise/telemetry";
 import type { FactStore } from "./facts/fact-store.ts";
 import { createObjectFacts } from "./facts/object-facts.ts";
 import { createPostgresFacts } from "./facts/postgres/postgres-facts.ts";
@@ -67,6 +68,8 @@ export interface AnalyticsOptions {
   /** Told how far the streams go. Default: it is not known how many events this process is behind. */
   brokerWatch?: Pick<BrokerWatch, "lastStreamSeq">;
   metrics: Metrics;
+  /** Default: none. */
+  tracing?: Tracing;
 }
 
 export interface Analytics extends AsyncDisposable {
@@ -85,7 +88,7 @@ const LIMITS: BatchLimits = { maxMessages: 20_000, maxAgeMs: 5_000, maxBytes: 16
 
 /** Starts to fold what the broker keeps into rows. Its streams must exist. */
 export async function startAnalytics(options: AnalyticsOptions): Promise<Analytics> {
-  const { broker, shards, keys, limits = LIMITS, logger, metrics } = options;
+  const { broker, shards, keys, limits = LIMITS, logger, metrics, tracing } = options;
   await using stack = new AsyncDisposableStack();
   const { watches = stack.use(new DependencyWatches({ service: "analytics", logger, metrics })) } = options;
   const storeWatch = watches.add({
@@ -206,6 +209,7 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
         facts: facts.lane(stream),
         keys,
         limits,
+        tracing,
         onRead: (batch) => readPlace(stream, batch),
         onCommitted(batch) {
           places.settled(stream, batch.position.last);
@@ -238,6 +242,7 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
         stream: OPS_STREAM,
         facts: facts.deliveries(OPS_STREAM),
         limits,
+        tracing,
         onRead: (batch) => readPlace(OPS_STREAM, batch),
         onCommitted(batch) {
           places.settled(OPS_STREAM, batch.position.last);

@@ -27,6 +27,7 @@ import { GenerationKeys } from "./archiving/generation-keys.ts";
 import { laneStreams } from "./archiving/lane/lane-kind.ts";
 import { ArchiveSearch } from "./search/archive-search.ts";
 import { startMaintenance } from "./lifecycle/maintenance/maintenance.ts";
+import type { Tracing } from "@reprise/telemetry";
 import type { KeptTenant } from "./kept-tenant.ts";
 import type { AuditStorage } from "./storage.ts";
 import { startWitnessing } from "./witnessing/start-witnessing.ts";
@@ -54,6 +55,8 @@ export interface AuditLogOptions {
   /** Told how far the streams of logs go. Default: it is not known how many events this process is behind. */
   brokerWatch?: Pick<BrokerWatch, "lastStreamSeq">;
   metrics: Metrics;
+  /** Default: none. */
+  tracing?: Tracing;
 }
 
 export interface AuditLog extends AsyncDisposable {
@@ -69,7 +72,7 @@ const LIMITS: BatchLimits = { maxMessages: 20_000, maxAgeMs: 5_000, maxBytes: 16
 
 /** Starts to archive what the broker keeps. Its streams must exist. */
 export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog> {
-  const { broker, shards, storage, limits = LIMITS, logger, metrics } = options;
+  const { broker, shards, storage, limits = LIMITS, logger, metrics, tracing } = options;
   const { keyring, signer, earlier, dir, cacheDir } = storage;
   await using stack = new AsyncDisposableStack();
   const { watches = stack.use(new DependencyWatches({ service: "audit-log", logger, metrics })) } = options;
@@ -132,6 +135,7 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
     keyring,
     keys: new GenerationKeys(archive, keyring, onError),
     limits,
+    tracing,
     onRead({ stream, messages: [oldest] }: Batch) {
       if (!oldest) return;
       places.read(stream, { ...oldest, storedAtMs: asUnixMs(oldest.storedAtUs / 1_000) });

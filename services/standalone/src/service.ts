@@ -167,6 +167,7 @@ export async function startPlatform(
         accessLog: env.REPRISE_ACCESS_LOG !== "off",
         logger,
         metrics,
+        tracing,
       }),
     );
   }
@@ -191,6 +192,7 @@ export async function startPlatform(
         },
         logger,
         metrics,
+        tracing,
       }),
     );
   }

@@ -22,6 +22,8 @@ export const REPRISE = {
   deliveries: "reprise.deliveries",
   fromSeq: "reprise.from_seq",
   lastSeq: "reprise.last_seq",
+  fromStreamSeq: "reprise.from_stream_seq",
+  lastStreamSeq: "reprise.last_stream_seq",
   resumed: "reprise.resumed",
   joined: "reprise.joined",
   readersLeftOut: "reprise.readers_without_span",

@@ -6,6 +6,7 @@ export const MESSAGING = {
   destination: "messaging.destination.name",
   template: "messaging.destination.template",
   messageId: "messaging.message.id",
+  batch: "messaging.batch.message_count",
 } as const;
 
 /** Subjects have a tenant and a generation in them: spans name their form. */

@@ -96,7 +96,9 @@ export function describeTracing(
           expect(spans.length / 2).toBeGreaterThan(50);
           expect(spans.length / 2).toBeLessThan(150);
           const requests = new Set(spans.flatMap(({ name, spanId }) => (name === "request" ? [spanId] : [])));
-          const whole = spans.filter(({ name, parentSpanId }) => name === "work" && requests.has(`${parentSpanId}`));
+          const whole = spans.filter(
+            ({ name, parentSpanId }) => name === "work" && requests.has(`${parentSpanId}`),
+          );
           expect(whole).toHaveLength(requests.size);
         }
     });

@@ -22,12 +22,9 @@ it("decides anew for each entry of another party's trace, and follows the platfo
   const own = { sampled: true, isForeign: false };
   for (const id of ["1".repeat(32), "f".repeat(32)]) {
     for (const parent of [sampled, unsampled])
-      expect([0, 0.09, 0.1, 0.99].map((chance) => decideSampling(id, { parent, share: 0.1 }, () => chance))).toEqual([
-        true,
-        true,
-        false,
-        false,
-      ]);
+      expect(
+        [0, 0.09, 0.1, 0.99].map((chance) => decideSampling(id, { parent, share: 0.1 }, () => chance)),
+      ).toEqual([true, true, false, false]);
     expect(decideSampling(id, { parent: own, share: 0 }, () => 0)).toBe(true);
     expect(decideSampling(id, { parent: { ...own, sampled: false }, share: 1 }, () => 0)).toBe(false);
     expect(decideSampling(id, { parent: undefined, share: 0.1 }, () => 0.99)).toBe(isSampled(id, 0.1));

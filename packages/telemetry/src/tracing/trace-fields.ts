@@ -1,3 +1,4 @@
+import { parseTraceparent } from "./traceparent.ts";
 import type { TraceSpan } from "./tracing.ts";
 
 /** What a log line says of the span that it belongs to: nothing where tracing is off. */
@@ -6,4 +7,10 @@ export function traceFields({ context }: Pick<TraceSpan, "context">): {
   readonly span_id?: string;
 } {
   return context ? { trace_id: context.traceId, span_id: context.spanId } : {};
+}
+
+/** What a log line says of a generation's trace, by the `traceparent` of its seq 0. */
+export function traceIdFields(traceparent: string | undefined): { readonly trace_id?: string } {
+  const context = parseTraceparent(traceparent ?? "");
+  return context ? { trace_id: context.traceId } : {};
 }

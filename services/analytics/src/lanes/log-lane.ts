@@ -18,6 +18,8 @@ import {
   peekSeq,
   REQUEST_SEQ,
 } from "@reprise/protocol";
+import { type CommitSpan, traceCommits } from "@reprise/service";
+import { NO_TRACING, type Tracing } from "@reprise/telemetry";
 import type { LaneFacts } from "../facts/lane-facts.ts";
 import { positionBehind } from "./commit-position.ts";
 import { type LostMessages, toLostMessages } from "./lost-messages.ts";
@@ -32,6 +34,8 @@ export interface LogLaneOptions {
   readonly keys: readonly string[];
   readonly limits: BatchLimits;
   readonly closeMs?: number | undefined;
+  /** Default: none. */
+  readonly tracing?: Tracing | undefined;
   /** Called for a batch that has messages, before it is folded. */
   readonly onRead?: (batch: Batch) => void;
   readonly onCommitted: (committed: CommittedBatch) => void;
@@ -65,12 +69,14 @@ const GIVE_UP_US = 48 * 3_600_000_000;
 
 /** Folds the logs of one stream until `signal` aborts: `followLane`. */
 export function runLogLane(options: LogLaneOptions, signal: AbortSignal): Promise<"stopped" | "fenced"> {
-  const { connection, stream, facts, limits, closeMs, onError } = options;
+  const { connection, stream, facts, limits, closeMs, tracing = NO_TRACING, onError } = options;
   const begin = async (start: LaneStart): Promise<CommitBatch> => {
     const restored = await facts.restore(start);
     const folds = new Map([...restored].map(([subject, fold]) => [subject, GenerationFold.decode(fold)]));
     const lane = new OpenLane(options, folds);
-    return (batch, giveUp) => lane.commit(batch, giveUp);
+    return traceCommits(tracing, "analytics", (batch: Batch, giveUp, span) =>
+      lane.commit(batch, giveUp, span),
+    );
   };
   return followLane({ connection, stream, history: facts, limits, begin, closeMs, onError }, signal);
 }
@@ -91,7 +97,7 @@ class OpenLane {
    * Folds a batch, and commits what has become of it. After a failure the lane begins anew, from what was committed: what is in memory then is no
    * longer of use.
    */
-  async commit(batch: Batch, giveUp: AbortSignal): Promise<"committed" | "fenced"> {
+  async commit(batch: Batch, giveUp: AbortSignal, span: CommitSpan): Promise<"committed" | "fenced"> {
     const { stream, facts, keys, onRead, onCommitted, onError } = this.#options;
     if (batch.messages.length > 0) onRead?.(batch);
     const changed = new Map<string, GenerationFold>();
@@ -146,8 +152,12 @@ class OpenLane {
     const draft = { lane, rows, changed: encoded, closed };
     const outcome = await retryWhileAway(() => facts.commit(draft, () => encodeEach(this.#folds)), {
       giveUp,
-      onError,
+      onError(error) {
+        span.failed(error);
+        onError(error);
+      },
     });
+    span.counted({ "reprise.rows": rows.length, "reprise.open": this.#folds.size, "reprise.strays": strays });
     if (outcome === "committed")
       onCommitted({
         stream,

@@ -15,9 +15,11 @@ import {
   type GenerationRef,
   OPS_STREAM,
   parseNodeId,
+  RepriseError,
   STREAM_START,
   type TimingsRecord,
 } from "@reprise/protocol";
+import { recordSpans } from "@reprise/telemetry/testing";
 import { createRef, createSeededRandom, type SeededRandom } from "@reprise/testkit";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { recountDelivery } from "../facts/delivery-rows.fixture.ts";
@@ -262,6 +264,41 @@ test("a batch is worked through in slices, and so are the connections that are o
   await lane;
   vi.restoreAllMocks();
   expect(before[0]).toBe(records + open);
+});
+
+test("each commit is a span with its counts, and one of which a try failed has the failure's code", async () => {
+  await using world = await openLaneWorld();
+  const tracing = recordSpans();
+  const ref = createRef();
+  const facts = world.facts.deliveries(OPS_STREAM);
+  let tries = 0;
+  const failingOnce: typeof facts = {
+    position: undefined,
+    last: () => facts.last(),
+    all: () => facts.all(),
+    restore: (start) => facts.restore(start),
+    async commit(draft, folds) {
+      if (tries++ === 0) throw new RepriseError("archive_unavailable", "Not now.");
+      return facts.commit(draft, folds);
+    },
+  };
+  const stores = { ...world.facts, deliveries: () => failingOnce };
+  const last = [markOf("rdr_1", 9, { ended_at: AT }), markOf("rdr_2", 3)];
+  await world.record(ref, { kind: "delivered", at: AT, node: NODE, readers: last });
+  await using lane = world.startOps({ facts: stores, tracing });
+  await expect.poll(() => rowsOf(lane)).toBe(1);
+  await lane.stop();
+  expect(tracing.spans[0]).toMatchObject({
+    name: "commit analytics",
+    error: "archive_unavailable",
+    attributes: {
+      "messaging.destination.name": OPS_STREAM,
+      "messaging.batch.message_count": 1,
+      "reprise.rows": 1,
+      "reprise.open": 1,
+      "reprise.result": "committed",
+    },
+  });
 });
 
 test("records of a process that is broken into keep no other's row out", async () => {

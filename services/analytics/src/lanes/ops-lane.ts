@@ -19,6 +19,8 @@ import {
   lostConnectionRow,
 } from "@reprise/metering";
 import { decodeOpsRecord, type GenerationRef, parseOpsSubject } from "@reprise/protocol";
+import { type CommitSpan, traceCommits } from "@reprise/service";
+import { NO_TRACING, type Tracing } from "@reprise/telemetry";
 import type { LaneFacts } from "../facts/lane-facts.ts";
 import { positionBehind } from "./commit-position.ts";
 import { type LostMessages, toLostMessages } from "./lost-messages.ts";
@@ -30,6 +32,8 @@ export interface OpsLaneOptions {
   readonly facts: LaneFacts<DeliveryRow, EncodedConnection>;
   readonly limits: BatchLimits;
   readonly closeMs?: number | undefined;
+  /** Default: none. */
+  readonly tracing?: Tracing | undefined;
   /** Called for a batch that has messages, before it is folded. */
   readonly onRead?: (batch: Batch) => void;
   readonly onCommitted: (committed: CommittedDeliveries) => void;
@@ -53,10 +57,12 @@ const CLOCK_EVERY = 8;
 
 /** Makes rows of what OPS says of deliveries, until `signal` aborts: `followLane`. */
 export function runOpsLane(options: OpsLaneOptions, signal: AbortSignal): Promise<"stopped" | "fenced"> {
-  const { connection, stream, facts, limits, closeMs, onError } = options;
+  const { connection, stream, facts, limits, closeMs, tracing = NO_TRACING, onError } = options;
   const begin = async (start: LaneStart): Promise<CommitBatch> => {
     const lane = new OpenConnections(options, new Map(await facts.restore(start)));
-    return (batch, giveUp) => lane.commit(batch, giveUp);
+    return traceCommits(tracing, "analytics", (batch: Batch, giveUp, span) =>
+      lane.commit(batch, giveUp, span),
+    );
   };
   return followLane({ connection, stream, history: facts, limits, begin, closeMs, onError }, signal);
 }
@@ -83,7 +89,7 @@ class OpenConnections {
   }
 
   /** Commits what has become of a batch. After a failure the lane begins anew, from what was committed. */
-  async commit(batch: Batch, giveUp: AbortSignal): Promise<"committed" | "fenced"> {
+  async commit(batch: Batch, giveUp: AbortSignal, span: CommitSpan): Promise<"committed" | "fenced"> {
     const { facts, onRead, onCommitted, onError } = this.#options;
     if (batch.messages.length > 0) onRead?.(batch);
     const rows: DeliveryRow[] = [];
@@ -125,8 +131,12 @@ class OpenConnections {
     const draft = { lane, rows, changed: [...changed], closed };
     const outcome = await retryWhileAway(() => facts.commit(draft, () => this.#connections), {
       giveUp,
-      onError,
+      onError(error) {
+        span.failed(error);
+        onError(error);
+      },
     });
+    span.counted({ "reprise.rows": rows.length, "reprise.open": this.#connections.size });
     if (outcome === "committed") onCommitted({ rows, open: this.#connections.size, position: lane, lost });
     return outcome;
   }

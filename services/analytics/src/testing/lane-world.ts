@@ -19,6 +19,7 @@ import {
   opsSubject,
   STREAM_START,
 } from "@reprise/protocol";
+import type { Tracing } from "@reprise/telemetry";
 import { startStoredBroker, type StoredBroker } from "@reprise/testkit";
 import type { RowSource } from "../facts/row-source.ts";
 import type { FactStore } from "../facts/fact-store.ts";
@@ -46,15 +47,11 @@ export interface LaneWorld extends AsyncDisposable {
   /** Stores the next event of a log. */
   append(ref: GenerationRef, payload: Uint8Array): Promise<void>;
   /** Folds the stream, until it is stopped. */
-  start(options?: {
-    facts?: FactStore;
-    limits?: BatchLimits;
-    onCommitted?: (batch: CommittedBatch) => void;
-  }): RunningLane;
+  start(options?: LaneRunOptions & { readonly onCommitted?: (batch: CommittedBatch) => void }): RunningLane;
   /** Stores a record of OPS. */
   record(ref: GenerationRef, record: OpsRecord): Promise<void>;
   /** Makes rows of OPS, until it is stopped. */
-  startOps(options?: { facts?: FactStore; limits?: BatchLimits }): RunningOps;
+  startOps(options?: LaneRunOptions): RunningOps;
   /** Deletes what lies before a place of the stream, as its expiry would. */
   purgeBefore(streamSeq: number): Promise<void>;
   /** Deletes the stream, and makes it anew. */
@@ -63,6 +60,12 @@ export interface LaneWorld extends AsyncDisposable {
   rows(): Promise<GenerationRow[]>;
   /** What one fold makes of a log as the stream has it. */
   foldStored(ref: GenerationRef): Promise<GenerationRow | undefined>;
+}
+
+export interface LaneRunOptions {
+  readonly facts?: FactStore;
+  readonly limits?: BatchLimits;
+  readonly tracing?: Tracing;
 }
 
 export interface RunningLane extends AsyncDisposable {
@@ -123,7 +126,7 @@ export async function openLaneWorld(
     append: (ref, payload) => append(logSubject(ref), payload),
     record: ({ tenant, generation }, record) =>
       append(opsSubject(record.kind, tenant, generation), encodeOpsRecord(record)),
-    startOps({ facts: own = facts, limits = SMALL } = {}) {
+    startOps({ facts: own = facts, limits = SMALL, tracing } = {}) {
       const errors: unknown[] = [];
       const batches: CommittedDeliveries[] = [];
       const stop = new AbortController();
@@ -133,6 +136,7 @@ export async function openLaneWorld(
         facts: own.deliveries(OPS_STREAM),
         limits,
         closeMs: 100,
+        tracing,
         onCommitted: (batch: CommittedDeliveries) => batches.push(batch),
         onError: (error: unknown) => errors.push(error),
       };
@@ -143,7 +147,7 @@ export async function openLaneWorld(
       };
       return { errors, batches, done, stop: end, [Symbol.asyncDispose]: end };
     },
-    start({ facts: own = facts, limits = SMALL, onCommitted } = {}) {
+    start({ facts: own = facts, limits = SMALL, tracing, onCommitted } = {}) {
       const errors: unknown[] = [];
       const batches: CommittedBatch[] = [];
       const stop = new AbortController();
@@ -155,6 +159,7 @@ export async function openLaneWorld(
           keys: KEYS,
           limits,
           closeMs: 100,
+          tracing,
           onCommitted(batch) {
             batches.push(batch);
             onCommitted?.(batch);

@@ -10,6 +10,7 @@ import {
   STREAM_START,
 } from "@reprise/protocol";
 import type { Logger } from "@reprise/service";
+import { traceIdFields } from "@reprise/telemetry";
 import { toRequested } from "../domain/to-requested.ts";
 
 export interface LostJobsOptions {
@@ -83,6 +84,7 @@ export class LostJobs {
 
   async #check(cache: GenerationCache): Promise<void> {
     const { logger } = this.#options;
+    const about = { generation: cache.ref.generation, ...traceIdFields(cache.requested?.traceparent) };
     const silence: Silence = {
       seq: cache.lastSeq,
       checkAtMs: performance.now() + this.#silentMs * BACKOFF_FACTOR,
@@ -90,12 +92,12 @@ export class LostJobs {
     this.#silences.set(cache, silence);
     try {
       if (await requeueLostJob(this.#options, cache))
-        logger.warn({ generation: cache.ref.generation }, "the broker had lost a job, which is queued again");
+        logger.warn(about, "the broker had lost a job, which is queued again");
     } catch (thrown) {
       const error = toRepriseError(thrown);
       // A broker that is away is asked again as soon as at first: it may be the one that has lost something.
       if (error.retryable) silence.checkAtMs = performance.now() + this.#silentMs;
-      else logger.error({ err: error }, "a generation's job could not be checked");
+      else logger.error({ ...about, err: error }, "a generation's job could not be checked");
     }
   }
 }

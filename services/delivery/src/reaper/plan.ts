@@ -29,6 +29,8 @@ export interface WatchedJob {
   readonly policy: ReapPolicy;
   /** When to inspect it again. */
   readonly inspectAtMs: UnixMs;
+  /** Of its request, where that was traced. */
+  readonly traceId?: string;
 }
 
 /** What an inspection has shown, and when. */

@@ -147,7 +147,9 @@ test("a generation ends though the broker has lost its job, and given the job's 
   const { broker, log } = platform;
   const { ref: first } = await create(platform, queueTimeout(3_000));
   await platform.node[Symbol.asyncDispose]();
-  const logger = createLogger({ service: "test", level: "silent" });
+  const lines: Record<string, unknown>[] = [];
+  const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
+  const logger = createLogger({ service: "test", destination });
   const reaper = new Reaper({ broker, log, logger, leaseMs: LEASE_MS, onEnded: () => {} });
   // Where the machine stood still for so long, it has ended the first one by now.
   await expect.poll(async () => reaper.watched + (await endsOf(platform, first)).length).toBeGreaterThan(0);
@@ -157,11 +159,17 @@ test("a generation ends though the broker has lost its job, and given the job's 
   await manager.streams.add(config);
   await broker.main.reconnect();
   const second = besides(first);
-  const payload = encodeEvent(asSeq(0), requestedOf(second, queueTimeout(3_000)));
+  const traceparent = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
+  const payload = encodeEvent(asSeq(0), {
+    ...requestedOf(second, queueTimeout(3_000)),
+    traceparent,
+  } as EventDraft);
   await enqueueJob(log.publish, { model: REQUEST.model, ref: second, payload });
   await expect.poll(() => endsOf(platform, second)).toEqual(["generation.failed"]);
   await expect.poll(() => endsOf(platform, first)).toEqual(["generation.failed"]);
   await reaper.close();
+  const line = lines.find(({ generation }) => generation === second.generation);
+  expect(line).toMatchObject({ reason: "queue_timeout", trace_id: "a".repeat(32) });
 });
 
 test("a job whose generation has ended is taken out of the queue", async () => {

@@ -19,11 +19,12 @@ import {
   plusMs,
 } from "@reprise/protocol";
 import type { Logger } from "@reprise/service";
+import { traceIdFields } from "@reprise/telemetry";
 import { execute } from "./execute.ts";
 import { ObservationWindow } from "./observation-window.ts";
 import { inspect } from "./inspect.ts";
 import { plan, type ReapReason, watchJob, type WatchedJob } from "./plan.ts";
-import { readReapPolicy } from "./read-reap-policy.ts";
+import { readReapRequest } from "./read-reap-request.ts";
 
 export interface ReaperOptions {
   broker: Broker;
@@ -138,8 +139,9 @@ export class Reaper {
   #meet(job: QueuedJob, nowMs: UnixMs): void {
     const key = keyOf(job);
     if (this.#watched.get(key)?.job.streamSeq === job.streamSeq) return;
-    const policy = readReapPolicy(job.payload);
-    this.#watched.set(key, watchJob(job, policy, nowMs));
+    const { policy, traceparent } = readReapRequest(job.payload);
+    const { trace_id: traceId } = traceIdFields(traceparent);
+    this.#watched.set(key, { ...watchJob(job, policy, nowMs), ...(traceId !== undefined && { traceId }) });
     if (policy.on_disconnect !== "keep") this.#asksWhoReads = true;
   }
 
@@ -152,7 +154,11 @@ export class Reaper {
       } catch (thrown) {
         this.#watched.set(keyOf(watched.job), { ...watched, inspectAtMs: plusMs(nowMs, POSTPONE_MS) });
         const error = toRepriseError(thrown);
-        if (!error.retryable) this.#options.logger.error({ err: error }, "the reaper failed at a generation");
+        if (!error.retryable)
+          this.#options.logger.error(
+            { ...fieldsOf(watched), err: error },
+            "the reaper failed at a generation",
+          );
         else if (++failures === MAX_FAILURES) queue.length = 0;
       }
     }
@@ -177,10 +183,10 @@ export class Reaper {
     }
   }
 
-  readonly #onEnded = (reason: ReapReason, { job }: WatchedJob): void => {
+  readonly #onEnded = (reason: ReapReason, watched: WatchedJob): void => {
     const { logger, onEnded } = this.#options;
-    logger.info({ generation: job.ref.generation, reason }, "a generation was ended by the reaper");
-    onEnded(reason, job.ref);
+    logger.info({ ...fieldsOf(watched), reason }, "a generation was ended by the reaper");
+    onEnded(reason, watched.job.ref);
   };
 
   #interrupted(thrown: unknown): void {
@@ -196,4 +202,9 @@ export class Reaper {
 
 function keyOf({ model, ref, priority }: OpenJob): string {
   return jobSubject(model, ref, priority);
+}
+
+/** What lines about a generation say of it. */
+function fieldsOf({ job, traceId }: WatchedJob) {
+  return { generation: job.ref.generation, ...(traceId !== undefined && { trace_id: traceId }) };
 }

@@ -14,7 +14,7 @@ import {
 } from "@reprise/protocol";
 import { announceEnd, type BufferedFeed, bufferLiveFeed } from "@reprise/log";
 import type { Principal, Role } from "@reprise/tenancy";
-import { JOB_SPAN, MESSAGING, REPRISE } from "@reprise/telemetry";
+import { JOB_SPAN, MESSAGING, REPRISE, traceFields } from "@reprise/telemetry";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { readArchivedGeneration } from "../archive-fallback/archived-generation.ts";
@@ -51,7 +51,11 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
       using _ = context.bodies.keep(request.raw);
       const principal = authentication.principalOf(request);
       const { id: requestId } = request;
-      const onError = (err: unknown) => logger.error({ err, request: requestId }, "a callback failed");
+      const onError = (err: unknown) =>
+        logger.error(
+          { err, request: requestId, ...traceFields(context.traces.spanOf(request)) },
+          "a callback failed",
+        );
       const { tenant, policy, slots, storedAtUs, endUser } = principal;
       const caller = callerOf(request, principal);
       parseWith(noQuery, request.query, "query");

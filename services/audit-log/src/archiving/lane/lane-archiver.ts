@@ -8,6 +8,8 @@ import {
 } from "@reprise/archive";
 import { type Batch, type BatchLimits, followLane, type LaneHistory, retryWhileAway } from "@reprise/lane";
 import type { Broker } from "@reprise/log";
+import { type CommitSpan, traceCommits } from "@reprise/service";
+import { NO_TRACING, type Tracing } from "@reprise/telemetry";
 import { type Erased, erasedIn } from "../erased.ts";
 import { sealBatch, type SealedBatch, type SealingContext } from "./seal-batch.ts";
 
@@ -16,6 +18,8 @@ export interface LaneOptions extends SealingContext {
   readonly archive: Archive;
   readonly stream: string;
   readonly limits: BatchLimits;
+  /** Default: none. */
+  readonly tracing?: Tracing | undefined;
   /** How long what was read may still take to be archived when the lane is to stop. Default 5 s. */
   readonly closeMs?: number | undefined;
   /** Called for a batch that is about to be sealed and committed. */
@@ -26,8 +30,11 @@ export interface LaneOptions extends SealingContext {
 
 /** Archives one stream until `signal` aborts: `followLane`. */
 export function archiveLane(options: LaneOptions, signal: AbortSignal): Promise<"stopped" | "fenced"> {
-  const { connection, archive, stream, limits, closeMs, onError } = options;
-  const begin = async () => (batch: Batch, giveUp: AbortSignal) => commitBatch(batch, options, giveUp);
+  const { connection, archive, stream, limits, closeMs, tracing = NO_TRACING, onError } = options;
+  const begin = async () =>
+    traceCommits(tracing, "audit-log", (batch: Batch, giveUp, span) =>
+      commitBatch(batch, options, { giveUp, span }),
+    );
   const history = createHistory(archive);
   return followLane({ connection, stream, history, limits, begin, closeMs, onError }, signal);
 }
@@ -56,9 +63,13 @@ export function createHistory(archive: Archive): LaneHistory {
 async function commitBatch(
   batch: Batch,
   options: LaneOptions,
-  giveUp: AbortSignal,
+  { giveUp, span }: { giveUp: AbortSignal; span: CommitSpan },
 ): Promise<"committed" | "fenced"> {
-  const { archive, onRead, onCommitted, onError } = options;
+  const { archive, onRead, onCommitted } = options;
+  const onError = (error: unknown) => {
+    span.failed(error);
+    options.onError(error);
+  };
   // The lane has ended for its caller, so `onRead` is not called any more.
   giveUp.throwIfAborted();
   const readAtMs = performance.now();
@@ -76,8 +87,14 @@ async function commitBatch(
     return sealed.draft;
   };
   const outcome = await archive.append(make, { signal: giveUp });
+  const files = sealed.draft.tenants.flatMap((tenant) => tenant.files);
+  span.counted({ "reprise.files": files.length, "reprise.bytes": sumOf(files) });
   if (outcome.kind === "committed") onCommitted(outcome.commit, performance.now() - readAtMs);
   return outcome.kind;
+}
+
+function sumOf(files: readonly { readonly bytes: number }[]): number {
+  return files.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 /** No commit will name these files, and what is in them of erased generations must not be readable. */

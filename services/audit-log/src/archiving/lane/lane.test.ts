@@ -1,6 +1,7 @@
 import { ArchiveReader, type Lane } from "@reprise/archive";
 import { readStreamInfo } from "@reprise/log";
 import { encodeEvent, logSubject, asSeq, asStreamSeq, type StreamSeq } from "@reprise/protocol";
+import { recordSpans } from "@reprise/telemetry/testing";
 import { completed, createRef, delta, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { recordsDraft } from "../../lifecycle/erasure/request-draft.ts";
@@ -44,6 +45,23 @@ test("what has gone from a stream before it was archived is a gap, wherever it w
   ]);
   const { code, gaps } = await world.verify();
   expect([code, gaps.length]).toEqual([3, 2]);
+});
+
+test("each commit is a span, with how much it is of", async () => {
+  await using world = await openLaneWorld();
+  const ref = createRef();
+  const tracing = recordSpans();
+  await world.write(ref, 0, [requested(ref), ...deltas(4)]);
+  await using lane = await world.startArchiver({ tracing });
+  await lane.until(isAt(5));
+  await lane.stop();
+  const messages = tracing.spans.map(({ attributes }) => attributes["messaging.batch.message_count"]);
+  expect(messages.reduce((sum: number, count) => sum + Number(count), 0)).toBe(5);
+  expect(tracing.spans[0]).toMatchObject({
+    name: "commit audit-log",
+    error: undefined,
+    attributes: { "messaging.destination.name": STREAM, "reprise.result": "committed", "reprise.files": 1 },
+  });
 });
 
 test("a gap shows although nothing has come after it", async () => {

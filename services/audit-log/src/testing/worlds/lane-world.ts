@@ -19,6 +19,7 @@ import {
   logSubject,
   asSeq,
 } from "@reprise/protocol";
+import type { Tracing } from "@reprise/telemetry";
 import { createTempDir, startStoredBroker, type StoredBroker } from "@reprise/testkit";
 import { GenerationKeys } from "../../archiving/generation-keys.ts";
 import { archiveLane } from "../../archiving/lane/lane-archiver.ts";
@@ -48,7 +49,11 @@ export interface LaneWorld extends AsyncDisposable {
   purgeBefore(streamSeq: number): Promise<void>;
   /** Deletes the stream, and makes it anew. */
   makeStreamAnew(): Promise<void>;
-  startArchiver(options?: { limits?: BatchLimits; onCommitted?: () => void }): Promise<RunningLane>;
+  startArchiver(options?: {
+    limits?: BatchLimits;
+    onCommitted?: () => void;
+    tracing?: Tracing;
+  }): Promise<RunningLane>;
   openKeyring(): Promise<Keyring>;
   /** Runs `reprise-audit verify`. @returns its exit code, and what it says of gaps */
   verify(): Promise<{ code: number; gaps: readonly string[] }>;
@@ -109,7 +114,7 @@ export async function openLaneWorld({ stream = STREAM, retentionMs = HOUR_MS } =
       await again.close();
     },
     openKeyring: keyring,
-    async startArchiver({ limits = SMALL, onCommitted } = {}) {
+    async startArchiver({ limits = SMALL, onCommitted, tracing } = {}) {
       const errors: unknown[] = [];
       const onError = (error: unknown) => void errors.push(error);
       const writer = { name: createWriterName(), signer: createNoteKey("test", SIGNING_SEED), onError };
@@ -128,6 +133,7 @@ export async function openLaneWorld({ stream = STREAM, retentionMs = HOUR_MS } =
           keys: new GenerationKeys(archive, keys),
           stream,
           limits,
+          tracing,
           onError,
           onCommitted() {
             committed = archive.state.lanes.get(stream);

@@ -23,8 +23,8 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   const plans = toPlanContext({ request: () => request.get(), policy }, model);
   const unpriced = await beginBudget(run, transcript);
   if (unpriced) return { kind: "end", draft: failedDraft(unpriced, transcript.usage) };
-  const onLeftOut = (part: string) => onEngineReport({ ...about, leftOut: part });
   const span = startTurnSpan(run, { engine: engineOf(model, engine), model: about.model, attempt });
+  const onLeftOut = (part: string) => onEngineReport({ ...about, ...traceFields(span), leftOut: part });
   const timing = context.metrics.turn(about.model, engineOf(model, engine).name, (waitedMs) =>
     run.attemptTiming.arrived(waitedMs),
   );

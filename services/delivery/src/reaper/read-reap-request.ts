@@ -20,19 +20,29 @@ const reapPolicySchema = z
   })
   .catch({ on_disconnect: KEEP, timeouts: { queue: LONGEST, total: LONGEST } });
 
+export interface ReapRequest {
+  readonly policy: ReapPolicy;
+  /** Of the request. Undefined where delivery did not trace it. */
+  readonly traceparent: string | undefined;
+}
+
 /**
- * What a reaper has to know of a job's policy. Where a later version wrote what this one can't read, the reaper still ends the generation
+ * What a reaper has to know of a job. Where a later version wrote what this one can't read, the reaper still ends the generation
  * in bounded time, and never before a newer node would: it takes the longest time, and leaves absent readers to newer nodes. A payload
  * that is no event has the defaults.
  */
-export function readReapPolicy(requested: Uint8Array): ReapPolicy {
-  return reapPolicySchema.parse(policyIn(requested) ?? {});
+export function readReapRequest(requested: Uint8Array): ReapRequest {
+  const { policy = {}, traceparent } = fieldsOf(requested);
+  return {
+    policy: reapPolicySchema.parse(policy),
+    traceparent: typeof traceparent === "string" ? traceparent : undefined,
+  };
 }
 
-function policyIn(requested: Uint8Array): unknown {
+function fieldsOf(requested: Uint8Array): { readonly policy?: unknown; readonly traceparent?: unknown } {
   try {
-    return (decodeEvent(requested) as { policy?: unknown }).policy;
+    return decodeEvent(requested) as { readonly policy?: unknown; readonly traceparent?: unknown };
   } catch {
-    return undefined;
+    return {};
   }
 }

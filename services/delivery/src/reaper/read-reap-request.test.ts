@@ -1,7 +1,7 @@
 import { DEFAULT_POLICY, encodeEvent, asSeq } from "@reprise/protocol";
 import { createRef, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { readReapPolicy } from "./read-reap-policy.ts";
+import { readReapRequest } from "./read-reap-request.ts";
 
 const DAY = { after_ms: 86_400_000, answer: "fail" };
 const { queue, total } = DEFAULT_POLICY.timeouts;
@@ -38,12 +38,20 @@ test.each([
   ],
   ["a form of policy", 7, { on_disconnect: "keep", timeouts: { queue: DAY, total: DAY } }],
 ])("a reaper acts on the rest of a policy in which a later version wrote %s", (_what, policy, expected) => {
-  expect(readReapPolicy(written(policy))).toEqual(expected);
+  expect(readReapRequest(written(policy)).policy).toEqual(expected);
 });
 
 test("a job that is no event has the default policy", () => {
-  expect(readReapPolicy(new TextEncoder().encode("forged"))).toEqual({
+  expect(readReapRequest(new TextEncoder().encode("forged")).policy).toEqual({
     on_disconnect: "keep",
     timeouts: { queue, total },
   });
+});
+
+test("the trace of a job is that of its request; a payload that is no event has none", () => {
+  const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  const draft = { ...requested(createRef()), traceparent } as Parameters<typeof encodeEvent>[1];
+  expect(readReapRequest(encodeEvent(asSeq(0), draft)).traceparent).toBe(traceparent);
+  expect(readReapRequest(encodeEvent(asSeq(0), requested(createRef()))).traceparent).toBeUndefined();
+  expect(readReapRequest(new TextEncoder().encode("{")).traceparent).toBeUndefined();
 });
