@@ -27,6 +27,7 @@ import {
   WatchGroup,
   watchRedis,
 } from "@reprise/service";
+import { learnCapabilities } from "./engines/learn-capabilities.ts";
 import { type EngineReport, logEngineReport } from "./run/turn/engine-report.ts";
 import { ModelQueues, type ServedModel } from "./model-queues.ts";
 import { WorkerMetrics } from "./run/metrics/worker-metrics.ts";
@@ -177,8 +178,10 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const slotSeconds = metrics.counter("reprise_slot_seconds_total");
   const memory = new JobMemory(memoryBytes);
   metrics.observe("reprise_job_bytes", () => memory.held);
-  const serve = (served: ServedModel, model: string) =>
-    pullJobs({
+  const serve = (served: ServedModel, model: string) => {
+    for (const { engine } of served.fallback ? [served, served.fallback] : [served])
+      void learnCapabilities(engine, handover.signal);
+    return pullJobs({
       connection: broker.bulk,
       model,
       slots: served.slots,
@@ -190,6 +193,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       onSlotTime: (ms) => slotSeconds.inc({ model }, ms / 1_000),
       onError,
     });
+  };
   const queues = await ModelQueues.open(models, serve);
   metrics.observeEach("reprise_slots", () => queues.slots((_, { slots }) => slots));
   metrics.observeEach("reprise_slots_used", () => queues.slots(({ slotsUsed }) => slotsUsed));

@@ -2,6 +2,7 @@ import {
   assertServable,
   type Capability,
   type GenerationRequest,
+  isCapability,
   isMediaPart,
   needsOf,
   partsOf,
@@ -10,6 +11,8 @@ import {
   toStoredNeeds,
 } from "@reprise/protocol";
 import type { ScaleWatch } from "../scaling/scale-watch.ts";
+
+type Told = Awaited<ReturnType<ScaleWatch["capabilitiesOf"]>>;
 
 const OLDER_RETRY_MS = 2_000;
 
@@ -25,15 +28,23 @@ export async function checkRequest(
   workers: Pick<ScaleWatch, "capabilitiesOf">,
 ): Promise<Capability[] | undefined> {
   const needs = needsOf(request);
-  if (servedBy) assertServable(request, needs, servedBy);
-  assertInline(request);
   const stored = toStoredNeeds(needs);
-  if (stored) assertTold(await workers.capabilitiesOf(request.model));
+  const told = stored ? await workers.capabilitiesOf(request.model) : [];
+  if (servedBy) assertServable(request, needs, withTold(servedBy, told));
+  assertInline(request);
+  assertTold(told);
   return stored;
 }
 
+/** What a model can do by the models file, and what else by the word of each of its workers: model servers tell some of it themselves. */
+export function withTold(servedBy: ServedBy, [first, ...others]: Told): ServedBy {
+  const all = first?.filter(isCapability).filter((name) => others.every((one) => one?.includes(name)));
+  if (!all || all.length === 0) return servedBy;
+  return { ...servedBy, capabilities: new Set([...servedBy.capabilities, ...all]) };
+}
+
 /** A worker that tells nothing is of a version that knows no needs. Which worker gets a job is not delivery's to say. */
-function assertTold(told: readonly (readonly string[] | undefined)[]): void {
+function assertTold(told: Told): void {
   if (told.every((capabilities) => capabilities !== undefined)) return;
   const message = "A worker of this model is of a version that does not know what the request asks for.";
   throw new RepriseError("request_unsupported", message, { retryAfterMs: OLDER_RETRY_MS });

@@ -154,6 +154,23 @@ describe("while workers of two versions run", () => {
   });
 });
 
+test("what each worker of a model says that its server can do, the model can do", async () => {
+  await using platform = await open();
+  const announce = (worker: string, ...capabilities: string[]) => {
+    const text = JSON.stringify({ worker, slots: 1, running: {}, capabilities });
+    platform.broker.main.publish(slotsSubject("gpt"), text);
+  };
+  const seen = { input: [{ role: "user", content: [{ type: "image", url: PNG }] }] };
+  announce("one", "images", "content_parts");
+  await expect.poll(async () => (await create(platform, seen)).status).toBe(201);
+  const listed = (await call(`${platform.node.url}/v1/models`)).json as {
+    data: { capabilities: string[] }[];
+  };
+  expect(listed.data[0]!.capabilities).toContain("images");
+  announce("other", "content_parts");
+  await expect.poll(async () => (await create(platform, seen)).status).toBe(400);
+});
+
 test("the list of models says what each can do, to keys that create or read", async () => {
   await using platform = await open();
   const url = `${platform.node.url}/v1/models`;

@@ -1,5 +1,11 @@
 import { priceSchema } from "@reprise/metering";
-import { capabilitiesOf, capabilitiesSchema, type Capability, DIALECTS } from "@reprise/protocol";
+import {
+  CAPABILITIES,
+  capabilitiesOf,
+  capabilitiesSchema,
+  type Capability,
+  DIALECTS,
+} from "@reprise/protocol";
 import {
   apiBaseUrl,
   apiKeyEnv,
@@ -89,6 +95,7 @@ function openaiSchema(env: KeyEnvironment) {
         maxTokensField: model.max_tokens_field,
         dialect: model.dialect,
         capabilities: capabilitiesOf(model.dialect, model.capabilities),
+        denied: CAPABILITIES.filter((name) => model.capabilities?.[name] === false),
         connectTimeoutMs: model.connect_timeout_ms,
         headersTimeoutMs: model.headers_timeout_ms,
         idleTimeoutMs: model.idle_timeout_ms,

@@ -8,10 +8,10 @@ type Requested = Pick<RequestedEvent, "needs"> & {
 
 /** The first thing that a request needs and an engine can't do; undefined where it can do all. Names of later versions are nothing that it can. */
 export function firstUnmet(
-  { capabilities }: Pick<Engine, "capabilities">,
+  { capabilities, isLearning }: Pick<Engine, "capabilities" | "isLearning">,
   requested: Requested,
 ): string | undefined {
-  if (!capabilities) return undefined;
+  if (!capabilities || isLearning) return undefined;
   const needs = [...(requested.request.tools ? ["tools"] : []), ...(requested.needs ?? [])];
   return needs.find((name) => !capabilities.has(name as Capability));
 }

@@ -101,8 +101,13 @@ export interface Engine {
   readonly name: string;
   /** How many servers it is: a request may meet any of them. Default 1. */
   readonly servers?: number;
-  /** What its model can do. Default: all there is. */
+  /** What its model can do, as far as it is known. Default: all there is. */
   readonly capabilities?: ReadonlySet<Capability>;
+  /** Whether the server has still to say what its model can do: then a request may be put to it all the same. Default false. */
+  readonly isLearning?: boolean;
+
+  /** Asks the server; `capabilities` has its word from then on. Never throws. False: it does not answer now. */
+  learn?(signal: AbortSignal): Promise<boolean>;
 
   /**
    * Whether `generate` can go on behind a prefix of this request's text without a seam that shows, behind any turns, and

@@ -10,6 +10,7 @@ import {
 import { canContinueRequest, toChatRequest, type UpstreamModel } from "./request/chat-request.ts";
 import { readChatStream } from "./response/chat-stream.ts";
 import { isEventStream, toStatusError } from "./errors/status-error.ts";
+import { askCapabilities, tells } from "./told-capabilities.ts";
 import { createUpstream, type Upstream, type UpstreamOptions } from "./upstream.ts";
 
 export interface OpenaiEngineOptions extends UpstreamOptions, Partial<UpstreamModel> {
@@ -18,6 +19,8 @@ export interface OpenaiEngineOptions extends UpstreamOptions, Partial<UpstreamMo
   readonly servers?: number | undefined;
   /** What the model can do. Default: what the server can, whatever its model. */
   readonly capabilities?: ReadonlySet<Capability> | undefined;
+  /** What it can't do, whatever the server says. */
+  readonly denied?: readonly Capability[] | undefined;
 }
 
 /**
@@ -26,19 +29,31 @@ export interface OpenaiEngineOptions extends UpstreamOptions, Partial<UpstreamMo
  */
 export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
   const { upstreamModel, continuation = "none", maxTokensField = "max_tokens", ...rest } = options;
-  const {
-    dialect = "openai",
-    servers = 1,
-    capabilities = capabilitiesOf(dialect),
-    ...upstreamOptions
-  } = rest;
+  const { dialect = "openai", servers = 1, denied = [], ...others } = rest;
+  const { capabilities: known = capabilitiesOf(dialect), ...upstreamOptions } = others;
   const model: UpstreamModel = { upstreamModel, continuation, maxTokensField, dialect };
   const upstream = createUpstream(upstreamOptions);
   const leftOut = new Set<string>();
+  let capabilities = known;
+  let isLearning = tells(dialect);
   return {
     name: "openai",
     servers,
-    capabilities,
+    get capabilities() {
+      return capabilities;
+    },
+    get isLearning() {
+      return isLearning;
+    },
+    ...(tells(dialect) && {
+      async learn(signal: AbortSignal) {
+        const told = await askCapabilities(upstream, upstreamModel, signal);
+        if (!told) return false;
+        capabilities = new Set([...known, ...told.filter((name) => !denied.includes(name))]);
+        isLearning = false;
+        return true;
+      },
+    }),
     canContinue: (request, seam) => canContinueRequest(request, model, seam),
     generate: (request, generateOptions) => generate({ upstream, model, leftOut }, request, generateOptions),
     close: () => upstream.close(),

@@ -43,6 +43,8 @@ export interface Upstream {
    * @throws the signal's reason, at once, when that aborts; the request is closed
    */
   post(path: string, body: string, signal: AbortSignal): Promise<UpstreamAnswer>;
+  /** Throws as `post` does. */
+  get(path: string, signal: AbortSignal): Promise<UpstreamAnswer>;
   close(): Promise<void>;
 }
 
@@ -84,10 +86,27 @@ export function createUpstream({ baseUrl, apiKey, ...timeouts }: UpstreamOptions
     "content-type": "application/json",
     ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
   };
+  const answerOf = async (response: Promise<Dispatcher.ResponseData>, signal: AbortSignal) => {
+    try {
+      return toAnswer(await untilAborted(response, signal), { idleTimeoutMs, lingerMs });
+    } catch (error) {
+      signal.throwIfAborted();
+      throw toUnreachable(error, { connectTimeoutMs, headersTimeoutMs });
+    }
+  };
+  const pathOf = (path: string) => pathname.replace(/\/$/, "") + path;
   return {
+    get(path, signal) {
+      const asked = {
+        path: pathOf(path),
+        method: "GET" as const,
+        headers: { ...headers, accept: "application/json" },
+      };
+      return answerOf(unpooled.request({ ...asked, signal }), signal);
+    },
     async post(path, body, signal) {
       const request = {
-        path: pathname.replace(/\/$/, "") + path,
+        path: pathOf(path),
         method: "POST" as const,
         headers: { ...headers, "content-length": String(Buffer.byteLength(body)) },
         signal,
@@ -96,12 +115,7 @@ export function createUpstream({ baseUrl, apiKey, ...timeouts }: UpstreamOptions
         if (signal.aborted || !reused.wasBroken(error)) throw error;
         return unpooled.request({ ...request, body: inOnePiece(body) });
       });
-      try {
-        return toAnswer(await untilAborted(response, signal), { idleTimeoutMs, lingerMs });
-      } catch (error) {
-        signal.throwIfAborted();
-        throw toUnreachable(error, { connectTimeoutMs, headersTimeoutMs });
-      }
+      return answerOf(response, signal);
     },
     async close() {
       await Promise.all([pool.destroy(), unpooled.destroy()]);

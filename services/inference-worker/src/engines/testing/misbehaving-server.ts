@@ -62,7 +62,7 @@ export async function startMisbehavingServer(): Promise<MisbehavingServer> {
   ): Promise<void> {
     // Not events.once, which fails when the connection was reset.
     const closed = new Promise<void>((resolve) => incoming.socket.once("close", () => resolve()));
-    const body = JSON.parse(await text(incoming)) as Record<string, unknown>;
+    const body = JSON.parse((await text(incoming)) || "{}") as Record<string, unknown>;
     const { promise: answered, resolve, reject } = Promise.withResolvers<void>();
     const received: Received = { path: incoming.url, headers: incoming.headers, body, closed, answered };
     requests.push(received);
