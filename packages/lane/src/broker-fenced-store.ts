@@ -52,7 +52,7 @@ export function createBrokerFencedStore(store: BlobStore, fence: BrokerFence): B
     create,
     get: (key, range) => store.get(key, range),
     put: (key, bytes) => store.put(key, bytes),
-    list: (prefix) => store.list(prefix),
+    list: (prefix, after) => store.list(prefix, after),
     delete: (key) => store.delete(key),
   };
 }

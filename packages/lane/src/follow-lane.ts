@@ -1,9 +1,9 @@
-import { abortAfter, pause, raceAbort } from "@reprise/async";
+import { abortAfter, backoffMs, pause, raceAbort } from "@reprise/async";
 import type { Broker } from "@reprise/log";
 import { RepriseError } from "@reprise/protocol";
 import type { Batch } from "./batch.ts";
 import { type BatchLimits, LaneReader } from "./lane-reader.ts";
-import { RETRY_MS } from "./retry-while-away.ts";
+import { MAX_RETRY_MS, RETRY_MS } from "./retry-while-away.ts";
 import { findLaneStart, type LaneHistory, type LaneStart } from "./lane-start.ts";
 
 /** Makes a batch what the consumer keeps, together with the place up to which it has consumed. Rejects where that fails, or when the signal aborts. */
@@ -33,9 +33,11 @@ export const SHUTDOWN_MS = 5_000;
 export async function followLane(options: LaneOptions, signal: AbortSignal): Promise<"stopped" | "fenced"> {
   const { connection, stream, history, limits, begin, closeMs = SHUTDOWN_MS, onError } = options;
   const giveUp = abortAfter(signal, closeMs, () => notCommitted(stream));
+  let failures = 0;
   const once = async () => {
     const start = await findLaneStart(connection, history, stream);
     const commit = await begin(start);
+    failures = 0;
     const reader = new LaneReader(connection, stream, start, limits);
     return follow(reader, (batch) => commit(batch, giveUp), signal);
   };
@@ -45,7 +47,7 @@ export async function followLane(options: LaneOptions, signal: AbortSignal): Pro
     } catch (error) {
       // The next round begins by comparing the stream with what was committed, so it may have changed in any way.
       onError(error);
-      await pause(RETRY_MS, signal);
+      await pause(backoffMs(failures++, RETRY_MS, MAX_RETRY_MS), signal);
     }
   }
   return "stopped";

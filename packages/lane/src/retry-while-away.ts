@@ -10,6 +10,8 @@ export interface RetryWhileAwayOptions {
 
 /** How long to wait before a broker or a store that can't be reached is tried again. */
 export const RETRY_MS = 500;
+/** A lane that can't begin is begun again so far apart at most. */
+export const MAX_RETRY_MS = 10_000;
 
 /** Tries again while a store can't be reached. @throws the reason to give up, and any other failure */
 export function retryWhileAway<T>(

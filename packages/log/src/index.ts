@@ -37,6 +37,7 @@ export { type QueueDepth, QueueDepths } from "./jobs/fleet/queue-depths.ts";
 export { type ModelWorkers, WorkersWatch } from "./jobs/fleet/workers-watch.ts";
 export { type Puller, pullJobs } from "./jobs/pull-jobs.ts";
 export { holdLeases } from "./leases/leases.ts";
+export { keepRecord, readKeptRecord } from "./leases/kept-record.ts";
 export { headOf } from "./append/log-head.ts";
 export { announceEnd, subscribeEnds } from "./append/ends.ts";
 export { announceEventBehindEnd, subscribeEventsBehindEnds } from "./moderation/events-behind-ends.ts";

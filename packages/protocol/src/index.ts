@@ -15,6 +15,7 @@ export {
 export { encodeEvent, peekSeq, peekType } from "./event/event-codec.ts";
 export * from "./log/filler-subject.ts";
 export * from "./log/job-subject.ts";
+export * from "./log/lease-subject.ts";
 export { firstWhere } from "./first-where.ts";
 export {
   CAPABILITIES,

@@ -70,3 +70,30 @@ describe("files of an object store", () => {
     expect(await readdir(dir.path)).toEqual([]);
   });
 });
+
+describe("searches that need more than there is room for", () => {
+  it("wait for others, and are refused where it is too much for one", async () => {
+    await using dir = await createTempDir();
+    const files = await openFetchedFiles({
+      store: createStore(),
+      dir: dir.path,
+      maxBytes: 100,
+      maxUsedBytes: 30,
+    });
+    const running: number[] = [];
+    let most = 0;
+    const search = (...keys: string[]) =>
+      files.use(keys.map(file), async (paths) => {
+        running.push(paths.length);
+        most = Math.max(
+          most,
+          running.reduce((all, one) => all + one, 0),
+        );
+        await readdir(dir.path);
+        running.pop();
+      });
+    await Promise.all([search("a", "b"), search("c", "d"), search("e"), search("f", "g", "h")]);
+    expect(most).toBeLessThanOrEqual(3);
+    await expect(search("a", "b", "c", "d")).rejects.toMatchObject({ code: "invalid_request" });
+  });
+});

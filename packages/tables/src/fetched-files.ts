@@ -1,7 +1,9 @@
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { BlobStore } from "@reprise/archive";
+import { Semaphore } from "@reprise/async";
 import { RepriseError } from "@reprise/protocol";
+import { ByteBudget } from "./byte-budget.ts";
 import type { SearchableFiles, StoredFile } from "./searchable-files.ts";
 
 export interface FetchedFilesOptions {
@@ -10,7 +12,12 @@ export interface FetchedFilesOptions {
   dir: string;
   /** The limit for files that no search uses now. */
   maxBytes: number;
+  /** The limit for files that searches use now: one that needs more waits for others. Default: none. */
+  maxUsedBytes?: number;
 }
+
+/** Each is whole in memory until it is on the disk. */
+const FETCHES_AT_A_TIME = 8;
 
 interface Fetched {
   readonly path: string;
@@ -21,16 +28,19 @@ interface Fetched {
 
 /**
  * Files of an object store, fetched when they are searched in first. Those that were not searched in the longest are removed
- * when there are too many.
+ * when there are too many. A few are fetched at a time, for all searches together.
  */
 export async function openFetchedFiles({
   store,
   dir,
   maxBytes,
+  maxUsedBytes = Number.POSITIVE_INFINITY,
 }: FetchedFilesOptions): Promise<SearchableFiles> {
   await rm(dir, { recursive: true, force: true });
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const fetched = new Map<string, Fetched>();
+  const gate = new Semaphore(FETCHES_AT_A_TIME);
+  const used = new ByteBudget(maxUsedBytes);
 
   const fetch = async ({ key }: StoredFile, path: string) => {
     const bytes = await store.get(key);
@@ -41,7 +51,12 @@ export async function openFetchedFiles({
 
   const take = (file: StoredFile): Fetched => {
     const path = join(dir, `${file.sha256}.parquet`);
-    const one = fetched.get(path) ?? { path, bytes: file.bytes, ready: fetch(file, path), users: 0 };
+    const one = fetched.get(path) ?? {
+      path,
+      bytes: file.bytes,
+      ready: gate.run(() => fetch(file, path)),
+      users: 0,
+    };
     one.users++;
     fetched.delete(path);
     fetched.set(path, one);
@@ -61,6 +76,8 @@ export async function openFetchedFiles({
 
   return {
     async use(files, work) {
+      const bytes = files.reduce((all, one) => all + one.bytes, 0);
+      using _ = await used.take(bytes);
       const taken = files.map(take);
       try {
         await Promise.all(taken.map(({ ready }) => ready));
@@ -69,6 +86,8 @@ export async function openFetchedFiles({
         for (const one of taken) one.ready.catch(() => fetched.delete(one.path));
         throw error;
       } finally {
+        // A failure leaves other fetches under way: their files are used until they are there.
+        await Promise.allSettled(taken.map(({ ready }) => ready));
         for (const one of taken) one.users--;
         await removeOldest();
       }

@@ -1,14 +1,7 @@
-import { type BlobStore, probeStore } from "@reprise/archive";
-import { type Batch, type BatchLimits, createBrokerFencedStore, runLanes } from "@reprise/lane";
+import type { BlobStore } from "@reprise/archive";
+import { type Batch, type BatchLimits, runLanes } from "@reprise/lane";
 import { type Broker, createGenerationLog, createWriterName } from "@reprise/log";
-import {
-  asUnixMs,
-  ANALYTICS_COMMITS,
-  generationsStream,
-  LEASE_GROUPS,
-  OPS_STREAM,
-  toRepriseError,
-} from "@reprise/protocol";
+import { asUnixMs, generationsStream, LEASE_GROUPS, OPS_STREAM } from "@reprise/protocol";
 import {
   createErrorLog,
   DependencyWatches,
@@ -20,9 +13,9 @@ import {
   observeUnread,
 } from "@reprise/service";
 import type { Tracing } from "@reprise/telemetry";
-import type { FactStore } from "./facts/fact-store.ts";
-import { createObjectFacts } from "./facts/object-facts.ts";
-import { createPostgresFacts } from "./facts/postgres/postgres-facts.ts";
+import { keepChecked } from "./facts/identity/keep-checked.ts";
+import { type RecordedLaneOptions, recordLane } from "./facts/identity/recorded-lane.ts";
+import type { KeptListing } from "./facts/listing/kept-listing.ts";
 import { Postgres } from "./facts/postgres/postgres.ts";
 import type { RowSource } from "./facts/row-source.ts";
 import { keepForgotten } from "./lanes/keep-forgotten.ts";
@@ -30,12 +23,14 @@ import { keepTidy } from "./lanes/keep-tidy.ts";
 import { runLogLane } from "./lanes/log-lane.ts";
 import { runOpsLane } from "./lanes/ops-lane.ts";
 import { Losses } from "./losses.ts";
+import { openStore } from "./open-store.ts";
 import { LanePlaces } from "./progress/lane-places.ts";
 import { LaneProgress } from "./progress/lane-progress.ts";
 import { startAnswering } from "./queries/start-answering.ts";
 import { createStreamSink } from "./sinks/stream-sink.ts";
 import { feedUsage } from "./sinks/usage-feed.ts";
 import type { UsageSink } from "./sinks/usage-sink.ts";
+import { StoreHealth } from "./store-health.ts";
 import { TenantMetrics } from "./tenant-metrics.ts";
 import type { UsageSettings } from "./usage.ts";
 
@@ -54,8 +49,8 @@ export interface AnalyticsOptions {
   shards: number;
   /** Where rows are kept. A PostgreSQL is closed with the service. */
   store: BlobStore | Postgres;
-  /** Opens them for reading; they are closed with the service. */
-  openRows: () => Promise<RowSource & AsyncDisposable>;
+  /** Opens them for reading; they are closed with the service. @param listing of the store, where rows are in objects */
+  openRows: (listing?: KeptListing) => Promise<RowSource & AsyncDisposable>;
   /** Keys of requests' metadata that rows have. */
   keys: readonly string[];
   /** How many tenants metrics name. Default 100. */
@@ -83,6 +78,8 @@ export interface Analytics extends AsyncDisposable {
 const QUIET_MS = 60_000;
 /** Longer than a feed of usage pauses between two tries. */
 const FEED_QUIET_MS = 150_000;
+/** The part of the service that looks whether the store is there. */
+const STORE = "store";
 const METRIC_TENANTS = 100;
 const LIMITS: BatchLimits = { maxMessages: 20_000, maxAgeMs: 5_000, maxBytes: 16 * 1_024 * 1_024 };
 
@@ -107,21 +104,45 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
     watches,
     metrics,
   });
-  const onError = (error: unknown) => {
-    const { code, message } = toRepriseError(error);
-    if (code === "archive_unavailable") storeWatch.failed(message);
-    logError(error);
+  const health = new StoreHealth(storeWatch);
+  const onErrorOf = (part: string) => (error: unknown) => {
+    if (!health.failed(part, error)) logError(error);
   };
   const log = createGenerationLog(broker);
-  const openFacts = async (): Promise<FactStore> => {
-    const { store } = options;
-    if (store instanceof Postgres) return openPostgresFacts(stack.use(store), onError);
-    if ((await probeStore(store)) === "conditional") return createObjectFacts(store);
-    const fence = { broker, publish: log.publish, archive: ANALYTICS_COMMITS, onError };
-    return createObjectFacts(createBrokerFencedStore(store, fence));
-  };
-  const facts = await openFacts();
-  const rowSource = stack.use(await options.openRows());
+  const logStreams = Array.from({ length: shards }, (_, shard) => generationsStream(shard));
+  const streams = [...logStreams, OPS_STREAM];
+  const { store, openRows } = options;
+  if (store instanceof Postgres) stack.use(store);
+  const opened = await openStore({
+    store,
+    openRows,
+    broker,
+    publish: log.publish,
+    streams,
+    onError: onErrorOf(STORE),
+  });
+  const { facts, identity, records } = opened;
+  const rowSource = stack.use(opened.rows);
+  stack.use(
+    keepChecked({
+      identity,
+      onFound: () => health.worked(STORE),
+      onError: onErrorOf(STORE),
+    }),
+  );
+  const recording = (stream: string): RecordedLaneOptions => ({
+    stream,
+    identity,
+    records,
+    connection: broker.reads,
+    onWorked: () => health.worked(stream),
+    onEarlier(kept, { last }) {
+      opened.goBack();
+      const line = "the store of analytics is a copy of an earlier time: what it lacks is read again";
+      logger.warn({ stream, kept: kept?.last ?? 0, last }, line);
+    },
+    onError: logError,
+  });
   const rows = metrics.counter("reprise_analytics_rows_total");
   const forgotten = metrics.counter("reprise_analytics_forgotten_total");
   const folded = metrics.counter("reprise_analytics_events_total");
@@ -134,14 +155,14 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
   const readPlace = (stream: string, { messages: [first] }: Batch) => {
     if (first) places.read(stream, { ...first, storedAtMs: asUnixMs(first.storedAtUs / 1_000) });
   };
-  const logStreams = Array.from({ length: shards }, (_, shard) => generationsStream(shard));
   const lanePlaces = new LanePlaces(facts);
   const progress = new LaneProgress({ connection: broker.reads, places: lanePlaces });
   observeUnread(metrics, "analytics", () => progress.unreadRatio);
   /** A lane begins anew, from what the store has: a store that was restored may have less than was committed. */
   const onLaneError = (stream: string) => (error: unknown) => {
     lanePlaces.ended(stream);
-    onError(error);
+    opened.ended(stream);
+    onErrorOf(stream)(error);
   };
   const deliveries = metrics.counter("reprise_analytics_deliveries_total");
   let openConnections = 0;
@@ -188,7 +209,7 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
     const ended = new AbortController();
     const feeds = startFeeds(stream, AbortSignal.any([signal, ended.signal]));
     const tidying = keepTidy(
-      { tidier: facts.tidier(stream), connection: broker.reads, stream, onError },
+      { tidier: facts.tidier(stream), connection: broker.reads, stream, onError: logError },
       AbortSignal.any([signal, ended.signal]),
     );
     const forgetting = keepForgotten(
@@ -198,7 +219,7 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
         connection: broker.reads,
         stream,
         onForgotten: (count) => forgotten.inc({}, count),
-        onError,
+        onError: logError,
       },
       AbortSignal.any([signal, ended.signal]),
     );
@@ -206,7 +227,7 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
       {
         connection: broker.reads,
         stream,
-        facts: facts.lane(stream),
+        facts: recordLane(facts.lane(stream), recording(stream)),
         keys,
         limits,
         tracing,
@@ -215,7 +236,6 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
           places.settled(stream, batch.position.last);
           lanePlaces.committed(stream, batch.position);
           losses.ofLogs(stream, batch.lost);
-          storeWatch.worked();
           rows.inc({}, batch.rows.length);
           tenants.committed(batch.rows);
           folded.inc({}, batch.events);
@@ -233,14 +253,14 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
   const runOps = async (signal: AbortSignal) => {
     const ended = new AbortController();
     const tidying = keepTidy(
-      { tidier: facts.tidier(OPS_STREAM), connection: broker.reads, stream: OPS_STREAM, onError },
+      { tidier: facts.tidier(OPS_STREAM), connection: broker.reads, stream: OPS_STREAM, onError: logError },
       AbortSignal.any([signal, ended.signal]),
     );
     const end = await runOpsLane(
       {
         connection: broker.reads,
         stream: OPS_STREAM,
-        facts: facts.deliveries(OPS_STREAM),
+        facts: recordLane(facts.deliveries(OPS_STREAM), recording(OPS_STREAM)),
         limits,
         tracing,
         onRead: (batch) => readPlace(OPS_STREAM, batch),
@@ -248,7 +268,6 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
           places.settled(OPS_STREAM, batch.position.last);
           lanePlaces.committed(OPS_STREAM, batch.position);
           losses.ofDeliveries(OPS_STREAM, batch.lost);
-          storeWatch.worked();
           deliveries.inc({}, batch.rows.length);
           openConnections = batch.open;
         },
@@ -265,17 +284,19 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
     broker,
     publish: log.publish,
     group: LEASE_GROUPS.analytics,
-    streams: [...logStreams, OPS_STREAM],
+    streams,
     holder: createWriterName(),
     run: (stream, signal) => (stream === OPS_STREAM ? runOps(signal) : runLogs(stream, signal)),
     onEnded(stream) {
       open.delete(stream);
       places.forget(stream);
       lanePlaces.ended(stream);
+      opened.ended(stream);
+      health.forget(stream);
     },
     onFenced: (stream) =>
       logger.warn({ stream }, "fenced: another replica measures this stream; its lease is given up"),
-    onError,
+    onError: logError,
   });
   const rowsWatch = watches.add({
     name: "analytics-rows",
@@ -283,6 +304,7 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
     back: "the rows of analytics can be read again",
     reports: "each",
     graceMs: 0,
+    behind: storeWatch,
   });
   stack.use(
     startAnswering({
@@ -307,21 +329,10 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
   const running = stack.move();
   const close = () => running.disposeAsync();
   return {
-    notReadyBecause: () => (log.connected ? [] : ["not connected to NATS"]),
+    notReadyBecause: () => [...(log.connected ? [] : ["not connected to NATS"]), ...watches.because()],
     close,
     [Symbol.asyncDispose]: close,
   };
-}
-
-/** @throws RepriseError `config_invalid`; a PostgreSQL that is away at the start is waited for */
-async function openPostgresFacts(postgres: Postgres, onError: (error: unknown) => void): Promise<FactStore> {
-  try {
-    await postgres.prepare();
-  } catch (error) {
-    if (toRepriseError(error).code !== "archive_unavailable") throw error;
-    onError(error);
-  }
-  return createPostgresFacts(postgres);
 }
 
 function watchSink(watches: DependencyWatches, { name }: UsageSink) {

@@ -4,6 +4,7 @@ import { RepriseError } from "@reprise/protocol";
 import { localFiles, openFetchedFiles } from "@reprise/tables";
 import type { AnalyticsStorageEnvironment } from "./config.ts";
 import { ParquetRows } from "./facts/parquet-rows.ts";
+import type { KeptListing } from "./facts/listing/kept-listing.ts";
 import type { RowSource } from "./facts/row-source.ts";
 
 /** Where rows are kept. */
@@ -11,11 +12,11 @@ export interface AnalyticsStorage<Store> {
   readonly store: Store;
   /** The folder; undefined where they are in no folder. */
   readonly dir: string | undefined;
-  /** Reads the rows of the store. */
-  readonly openRows: () => Promise<RowSource & AsyncDisposable>;
+  /** Reads the rows of the store. @param listing of it, which another part of the process keeps; default: it is listed for each question */
+  readonly openRows: (listing?: KeptListing) => Promise<RowSource & AsyncDisposable>;
 }
 
-/** Of files that questions have fetched from an object store. */
+/** Of files that questions have fetched from an object store, and as many more of those that questions under way use. */
 const CACHE_BYTES = 2 * 1_024 * 1_024 * 1_024;
 
 /**
@@ -27,7 +28,11 @@ export function openAnalyticsStorage(env: AnalyticsStorageEnvironment): Analytic
   if (url === undefined) {
     const dir = env.REPRISE_ANALYTICS_DIR ?? join(env.REPRISE_DATA_DIR, "analytics");
     const store = createFileStore(dir, "The folder of analytics");
-    return { store, dir, openRows: async () => new ParquetRows({ store, files: localFiles(dir) }) };
+    return {
+      store,
+      dir,
+      openRows: async (listing) => new ParquetRows({ store: listing ?? store, files: localFiles(dir) }),
+    };
   }
   const { REPRISE_AUDIT_S3_KEY_ID: keyId, REPRISE_AUDIT_S3_SECRET: secret } = env;
   if (!keyId || !secret) {
@@ -38,9 +43,10 @@ export function openAnalyticsStorage(env: AnalyticsStorageEnvironment): Analytic
   return {
     store,
     dir: undefined,
-    async openRows() {
+    async openRows(listing) {
       const dir = join(env.REPRISE_DATA_DIR, "analytics-cache");
-      return new ParquetRows({ store, files: await openFetchedFiles({ store, dir, maxBytes: CACHE_BYTES }) });
+      const files = await openFetchedFiles({ store, dir, maxBytes: CACHE_BYTES, maxUsedBytes: CACHE_BYTES });
+      return new ParquetRows({ store: listing ?? store, files });
     },
   };
 }

@@ -28,8 +28,9 @@ export interface BlobStore {
   /**
    * All objects whose key begins with `prefix`, in the order of their keys. What comes or goes meanwhile may be among them or not; what has
    * another kind of name is left out.
+   * @param after only those whose keys come behind this one
    */
-  list(prefix: string): AsyncIterable<BlobInfo>;
+  list(prefix: string, after?: string): AsyncIterable<BlobInfo>;
   /** No error when there is no such object. */
   delete(key: string): Promise<void>;
 }

@@ -67,7 +67,7 @@ export function createFileStore(folder: string, what = "The archive's folder"): 
         });
         return outcome;
       }),
-    list: (prefix) => listFiles(dir, prefix, what),
+    list: (prefix, after) => listFiles(dir, prefix, { what, after }),
     delete: (key) =>
       withFileErrors(what, async () => {
         const path = pathOf(key);

@@ -5,19 +5,29 @@ import { hasFileCode, withFileErrors } from "./file-error.ts";
 import { assertKeyPrefix, isObjectKey } from "./object-key.ts";
 
 /** The objects of a folder in the order of their keys; holds the names of one folder per level in memory. */
-export async function* listFiles(dir: string, prefix: string, what: string): AsyncGenerator<BlobInfo> {
-  yield* walk({ dir, prefix, what }, assertKeyPrefix(prefix).slice(0, prefix.lastIndexOf("/") + 1));
+export async function* listFiles(
+  dir: string,
+  prefix: string,
+  { what, after = "" }: { readonly what: string; readonly after?: string | undefined },
+): AsyncGenerator<BlobInfo> {
+  const folder = assertKeyPrefix(prefix).slice(0, prefix.lastIndexOf("/") + 1);
+  yield* walk({ dir, prefix, what, after }, folder);
 }
 
-async function* walk(
-  walked: { readonly dir: string; readonly prefix: string; readonly what: string },
-  folder: string,
-): AsyncGenerator<BlobInfo> {
-  const { dir, prefix, what } = walked;
+interface Walked {
+  readonly dir: string;
+  readonly prefix: string;
+  readonly what: string;
+  readonly after: string;
+}
+
+async function* walk(walked: Walked, folder: string): AsyncGenerator<BlobInfo> {
+  const { dir, prefix, what, after } = walked;
   for (const { key, isFolder } of await withFileErrors(what, () => readFolder(dir, folder))) {
     if (isFolder) {
-      if (key.startsWith(prefix) || prefix.startsWith(key)) yield* walk(walked, key);
-    } else if (key.startsWith(prefix)) {
+      const isBefore = key < after && !after.startsWith(key);
+      if (!isBefore && (key.startsWith(prefix) || prefix.startsWith(key))) yield* walk(walked, key);
+    } else if (key > after && key.startsWith(prefix)) {
       const bytes = await withFileErrors(what, () => sizeOf(join(dir, key)));
       if (bytes !== undefined) yield { key, bytes };
     }

@@ -81,11 +81,12 @@ export function createS3Store(options: S3StoreOptions): BlobStore {
         return there && isRefused ? "exists" : undefined;
       });
     },
-    async *list(listed) {
+    async *list(listed, after) {
       const address = new URL(`/${bucket}/`, base);
       address.searchParams.set("list-type", "2");
       address.searchParams.set("prefix", `${prefix}${assertKeyPrefix(listed)}`);
       address.searchParams.set("max-keys", `${PAGE}`);
+      if (after !== undefined) address.searchParams.set("start-after", `${prefix}${after}`);
       for (;;) {
         const request = { method: "GET", address: address.href } as const;
         const answer = await ask(request);

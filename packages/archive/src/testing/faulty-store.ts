@@ -41,9 +41,9 @@ export function createFaultyStore(store: BlobStore, plan: FaultPlan): BlobStore 
     put: (key, bytes) => around("put", key, () => store.put(key, bytes)),
     create: (key, bytes) => around("create", key, () => store.create(key, bytes)),
     delete: (key) => around("delete", key, () => store.delete(key)),
-    async *list(prefix) {
+    async *list(prefix, after) {
       const fault = await begin("list", prefix);
-      yield* store.list(prefix);
+      yield* store.list(prefix, after);
       if (fault === "after") throw failure("list", prefix);
     },
   };

@@ -19,9 +19,9 @@ export function createMemoryStore(objects: Map<string, Uint8Array> = new Map()):
       objects.set(key, Uint8Array.from(bytes));
       return "created";
     },
-    async *list(prefix) {
+    async *list(prefix, after = "") {
       const begins = assertKeyPrefix(prefix);
-      const keys = [...objects.keys()].filter((key) => key.startsWith(begins));
+      const keys = [...objects.keys()].filter((key) => key.startsWith(begins) && key > after);
       for (const key of keys.toSorted()) {
         const bytes = objects.get(key);
         if (bytes) yield { key, bytes: bytes.length };

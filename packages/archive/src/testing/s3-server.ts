@@ -93,7 +93,8 @@ export async function startS3Server(options: S3ServerOptions = {}): Promise<S3Se
     // Opaque to its client, and full of characters with a meaning in a query.
     const after = query.get("continuation-token")?.slice("+/=& ".length);
     const keys = [...objects.keys()].filter((key) => key.startsWith(prefix)).toSorted();
-    const rest = keys.filter((key) => after === undefined || key > after);
+    const startAfter = query.get("start-after") ?? "";
+    const rest = keys.filter((key) => key > (after ?? startAfter));
     const page = rest.slice(0, Math.min(options.page ?? 1_000, Number(query.get("max-keys"))));
     const contents = page.map(
       (key) => `<Contents><Key>${escape(key)}</Key><Size>${objects.get(key)!.length}</Size></Contents>`,

@@ -120,6 +120,10 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
     [protocol.memberSubject(protocol.LEASE_GROUPS.maintenance, "process"), "A", ""],
     [protocol.memberSubject(protocol.LEASE_GROUPS.analytics, "process"), "Y", ""],
   ],
+  keptSubject: [
+    [protocol.keptSubject(protocol.LEASE_GROUPS.analytics, "GENERATIONS_0"), "Y", ""],
+    [protocol.keptSubject(protocol.LEASE_GROUPS.lanes, "OPS"), "A", ""],
+  ],
   leaseSubjects: [[protocol.leaseSubjects("*"), "", ""]],
   LEASES_SUBJECTS: [[protocol.LEASES_SUBJECTS, "", ""]],
   commitSubject: [

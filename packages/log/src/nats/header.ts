@@ -28,6 +28,9 @@ export const HEADER = {
   trace: "traceparent",
 } as const;
 
+/** As a value of `HEADER.ttl`. */
+export const FOR_EVER = "never";
+
 /**
  * The values that a message has under a name, in their order. The client's own `values` and `has` copy all names at each call, and three or four of them are called for each
  * message that is read.

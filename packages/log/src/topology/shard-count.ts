@@ -10,7 +10,7 @@ import {
   type StreamSeq,
 } from "@reprise/protocol";
 import { SET_UP } from "../access/forbidden.ts";
-import { HEADER } from "../nats/header.ts";
+import { FOR_EVER, HEADER } from "../nats/header.ts";
 import { createPublish } from "../nats/publisher.ts";
 import { inboxOf } from "../nats/reply-inbox.ts";
 import { isStoredPublished } from "../access/is-published.ts";
@@ -34,8 +34,6 @@ export const SHARD_MEMBER_SUBJECTS = memberSubject(GROUP, "*");
 const SILENCE_MS = 8_000;
 const LOOK_MS = 500;
 const WRITE_MS = 5_000;
-/** The number outlives the stream's `max_age`, also while no process runs; what processes announce of themselves does not. */
-const FOR_EVER = "never";
 
 interface ShardAnnouncement {
   readonly shards: number;
@@ -166,6 +164,7 @@ async function writeCount(
   const publish = createPublish(inboxOf(connection));
   const outcome = await publish(SHARD_COUNT_SUBJECT, encodeShardAnnouncement(shards), {
     expectedLast,
+    // It outlives the stream's `max_age`, also while no process runs; what processes announce of themselves does not.
     extra: { [HEADER.ttl]: FOR_EVER },
     timeoutMs: WRITE_MS,
   });

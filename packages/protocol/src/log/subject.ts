@@ -373,20 +373,6 @@ export function analyticsCallSubject(call: AnalyticsCall): string {
   return `analytics.${call}`;
 }
 
-/** Where it is said who holds a piece of a group's work. */
-export function leaseSubject(group: string, name: string): string {
-  return `lease.${group}.work.${name}`;
-}
-
-/** Where a process says that it shares a group's work. */
-export function memberSubject(group: string, holder: string): string {
-  return `lease.${group}.member.${holder}`;
-}
-
-export function leaseSubjects(group: string): string {
-  return `lease.${group}.>`;
-}
-
 const COMMIT_TOKEN = /[^A-Za-z0-9-]+/g;
 
 /** All commits of an archive. */

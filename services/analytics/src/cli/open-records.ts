@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { mkdtemp, rm } from "node:fs/promises";
 import type { ParseArgsConfig } from "node:util";
 import {
+  type Archive,
   type BlobStore,
   createFileStore,
   createS3Store,
@@ -17,8 +18,10 @@ import type { CommandIo } from "@reprise/service";
 import { localFiles, openFetchedFiles, type SearchableFiles } from "@reprise/tables";
 import { type ReconcileEnvironment, parseReconcileEnvironment } from "../config.ts";
 import type { FactStore } from "../facts/fact-store.ts";
+import { markedObjects } from "../facts/identity/identified-store.ts";
 import { createObjectFacts } from "../facts/object-facts.ts";
 import { ParquetRows } from "../facts/parquet-rows.ts";
+import { markedPostgres } from "../facts/postgres/marked-postgres.ts";
 import { createPostgresFacts } from "../facts/postgres/postgres-facts.ts";
 import type { RowSource } from "../facts/row-source.ts";
 import { openAnalyticsPostgres } from "../postgres-storage.ts";
@@ -48,6 +51,12 @@ type Values = { readonly [Name in keyof typeof RECORD_OPTIONS]?: string | undefi
 interface Records
   extends AsyncDisposable, Pick<ReconcileOptions, "archived" | "rows" | "usageDir" | "reach"> {}
 
+/** The archive and its keys. */
+export interface OpenArchive {
+  readonly archive: Archive;
+  readonly archived: ArchivedGenerations;
+}
+
 /** What a commit of analytics was made of may be in memory of two requests to a store. */
 const MAX_FETCHED_BYTES = 4 * 1_024 * 1_024 * 1_024;
 const FILE_SINK = "file";
@@ -58,36 +67,38 @@ const FILE_SINK = "file";
  */
 export async function openRecords(values: Values, env: CommandIo["env"]): Promise<Records> {
   const parsed = parseReconcileEnvironment(env);
-  const dataDir = parsed.REPRISE_DATA_DIR;
   await using stack = new AsyncDisposableStack();
-  const { facts, openRows } = openMeasured(values.rows, parsed, stack);
-  const archiveUrl = values.archive === undefined ? parsed.REPRISE_AUDIT_S3_URL : undefined;
-  const archiveDir = values.archive ?? parsed.REPRISE_AUDIT_DIR ?? join(dataDir, "audit");
-  const archiveStore = readOnly(
-    archiveUrl === undefined ? createFileStore(archiveDir) : openS3(archiveUrl, parsed),
-  );
-  const keyring = await openKeys(values, parsed);
+  const { assertThere, facts, openRows } = openMeasured(values.rows, parsed, stack);
+  await assertThere();
   const usageDir = values["usage-dir"] ?? parsed.REPRISE_USAGE_DIR;
-  const name = values.name ?? parsed.REPRISE_AUDIT_NAME;
   // Read in this order: what a generation's end has passed must not be looked for where it is not yet.
-  const archive = await openArchive({ store: archiveStore, name });
-  if (archive.state.next === 0)
-    throw new RepriseError("archive_unavailable", `There is no archive in ${archiveUrl ?? archiveDir}.`);
+  const { archive, archived } = await openArchived(values, parsed, stack);
   const reach = await readReach(archive.state.lanes, facts, usageDir !== undefined);
-  const fetched = (from: BlobStore, dir: string | undefined) => toFiles(from, dir, stack);
-  const archived = stack.use(
-    new ArchivedGenerations({
-      archive,
-      keyring,
-      files: await fetched(archiveStore, archiveUrl === undefined ? archiveDir : undefined),
-    }),
-  );
   const rows = await openRows();
   const opened = stack.move();
   return { archived, rows, usageDir, reach, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
+/** @throws RepriseError `config_invalid`, `archive_unavailable`, `archive_corrupt` */
+export async function openArchived(
+  values: Values,
+  env: ReconcileEnvironment,
+  stack: AsyncDisposableStack,
+): Promise<OpenArchive> {
+  const url = values.archive === undefined ? env.REPRISE_AUDIT_S3_URL : undefined;
+  const dir = values.archive ?? env.REPRISE_AUDIT_DIR ?? join(env.REPRISE_DATA_DIR, "audit");
+  const store = readOnly(url === undefined ? createFileStore(dir) : openS3(url, env));
+  const keyring = await openKeys(values, env);
+  const archive = await openArchive({ store, name: values.name ?? env.REPRISE_AUDIT_NAME });
+  if (archive.state.next === 0)
+    throw new RepriseError("archive_unavailable", `There is no archive in ${url ?? dir}.`);
+  const files = await toFiles(store, url === undefined ? dir : undefined, stack);
+  return { archive, archived: stack.use(new ArchivedGenerations({ archive, keyring, files })) };
+}
+
 interface Measured {
+  /** @throws RepriseError `archive_unavailable` where there is no store of analytics */
+  readonly assertThere: () => Promise<void>;
   readonly facts: FactStore;
   readonly openRows: () => Promise<RowSource>;
 }
@@ -101,7 +112,12 @@ function openMeasured(
   const postgres = dir === undefined ? openAnalyticsPostgres(env, { isReader: true }) : undefined;
   if (postgres) {
     const facts = createPostgresFacts(stack.use(postgres.store));
-    return { facts, openRows: async () => stack.use(await postgres.openRows()) };
+    const marked = markedPostgres(postgres.store);
+    return {
+      assertThere: async () => void (await marked.marker()),
+      facts,
+      openRows: async () => stack.use(await postgres.openRows()),
+    };
   }
   const { store: rowStore, dir: rowsDir } = openAnalyticsStorage({
     ...env,
@@ -110,9 +126,19 @@ function openMeasured(
   });
   const store = readOnly(rowStore);
   return {
+    assertThere: () => assertHasRows(store, rowsDir),
     facts: createObjectFacts(store),
     openRows: async () => stack.use(new ParquetRows({ store, files: await toFiles(store, rowsDir, stack) })),
   };
+}
+
+/** A folder that is not there looks like an empty one. */
+async function assertHasRows(store: BlobStore, dir: string | undefined): Promise<void> {
+  if (await markedObjects(store).marker()) return;
+  // One of a version without markers.
+  for await (const _ of store.list("generations/")) return;
+  const where = dir ?? "the store of REPRISE_ANALYTICS_S3_URL";
+  throw new RepriseError("archive_unavailable", `There are no rows of analytics in ${where}.`);
 }
 
 async function toFiles(

@@ -1,9 +1,15 @@
 import { RepriseError, toRepriseError } from "@reprise/protocol";
 import type { CommandIo } from "@reprise/service";
 import { type Command, EXIT, writeLine } from "./command.ts";
+import { adoptRows } from "./adopt-rows.ts";
+import { rebuildUsage } from "./rebuild-usage.ts";
 import { reconcileUsage } from "./reconcile-usage.ts";
 
-const COMMANDS: Readonly<Record<string, Command>> = { reconcile: reconcileUsage };
+const COMMANDS: Readonly<Record<string, Command>> = {
+  reconcile: reconcileUsage,
+  rebuild: rebuildUsage,
+  adopt: adoptRows,
+};
 
 /** Runs what a command line says. @returns one of `EXIT` */
 export async function runCommand([name = "", ...args]: readonly string[], io: CommandIo): Promise<number> {

@@ -19,6 +19,7 @@ import type { FactTable } from "./tables/fact-table.ts";
 import { holds, listSuperseded, supersededKey } from "./superseded.ts";
 
 const NAME_CHARS = 16;
+const FIRST_BYTE = { offset: 0, length: 1 };
 
 /** One stream's commits as objects of a store. */
 export class ObjectLaneFacts<Row = GenerationRow, Fold = EncodedFold> implements LaneFacts<Row, Fold> {
@@ -74,6 +75,7 @@ export class ObjectLaneFacts<Row = GenerationRow, Fold = EncodedFold> implements
     folds: () => Iterable<readonly [string, Fold]>,
   ): Promise<"committed" | "fenced"> {
     const n = (this.#last?.n ?? -1) + 1;
+    if (this.#last) await this.#assertThere(this.#last.n);
     const isWhole = this.#startsAnew || n % COMMITS_PER_BASE === 0;
     const base = isWhole ? await this.#putBase(n, folds()) : this.#last?.base;
     const commit: Commit<Fold> = { n, base, ...draft };
@@ -139,6 +141,14 @@ export class ObjectLaneFacts<Row = GenerationRow, Fold = EncodedFold> implements
       for (const subject of closed) folds.delete(subject);
     }
     return folds;
+  }
+
+  /** Of commits with a hole between them the later ones would count, and the lane could not begin behind them. */
+  async #assertThere(n: number): Promise<void> {
+    const key = commitKeyOf(this.#stream, n);
+    if (await this.#store.get(key, FIRST_BYTE)) return;
+    const message = `${key} is missing; the lane begins again behind what the store still has.`;
+    throw new RepriseError("archive_corrupt", message);
   }
 
   async #read(n: number): Promise<Commit<Fold>> {

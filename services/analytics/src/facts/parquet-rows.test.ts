@@ -9,7 +9,7 @@ import { CommitTidier } from "./merging/tidy-commits.ts";
 import { commitKeyOf, COMMITS_PER_BASE } from "./commit.ts";
 import { ObjectLaneFacts } from "./object-lane-facts.ts";
 import { ParquetRows } from "./parquet-rows.ts";
-import { listStreamFiles } from "./row-files.ts";
+import { listingOf } from "./row-files.ts";
 import type { FactTable } from "./tables/fact-table.ts";
 import { GENERATIONS } from "./tables/generations-table.ts";
 
@@ -56,7 +56,7 @@ test("rows that an older version has written are read beside those of this one, 
     await commit(table, LATER_US);
   const tidier = new CommitTidier({ store, table: GENERATIONS, stream: STREAM });
   await tidier.tidy({ expiredBeforeUs: undefined });
-  expect(await listStreamFiles(store, STREAM)).toMatchObject(new Map([[STREAM, { merged: [{ first: 0 }] }]]));
+  expect((await listingOf(store).stream(STREAM)).files()).toMatchObject({ merged: [{ first: 0 }] });
   const found = await newer();
   expect(found).toHaveLength(3 + COMMITS_PER_BASE);
   expect(found.filter((one) => one === "null null")).toHaveLength(2);

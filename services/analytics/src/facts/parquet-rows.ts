@@ -21,7 +21,9 @@ import {
   toDeliveredRow,
 } from "./delivery-sums.ts";
 import { feedRows } from "./feed-rows.ts";
-import { listRowFiles } from "./row-files.ts";
+import type { KeptListing } from "./listing/kept-listing.ts";
+import { RowTimes } from "./listing/row-times.ts";
+import { listingOf, rowFilesOf, toStoredFile } from "./row-files.ts";
 import type { RowConsumer, RowPageQuery, RowQuery, RowSource } from "./row-source.ts";
 
 const PAIRS = Array.from({ length: LIMITS.metadataPairs }, (_, i) => ({
@@ -60,8 +62,11 @@ const OBJECTS = `
 const MOST_QUERIES = 4;
 /** Files may be replaced by others while they are read: so often at most. */
 const MOST_TRIES = 3;
+/** Of the files that are searched at a time for generations of any time. */
+const OBJECTS_BYTES = 256 * 1_024 * 1_024;
 
 export interface ParquetRowsOptions {
+  /** A `KeptListing` is listed as it says, any other one for each query. */
   readonly store: BlobStore;
   readonly files: SearchableFiles;
   /** That are in memory at a time, with the rows of deliveries that are theirs; one minute's are, at least. Default 20,000. */
@@ -71,12 +76,18 @@ export interface ParquetRowsOptions {
 /** The rows in a store's commits, read by DuckDB, which is started by the first query. */
 export class ParquetRows implements RowSource, AsyncDisposable {
   readonly #options: ParquetRowsOptions;
-  /** A store that has listed rows once lists some for ever. */
-  #hadRows = false;
+  readonly #listing: KeptListing;
+  readonly #times: Readonly<Record<"generations" | "deliveries", RowTimes>>;
   readonly #database = new Database({ mostQueries: MOST_QUERIES });
 
   constructor(options: ParquetRowsOptions) {
     this.#options = options;
+    const { store } = options;
+    this.#listing = listingOf(store);
+    this.#times = {
+      generations: new RowTimes(store, "ended_us"),
+      deliveries: new RowTimes(store, "recorded_us"),
+    };
   }
 
   async read<C extends RowConsumer>(query: RowQuery, create: () => C): Promise<C> {
@@ -108,7 +119,17 @@ export class ParquetRows implements RowSource, AsyncDisposable {
   }
 
   async objectsOf(generations: readonly string[]): Promise<readonly string[]> {
-    const keys = await this.#inFiles({}, async (connection, { generations: paths }, files) => {
+    const ever = { fromUs: 0, toUs: Number.MAX_SAFE_INTEGER };
+    const { all } = await this.#list(ever, false);
+    const found: string[] = [];
+    // What is merged in between is found by the next call.
+    for (const keys of partsOf(all, OBJECTS_BYTES))
+      found.push(...(await this.#objectsAmong({ ...ever, keys }, generations)));
+    return found;
+  }
+
+  async #objectsAmong(query: FileQuery, generations: readonly string[]): Promise<readonly string[]> {
+    const keys = await this.#inFiles(query, async (connection, { generations: paths }, files) => {
       const found = await run(connection, OBJECTS, {
         paths: [listValue(paths.map(escapeGlob)), LIST(VARCHAR)],
         generations: [listValue([...generations]), LIST(VARCHAR)],
@@ -141,21 +162,27 @@ export class ParquetRows implements RowSource, AsyncDisposable {
     return parts;
   }
 
+  /** Those of a query's time, of both tables. */
+  async #list(query: FileQuery, isWhole: boolean) {
+    const { fromUs, toUs, keys } = query;
+    const files = await this.#listing.files({ isWhole });
+    const times = { fromUs, toUs };
+    const ofTime = await this.#times.generations.within(rowFilesOf(files, "generations"), times);
+    const generations = keys ? ofTime.filter(({ key }) => keys.has(key)) : ofTime;
+    const recorded = { fromUs: fromUs - LONGEST_READING_US, toUs: toUs + LATEST_RECORD_US };
+    const deliveries = query.withDelivery
+      ? await this.#times.deliveries.within(rowFilesOf(files, "deliveries"), recorded)
+      : [];
+    return { all: [...generations, ...deliveries].map(toStoredFile), generations: generations.length };
+  }
+
   /** @returns undefined where there are no files */
   async #inFiles<T>(
-    query: Pick<RowQuery, "withDelivery">,
+    query: FileQuery,
     work: (connection: DuckDBConnection, paths: RowPaths, files: readonly StoredFile[]) => Promise<T>,
   ): Promise<T | undefined> {
-    const { store, files } = this.#options;
-    const list = async () => {
-      const generations = await listRowFiles(store, "generations");
-      const deliveries = query.withDelivery ? await listRowFiles(store, "deliveries") : [];
-      return { all: [...generations, ...deliveries], generations: generations.length };
-    };
-    let listed = await list();
-    if (listed.generations === 0 && this.#hadRows)
-      throw new RepriseError("archive_unavailable", "The store of analytics lists no rows any more.");
-    this.#hadRows = listed.generations > 0;
+    const { files } = this.#options;
+    let listed = await this.#list(query, false);
     for (let tries = 1; listed.generations > 0; tries++) {
       try {
         const { all, generations } = listed;
@@ -166,13 +193,32 @@ export class ParquetRows implements RowSource, AsyncDisposable {
       } catch (cause) {
         if (cause instanceof RepriseError && cause.code !== "archive_unavailable") throw cause;
         const before = listed;
-        listed = await list();
+        listed = await this.#list(query, true);
         if (tries === MOST_TRIES || hasAll(listed.all, before.all))
           throw new RepriseError("archive_unavailable", "The rows of analytics can't be read.", { cause });
       }
     }
     return undefined;
   }
+}
+
+interface FileQuery extends Pick<RowQuery, "withDelivery" | "fromUs" | "toUs"> {
+  /** Of the files with generations, these alone. */
+  readonly keys?: ReadonlySet<string>;
+}
+
+/** The keys of files, in parts that have so many bytes at most, or one file. */
+function partsOf(files: readonly StoredFile[], mostBytes: number): ReadonlySet<string>[] {
+  const parts: Set<string>[] = [];
+  let left = 0;
+  for (const { key, bytes } of files) {
+    const part = left >= bytes ? parts.at(-1) : undefined;
+    if (!part) left = mostBytes;
+    left -= bytes;
+    if (part) part.add(key);
+    else parts.push(new Set([key]));
+  }
+  return parts;
 }
 
 type Part = Pick<RowQuery, "fromUs" | "toUs">;

@@ -6,6 +6,8 @@ import { asStreamSeq, parseTenantId } from "@reprise/protocol";
 import { localFiles } from "@reprise/tables";
 import { createRef, createTempDir, startTestBroker } from "@reprise/testkit";
 import { expect, test } from "vitest";
+import { createIdentifiedStore, markedObjects } from "../facts/identity/identified-store.ts";
+import { StoreIdentity } from "../facts/identity/store-identity.ts";
 import { createObjectFacts } from "../facts/object-facts.ts";
 import { ParquetRows } from "../facts/parquet-rows.ts";
 import { generationRowOf } from "../testing/generation-row.ts";
@@ -22,7 +24,9 @@ async function openWorld({ askAgainMs = 3_600_000 } = {}) {
   const broker = stack.use(await openBroker({ url: server.url, name: "test", ...topology }));
   const folder = stack.use(await createTempDir("answering"));
   const dir = join(folder.path, "rows");
-  const store = createFileStore(dir);
+  const files = createFileStore(dir);
+  const identity = new StoreIdentity({ store: markedObjects(files), known: async () => [] });
+  const store = createIdentifiedStore(files, identity);
   const facts = createObjectFacts(store).lane("GENERATIONS_0");
   await facts.last();
   const last = asStreamSeq(1);
@@ -54,7 +58,7 @@ async function openWorld({ askAgainMs = 3_600_000 } = {}) {
   return { dir, store, told, client, generations, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-test("rows that were there and can't be listed any more are no answer of nothing", async () => {
+test("rows whose folder is away are no answer of nothing", async () => {
   await using world = await openWorld();
   expect(await world.generations()).toBe(1);
   await rename(world.dir, `${world.dir}.away`);

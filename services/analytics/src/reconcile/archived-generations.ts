@@ -1,6 +1,6 @@
 import { type Archive, type ArchiveFile, ArchiveReader, type Keyring } from "@reprise/archive";
 import { GenerationFold, type GenerationRow } from "@reprise/metering";
-import { type GenerationRef, RepriseError } from "@reprise/protocol";
+import { type ErrorCode, type GenerationRef, RepriseError } from "@reprise/protocol";
 import { Database, escapeGlob, type SearchableFiles } from "@reprise/tables";
 import { BIGINT, LIST, listValue, VARCHAR } from "@duckdb/node-api";
 import type { TimeWindow } from "./time-windows.ts";
@@ -32,11 +32,20 @@ const ENDS = `
   where kind = 'log' and status is not null
     and epoch_us(last_at) >= $from and epoch_us(first_at) < $to`;
 
+const ALL = `select distinct generation from read_parquet($paths)
+  where kind = 'log' and epoch_us(last_at) >= $from and epoch_us(first_at) < $to`;
+
 const RUNNING = `
   select count(*) as running from (
     select generation from read_parquet($paths) where kind = 'log' group by generation
     having max(status) is null and min(epoch_us(first_at)) < $to and max(epoch_us(last_at)) >= $from
   )`;
+
+const NOT_WHOLE: ReadonlySet<ErrorCode> = new Set([
+  "generation_erased",
+  "cursor_expired",
+  "generation_not_found",
+]);
 
 /** Compaction may replace files while they are searched: so often at most. */
 const MOST_TRIES = 3;
@@ -62,6 +71,13 @@ export class ArchivedGenerations implements AsyncDisposable {
     const rows = await this.#query(tenant, { sql: ENDS, within, fromUs, toUs });
     for (const { generation, last_us: lastUs } of rows)
       yield { generation: String(generation), lastUs: Number(lastUs) };
+  }
+
+  /** All that the archive has anything of, in any order. @throws RepriseError `archive_unavailable` */
+  async *generations(tenant: string): AsyncGenerator<string> {
+    const ever = { fromUs: 0, toUs: Number.MAX_SAFE_INTEGER };
+    const rows = await this.#query(tenant, { sql: ALL, within: () => true, ...ever });
+    for (const { generation } of rows) yield String(generation);
   }
 
   /** How many generations were under way in the window and have no end in the archive. @throws RepriseError `archive_unavailable` */
@@ -91,6 +107,33 @@ export class ArchivedGenerations implements AsyncDisposable {
       throw error;
     }
     return { kind: "running" };
+  }
+
+  /**
+   * What a log comes to, up to its end or to a time.
+   * @param untilUs of its events: microseconds since 1970, included
+   * @returns undefined where the archive has not all of it
+   * @throws RepriseError `archive_unavailable`, `archive_corrupt`
+   */
+  async fold(
+    ref: GenerationRef,
+    keys: readonly string[],
+    untilUs: number,
+  ): Promise<GenerationFold | undefined> {
+    const fold = GenerationFold.begin(ref);
+    let hasBegun = false;
+    try {
+      for await (const { payload, storedAtUs } of this.#reader.events(ref)) {
+        if (storedAtUs > untilUs) break;
+        hasBegun = true;
+        fold.feed(payload, storedAtUs, keys);
+        if (fold.hasEnded) return fold;
+      }
+    } catch (error) {
+      if (error instanceof RepriseError && NOT_WHOLE.has(error.code)) return undefined;
+      throw error;
+    }
+    return hasBegun ? fold : undefined;
   }
 
   /** Days of which retention has deleted what was archived, `2026-11-23`. */

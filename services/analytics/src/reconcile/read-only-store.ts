@@ -8,7 +8,7 @@ export function readOnly(store: BlobStore): BlobStore {
   };
   return {
     get: (key, range) => store.get(key, range),
-    list: (prefix) => store.list(prefix),
+    list: (prefix, after) => store.list(prefix, after),
     put: refuse,
     create: refuse,
     delete: refuse,

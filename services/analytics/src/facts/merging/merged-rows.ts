@@ -2,7 +2,7 @@ import type { BlobStore } from "@reprise/archive";
 import type { GenerationRow } from "@reprise/metering";
 import { decodeMerged, type MergedFile, type RowsByCommit } from "./merged-file.ts";
 import { GENERATIONS } from "../tables/generations-table.ts";
-import { listStreamFiles } from "../row-files.ts";
+import { listingOf } from "../row-files.ts";
 import { holds } from "../superseded.ts";
 
 /** A consumer that has come to the end asks again and again: a listing for each time would cost more than all else. */
@@ -25,8 +25,8 @@ export class MergedRows {
   async rowsOf(n: number): Promise<readonly GenerationRow[] | undefined> {
     if (!this.#file || !holds(this.#file, n)) {
       if (performance.now() - this.#listedMs < LIST_EVERY_MS) return undefined;
-      const files = await listStreamFiles(this.#store, this.#stream);
-      this.#file = files.get(this.#stream)?.merged.find((file) => holds(file, n));
+      const { merged } = (await listingOf(this.#store).stream(this.#stream)).files();
+      this.#file = merged.find((file) => holds(file, n));
       if (!this.#file) {
         this.#listedMs = performance.now();
         return undefined;

@@ -1,14 +1,17 @@
 import type { BlobStore } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
 import { readParquetRows } from "@reprise/tables";
-import { COMMITS_PER_BASE, commitKeyOf, commitPrefix, decodeCommit, parseCommitKey } from "../commit.ts";
+import { COMMITS_PER_BASE, commitKeyOf, decodeCommit } from "../commit.ts";
 import type { Tidier, TidyOptions } from "../fact-store.ts";
-import { decodeMerged, encodeMerged, mergedKey, parseMergedKey } from "./merged-file.ts";
+import { decodeMerged, encodeMerged, mergedKey } from "./merged-file.ts";
 import type { FactTable } from "../tables/fact-table.ts";
-import { listStreamFiles, type StreamFiles } from "../row-files.ts";
+import type { KeptListing } from "../listing/kept-listing.ts";
+import type { StreamListing } from "../listing/stream-listing.ts";
+import { listingOf } from "../row-files.ts";
 import { type CommitRange, holds, listSuperseded, overlaps } from "../superseded.ts";
 
 export interface TidierOptions<Row> {
+  /** A `KeptListing` is listed as it says, any other one anew for each step. */
   readonly store: BlobStore;
   readonly table: FactTable<Row>;
   readonly stream: string;
@@ -29,14 +32,18 @@ const GRACE_MS = 600_000;
  */
 export class CommitTidier<Row> implements Tidier {
   readonly #store: BlobStore;
+  readonly #listing: KeptListing;
   readonly #table: FactTable<Row>;
   readonly #stream: string;
   readonly #now: () => number;
   /** When objects were first seen to be in others, by their keys. */
   readonly #replacedMs = new Map<string, number>();
+  /** When the newest message was stored that a block's last commit is made of: of the block that is deleted next. */
+  #oldest: { readonly key: string; readonly lastAtUs: number } | undefined;
 
   constructor({ store, table, stream, now = () => performance.now() }: TidierOptions<Row>) {
     this.#store = store;
+    this.#listing = listingOf(store);
     this.#table = table;
     this.#stream = stream;
     this.#now = now;
@@ -48,11 +55,7 @@ export class CommitTidier<Row> implements Tidier {
    * @throws RepriseError `archive_unavailable`, `archive_corrupt`
    */
   async tidy({ expiredBeforeUs, isOver = () => false }: TidyOptions): Promise<number> {
-    const present: number[] = [];
-    for await (const { key } of this.#store.list(commitPrefix(this.#stream))) {
-      const n = parseCommitKey(key)?.n;
-      if (n !== undefined) present.push(n);
-    }
+    const present = (await this.#list()).present();
     const [oldest = 0, newest = 0] = [present.at(0), present.at(-1)];
     // Behind the newest base every commit is needed to go on.
     const end = blockOf(newest).first;
@@ -66,7 +69,7 @@ export class CommitTidier<Row> implements Tidier {
   }
 
   async #mergeCommits(present: ReadonlySet<number>, { first, last }: CommitRange, isOver: () => boolean) {
-    const { merged } = await this.#files();
+    const { merged } = (await this.#list()).files();
     let count = 0;
     for (const block of blocksBetween(first, last)) {
       if (isOver()) return count;
@@ -90,7 +93,7 @@ export class CommitTidier<Row> implements Tidier {
   /** @param size of the files that are made, in commits. @param end the commits before it are deleted: none of them can be superseded any more */
   async #mergeFiles(size: number, end: number, isOver: () => boolean): Promise<number> {
     if (end < size) return 0;
-    const { merged } = await this.#files();
+    const { merged } = (await this.#list()).files();
     let count = 0;
     for (let first = 0; first + size <= end; first += size) {
       if (isOver()) return count;
@@ -125,9 +128,14 @@ export class CommitTidier<Row> implements Tidier {
 
   /** Merged files that count no longer. */
   async #deleteReplaced(): Promise<void> {
-    const counting = new Set((await this.#files()).merged.map(({ key }) => key));
-    for await (const { key } of this.#store.list(`merged/${this.#stream}/`))
-      if (parseMergedKey(key) && !counting.has(key) && this.#isGraceOver(key)) await this.#store.delete(key);
+    const over = (listing: StreamListing) => {
+      const counting = new Set(listing.files().merged.map(({ key }) => key));
+      return listing.allMerged().filter(({ key }) => !counting.has(key) && this.#isGraceOver(key));
+    };
+    if (over(await this.#list()).length === 0) return;
+    // What is deleted is in what is there now, not in what was listed some time ago.
+    for (const { key } of over(await this.#listing.stream(this.#stream, { isWhole: true })))
+      await this.#store.delete(key);
   }
 
   /** Commits, block by block, the oldest first, and bases that no lane can begin behind any more. */
@@ -135,7 +143,7 @@ export class CommitTidier<Row> implements Tidier {
     { first, last }: CommitRange,
     { expiredBeforeUs, isOver = () => false }: TidyOptions & { expiredBeforeUs: number },
   ): Promise<void> {
-    const { merged } = await this.#files();
+    const { merged } = (await this.#list()).files();
     const blocks = [...blocksBetween(first, last)].filter((block) => {
       const isMerged = merged.some((file) => contains(file, block));
       return isMerged && this.#isGraceOver(commitKeyOf(this.#stream, block.last));
@@ -146,7 +154,10 @@ export class CommitTidier<Row> implements Tidier {
       // In their order: what is there must have no hole.
       if (isOver() || block.first !== next) return;
       next = block.last + 1;
-      if (decodeCommit(await this.#get(key), key).lane.last_at >= expiredBeforeUs) return;
+      if (this.#oldest?.key !== key)
+        this.#oldest = { key, lastAtUs: decodeCommit(await this.#get(key), key).lane.last_at };
+      if (this.#oldest.lastAtUs >= expiredBeforeUs) return;
+      if (!(await this.#isStillMerged(block))) return;
       // The last one goes last: it says when, should this be interrupted.
       for (let n = block.first; n <= block.last; n++) await this.#store.delete(commitKeyOf(this.#stream, n));
       for await (const { key: base } of this.#store.list(`bases/${this.#stream}/`))
@@ -155,9 +166,13 @@ export class CommitTidier<Row> implements Tidier {
     }
   }
 
-  async #files(): Promise<StreamFiles> {
-    const files = await listStreamFiles(this.#store, this.#stream);
-    return files.get(this.#stream) ?? { merged: [], commits: [] };
+  #list(): Promise<StreamListing> {
+    return this.#listing.stream(this.#stream);
+  }
+
+  async #isStillMerged(block: CommitRange): Promise<boolean> {
+    const { merged } = (await this.#listing.stream(this.#stream, { isWhole: true })).files();
+    return merged.some((file) => contains(file, block));
   }
 
   async #get(key: string): Promise<Uint8Array> {

@@ -12,6 +12,7 @@ import type { RunQuery } from "./run-query.ts";
  * commits      one for each batch of a stream, in their order
  * folds        the generations that go on, as they were from one commit on and up to another, or still are
  * places       what each sink of usage has got
+ * store        one row: what this database is told from every other one by
  */
 
 const TYPES = { text: 'text collate "C"', integer: "bigint", boolean: "boolean", json: "jsonb" } as const;
@@ -81,6 +82,13 @@ const STEPS: readonly string[] = [
   `,
   `
   alter table reprise_analytics.generations add column if not exists first_tokens bigint;
+  `,
+  `
+  create table if not exists reprise_analytics.store (
+    is_one boolean primary key default true check (is_one),
+    id text not null,
+    replaces text[] not null
+  );
   `,
 ];
 

@@ -1,0 +1,60 @@
+import { RepriseError } from "@reprise/protocol";
+import { type MarkedStore, newStoreMarker, type StoreMarker } from "./store-marker.ts";
+
+export interface StoreIdentityOptions {
+  readonly store: MarkedStore;
+  /** The ids that the broker keeps with places of this platform's lanes. @throws RepriseError `broker_unavailable` */
+  readonly known: () => Promise<readonly string[]>;
+}
+
+/**
+ * Whether the store of analytics is the one that it was: a folder that was moved away looks like an empty one. A store is marked once, when neither it nor the broker knows of one; the broker keeps the
+ * marker's id with the place of each lane, so another store, or an emptied one, is recognised at the start too. While a process runs, its store stays the same: an operator who puts another one in its place
+ * restarts it.
+ */
+export class StoreIdentity {
+  readonly #options: StoreIdentityOptions;
+  #id: string | undefined;
+  #opening: Promise<string> | undefined;
+
+  constructor(options: StoreIdentityOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined until the store was found once. */
+  get id(): string | undefined {
+    return this.#id;
+  }
+
+  /** @throws RepriseError `archive_unavailable` where the store is away, or is not the one that it was; `broker_unavailable`, `archive_corrupt` */
+  async check(): Promise<void> {
+    if (this.#id === undefined) {
+      this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
+      this.#id = await this.#opening;
+      return;
+    }
+    const marker = await this.#options.store.marker();
+    if (marker?.id !== this.#id) throw otherStore(marker, [this.#id]);
+  }
+
+  async #open(): Promise<string> {
+    const { store, known } = this.#options;
+    const ids = [...new Set(await known())];
+    let marker = await store.marker();
+    if (!marker && ids.length === 0) {
+      await store.mark(newStoreMarker());
+      marker = await store.marker();
+    }
+    const isKnown = (id: string) => marker?.id === id || marker?.replaces.includes(id) === true;
+    if (!marker || !ids.every(isKnown)) throw otherStore(marker, ids);
+    return marker.id;
+  }
+}
+
+function otherStore(marker: StoreMarker | undefined, ids: readonly string[]): RepriseError {
+  const found = marker ? `is another one, ${marker.id}` : "is empty or away: it has no marker";
+  return new RepriseError(
+    "archive_unavailable",
+    `The store of analytics ${found}. Rows are in store ${ids.join(", ")}: bring it back, or see docs/operations.md#when-the-rows-are-gone.`,
+  );
+}
