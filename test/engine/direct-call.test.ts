@@ -185,7 +185,7 @@ async function callDirectly(body: object): Promise<string> {
   const decoder = createSseDecoder();
   let text = "";
   for await (const bytes of response.body!) {
-    for (const { data } of decoder.push(bytes as Uint8Array)) {
+    for (const { data } of decoder.push(bytes)) {
       if (data === "[DONE]") continue;
       const { choices = [] } = JSON.parse(data) as { choices?: { delta?: { content?: string | null } }[] };
       text += choices[0]?.delta?.content ?? "";

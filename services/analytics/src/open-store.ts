@@ -68,5 +68,12 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
   const listing = new KeptListing(createIdentifiedStore(commits, identity), streams);
   // What is listed and fetched already could be answered without the store.
   const rows = identifyRows(await openRows(listing), identity);
-  return { facts: createObjectFacts(listing), rows, identity, records, goBack: () => listing.goBack(), ended: (stream) => listing.ended(stream) };
+  return {
+    facts: createObjectFacts(listing),
+    rows,
+    identity,
+    records,
+    goBack: () => listing.goBack(),
+    ended: (stream) => listing.ended(stream),
+  };
 }

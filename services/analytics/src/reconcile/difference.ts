@@ -1,4 +1,5 @@
 import type { GenerationRow, UsageEvent } from "@reprise/metering";
+import type { FoundUsage } from "./usage-files.ts";
 
 export type DifferenceKind =
   /** The archive has the generation, and no row does. */
@@ -38,8 +39,8 @@ export function compareRows(archived: GenerationRow, found: GenerationRow) {
 }
 
 /** The same for usage events. Their costs are not compared. */
-export function compareUsage(archived: UsageEvent, found: UsageEvent) {
-  const flat = ({ data, id, subject, time, type }: UsageEvent) => {
+export function compareUsage(archived: UsageEvent, found: FoundUsage["event"]) {
+  const flat = ({ data, id, subject, time, type }: UsageEvent | FoundUsage["event"]) => {
     const fields = { id, subject, time, type, ...data };
     return Object.fromEntries(Object.entries(fields).filter(([name]) => !NOT_COMPARED.has(name)));
   };

@@ -2,7 +2,7 @@ import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
 import { GenerationFold, type GenerationRow, toUsageEvent } from "@reprise/metering";
 import { history, type StoredBytes } from "@reprise/metering/testing";
-import { asSeq, encodeEvent, type EventDraft, type GenerationRef } from "@reprise/protocol";
+import { asSeq, encodeEvent, type EventDraft, type GenerationRef, parseTenantId } from "@reprise/protocol";
 import { completed, createRef, createTempDir, delta, requested, started } from "@reprise/testkit";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -269,4 +269,47 @@ test("usage files are compared by their first event of a generation, whatever el
     expect(result.differences).toBe(3);
     expect(result.notCompared.not_delivered_yet).toBe(1);
   }
+});
+
+test("a row that is missing is one difference: its usage event is compared by its own keys", async () => {
+  await using world = await openArchiveWorld();
+  await using usage = await createTempDir("usage");
+  const ref = createRef();
+  const log = logOf(ref, 3);
+  await world.addLog(ref, log);
+  const events = [toUsageEvent(foldAll(ref, log), { source: "test" })];
+  await createFileSink(usage.path).deliver({ id: "1", events }, new AbortController().signal);
+  const { found } = await run({ ...world, rows: sourceOf([]), usageDir: usage.path });
+  expect(found.map(({ kind }) => kind)).toEqual(["missing_in_rows"]);
+});
+
+test("usage lines whose data are none differ, and hide nothing else", async () => {
+  await using world = await openArchiveWorld();
+  await using usage = await createTempDir("usage");
+  const refs = [createRef(), createRef(), createRef(), createRef()];
+  const rows: GenerationRow[] = [];
+  const forgeries = [null, {}, "17", undefined];
+  for (const [i, ref] of refs.entries()) {
+    const log = logOf(ref, 3);
+    await world.addLog(ref, log);
+    rows.push(foldAll(ref, log));
+    const event = toUsageEvent(foldAll(ref, log), { source: "test" });
+    const line = JSON.stringify(i < 3 ? { ...event, data: forgeries[i] } : event);
+    await appendFile(join(usage.path, "usage-2026-11-23.ndjson"), `${line}\n`);
+  }
+  const { found, totals } = await run({ ...world, rows: sourceOf(rows), usageDir: usage.path });
+  expect(found).toHaveLength(3);
+  expect(new Set(found.map(({ kind, generation }) => `${kind} ${generation}`))).toEqual(
+    new Set(refs.slice(0, 3).map(({ generation }) => `different_in_usage_files ${generation}`)),
+  );
+  expect(totals.filter(({ record }) => record === "usage_files")).toMatchObject([{ generations: 1 }]);
+});
+
+test("a tenant that no record has is a wrong call", async () => {
+  await using world = await openArchiveWorld();
+  const ref = createRef("acme");
+  await world.addLog(ref, logOf(ref, 3));
+  const of = (tenant: string) => run({ ...world, rows: sourceOf([]), tenant: parseTenantId(tenant) });
+  expect((await of("acme")).compared).toBe(1);
+  await expect(of("acne")).rejects.toMatchObject({ code: "invalid_request" });
 });

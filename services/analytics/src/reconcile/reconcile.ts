@@ -1,10 +1,11 @@
-import { type GenerationRow, toUsageEvent, type UsageEvent } from "@reprise/metering";
+import { type GenerationRow, toUsageEvent } from "@reprise/metering";
 import {
   type GenerationRef,
   isGenerationId,
   isTenantId,
   parseGenerationId,
   parseTenantId,
+  RepriseError,
   streamOf,
   type TenantId,
 } from "@reprise/protocol";
@@ -12,7 +13,7 @@ import type { RowSource } from "../facts/row-source.ts";
 import type { Archived, ArchivedGenerations } from "./archived-generations.ts";
 import { compareRows, compareUsage, type Difference, type DifferenceKind } from "./difference.ts";
 import { type TimeWindow, TimeWindows } from "./time-windows.ts";
-import { readUsageFiles } from "./usage-files.ts";
+import { type FoundUsage, readUsageFiles } from "./usage-files.ts";
 import { type UsageTotal, UsageTotals } from "./usage-totals.ts";
 
 export interface ReconcileOptions {
@@ -65,12 +66,12 @@ const MS_US = 1_000;
 /**
  * Computes what generations have used from the archive, and compares it with analytics' rows and with usage files. Reads only. Generations are compared in windows of time by when they ended,
  * so what is in memory is one window's.
- * @throws RepriseError `archive_unavailable`, `archive_corrupt`
+ * @throws RepriseError `archive_unavailable`, `archive_corrupt`; `invalid_request` for a tenant that no record has
  */
 export async function reconcile(options: ReconcileOptions): Promise<Reconciliation> {
   const run = new Run(options);
   for (const window of await run.windows()) await run.compare(window);
-  return run.finish();
+  return await run.finish();
 }
 
 class Run {
@@ -88,6 +89,8 @@ class Run {
   #late: GenerationRow[] = [];
   #compared = 0;
   #differences = 0;
+  /** Whether any record has a row or an event of what was asked for. */
+  #hasFound = false;
 
   constructor(options: ReconcileOptions) {
     this.#options = options;
@@ -107,16 +110,17 @@ class Run {
     const isWithin = (endedUs: number) => endedUs >= window.fromUs && endedUs < window.toUs;
     const rows = await source.read({ tenant, ...window }, () => new RowsByGeneration());
     const events = await this.#eventsIn(window);
+    this.#hasFound ||= rows.size + events.size > 0;
     const late = this.#late.filter(({ ended_us: endedUs }) => endedUs < window.toUs);
     this.#late = this.#late.filter(({ ended_us: endedUs }) => endedUs >= window.toUs);
-    for await (const [ref, found] of this.#read(late.map(refOf), rows))
+    for await (const [ref, found] of this.#read(late.map(refOf), rows, events))
       this.#compareOne(ref, found, rows.take(ref), events.take(ref));
     for (const one of this.#tenants()) {
       const ends = new Map<string, number>();
       for await (const { generation, lastUs } of archived.ends(one, window))
         ends.set(generation, Math.max(lastUs, ends.get(generation) ?? 0));
       const refs = [...ends.keys()].flatMap((generation) => toRefs({ tenant: one, generation }));
-      for await (const [ref, found] of this.#read(refs, rows)) {
+      for await (const [ref, found] of this.#read(refs, rows, events)) {
         const row = found.kind === "ended" ? found.row : undefined;
         if (!row || isWithin(row.ended_us)) this.#compareOne(ref, found, rows.take(ref), events.take(ref));
         // What overlaps the next window is found again there.
@@ -136,13 +140,13 @@ class Run {
     const left = [...rows.left(), ...events.left(rows)];
     for (const one of left)
       if (toRefs(one).length === 0) this.#differ(one, "missing_in_archive", one.endedUs);
-    for await (const [ref, found] of this.#read(left.flatMap(toRefs), rows)) {
+    for await (const [ref, found] of this.#read(left.flatMap(toRefs), rows, events)) {
       const [ofRef, event] = [rows.take(ref), events.take(ref)];
       if (found.kind !== "ended" || isWithin(found.row.ended_us)) this.#compareOne(ref, found, ofRef, event);
       else {
         // The window of its end finds what is missing there.
         for (const row of ofRef) this.#compareRow(ref, found.row, row);
-        if (event) this.#compareEvent(ref, found.row, event.event);
+        if (event) this.#compareEvent(ref, found.row, event);
       }
     }
   }
@@ -150,12 +154,15 @@ class Run {
   async *#read(
     refs: readonly GenerationRef[],
     rows: RowsByGeneration,
+    events: EventsByGeneration,
   ): AsyncGenerator<readonly [GenerationRef, Archived]> {
     for (let from = 0; from < refs.length; from += LOGS_AT_A_TIME) {
       const some = refs.slice(from, from + LOGS_AT_A_TIME);
       yield* await Promise.all(
         some.map(async (ref) => {
-          const keys = Object.keys(rows.of(ref)[0]?.metadata ?? {});
+          // Which keys are measured is a setting, which the records alone tell.
+          const { metadata } = rows.of(ref)[0] ?? events.of(ref)?.usage ?? {};
+          const keys = Object.keys(metadata ?? {});
           return [ref, await this.#options.archived.read(ref, keys)] as const;
         }),
       );
@@ -163,7 +170,12 @@ class Run {
   }
 
   async finish(): Promise<Reconciliation> {
-    const { archived, range } = this.#options;
+    const { archived, range, tenant: asked } = this.#options;
+    if (asked !== undefined && !this.#hasFound && this.#tenants().length === 0)
+      throw new RepriseError(
+        "invalid_request",
+        `Neither the archive nor rows nor usage files have a generation of tenant ${asked}.`,
+      );
     for (const tenant of this.#tenants()) this.#notCompared.running += await archived.running(tenant, range);
     return {
       compared: this.#compared,
@@ -182,8 +194,8 @@ class Run {
     const { usageDir, tenant } = this.#options;
     const events = new EventsByGeneration();
     if (usageDir === undefined) return events;
-    for await (const { event, endedUs } of readUsageFiles(usageDir, window))
-      if (tenant === undefined || event.subject === tenant) events.add(event, endedUs);
+    for await (const found of readUsageFiles(usageDir, window))
+      if (tenant === undefined || found.event.subject === tenant) events.add(found);
     return events;
   }
 
@@ -191,11 +203,11 @@ class Run {
     ref: GenerationRef,
     archived: Archived,
     rows: readonly GenerationRow[],
-    event: { event: UsageEvent; endedUs: number } | undefined,
+    event: FoundUsage | undefined,
   ): void {
     const [row] = rows;
     if (rows.length > 1) this.#differ(ref, "twice_in_rows", row?.ended_us);
-    if (archived.kind === "ended") return this.#compareEnded(ref, archived.row, row, event?.event);
+    if (archived.kind === "ended") return this.#compareEnded(ref, archived.row, row, event);
     const endedUs = row?.ended_us ?? event?.endedUs;
     if (archived.kind === "erased") this.#notCompared.erased++;
     else if (archived.kind === "incomplete") this.#differ(ref, "incomplete_in_archive", endedUs);
@@ -215,7 +227,7 @@ class Run {
     ref: GenerationRef,
     archived: GenerationRow,
     row: GenerationRow | undefined,
-    event: UsageEvent | undefined,
+    event: FoundUsage | undefined,
   ): void {
     const { reach, usageDir } = this.#options;
     const stream = streamOf(ref.generation);
@@ -232,7 +244,7 @@ class Run {
     } else this.#differ(ref, "missing_in_rows", endedUs);
     if (usageDir === undefined) return;
     if (event) {
-      this.#totals.add("usage_files", ref.tenant, event.data);
+      if (event.usage) this.#totals.add("usage_files", ref.tenant, event.usage);
       this.#compareEvent(ref, archived, event);
     } else if (endedUs >= (reach.usageFiles(stream) ?? 0)) this.#notCompared.not_delivered_yet++;
     else this.#differ(ref, "missing_in_usage_files", endedUs);
@@ -243,7 +255,7 @@ class Run {
     if (fields) this.#differ(ref, "different_in_rows", archived.ended_us, fields);
   }
 
-  #compareEvent(ref: GenerationRef, archived: GenerationRow, event: UsageEvent): void {
+  #compareEvent(ref: GenerationRef, archived: GenerationRow, { event }: FoundUsage): void {
     const fields = compareUsage(toUsageEvent(archived, { source: event.source }), event);
     if (fields) this.#differ(ref, "different_in_usage_files", archived.ended_us, fields);
   }
@@ -269,6 +281,10 @@ class Run {
 class RowsByGeneration {
   readonly #rows = new Map<string, GenerationRow[]>();
 
+  get size(): number {
+    return this.#rows.size;
+  }
+
   add(row: GenerationRow): void {
     const key = keyOf(row);
     const others = this.#rows.get(key);
@@ -293,11 +309,19 @@ class RowsByGeneration {
 
 /** Usage events of one window. A meter keeps the first of several with one id. */
 class EventsByGeneration {
-  readonly #events = new Map<string, { event: UsageEvent; endedUs: number }>();
+  readonly #events = new Map<string, FoundUsage>();
 
-  add(event: UsageEvent, endedUs: number): void {
-    const key = keyOf({ tenant: event.subject, generation: event.id });
-    if (!this.#events.has(key)) this.#events.set(key, { event, endedUs });
+  get size(): number {
+    return this.#events.size;
+  }
+
+  add(found: FoundUsage): void {
+    const key = keyOf({ tenant: found.event.subject, generation: found.event.id });
+    if (!this.#events.has(key)) this.#events.set(key, found);
+  }
+
+  of(ref: Named): FoundUsage | undefined {
+    return this.#events.get(keyOf(ref));
   }
 
   take(ref: Named) {

@@ -134,6 +134,7 @@ test("a commit that is missing is not left out in silence, wherever it stood", a
 test("tidying has nothing to ask a store where nothing was written", async () => {
   const { store, take } = countCalls(createMemoryStore());
   const listing = new KeptListing(store, [STREAM]);
+  await listing.files();
   await commit(listing, range(0, 3 * COMMITS_PER_BASE));
   const tidier = new CommitTidier({ store: listing, table: GENERATIONS, stream: STREAM });
   const options = { expiredBeforeUs: NOON_US - MINUTE_US };
