@@ -117,7 +117,11 @@ export function deriveGenerationId(
   return createGenerationId(sha256(`${tenant}\n${idempotencyKey}`), shards);
 }
 
-function toBase32(bytes: Uint8Array): string {
+/**
+ * The first 130 bits as 26 characters of `0-9 a-v`.
+ * @throws TypeError for less than 17 bytes
+ */
+export function toBase32(bytes: Uint8Array): string {
   if (bytes.length < 17) throw new TypeError(`an id needs 17 random bytes, got ${bytes.length}`);
   let text = "";
   let bits = 0;

@@ -49,6 +49,32 @@ export {
   type TenantId,
   type WorkerId,
 } from "./id.ts";
+export { BLOB_LIMITS, chargeOf } from "./blob/blob-limits.ts";
+export {
+  type BlobId,
+  blobNotFound,
+  createUploadId,
+  isBlobId,
+  isUploadId,
+  parseBlobId,
+  parseUploadId,
+  toBlobId,
+  type UploadId,
+  uploadNotFound,
+} from "./blob/blob-id.ts";
+export {
+  type BlobAccount,
+  type BlobKey,
+  type BlobRecord,
+  type BlobRow,
+  decodeBlobRow,
+  encodeBlobRow,
+  type RemovedRow,
+  type SweepRow,
+  type UploadRecord,
+} from "./blob/blob-row.ts";
+export { mediaTypeOf, parseMediaType, SNIFFED_BYTES } from "./blob/media-type.ts";
+export * from "./log/blob-subject.ts";
 export { END_USER_RULE, isEndUser } from "./request/end-user.ts";
 export { encodeModelName } from "./request/model-name.ts";
 export * from "./request/moderation-policy.ts";

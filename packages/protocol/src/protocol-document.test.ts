@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { BLOB_LIMITS } from "./blob/blob-limits.ts";
 import { CAPABILITIES } from "./engine/capability.ts";
 import { ERROR_CATALOGUE, type ErrorCode } from "./errors/error-code.ts";
 import { eventSchema, FINISH_REASONS, TAKEOVER_REASONS } from "./event/event.ts";
@@ -105,6 +106,11 @@ describe("PROTOCOL.md", () => {
   it("lists every limit of moderation with its value, and no other", () => {
     const documented = tableUnder("| moderation limit | value | of what |").map(toLimit);
     expect(Object.fromEntries(documented)).toEqual(MODERATION_LIMITS);
+  });
+
+  it("lists every limit of blobs with its value, and no other", () => {
+    const documented = tableUnder("| limit of blobs | value | of what |").map(toLimit);
+    expect(Object.fromEntries(documented)).toEqual(BLOB_LIMITS);
   });
 
   it("lists every reason of a further attempt and whether it counts, and no other", () => {

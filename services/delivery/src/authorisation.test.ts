@@ -4,6 +4,7 @@ import { asSeq, reviewIdOf } from "@reprise/protocol";
 import { generateSigningKey, ROLES, TOKEN_SCOPES, toPublicKey } from "@reprise/tenancy";
 import type { FastifyInstance } from "fastify";
 import { afterAll, expect, test } from "vitest";
+import { BLOB_PATHS } from "./blobs/blob-routes.ts";
 import { openAuditedPlatform } from "./testing/audited-platform.ts";
 import {
   append,
@@ -221,7 +222,13 @@ async function ask(
   return { status: response.status, text: text.replaceAll(id, "ID"), isStream };
 }
 
-const isKnown = ({ method, url: at }: { method: string; url: string }) => `${method} ${at}` in TABLE;
+/** For keys with the role `blob` alone. Own, foreign and absent blobs are in `blobs.test.ts`. */
+const BLOB_ROUTES = Object.entries(BLOB_PATHS).flatMap(([path, methods]) =>
+  methods.map((method) => `${method} ${path}`),
+);
+
+const isKnown = ({ method, url: at }: { method: string; url: string }) =>
+  `${method} ${at}` in TABLE || BLOB_ROUTES.includes(`${method} ${at}`);
 
 test("each route has an entry in the table, or refuses its method", async () => {
   expect(
@@ -275,6 +282,18 @@ test.each(ofGenerations)(
       expect((await ask(endpoint, key, [foreign.generation.id])).status).toBe(status);
   },
 );
+
+test.each(BLOB_ROUTES)("%s: each role, the operator, and tokens of each scope", async (endpoint) => {
+  for (const [role, key] of keys) {
+    const { status } = await ask(endpoint, key, [ABSENT]);
+    expect([role, status === 401 || status === 403]).toEqual([role, role !== "blob"]);
+  }
+  expect((await ask(endpoint, KEYS.operator, [ABSENT])).status).toBe(401);
+  for (const scope of TOKEN_SCOPES) {
+    const token = await mint("/v1/tokens", { scopes: [scope], end_user: "ann" });
+    expect((await ask(endpoint, token, [ABSENT])).status).toBe(403);
+  }
+});
 
 test.each(ofGenerations)(
   "%s: each scope of a token, and what is out of its reach",

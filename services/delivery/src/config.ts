@@ -38,6 +38,8 @@ const NAMES = [
   "REPRISE_TLS_CERT",
   "REPRISE_TLS_KEY",
   "REPRISE_REQUEST_MEMORY_MB",
+  "REPRISE_BLOB_TTL_HOURS",
+  "REPRISE_BLOB_TRANSFERS",
   "REPRISE_CORS_ORIGINS",
   "REPRISE_TOKEN_AUDIENCE",
   "REPRISE_DRAIN_NOTICE_MS",
@@ -82,6 +84,10 @@ export interface DeliverySettings {
   tls?: CertificateFiles | undefined;
   /** Bytes of request bodies that this node works on at a time. */
   requestBytes: number;
+  /** How long a blob is kept whose upload does not say so. Default a day. */
+  blobTtlSeconds?: number;
+  /** Blobs that this node takes and sends at a time. Default 32. */
+  blobTransfers?: number;
   /** Redis, in which limits are counted over all nodes; undefined where this node counts alone. */
   redisUrl: string | undefined;
   /** How many tenants metrics name. Default 100. */
@@ -107,6 +113,8 @@ type SettingName =
   | "TLS_CERT"
   | "TLS_KEY"
   | "REQUEST_MEMORY_MB"
+  | "BLOB_TTL_HOURS"
+  | "BLOB_TRANSFERS"
   | "REDIS_URL"
   | "METRICS_TENANTS"
   | "CORS_ORIGINS"
@@ -131,6 +139,8 @@ export function toDeliverySettings(
     accessLog: env.REPRISE_ACCESS_LOG,
     tls: certificateFilesOf(env),
     requestBytes: env.REPRISE_REQUEST_MEMORY_MB * 1_024 * 1_024,
+    blobTtlSeconds: Math.round(env.REPRISE_BLOB_TTL_HOURS * 3_600),
+    blobTransfers: env.REPRISE_BLOB_TRANSFERS,
     redisUrl: env.REPRISE_REDIS_URL,
     metricTenants: env.REPRISE_METRICS_TENANTS,
     corsOrigins: env.REPRISE_CORS_ORIGINS,

@@ -24,6 +24,7 @@ import { closing, sendProblem, toProblem } from "./http/problem.ts";
 import type { CorsPolicy } from "./http/cors.ts";
 import { takeQueryToken } from "./http/query-token.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "./http/request-id.ts";
+import { addBlobRoutes, BLOB_PATHS } from "./blobs/blob-routes.ts";
 import { addAnalyticsRoutes, ANALYTICS_PATHS } from "./routes/analytics/analytics.ts";
 import { addAuditRoutes } from "./routes/audit.ts";
 import { drainingError } from "./routes/begin-stream.ts";
@@ -212,7 +213,8 @@ export async function buildServer({
   });
   app.addHook("preParsing", async (request, { raw }) => {
     const principal = context.authentication.findPrincipal(request);
-    if (principal) context.bodies.admit(request.raw, raw, principal.tenant);
+    if (principal && !request.routeOptions.config.streamsBody)
+      context.bodies.admit(request.raw, raw, principal.tenant);
     if (request.headers.expect !== undefined) raw.writeContinue();
   });
   app.addHook("preHandler", async (request) => context.authentication.readmit(request));
@@ -230,6 +232,7 @@ export async function buildServer({
   addAuditRoutes(app, context);
   addTimingsRoute(app, context);
   addTokenRoutes(app, context);
+  addBlobRoutes(app, context);
   if (administration) {
     addAdminRoutes(app, { ...context, administration });
     addScaleRoute(app, { ...context, administration });
@@ -237,6 +240,7 @@ export async function buildServer({
     for (const [path, methods] of Object.entries(ADMIN_PATHS))
       refuseOtherMethods(app, path, methods, { administers: true });
   }
+  for (const [path, methods] of Object.entries(BLOB_PATHS)) refuseOtherMethods(app, path, methods);
   refuseOtherMethods(app, "/v1/generations", ["POST"]);
   refuseOtherMethods(app, "/v1/generations/:id", ["GET"]);
   refuseOtherMethods(app, "/v1/generations/:id/events", ["GET"]);

@@ -31,6 +31,7 @@ import {
   type TenantDirectory,
 } from "@reprise/tenancy";
 import { NO_TRACING, type Tracing } from "@reprise/telemetry";
+import { type BlobTimes, openBlobs } from "./blobs/open-blobs.ts";
 import { createAccessLog } from "./http/access-log.ts";
 import { createAuthentication } from "./http/auth.ts";
 import { CorsPolicy } from "./http/cors.ts";
@@ -64,7 +65,7 @@ import { RequestTraces } from "./telemetry/request-traces.ts";
 export { loadServedModels, toDeliverySettings } from "./config.ts";
 export { loadModelCosts } from "./limits/model-prices.ts";
 
-export interface DeliveryOptions extends DeliverySettings {
+export interface DeliveryOptions extends DeliverySettings, BlobTimes {
   broker: Broker;
   tenants: TenantDirectory;
   /** How tenants are administered. Default: there is no admin API. */
@@ -226,13 +227,12 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     onError,
   });
   stack.defer(() => lateEvents.unsubscribe());
-  const audit = createAuditClient(broker.reads);
-  const analytics = createAnalyticsClient(broker.reads);
   const draining = new AbortController();
   const corsPolicy = stack.use(new CorsPolicy(tenants, corsOrigins));
-
   const refusedRequests = metrics.counter("reprise_requests_refused_total");
-  const bodies = new RequestBodies({ maxBytes: requestBytes, onRefused: () => refusedRequests.inc() });
+  const onBusy = () => refusedRequests.inc();
+  const bodies = new RequestBodies({ maxBytes: requestBytes, onRefused: onBusy });
+  const blobs = stack.use(openBlobs({ ...options, log, onRefused: onBusy, onError }));
   const shared = stack.use(
     await openShared({
       redisUrl,
@@ -266,7 +266,6 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const ends = subscribeEnds(broker.main, { onEnd: (ref, usage) => limits.ended(ref, usage), onError });
   stack.defer(() => ends.unsubscribe());
   const onRefused = countRefusedConnections({ logger, metrics, most: maxConnectionsPerAddress });
-
   const scale = stack.use(new ScaleWatch({ ...options, node, readers, models: () => names.models, onError }));
   observeDelivery(metrics, { hub, readers, marks, bodies, isLocal: () => shared.isAway });
 
@@ -285,13 +284,14 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       log,
       hub,
       ruleSets: createRuleSetStore(log.publish, retentionMs),
-      audit,
-      analytics,
+      audit: createAuditClient(broker.reads),
+      analytics: createAnalyticsClient(broker.reads),
       scale,
       readers,
       bodies,
       limits,
       budgets,
+      blobs,
       shards,
       modelNames: () => names.models,
       servedBy: (model) => names.served?.get(model),

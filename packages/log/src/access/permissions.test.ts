@@ -29,6 +29,8 @@ type Row = readonly [subject: string, publish: string, subscribe: string];
 const ref = newRef();
 const shard = protocol.shardOf(ref.generation);
 const node = protocol.parseNodeId("node-1");
+const blob = protocol.toBlobId(new Uint8Array(17));
+const upload = protocol.createUploadId(new Uint8Array(17));
 
 /** By the name of what builds the subject in `protocol`. */
 const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
@@ -80,6 +82,7 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
     [protocol.opsSubject("attempt", ref.tenant, ref.generation), "W", ""],
     [protocol.opsSubject("timings", ref.tenant, ref.generation), "D", ""],
     [protocol.opsSubject("administration", ref.tenant), "D", ""],
+    [protocol.opsSubject("blob", ref.tenant), "D", ""],
     [protocol.opsSubject("erased", ref.tenant, ref.generation), "A", "D"],
   ],
   opsSubjects: protocol.OPS_KINDS.map((kind) => [
@@ -93,6 +96,15 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
   keyUseSubject: [[protocol.keyUseSubject(ref.tenant, "key_0"), "D", ""]],
   KEY_USE_SUBJECTS: [[protocol.KEY_USE_SUBJECTS, "", ""]],
   usageSubject: [[protocol.usageSubject(ref.tenant), "Y", ""]],
+  blobSubject: [[protocol.blobSubject(ref.tenant, blob), "DA", ""]],
+  uploadSubject: [[protocol.uploadSubject(ref.tenant, upload), "DA", ""]],
+  blobAccountSubject: [[protocol.blobAccountSubject(ref.tenant), "DA", ""]],
+  blobKeySubject: [[protocol.blobKeySubject(ref.tenant), "DA", ""]],
+  tenantBlobSubjects: [[protocol.tenantBlobSubjects(ref.tenant), "", ""]],
+  BLOB_SWEEP_SUBJECT: [[protocol.BLOB_SWEEP_SUBJECT, "DA", ""]],
+  BLOBS_SUBJECTS: [[protocol.BLOBS_SUBJECTS, "", ""]],
+  chunkSubject: [[protocol.chunkSubject(ref.tenant, upload), "D", ""]],
+  BLOB_CHUNKS_SUBJECTS: [[protocol.BLOB_CHUNKS_SUBJECTS, "", ""]],
   USAGE_SUBJECTS: [[protocol.USAGE_SUBJECTS, "Y", ""]],
   ERASED_SUBJECTS: [[protocol.ERASED_SUBJECTS, "", "D"]],
   OPS_SUBJECTS: [[protocol.OPS_SUBJECTS, "", ""]],
@@ -137,6 +149,8 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
     [protocol.fillerSubject(protocol.CHECKPOINTS_SUBJECTS), "DWMA", ""],
     [protocol.fillerSubject(protocol.JOBS_SUBJECTS), "DWA", ""],
     [protocol.fillerSubject(protocol.VERDICTS_SUBJECTS), "M", ""],
+    [protocol.fillerSubject(protocol.BLOBS_SUBJECTS), "DA", ""],
+    [protocol.fillerSubject(protocol.BLOB_CHUNKS_SUBJECTS), "DA", ""],
   ],
   bucketSubjects: [
     [inBucket(protocol.TENANTS_BUCKET), "D", ""],
@@ -189,6 +203,8 @@ const STREAMS: Readonly<
   LEASES: { subject: "lease.shards.count", leader: ALL, batch: "AY", last: "", purge: "" },
   COMMITS: { subject: "commit.a.k", leader: "AY", batch: "", purge: "" },
   OPS: { subject: "ops.t.access.-", leader: "AY", batch: "AY", purge: "" },
+  BLOBS: { subject: "blob.t.content.b", leader: "DWA", batch: "DWA", purge: "DA" },
+  BLOB_CHUNKS: { subject: "chunk.t.u", leader: "DWA", batch: "DWA", purge: "DA" },
   USAGE: { subject: "usage.t", leader: "", batch: "", purge: "" },
   KEY_USE: { subject: "keyuse.t.key_0", leader: "D", batch: "D", purge: "" },
   KV_TENANTS: { subject: "$KV.TENANTS.acme", leader: "DA", batch: "DA", purge: "" },

@@ -1,4 +1,8 @@
 import {
+  BLOB_CHUNKS_STREAM,
+  BLOB_CHUNKS_SUBJECTS,
+  BLOBS_STREAM,
+  BLOBS_SUBJECTS,
   ANALYTICS_CALLS,
   ANALYTICS_COMMITS,
   analyticsCallSubject,
@@ -114,7 +118,23 @@ const LEASES = { name: LEASES_STREAM, subjects: leaseSubjects("*") };
 const USAGE = { name: USAGE_STREAM, subjects: USAGE_SUBJECTS };
 const KEY_USE = { name: KEY_USE_STREAM, subjects: KEY_USE_SUBJECTS };
 const TENANTS = { name: bucketStream(TENANTS_BUCKET), subjects: bucketSubjects(TENANTS_BUCKET) };
-const NAMED = [CHECKPOINTS, JOBS, READERS, VERDICTS, REVIEWS, RULES, OPS, COMMITS, LEASES, KEY_USE, USAGE];
+const BLOBS = { name: BLOBS_STREAM, subjects: BLOBS_SUBJECTS };
+const BLOB_CHUNKS = { name: BLOB_CHUNKS_STREAM, subjects: BLOB_CHUNKS_SUBJECTS };
+const NAMED = [
+  BLOBS,
+  BLOB_CHUNKS,
+  CHECKPOINTS,
+  JOBS,
+  READERS,
+  VERDICTS,
+  REVIEWS,
+  RULES,
+  OPS,
+  COMMITS,
+  LEASES,
+  KEY_USE,
+  USAGE,
+];
 
 /** @throws TypeError unless `shards` is a whole number from 1 to 1,000 */
 export function permissionsOf(user: BrokerUser, { shards }: PermissionOptions): Permissions {
@@ -164,6 +184,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       opsSubjects("delivered"),
       opsSubjects("timings"),
       opsSubjects("administration"),
+      opsSubjects("blob"),
       KEY_USE.subjects,
       END_SUBJECTS,
       ...AUDIT_CALLS.map(auditCallSubject),
@@ -171,6 +192,10 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       ...[...logs, CHECKPOINTS, VERDICTS, JOBS, REVIEWS, KEY_USE].flatMap(reading),
       streamCall("MSG.GET", READERS.name),
       streamCall("MSG.DELETE", JOBS.name),
+      BLOBS.subjects,
+      BLOB_CHUNKS.subjects,
+      ...[BLOBS, BLOB_CHUNKS].flatMap(reading),
+      ...[BLOBS, BLOB_CHUNKS].map(({ name }) => streamCall("PURGE", name)),
       // How many jobs wait, and how busy nodes are: what a scaler is told.
       consumerList(JOBS.name),
       NODE_SUBJECTS,
@@ -206,6 +231,8 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       ANSWERS,
       inbox("audit-log"),
       ...[...logs, CHECKPOINTS].flatMap(reading),
+      // What requests name.
+      ...[BLOBS, BLOB_CHUNKS].flatMap(reading),
       consumerCall("INFO", JOBS.name, "*"),
       consumerCreate(JOBS.name, "*", JOBS.subjects),
       // That of workers without lanes.
@@ -282,8 +309,13 @@ function erasing(logs: readonly Stream[]): string[] {
     fillerSubject(JOBS.subjects),
     opsSubjects("erased"),
     WORKER_SUBJECTS,
-    ...[CHECKPOINTS, JOBS].flatMap(reading),
-    ...[...logs, CHECKPOINTS, JOBS, VERDICTS, READERS, REVIEWS].map(({ name }) => streamCall("PURGE", name)),
+    // Puts rows of removed blobs in the place of theirs.
+    BLOBS.subjects,
+    fillerSubject(BLOB_CHUNKS.subjects),
+    ...[CHECKPOINTS, JOBS, BLOBS, BLOB_CHUNKS].flatMap(reading),
+    ...[...logs, CHECKPOINTS, JOBS, VERDICTS, READERS, REVIEWS, BLOBS, BLOB_CHUNKS].map(({ name }) =>
+      streamCall("PURGE", name),
+    ),
   ];
 }
 

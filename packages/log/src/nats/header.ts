@@ -22,6 +22,8 @@ export const HEADER = {
   checkpointStreamSeq: "Reprise-Stream-Seq",
   /** On an empty message in a checkpoint's place: the generation was erased, even if its log still has events. */
   erased: "Reprise-Erased",
+  /** On what belongs to a blob: which call has stored it, so that one whose answer was lost is told from another's. */
+  attempt: "Reprise-Attempt",
   /** On a job: what its tenant may have of a model's slots. */
   share: "Reprise-Share",
   /** On a job: the span that has queued it, as W3C Trace Context writes it. */

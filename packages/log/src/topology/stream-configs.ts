@@ -1,5 +1,9 @@
 import { DiscardPolicy, RetentionPolicy, StorageType, type StreamConfig } from "@nats-io/jetstream";
 import {
+  BLOB_CHUNKS_STREAM,
+  BLOB_CHUNKS_SUBJECTS,
+  BLOBS_STREAM,
+  BLOBS_SUBJECTS,
   bucketStream,
   bucketSubjects,
   CHECKPOINTS_STREAM,
@@ -137,6 +141,17 @@ export function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions
       allow_rollup_hdrs: true,
       deny_delete: true,
       republish: { src: TENANTS_SUBJECTS, dest: LIVE_TENANTS_SUBJECTS, headers_only: true },
+    },
+    // Rows say themselves until when they count. A backup copies them before the chunks: a chunk without a row is swept.
+    { ...lastValues, name: BLOBS_STREAM, subjects: [BLOBS_SUBJECTS], max_age: 0 },
+    {
+      ...kept,
+      name: BLOB_CHUNKS_STREAM,
+      subjects: [BLOB_CHUNKS_SUBJECTS],
+      retention: RetentionPolicy.Limits,
+      max_age: 0,
+      allow_direct: true,
+      duplicate_window: 1_000 * MS,
     },
     {
       ...lastValues,

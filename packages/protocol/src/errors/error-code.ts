@@ -50,6 +50,12 @@ export const ERROR_CATALOGUE = {
   review_not_found: { retryable: false },
   /** The review was decided otherwise already. */
   review_conflict: { retryable: false },
+  /** The tenant has no blob with this id, or has it no longer. */
+  blob_not_found: { retryable: false },
+  /** The tenant has no upload with this id, or its time is over. */
+  upload_not_found: { retryable: false },
+  /** The upload is not at the offset that the call names: another call has gone on with it, or has ended it. */
+  upload_conflict: { retryable: false },
   /** A limit of the tenant, the key, the end user or the address is reached: nothing was done. `param` is the limit's name. */
   limit_exceeded: { retryable: true },
   /** A budget of the tenant is used up: nothing was done, or the generation ends with what there is. `param` is the budget's name. */

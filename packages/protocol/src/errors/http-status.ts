@@ -21,6 +21,8 @@ export function toHttpStatus(code: ErrorCode): number {
     case "review_not_found":
     case "tenant_not_found":
     case "key_not_found":
+    case "blob_not_found":
+    case "upload_not_found":
       return 404;
     case "method_not_allowed":
       return 405;
@@ -33,6 +35,7 @@ export function toHttpStatus(code: ErrorCode): number {
     case "tenant_conflict":
     case "tenants_read_only":
     case "erasure_refused":
+    case "upload_conflict":
       return 409;
     case "cursor_expired":
     case "generation_expired":

@@ -5,7 +5,15 @@ import * as z from "zod";
  * auditors by the audit log.
  */
 
-export const OPS_KINDS = ["delivered", "attempt", "timings", "access", "erased", "administration"] as const;
+export const OPS_KINDS = [
+  "delivered",
+  "attempt",
+  "timings",
+  "access",
+  "erased",
+  "administration",
+  "blob",
+] as const;
 export type OpsKind = (typeof OPS_KINDS)[number];
 
 /** Where a client calls from: never its address. */
@@ -168,6 +176,21 @@ export const administrationRecordSchema = z.object({
   error: z.string().optional(),
 });
 
+/** Content that a tenant has uploaded, or deleted. The generations that were asked about it name it in their requests. */
+export const blobRecordSchema = z.object({
+  kind: z.literal("blob"),
+  at: z.string(),
+  /** Whose key. */
+  by: z.string(),
+  /** `joined`: the tenant had the same content already. */
+  call: z.enum(["stored", "joined", "deleted"]),
+  blob: z.string(),
+  /** Lower-case hex, of the content. */
+  sha256: z.string(),
+  bytes: z.int().min(0),
+  type: z.string(),
+});
+
 export const opsRecordSchema = z.discriminatedUnion("kind", [
   deliveredRecordSchema,
   attemptRecordSchema,
@@ -175,6 +198,7 @@ export const opsRecordSchema = z.discriminatedUnion("kind", [
   accessRecordSchema,
   erasedRecordSchema,
   administrationRecordSchema,
+  blobRecordSchema,
 ]);
 
 export type DeliveredRecord = z.infer<typeof deliveredRecordSchema>;

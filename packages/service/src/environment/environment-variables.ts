@@ -1,4 +1,3 @@
-import type * as z from "zod";
 import {
   audience,
   decimal,
@@ -16,27 +15,7 @@ import {
   url,
   word,
 } from "./environment-values.ts";
-
-interface Variable<T> {
-  readonly schema: z.ZodType<T, string>;
-  readonly meaning: string;
-}
-
-/** `fallback` is what the variable is when it is not set, written as one would set it; without one its value is undefined. */
-export interface OptionalVariable<T> extends Variable<T> {
-  readonly fallback: undefined;
-}
-export interface DefaultedVariable<T> extends Variable<T> {
-  readonly fallback: string;
-}
-
-function optional<T>(schema: z.ZodType<T, string>, meaning: string): OptionalVariable<T> {
-  return { schema, fallback: undefined, meaning };
-}
-
-function defaulted<T>(fallback: string, schema: z.ZodType<T, string>, meaning: string): DefaultedVariable<T> {
-  return { schema, fallback, meaning };
-}
+import { defaulted, type DefaultedVariable, optional, type OptionalVariable } from "./variable.ts";
 
 export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 
@@ -318,6 +297,16 @@ export const ENVIRONMENT_VARIABLES = {
     "64",
     integer(4, 1_048_576),
     "MiB of request bodies that delivery holds at once; one tenant gets a third at most.",
+  ),
+  REPRISE_BLOB_TTL_HOURS: defaulted(
+    "24",
+    decimal(0.02, 720),
+    "How long delivery keeps a blob behind its last use, in hours, where its upload does not say so.",
+  ),
+  REPRISE_BLOB_TRANSFERS: defaulted(
+    "32",
+    integer(1, 10_000),
+    "How many blobs one delivery node takes and sends at once, each with about 1 MiB of memory; one tenant gets a third at most.",
   ),
   REPRISE_TOKEN_AUDIENCE: defaulted(
     "reprise",

@@ -53,4 +53,23 @@ export const DELIVERY_METRICS = {
     kind: "gauge",
     help: "Delivery nodes that all readers need, as this node plans it; NaN while that is not known. A scaler takes the greatest of all nodes.",
   },
+  reprise_blob_bytes_total: {
+    kind: "counter",
+    labels: ["direction"],
+    help: "Bytes of blobs that clients of this delivery node have uploaded (`in`) or were sent (`out`).",
+  },
+  reprise_blob_uploads_total: {
+    kind: "counter",
+    labels: ["result"],
+    help: "Requests that have brought content of blobs: `stored`, `joined` (the tenant had it already), `cut` (the client may go on) or `refused`.",
+  },
+  reprise_blobs_removed_total: {
+    kind: "counter",
+    labels: ["what"],
+    help: "What this delivery node has removed because its time was over: a `blob`, an unfinished or finished `upload`, or an `orphan`, chunks that nothing named.",
+  },
+  reprise_blob_transfers: {
+    kind: "gauge",
+    help: "Blobs that clients of this delivery node upload or are sent now.",
+  },
 } as const satisfies Partial<Metrics>;

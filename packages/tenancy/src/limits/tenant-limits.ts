@@ -4,6 +4,8 @@ import type { LimitCheck } from "./counters.ts";
 import { LEASE_TTL_MS } from "./held-leases.ts";
 
 const quota = z.int().min(1).max(1_000_000_000_000);
+/** What a worker may have in memory for an engine at a time. */
+const MAX_BLOB_BYTES = 536_870_912;
 
 /** What can be limited. A limit that is left out does not exist. */
 const scopeSchema = z.strictObject({
@@ -30,9 +32,18 @@ export const tenantLimitsSchema = z.strictObject({
   key: scopeSchema.optional(),
   end_user: scopeSchema.optional(),
   address: scopeSchema.optional(),
+  /** Of blobs, counted by their records in the broker. Each absent one is as `BLOB_LIMITS` has it. */
+  blobs: z
+    .strictObject({
+      /** Bytes of one blob. */
+      blob_bytes: quota.max(MAX_BLOB_BYTES).optional(),
+      /** Bytes of all blobs of the tenant, unfinished uploads included. */
+      bytes: quota.optional(),
+    })
+    .optional(),
 });
 export type TenantLimits = z.infer<typeof tenantLimitsSchema>;
-type Scope = keyof TenantLimits;
+type Scope = (typeof SCOPES)[number];
 type ScopeLimits = z.infer<typeof scopeSchema>;
 
 /** Who a call is counted for. Free text is hashed before it becomes a key. */
@@ -56,7 +67,7 @@ export interface LimitUse {
   readonly reader?: string;
 }
 
-const SCOPES = ["tenant", "key", "end_user", "address"] as const satisfies readonly Scope[];
+const SCOPES = ["tenant", "key", "end_user", "address"] as const satisfies readonly (keyof TenantLimits)[];
 const WINDOW_MS = 60_000;
 const HASH_CHARS = 22;
 

@@ -3,9 +3,19 @@ import * as z from "zod";
 /**
  * What a key may be used for. `create` starts generations, `read` follows them, `cancel` ends them early, `tool` answers their
  * tool calls, `review` decides what moderation has left to people, and sees original text for it, `audit` reads what the audit log
- * keeps, long after the logs are gone, `usage` reads what generations have taken, used and cost, `admin` administers the key's own tenant.
+ * keeps, long after the logs are gone, `blob` uploads, reads and deletes blobs, `usage` reads what generations have taken, used and cost, `admin` administers the key's own tenant.
  */
-export const ROLES = ["create", "read", "cancel", "tool", "review", "audit", "usage", "admin"] as const;
+export const ROLES = [
+  "create",
+  "read",
+  "cancel",
+  "tool",
+  "review",
+  "audit",
+  "blob",
+  "usage",
+  "admin",
+] as const;
 export type Role = (typeof ROLES)[number];
 
 export const rolesSchema = z

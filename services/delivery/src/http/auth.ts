@@ -26,6 +26,8 @@ declare module "fastify" {
     operators?: true;
     /** Whether the route counts its calls itself, together with what they take beside. */
     countsItself?: boolean;
+    /** Whether the route reads its body itself, piece by piece, and bounds it. */
+    streamsBody?: true;
   }
 }
 

@@ -5,6 +5,7 @@ import type { StreamTokens } from "@reprise/tenancy";
 import type { Authentication } from "../http/auth.ts";
 import type { Tracing } from "@reprise/telemetry";
 import type { RequestBodies } from "../bodies/request-bodies.ts";
+import type { NodeBlobs } from "../blobs/open-blobs.ts";
 import type { RequestBudgets } from "../limits/request-budgets.ts";
 import type { RequestLimits } from "../limits/request-limits.ts";
 import type { ReaderRegistry } from "../readers/reader-registry.ts";
@@ -29,6 +30,7 @@ export interface RouteContext {
   readonly bodies: RequestBodies;
   readonly limits: RequestLimits;
   readonly budgets: RequestBudgets;
+  readonly blobs: NodeBlobs;
   readonly scale: Pick<ScaleWatch, "report" | "capabilitiesOf">;
   readonly shards: number;
   /** The public names by which models can be asked for. */

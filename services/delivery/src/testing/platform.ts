@@ -43,6 +43,8 @@ export const KEYS = {
   acmeAuditor: "rk_acme_audits_only_01234",
   acmeReadingAuditor: "rk_acme_reads_and_audits_",
   beta: "rk_beta_0123456789abcdef",
+  acmeUploader: "rk_acme_uploads_only_01234",
+  betaUploader: "rk_beta_uploads_only_01234",
   betaAuditor: "rk_beta_audits_only_01234",
   acmeAnalyst: "rk_acme_reads_usage_only_",
   acmeAdmin: "rk_acme_administers_012345",
@@ -64,6 +66,7 @@ const TENANTS = {
         { secret: KEYS.acmeReadingAuditor, roles: ["read", "audit"], name: "una" },
         { secret: KEYS.acmeAnalyst, roles: ["usage"], name: "ida" },
         { secret: KEYS.acmeAdmin, roles: ["admin"], name: "adm" },
+        { secret: KEYS.acmeUploader, roles: ["blob"], name: "upl" },
       ],
     },
     {
@@ -71,6 +74,7 @@ const TENANTS = {
       keys: [
         { secret: KEYS.beta, roles: ["create", "read", "cancel", "tool", "review"] },
         { secret: KEYS.betaAuditor, roles: ["audit"] },
+        { secret: KEYS.betaUploader, roles: ["blob"] },
       ],
     },
   ],
@@ -114,6 +118,9 @@ export type NodeOptions = Partial<
     | "certificateCheckMs"
     | "requestBytes"
     | "arrivalMs"
+    | "blobTransfers"
+    | "blobSweepMs"
+    | "blobStallMs"
     | "models"
     | "served"
     | "classifiers"

@@ -45,6 +45,9 @@ export const erase: Command = {
       case "erased":
         await writeLine(io.out, JSON.stringify(outcome.certificate, undefined, 2));
         return EXIT.fine;
+      case "blobs":
+        await writeLine(io.err, `${outcome.blobs} blobs were removed. There is no generation of it.`);
+        return EXIT.fine;
       case "nothing":
         await writeLine(io.err, "Nothing of it is kept.");
         return EXIT.fine;

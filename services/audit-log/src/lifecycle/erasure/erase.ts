@@ -18,6 +18,7 @@ import {
   type GenerationFilter,
 } from "./find-generations.ts";
 import { type FinishOptions, finishErasure } from "./finish-erasure.ts";
+import { eraseBlobs } from "../erase-blobs.ts";
 import type { LifecycleContext } from "../lifecycle-context.ts";
 import { endAll, isAnywhere, subjectOfLive, toRef } from "./live-generations.ts";
 import { requestDraft } from "./request-draft.ts";
@@ -46,6 +47,8 @@ export type ErasureOutcome =
   | { readonly kind: "erased"; readonly certificate: ErasureCertificate }
   /** The keys are destroyed. The live streams are out of reach from here: the audit log purges them, and finishes the erasure. */
   | { readonly kind: "waiting"; readonly id: string }
+  /** There is no generation of the subject; so many blobs were removed. */
+  | { readonly kind: "blobs"; readonly blobs: number }
   /** Nothing of it is kept. */
   | { readonly kind: "nothing" };
 
@@ -69,14 +72,27 @@ export async function eraseSubject(
     known.find((one) => one.doneAt === undefined && isSame(one, wanted)) ??
     (await requestErasure(context, request, wanted, known));
   if (!erasure) {
+    const removed = await eraseBlobsAlone(context, tenant, wanted);
     const done = known.findLast((one) => isSame(one, wanted));
-    return done ? { kind: "erased", certificate: await certify(archive, tenant, done) } : { kind: "nothing" };
+    if (done) return { kind: "erased", certificate: await certify(archive, tenant, done) };
+    return removed > 0 ? { kind: "blobs", blobs: removed } : { kind: "nothing" };
   }
   const kids = subject === undefined ? [] : await keyring.kidsOf(tenant, subject);
   const finished = await finishErasure(context, tenant, erasure, { ...options, kids });
   return finished
     ? { kind: "erased", certificate: await certify(archive, tenant, finished) }
     : { kind: "waiting", id: erasure.id };
+}
+
+/** Of a subject that has no generation which is not erased. */
+async function eraseBlobsAlone(
+  context: LifecycleContext,
+  tenant: TenantId,
+  wanted: GenerationFilter,
+): Promise<number> {
+  if (wanted.tag === undefined || wanted.generations.length > 0) return 0;
+  assertNotHeld(context.archive.state.holds(tenant), wanted, new Map());
+  return eraseBlobs(context, tenant, wanted.tag);
 }
 
 function isSame(erasure: Erasure, { tag, generations }: GenerationFilter): boolean {

@@ -1,0 +1,67 @@
+import { createHmac, randomBytes } from "node:crypto";
+import { type BlobId, blobKeySubject, RepriseError, type TenantId, toBlobId } from "@reprise/protocol";
+import type { BlobRows } from "./blob-rows.ts";
+
+/** What a blob's id is made of. */
+export interface BlobContent {
+  readonly sha256: string;
+  readonly type: string;
+  readonly subject?: string | undefined;
+  readonly end_user?: string | undefined;
+}
+
+const SECRET_BYTES = 32;
+const MAX_KNOWN = 10_000;
+const TRIES = 5;
+
+/**
+ * Ids of blobs: a keyed hash of the content, its type and whom it is of. Each tenant has a random key of its own, which is kept in the broker. So
+ * an id says the same thing twice within a tenant, nothing about another tenant's content, and nothing that a client could work out from a file.
+ * The subject and the end user are part of it: what is erased, or not shown, for one person is another blob than that of the next.
+ */
+export class BlobNames {
+  readonly #rows: BlobRows;
+  readonly #secrets = new Map<TenantId, Buffer>();
+
+  constructor(rows: BlobRows) {
+    this.#rows = rows;
+  }
+
+  /** @throws RepriseError `broker_unavailable` */
+  async idOf(tenant: TenantId, { sha256, type, subject, end_user }: BlobContent): Promise<BlobId> {
+    const secret = await this.#secretOf(tenant);
+    const parts = JSON.stringify(["id", sha256, type, subject ?? null, end_user ?? null]);
+    return toBlobId(createHmac("sha256", secret).update(parts).digest());
+  }
+
+  /** For addresses of blobs that need no key: a signature of the tenant's. @throws RepriseError `broker_unavailable` */
+  async signatureOf(tenant: TenantId, text: string): Promise<Buffer> {
+    const secret = await this.#secretOf(tenant);
+    return createHmac("sha256", secret)
+      .update(JSON.stringify(["url", text]))
+      .digest();
+  }
+
+  async #secretOf(tenant: TenantId): Promise<Buffer> {
+    const known = this.#secrets.get(tenant);
+    if (known) return known;
+    const subject = blobKeySubject(tenant);
+    for (let tries = 0; tries < TRIES; tries++) {
+      const { row, at } = await this.#rows.read(subject);
+      if (row?.kind === "key") return this.#remember(tenant, Buffer.from(row.secret, "base64url"));
+      const secret = randomBytes(SECRET_BYTES).toString("base64url");
+      // Of many that make one the first counts.
+      await this.#rows.write(subject, { version: 1, kind: "key", secret }, at);
+    }
+    throw new RepriseError("broker_unavailable", "The tenant's key for blobs can't be kept.", {
+      retryAfterMs: 1_000,
+    });
+  }
+
+  #remember(tenant: TenantId, secret: Buffer): Buffer {
+    this.#secrets.set(tenant, secret);
+    const [oldest] = this.#secrets.keys();
+    if (oldest !== undefined && this.#secrets.size > MAX_KNOWN) this.#secrets.delete(oldest);
+    return secret;
+  }
+}

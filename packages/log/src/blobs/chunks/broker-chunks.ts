@@ -1,0 +1,87 @@
+import {
+  BLOB_CHUNKS_STREAM,
+  BLOB_CHUNKS_SUBJECTS,
+  chunkSubject,
+  parseChunkSubject,
+  STREAM_START,
+} from "@reprise/protocol";
+import { getStreamInfo, purgeSubject } from "../../nats/stream-api.ts";
+import { readAllMessages, readLastRaw, type StreamMessage } from "../../nats/stream-messages.ts";
+import type { ChunkPlace, ChunkStore, UploadRef } from "./chunk-store.ts";
+import { type BlobBroker, storeBehind } from "./store-behind.ts";
+
+/*
+ * Chunks as messages of one stream: all of an upload under one subject, each stored behind the one before by compare-and-set, as events are. So a
+ * request that was cut off and one that goes on for it can't mix, and a chunk whose answer was lost is not stored twice. JetStream's own object
+ * store, which is a convention for such a stream, has neither: it writes under a random subject without a check, begins anew after a break, and
+ * reads by a consumer for each reader, of which a stream has a bounded number.
+ *
+ * A message is its number (4 bytes), the offset of its bytes (8 bytes), and the bytes.
+ */
+
+/** Small beside what a token waits for on the way, and large enough that 32 MiB are 256 of them. */
+const CHUNK_BYTES = 128 * 1_024;
+const HEAD_BYTES = 12;
+/** Two at a time: the next one is on its way while the first is sent. */
+const BATCH = { maxMessages: 2, maxBytes: 2 * (CHUNK_BYTES + 1_024) };
+
+export function createBrokerChunks(broker: BlobBroker): ChunkStore {
+  const stream = BLOB_CHUNKS_STREAM;
+  return {
+    chunkBytes: CHUNK_BYTES,
+    async place({ tenant, upload }) {
+      const last = await readLastRaw(broker.reads, stream, chunkSubject(tenant, upload));
+      const chunk = last && parseChunk(last);
+      if (!chunk) return { chunks: 0, bytes: 0, last: last?.streamSeq ?? STREAM_START };
+      return { chunks: chunk.number + 1, bytes: chunk.offset + chunk.bytes.length, last: last.streamSeq };
+    },
+    async append({ tenant, upload }, place, bytes) {
+      const payload = encodeChunk(place, bytes);
+      const subject = chunkSubject(tenant, upload);
+      const last = await storeBehind(broker, { stream, subject, payload, expectedLast: place.last });
+      if (last === undefined) return undefined;
+      return { chunks: place.chunks + 1, bytes: place.bytes + bytes.length, last };
+    },
+    async *read({ tenant, upload }) {
+      const request = { ...BATCH, afterStreamSeq: STREAM_START, subject: chunkSubject(tenant, upload) };
+      let offset = 0;
+      for await (const message of readAllMessages(broker.bulk, stream, request)) {
+        const chunk = parseChunk(message);
+        if (!chunk || chunk.offset !== offset) return;
+        offset += chunk.bytes.length;
+        yield chunk.bytes;
+      }
+    },
+    remove: ({ tenant, upload }) => purgeSubject(broker.reads, stream, chunkSubject(tenant, upload)),
+    async *list() {
+      const counted = new Set<string>();
+      for (let offset = 0; ;) {
+        const request = { subjects_filter: BLOB_CHUNKS_SUBJECTS, offset };
+        const { state } = await getStreamInfo(broker.reads, stream, request);
+        const subjects = Object.keys(state.subjects ?? {});
+        for (const subject of subjects) {
+          const ref = parseChunkSubject(subject);
+          if (ref && !counted.has(subject)) yield ref satisfies UploadRef;
+          counted.add(subject);
+        }
+        offset += subjects.length;
+        if (subjects.length === 0 || offset >= (state.num_subjects ?? 0)) return;
+      }
+    },
+  };
+}
+
+function encodeChunk({ chunks, bytes: offset }: ChunkPlace, bytes: Uint8Array): Uint8Array {
+  const payload = Buffer.allocUnsafeSlow(HEAD_BYTES + bytes.length);
+  payload.writeUInt32BE(chunks, 0);
+  payload.writeBigUInt64BE(BigInt(offset), 4);
+  payload.set(bytes, HEAD_BYTES);
+  return payload;
+}
+
+function parseChunk({ payload, isPublished }: Pick<StreamMessage, "payload" | "isPublished">) {
+  if (!isPublished || payload.length <= HEAD_BYTES) return undefined;
+  const head = Buffer.from(payload.buffer, payload.byteOffset, HEAD_BYTES);
+  const bytes = payload.subarray(HEAD_BYTES);
+  return { number: head.readUInt32BE(0), offset: Number(head.readBigUInt64BE(4)), bytes };
+}

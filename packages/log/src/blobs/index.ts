@@ -1,0 +1,20 @@
+/* Uploads, blobs and what is over of them, as one name of the package, `blobs`. */
+
+export { type BlobStorage, type BlobStorageOptions, createBlobStorage } from "./blob-storage.ts";
+export type { ChunkPlace } from "./chunks/chunk-store.ts";
+export { finishUpload, type FinishedUpload } from "./finish-upload.ts";
+export type { ObjectStore } from "./chunks/object-chunks.ts";
+export { findBlob, type FoundBlob, readBlob } from "./read-blob.ts";
+export { removeBlob, removeBlobsOf } from "./remove-blob.ts";
+export { type Sweep, sweepBlobs } from "./sweep-blobs.ts";
+export {
+  abandonUpload,
+  beginUpload,
+  findUpload,
+  type NewUpload,
+  type OpenUpload,
+  receiveContent,
+  type Received,
+  refOf,
+} from "./uploads.ts";
+export { useBlob, type UseOptions } from "./use-blob.ts";

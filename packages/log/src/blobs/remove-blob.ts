@@ -1,0 +1,138 @@
+import {
+  type BlobId,
+  blobNotFound,
+  type BlobRecord,
+  blobSubject,
+  chargeOf,
+  type RemovedRow,
+  type StreamSeq,
+  tenantBlobSubjects,
+  type TenantId,
+  type UploadId,
+  type UploadRecord,
+  uploadSubject,
+} from "@reprise/protocol";
+import type { PlacedRow } from "./blob-rows.ts";
+import type { BlobStorage } from "./blob-storage.ts";
+
+/*
+ * A removal first puts a row in the record's place that names the chunks, by compare-and-set: from then on the blob is not there. Then the chunks
+ * go, and then the row. A process that dies in between leaves that row, and the next sweep, or the next upload of the same content, goes on.
+ */
+
+/**
+ * Removes a blob of this tenant, whatever its time.
+ * @returns what it was
+ * @throws RepriseError `blob_not_found`, `broker_unavailable`, `archive_unavailable`
+ */
+export async function removeBlob(storage: BlobStorage, tenant: TenantId, id: BlobId): Promise<BlobRecord> {
+  const subject = blobSubject(tenant, id);
+  for (;;) {
+    const { row, at } = await storage.rows.read(subject);
+    if (row?.kind === "removed") await endRemoval(storage, { tenant, subject, row, at });
+    if (row?.kind !== "blob") throw blobNotFound();
+    if (await removeBlobRow(storage, { tenant, row, at })) return row;
+  }
+}
+
+/** @returns false where the row has changed since it was read: nothing was done */
+export async function removeBlobRow(
+  storage: BlobStorage,
+  { tenant, row, at }: { tenant: TenantId; row: BlobRecord; at: StreamSeq },
+): Promise<boolean> {
+  const subject = blobSubject(tenant, row.id);
+  const removed = await putRemoved(storage, { subject, chunks: row.chunks, at });
+  if (!removed) return false;
+  await storage.accounts.add(tenant, -chargeOf(row.bytes));
+  await endRemoval(storage, { tenant, subject, ...removed });
+  return true;
+}
+
+/**
+ * Removes an upload, and its chunks where they are no blob's.
+ * @returns false where the row has changed since it was read
+ */
+export async function removeUploadRow(
+  storage: BlobStorage,
+  { tenant, row, at }: { tenant: TenantId; row: UploadRecord; at: StreamSeq },
+): Promise<boolean> {
+  const subject = uploadSubject(tenant, row.id);
+  if (row.blob !== undefined && (await isOfBlob(storage, { tenant, blob: row.blob, upload: row.id }))) {
+    await storage.rows.remove(subject, at);
+    if (row.reserved > 0) await storage.accounts.add(tenant, -row.reserved);
+    return true;
+  }
+  const removed = await putRemoved(storage, { subject, chunks: row.id, at });
+  if (!removed) return false;
+  await storage.accounts.add(tenant, -row.reserved);
+  await endRemoval(storage, { tenant, subject, ...removed });
+  return true;
+}
+
+async function isOfBlob(
+  { rows }: BlobStorage,
+  { tenant, blob, upload }: { tenant: TenantId; blob: BlobId; upload: UploadId },
+): Promise<boolean> {
+  const { row } = await rows.read(blobSubject(tenant, blob));
+  return (row?.kind === "blob" || row?.kind === "removed") && row.chunks === upload;
+}
+
+interface Removal {
+  readonly tenant: TenantId;
+  readonly subject: string;
+  readonly row: RemovedRow;
+  readonly at: StreamSeq;
+}
+
+/** The rest of a removal that has begun. May be repeated. */
+export async function endRemoval(
+  { rows, chunks }: BlobStorage,
+  { tenant, subject, row, at }: Removal,
+): Promise<void> {
+  await chunks.remove({ tenant, upload: row.chunks });
+  await rows.remove(subject, at);
+}
+
+async function putRemoved(
+  { rows }: BlobStorage,
+  { subject, chunks, at }: { subject: string; chunks: UploadId; at: StreamSeq },
+): Promise<{ row: RemovedRow; at: StreamSeq } | undefined> {
+  const row = { version: 1, kind: "removed", chunks } as const;
+  const stored = await rows.write(subject, row, at);
+  return stored === undefined ? undefined : { row, at: stored };
+}
+
+/**
+ * Removes all blobs and unfinished uploads of a tenant's subjects.
+ * @returns how many there were
+ * @throws RepriseError `broker_unavailable`, `archive_unavailable`
+ */
+export async function removeBlobsOf(
+  storage: BlobStorage,
+  tenant: TenantId,
+  isOf: (subject: string) => Promise<boolean>,
+): Promise<number> {
+  const answers = new Map<string, boolean>();
+  let removed = 0;
+  for await (const listed of storage.rows.list(tenantBlobSubjects(tenant))) {
+    let { row, at } = listed;
+    if (!("subject" in row) || row.subject === undefined) continue;
+    const isTheirs = answers.get(row.subject) ?? (await isOf(row.subject));
+    answers.set(row.subject, isTheirs);
+    if (!isTheirs) continue;
+    while (row?.kind === "blob" || row?.kind === "upload") {
+      const isDone =
+        row.kind === "blob"
+          ? await removeBlobRow(storage, { tenant, row, at })
+          : await removeUploadRow(storage, { tenant, row, at });
+      if (isDone) {
+        removed++;
+        break;
+      }
+      const placed: PlacedRow = await storage.rows.read(listed.subject);
+      if (!placed.row) break;
+      ({ row, at } = { row: placed.row, at: placed.at });
+    }
+  }
+  return removed;
+}

@@ -1,0 +1,59 @@
+import { randomBytes } from "node:crypto";
+import { blobs } from "@reprise/log";
+import { isBlobId, parseTenantId } from "@reprise/protocol";
+import { expect, test } from "vitest";
+import { openLifecycleWorld, SETTLE_MS } from "../testing/worlds/lifecycle-world.ts";
+import { eraseSubject } from "./erasure/erase.ts";
+import { setHold } from "./hold.ts";
+
+const tenant = parseTenantId("acme");
+const who = { tenant, by: "ann", reason: "asked for" };
+
+test("an erasure takes a subject's blobs and unfinished uploads, and no others", async () => {
+  await using world = await openLifecycleWorld();
+  const { broker, log } = world.live;
+  const storage = blobs.createBlobStorage({ broker, publish: log.publish });
+  const begin = (subject: string | undefined) =>
+    blobs.beginUpload(storage, tenant, {
+      type: "application/octet-stream",
+      length: undefined,
+      maxBytes: 1_000_000,
+      quotaBytes: 100_000_000,
+      by: "ann",
+      subject,
+      ttlSeconds: 3_600,
+    });
+  const store = async (subject: string | undefined) => {
+    const upload = await begin(subject);
+    const place = await storage.chunks.place(blobs.refOf(upload));
+    const source = async function* () {
+      yield randomBytes(200_000);
+    };
+    const { sum } = await blobs.receiveContent(storage, upload, place, source());
+    return (await blobs.finishUpload(storage, upload, sum)).blob;
+  };
+  const theirs = [await store("ann"), await store("ann")];
+  const others = [await store("bob"), await store(undefined)];
+  const unfinished = await begin("ann");
+  const find = async ({ id }: { id: string }) => {
+    if (!isBlobId(id)) throw new TypeError("not a blob's id");
+    return blobs.findBlob(storage, tenant, id);
+  };
+
+  const context = await world.openContext();
+  const settle = { settleMs: SETTLE_MS };
+  await setHold(context, { tenant, subject: "ann", by: "eve", reason: "a case" });
+  await expect(eraseSubject(context, { ...who, subject: "ann" }, settle)).rejects.toMatchObject({
+    code: "erasure_refused",
+  });
+  expect(await find(theirs[0]!)).toMatchObject({ row: theirs[0] });
+
+  const free = await world.openContext();
+  const other = await eraseSubject(free, { ...who, subject: "bob" }, settle);
+  expect(other).toEqual({ kind: "blobs", blobs: 2 });
+  await expect(find(others[0]!)).rejects.toMatchObject({ code: "blob_not_found" });
+  expect(await find(others[1]!)).toMatchObject({ row: others[1] });
+  expect(await blobs.findUpload(storage, tenant, unfinished.row.id)).toMatchObject({ row: unfinished.row });
+  const kept = await Array.fromAsync(storage.chunks.list(), ({ upload }) => upload);
+  expect(kept.toSorted()).toEqual([...theirs, others[1]!].map(({ chunks }) => chunks).toSorted());
+});

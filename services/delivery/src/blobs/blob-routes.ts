@@ -1,0 +1,223 @@
+import { blobs } from "@reprise/log";
+import {
+  BLOB_LIMITS,
+  END_USER_RULE,
+  isEndUser,
+  LIMITS,
+  parseBlobId,
+  parseMediaType,
+  parseUploadId,
+  parseWith,
+  RepriseError,
+} from "@reprise/protocol";
+import type { Principal } from "@reprise/tenancy";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import * as z from "zod";
+import type { RouteContext } from "../routes/context.ts";
+import { integerParam, noQuery } from "../routes/query-params.ts";
+import {
+  announceUpload,
+  blobPath,
+  contentHeaders,
+  newUploadLimit,
+  toBlob,
+  uploadHeaders,
+  uploadPath,
+} from "./blob-answers.ts";
+import { receiveBody } from "./receive-body.ts";
+import { sendContent } from "./send-content.ts";
+import {
+  contentLength,
+  PARTIAL_UPLOAD,
+  uploadComplete,
+  uploadLength,
+  uploadOffset,
+} from "./upload-headers.ts";
+
+/** The paths of blobs, and what each allows. */
+export const BLOB_PATHS: Readonly<Record<string, readonly string[]>> = {
+  "/v1/blobs": ["POST"],
+  "/v1/blobs/:id": ["GET", "HEAD", "DELETE"],
+  "/v1/uploads/:id": ["HEAD", "PATCH", "DELETE"],
+};
+
+const createQuery = z.strictObject({
+  subject: z.string().min(1).max(LIMITS.subjectLength).optional(),
+  end_user: z.string().refine(isEndUser, { error: END_USER_RULE }).optional(),
+  ttl_seconds: integerParam(BLOB_LIMITS.leastTtlSeconds, BLOB_LIMITS.ttlSeconds).optional(),
+});
+
+const config = { roles: ["blob"] } as const;
+const streaming = { roles: ["blob"], streamsBody: true } as const;
+
+type WithId = { Params: { id: string } };
+
+/**
+ * Uploads, reads and deletes blobs. A body may be of any type here, and is read by its route: so these routes have a scope of their own.
+ */
+export function addBlobRoutes(app: FastifyInstance, context: RouteContext): void {
+  void app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser("*", (_request, _body, done) => done(null));
+    addUploadRoutes(scope, context);
+    addContentRoutes(scope, context);
+  });
+}
+
+function addUploadRoutes(app: FastifyInstance, context: RouteContext): void {
+  const { authentication } = context;
+  const { storage, transfers, ttlSeconds, metrics, record, onError } = context.blobs;
+
+  app.post("/v1/blobs", { config: streaming }, async (request, reply) => {
+    const principal = authentication.principalOf(request);
+    const { tenant } = principal;
+    const query = parseWith(createQuery, request.query, "query");
+    const isComplete = uploadComplete(request);
+    const length = uploadLength(request) ?? (isComplete === false ? undefined : contentLength(request));
+    const maxBytes = principal.limits?.blobs?.blob_bytes ?? BLOB_LIMITS.blobBytes;
+    using _ = transfers.take(tenant);
+    void reply.header("upload-limit", newUploadLimit(maxBytes));
+    const upload = await blobs.beginUpload(storage, tenant, {
+      type: parseMediaType(request.headers["content-type"]),
+      length,
+      maxBytes,
+      quotaBytes: principal.limits?.blobs?.bytes ?? BLOB_LIMITS.tenantBytes,
+      by: principal.holder,
+      subject: query.subject,
+      endUser: query.end_user,
+      ttlSeconds: query.ttl_seconds ?? ttlSeconds,
+    });
+    const isResumable = isComplete !== undefined;
+    if (isResumable) announceUpload(reply, upload);
+    const place = await storage.chunks.place(blobs.refOf(upload));
+    return go([request, reply], { principal, upload, place, isResumable, isComplete: isComplete ?? true });
+  });
+
+  app.patch<WithId>("/v1/uploads/:id", { config: streaming }, async (request, reply) => {
+    const principal = authentication.principalOf(request);
+    const { tenant } = principal;
+    parseWith(noQuery, request.query, "query");
+    if (request.headers["content-type"] !== PARTIAL_UPLOAD)
+      throw new RepriseError("unsupported_media_type", `Content-Type must be ${PARTIAL_UPLOAD}.`, {
+        param: "Content-Type",
+      });
+    const offset = uploadOffset(request);
+    const isComplete = uploadComplete(request);
+    if (isComplete === undefined)
+      throw new RepriseError("invalid_request", "Upload-Complete is missing.", { param: "Upload-Complete" });
+    using _ = transfers.take(tenant);
+    const upload = await blobs.findUpload(storage, tenant, parseUploadId(request.params.id));
+    const place = await storage.chunks.place(blobs.refOf(upload));
+    if (place.bytes !== offset) {
+      void reply.headers(uploadHeaders(upload, { offset: place.bytes, isComplete: false }));
+      const message = `The upload is at ${place.bytes} bytes, and not at ${offset}.`;
+      throw new RepriseError("upload_conflict", message, { param: "Upload-Offset" });
+    }
+    return go([request, reply], { principal, upload, place, isResumable: true, isComplete });
+  });
+
+  app.head<WithId>("/v1/uploads/:id", { config }, async (request, reply) => {
+    const { tenant } = authentication.principalOf(request);
+    const upload = await blobs.findUpload(storage, tenant, parseUploadId(request.params.id));
+    const blob = await finishedBlob(upload);
+    const offset = blob?.bytes ?? (await storage.chunks.place(blobs.refOf(upload))).bytes;
+    void reply.headers({
+      ...uploadHeaders(upload, { offset, isComplete: blob !== undefined }),
+      ...(blob && { "content-location": blobPath(blob) }),
+    });
+    return reply.code(204).send();
+  });
+
+  app.delete<WithId>("/v1/uploads/:id", { config }, async (request, reply) => {
+    const { tenant } = authentication.principalOf(request);
+    const { row } = await blobs.findUpload(storage, tenant, parseUploadId(request.params.id));
+    await blobs.abandonUpload(storage, tenant, row.id);
+    return reply.code(204).send();
+  });
+
+  interface Going {
+    readonly principal: Principal;
+    readonly upload: blobs.OpenUpload;
+    readonly place: blobs.ChunkPlace;
+    /** Whether the client knows where its upload is. */
+    readonly isResumable: boolean;
+    readonly isComplete: boolean;
+  }
+
+  async function go(
+    [request, reply]: readonly [FastifyRequest, FastifyReply],
+    { principal, upload, place, isResumable, isComplete }: Going,
+  ): Promise<FastifyReply> {
+    const { tenant, row } = upload;
+    try {
+      const received = await receiveBody(storage, upload, place, request);
+      metrics.received(received.place.bytes - place.bytes);
+      if (!isComplete) {
+        const headers = uploadHeaders(upload, { offset: received.place.bytes, isComplete: false });
+        void reply.headers({ ...headers, location: uploadPath(upload) });
+        return await reply.code(request.method === "POST" ? 201 : 204).send();
+      }
+      // A body may take a minute, and a key may be revoked meanwhile.
+      authentication.readmit(request);
+      const { blob, isNew } = await blobs.finishUpload(storage, upload, received.sum);
+      metrics.finished(isNew ? "stored" : "joined");
+      await record(principal, blob, isNew ? "stored" : "joined");
+      void reply.headers({ location: blobPath(blob), "upload-complete": "?1" });
+      return await reply.code(isNew ? 201 : 200).send(toBlob(blob));
+    } catch (error) {
+      const mayGoOn = isResumable && error instanceof RepriseError && GOES_ON.has(error.code);
+      if (mayGoOn) metrics.finished("cut");
+      else {
+        metrics.finished("refused");
+        // A sweep takes what this does not.
+        await blobs.abandonUpload(storage, tenant, row.id).catch(onError);
+      }
+      throw error;
+    }
+  }
+
+  async function finishedBlob({ tenant, row }: blobs.OpenUpload) {
+    if (row.blob === undefined) return undefined;
+    const found = await blobs.findBlob(storage, tenant, row.blob).catch((error: unknown) => {
+      if (error instanceof RepriseError && error.code === "blob_not_found") return undefined;
+      throw error;
+    });
+    return found?.row;
+  }
+}
+
+/** After these a client asks where its upload stands, and sends the rest. */
+const GOES_ON: ReadonlySet<string> = new Set([
+  "connection_lost",
+  "upload_conflict",
+  "broker_unavailable",
+  "archive_unavailable",
+]);
+
+function addContentRoutes(app: FastifyInstance, context: RouteContext): void {
+  const { authentication } = context;
+  const { storage, record } = context.blobs;
+  const find = (request: FastifyRequest<WithId>) => {
+    const { tenant } = authentication.principalOf(request);
+    parseWith(noQuery, request.query, "query");
+    return blobs.findBlob(storage, tenant, parseBlobId(request.params.id));
+  };
+
+  app.get<WithId>("/v1/blobs/:id", { config }, async (request, reply) => {
+    const found = await find(request);
+    return sendContent(reply, context.blobs, found);
+  });
+
+  app.head<WithId>("/v1/blobs/:id", { config }, async (request, reply) => {
+    const { row } = await find(request);
+    return reply.headers(contentHeaders(row)).send();
+  });
+
+  app.delete<WithId>("/v1/blobs/:id", { config }, async (request, reply) => {
+    const principal = authentication.principalOf(request);
+    const { row } = await find(request);
+    const blob = await blobs.removeBlob(storage, principal.tenant, row.id);
+    await record(principal, blob, "deleted");
+    return reply.code(204).send();
+  });
+}

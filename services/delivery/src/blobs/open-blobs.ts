@@ -1,0 +1,61 @@
+import { blobs, type Broker, type GenerationLog } from "@reprise/log";
+import type { Metrics } from "@reprise/service";
+import type { DeliverySettings } from "../config.ts";
+import { BlobMetrics } from "./blob-metrics.ts";
+import { BlobSweeps } from "./blob-sweeps.ts";
+import { createRecordBlob, type RecordBlob } from "./record-blob.ts";
+import { TransferSlots } from "./transfer-slots.ts";
+
+/** Times of a node's blobs that no setting names. */
+export interface BlobTimes {
+  /** How often blobs that are over are removed. Default 5 min. */
+  blobSweepMs?: number;
+  /** How long a client that is sent a blob may take nothing. Default 60 s. */
+  blobStallMs?: number;
+}
+
+/** What the routes of blobs work with. */
+export interface NodeBlobs {
+  readonly storage: blobs.BlobStorage;
+  readonly transfers: TransferSlots;
+  /** How long a blob is kept whose upload does not say so. */
+  readonly ttlSeconds: number;
+  readonly stallMs: number;
+  readonly metrics: BlobMetrics;
+  readonly record: RecordBlob;
+  readonly onError: (error: unknown) => void;
+}
+
+export interface NodeBlobsOptions
+  extends BlobTimes, Pick<DeliverySettings, "blobTtlSeconds" | "blobTransfers"> {
+  readonly broker: Broker;
+  readonly log: GenerationLog;
+  readonly metrics: Metrics;
+  readonly onRefused: () => void;
+  readonly onError: (error: unknown) => void;
+}
+
+const TTL_SECONDS = 86_400;
+const TRANSFERS = 32;
+const STALL_MS = 60_000;
+
+/** Begins to remove what is over, until it is disposed of. */
+export function openBlobs(options: NodeBlobsOptions): NodeBlobs & AsyncDisposable {
+  const { broker, log, metrics: registry, onRefused, onError } = options;
+  const { publish, budgetMs } = log;
+  const storage = blobs.createBlobStorage({ broker, publish, budgetMs });
+  const metrics = new BlobMetrics(registry);
+  const transfers = new TransferSlots({ max: options.blobTransfers ?? TRANSFERS, onRefused });
+  registry.observe("reprise_blob_transfers", () => transfers.used);
+  const sweeps = new BlobSweeps({ storage, metrics, everyMs: options.blobSweepMs, onError });
+  return {
+    storage,
+    transfers,
+    ttlSeconds: options.blobTtlSeconds ?? TTL_SECONDS,
+    stallMs: options.blobStallMs ?? STALL_MS,
+    metrics,
+    record: createRecordBlob(publish, onError),
+    onError,
+    [Symbol.asyncDispose]: () => sweeps[Symbol.asyncDispose](),
+  };
+}
