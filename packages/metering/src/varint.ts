@@ -34,7 +34,7 @@ export class VarintReader {
     return this.#at === this.#bytes.length;
   }
 
-  /** @throws RepriseError `protocol_violation` behind the end, and for what is no whole number */
+  /** @throws RepriseError `protocol_violation` after the end, and for what is not a whole number */
   read(): number {
     let value = 0;
     for (let scale = 1; ; scale *= 0x80) {

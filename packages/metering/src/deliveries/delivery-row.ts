@@ -10,7 +10,7 @@ import { decodeSketch } from "../sketch/sketch-codec.ts";
 
 /**
  * What OPS says of how a generation came to its readers: one row for each connection that is over, each attempt of a worker, and each report of a client. What a kind does not have is null.
- * Durations are in microseconds. Nobody's name or address is in it.
+ * Durations are in microseconds. It has no name and no address of a reader.
  */
 export interface DeliveryRow {
   readonly tenant: string;
@@ -42,7 +42,7 @@ export interface DeliveryRow {
   readonly engine_first_us: number | null;
   readonly append_us: number | null;
 
-  /** By a client's word, which nobody has checked. */
+  /** As the client reports it: not checked. */
   readonly round_trip_us: number | null;
   readonly first_text_us: number | null;
   readonly longest_gap_us: number | null;

@@ -5,7 +5,7 @@ export interface GenerationDelivery {
   /** Streams, and answers that had events in one piece. */
   readonly streams: number;
   readonly answers: number;
-  /** Streams that began behind a cursor. */
+  /** Streams that began after a cursor. */
   readonly resumes: number;
   /** Streams that were over before the generation was. */
   readonly disconnects: number;

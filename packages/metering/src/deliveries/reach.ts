@@ -1,6 +1,6 @@
 import type { DeliveredRow } from "../rows/generation-row.ts";
 
-/** Whether a generation was read as a stream, only as answers in one piece, or by nobody. */
+/** Whether a generation was read as a stream, only as answers in one piece, or not at all. */
 export function reachOf({ delivery }: DeliveredRow): "streamed" | "answered" | "unread" {
   if (delivery && delivery.streams > 0) return "streamed";
   return delivery && delivery.answers > 0 ? "answered" : "unread";

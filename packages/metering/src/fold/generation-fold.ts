@@ -93,7 +93,7 @@ export class GenerationFold {
   /**
    * @param storedAtUs microseconds since 1970, by the stream's clock
    * @param keys of the metadata that the row has
-   * @returns false for an event that was folded before, and for one behind the end
+   * @returns false for an event that was folded before, and for one after the end
    * @throws RepriseError `protocol_violation` for bytes that are no event
    */
   feed(payload: Uint8Array, storedAtUs: number, keys: readonly string[] = []): boolean {

@@ -10,7 +10,7 @@ const COMMA = 0x2c;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const END = 0x7d;
-/** Behind `{"seq":` and its digits; a `seq` has 15 at most. */
+/** After `{"seq":` and its digits; a `seq` has 15 at most. */
 const FIRST_COMMA = 24;
 
 export type DeltaKind = "output" | "reasoning";

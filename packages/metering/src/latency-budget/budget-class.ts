@@ -1,6 +1,6 @@
 import type { BUDGET_CLASS_NAMES } from "@reprise/protocol";
 
-/** What a class of applications asks of the first that a reader sees: at each quantile so many milliseconds at most. */
+/** What a class of applications asks of the time to the first output that a reader sees: at each quantile so many milliseconds at most. */
 export interface BudgetClass {
   readonly targets: readonly BudgetTarget[];
 }
@@ -22,7 +22,7 @@ export const BUDGET_CLASSES = {
   captions: { targets: [{ quantile: 0.95, ms: 300 }] },
 } as const satisfies Record<(typeof BUDGET_CLASS_NAMES)[number], BudgetClass>;
 
-/** What the time to the first that a reader sees is made of, in the order of its way. */
+/** The parts of the time to the first output that a reader sees, in their order. */
 export const BUDGET_TERMS = ["queue", "prefill", "broker", "moderation", "delivery", "client"] as const;
 export type BudgetTerm = (typeof BUDGET_TERMS)[number];
 

@@ -3,7 +3,7 @@ import { ALLOTTED_SHARES, BUDGET_TERMS, type BudgetClass, type BudgetTerm } from
 
 /** What was measured of one generation on its way to the first that a reader saw, in microseconds. A term that is absent was not measured; without `prefill` there was no output. */
 export type BudgetSample = { readonly [term in BudgetTerm]?: number | undefined } & {
-  /** Of each token behind the first. */
+  /** Of each token after the first. */
   readonly perToken?: number | undefined;
 };
 
@@ -19,7 +19,7 @@ export interface BudgetReport {
     readonly met: boolean | null;
   }[];
   readonly terms: readonly BudgetTermReport[];
-  /** Of each output token behind the first. */
+  /** Of each output token after the first. */
   readonly decode_ms_per_token: { readonly p50: number; readonly p95: number } | null;
   /** The term that is furthest over what it is allotted, where a target is missed. */
   readonly breaks: BudgetTerm | null;

@@ -14,7 +14,7 @@ export function decodedTokensOf({ output_tokens: all, first_tokens: first }: Gen
   return Math.max(0, all - (first ?? 1));
 }
 
-/** Of each token behind the first output, whose tokens have no time of their own; undefined where there was none. */
+/** Of each token after the first output, whose tokens have no time of their own; undefined where there was none. */
 export function usPerTokenOf(row: GenerationRow): number | undefined {
   const [decodeUs, tokens] = [decodeUsOf(row), decodedTokensOf(row)];
   return decodeUs === undefined || tokens === 0 ? undefined : Math.round(decodeUs / tokens);

@@ -23,7 +23,7 @@ export interface GenerationReport extends Omit<
   readonly stall_ms: number;
   readonly retraction_ms: number | null;
   readonly between_chunks_ms: Distribution | null;
-  /** null: nobody is known to have read it. */
+  /** null: no reading of it is recorded. */
   readonly delivery: DeliveryOfOne | null;
   /** Absent without a price of the model. */
   readonly cost?: string;

@@ -17,7 +17,7 @@ const MARGIN = 32;
 
 /**
  * The distribution of whole numbers, such as durations in microseconds: a DDSketch. Quantiles are within 0.8 % of the value that a sorted list has there; count, sum, least and
- * greatest are exact. Merging is exact, too: in whatever order and grouping, the result is bit for bit the sketch of all values. At most 2,368 buckets, four bytes each.
+ * greatest are exact. Merging is exact, too: in any order and grouping, the result is bit for bit the sketch of all values. At most 2,368 buckets, four bytes each.
  */
 export class Sketch {
   #count = 0;

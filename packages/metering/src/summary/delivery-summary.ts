@@ -8,11 +8,11 @@ import { keysOf } from "./keys-of.ts";
 
 /** How generations came to their readers. Milliseconds; counts are exact. */
 export interface DeliveryReport {
-  /** Read as a stream, only as answers in one piece, or by nobody. */
+  /** Read as a stream, only as answers in one piece, or not at all. */
   readonly streamed: number;
   readonly answered: number;
   readonly unread: number;
-  /** With a stream that began behind a cursor; with streams that were all over before the generation was. */
+  /** With a stream that began after a cursor; with streams that were all over before the generation was. */
   readonly resumed: number;
   readonly abandoned: number;
   readonly streams: number;
@@ -40,7 +40,7 @@ export interface DeliveryReport {
 
 const MS = 1_000;
 
-/** Sums up how generations were delivered, in whatever order. */
+/** Sums up how generations were delivered, in any order. */
 export class DeliverySummary {
   readonly #counts = {
     streamed: 0,

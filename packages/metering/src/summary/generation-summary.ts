@@ -73,7 +73,7 @@ const SECOND_US = 1_000_000;
 const THOUSANDTHS = 1_000;
 const MOST_NAMES = 50;
 
-/** Sums rows up, in whatever order: two summaries of parts, merged, are the summary of the whole. */
+/** Sums rows up, in any order: two summaries of parts, merged, are the summary of the whole. */
 export class GenerationSummary {
   readonly #targets: Targets;
   readonly #counts = {

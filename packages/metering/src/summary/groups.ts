@@ -28,7 +28,7 @@ export interface GroupsOptions<Row, Sum> {
 
 const MOST_KEPT = 1_000;
 
-/** Sums rows up by keys. Memory is bounded, whatever the rows say. */
+/** Sums rows up by keys. Memory is bounded for any rows. */
 export class Groups<Row, Sum extends Accumulator<Row, Sum>> {
   readonly #options: GroupsOptions<Row, Sum>;
   readonly #groups = new Map<string, { key: readonly string[]; rows: number; sum: Sum }>();

@@ -17,7 +17,7 @@ export function shareInterval(met: number, of: number): Interval | undefined {
 }
 
 /**
- * Where a quantile lies, with 95 % confidence and whatever the distribution: the values at the ranks between which the quantile's lies. Undefined where there are too few values to
+ * Where a quantile lies, with 95 % confidence for any distribution: the values at the ranks between which the quantile's lies. Undefined where there are too few values to
  * have such ranks.
  */
 export function quantileInterval(sketch: Sketch, q: number): Interval | undefined {

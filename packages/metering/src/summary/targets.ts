@@ -29,7 +29,7 @@ export function meetsTargets(
   { firstUs, gapUs, totalUs }: Targets,
 ): boolean {
   if (row.status !== "completed" || row.total_us > totalUs) return false;
-  // Without output the end is the first that a reader sees.
+  // Without output the end is the first event that a reader sees.
   if ((row.first_us ?? row.total_us) > firstUs) return false;
   // Mostly not even the longest is too long.
   return gaps.summary.max <= gapUs || (gaps.quantile(GAP_QUANTILE) ?? 0) <= gapUs;

@@ -28,7 +28,7 @@ export interface UsageEvent {
   readonly id: string;
   readonly source: string;
   readonly type: "reprise.usage";
-  /** The tenant: whom a meter bills. */
+  /** The tenant, which a meter bills. */
   readonly subject: string;
   /** When the generation ended. RFC 3339, UTC, in milliseconds. */
   readonly time: string;

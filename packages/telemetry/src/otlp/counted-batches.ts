@@ -39,7 +39,7 @@ export interface CountedBatchesOptions {
   readonly timeoutMs: number;
 }
 
-/** The SDK's batches, which drop what finds no place without a word: here each is counted. */
+/** The SDK's batches drop spans silently when they are full: here each dropped span is counted. */
 export class CountedBatches extends BatchSpanProcessor {
   readonly #watch: CollectorWatch;
   readonly #maxQueued: number;

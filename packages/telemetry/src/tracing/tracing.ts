@@ -19,7 +19,7 @@ export interface SpanOptions {
   readonly startedAtMs?: number;
 }
 
-/** Work of one process, from `start` to `end`. What is said of it behind its end is dropped. */
+/** Work of one process, from `start` to `end`. What is recorded after its end is dropped. */
 export interface TraceSpan {
   /** What other processes name it by; undefined where tracing is off. */
   readonly context: TraceContext | undefined;

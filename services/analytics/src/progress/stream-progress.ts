@@ -33,7 +33,7 @@ export async function readStreamProgress(
 ): Promise<StreamProgress> {
   const info = await readStreamInfo(connection, stream);
   const { created, lastStreamSeq, atUs, maxAgeUs, replicas } = info;
-  // A further leader's clock may be behind that of the one that has answered.
+  // A later leader's clock may be slower than that of the one that has answered.
   const skewUs = replicas > 1 ? SKEW_US : 0;
   const createdUs = Date.parse(created) * US_PER_MS;
   const isKnown = lane !== undefined && (await isStillThere(connection, stream, lane, info));

@@ -25,7 +25,7 @@ export class FairTurns {
   }
 
   /**
-   * @param answer is told until when its caller waits, by `performance.now()`; it is not called behind that
+   * @param answer is told until when its caller waits, by `performance.now()`; it is not called after that
    * @throws RepriseError `analytics_unavailable` where too many wait, or this one has waited for too long
    */
   async run<T>(tenant: string, answer: (untilMs: number) => Promise<T>): Promise<T> {

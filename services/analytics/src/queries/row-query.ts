@@ -72,7 +72,7 @@ const CLOCK_ROWS = 1_024;
 
 /**
  * @param untilMs until when the answer is waited for, by `performance.now()`
- * @throws RepriseError from `add`: `invalid_request` beyond the limit, `analytics_unavailable` behind that time
+ * @throws RepriseError from `add`: `invalid_request` beyond the limit, `analytics_unavailable` after that time
  */
 export function boundRows<C extends RowConsumer>(
   consumer: C,

@@ -19,7 +19,7 @@ export interface FoundUsage {
 
 /**
  * The usage events of generations that ended in a window, in the order of their files: `createFileSink`. A line that is none counts as not there: a process that dies while it
- * writes leaves a part of one, and the event comes again behind it.
+ * writes leaves a part of one, and the event comes again after it.
  * @throws RepriseError `archive_unavailable`
  */
 export async function* readUsageFiles(dir: string, { fromUs, toUs }: TimeWindow): AsyncGenerator<FoundUsage> {

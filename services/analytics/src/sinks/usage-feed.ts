@@ -23,8 +23,8 @@ const FIRST_RETRY_MS = 500;
 const MAX_RETRY_MS = 60_000;
 
 /**
- * Delivers the usage of one stream's commits to a sink, in their order, until `signal` aborts. The commits are the outbox: what has been delivered is kept beside them, behind the delivery, so
- * everything is delivered at least once. A batch that fails is tried again for as long as it takes; those behind it wait.
+ * Delivers the usage of one stream's commits to a sink, in their order, until `signal` aborts. The commits are the outbox: what has been delivered is recorded beside them, after the delivery, so
+ * everything is delivered at least once. A batch that fails is tried again for as long as it takes; those after it wait.
  */
 export async function feedUsage(options: UsageFeedOptions, signal: AbortSignal): Promise<void> {
   const { outbox, sink, usageOf, onDelivered, onError, idleMs = IDLE_MS } = options;
