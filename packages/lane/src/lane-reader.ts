@@ -37,6 +37,8 @@ const READ_BYTES = 1_024 * 1_024;
 /** What a message takes in memory besides its payload: headers, mostly. */
 const MESSAGE_BYTES = 400;
 const IDLE_PAUSE_MS = 100;
+/** After a read that has reached the end of the stream: what comes meanwhile is one read, where each event had its own. */
+const PAUSE_AT_END_MS = 50;
 const FACTS_EVERY_MS = 1_000;
 
 /**
@@ -116,6 +118,10 @@ export class LaneReader {
           await pause(Math.min(IDLE_PAUSE_MS, Math.max(0, deadline - performance.now())), signal);
         }
         if (this.#after >= first) deadline = Math.min(deadline, performance.now() + maxAgeMs);
+        if (hasReachedEnd(read) && messages.length < maxMessages) {
+          this.#isContinued = false;
+          await pause(Math.min(PAUSE_AT_END_MS, Math.max(0, deadline - performance.now())), signal);
+        }
       }
     } catch (error) {
       failure = { error };
@@ -170,4 +176,10 @@ export class LaneReader {
       `${this.#stream} is another one, or has lost what was archived of it.`,
     );
   }
+}
+
+/** A read that is short because of its bytes, and not of the stream, says nothing of its end. */
+function hasReachedEnd(read: readonly StreamMessage[]): boolean {
+  const bytes = read.reduce((sum, { payload }) => sum + payload.length, 0);
+  return read.length > 0 && read.length < READ_AT_END && bytes < READ_BYTES / 2;
 }

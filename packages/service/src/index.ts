@@ -87,6 +87,7 @@ export {
 } from "./nats-config/write-nats-config.ts";
 export { resetSocket } from "./http/reset-socket.ts";
 export { type CommitSpan, traceCommits } from "./tracing/trace-commits.ts";
+export { lowerPriority } from "./lifecycle/process-priority.ts";
 export { openServiceTracing, TRACING_NAMES } from "./tracing/service-tracing.ts";
 export { topologyOf } from "./broker/topology-of.ts";
 export { createErrorLog } from "./lifecycle/error-log.ts";

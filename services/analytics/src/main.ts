@@ -1,4 +1,4 @@
-import { runService, startBrokerService } from "@reprise/service";
+import { lowerPriority, runService, startBrokerService } from "@reprise/service";
 import { parseAnalyticsEnvironment } from "./config.ts";
 import { openAnalyticsPostgres } from "./postgres-storage.ts";
 import { loadPrices } from "./prices.ts";
@@ -6,10 +6,14 @@ import { startAnalytics } from "./service.ts";
 import { openAnalyticsStorage } from "./storage.ts";
 import { toUsageSinks } from "./usage.ts";
 
+/** Readers wait for delivery, the workers and the broker, and for nothing that this process does. */
+const NICE = 10;
+
 await runService(
   "analytics",
   async () => {
     const env = parseAnalyticsEnvironment(process.env);
+    await lowerPriority(env.REPRISE_NICE ?? NICE);
     const {
       REPRISE_SHARDS: shards,
       REPRISE_ANALYTICS_KEYS: keys = [],

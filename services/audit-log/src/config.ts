@@ -25,6 +25,7 @@ const NAMES = [
   ...BROKER_SERVICE_NAMES,
   "REPRISE_TENANTS_FILE",
   "REPRISE_ACCESS_LOG",
+  "REPRISE_NICE",
 ] as const;
 
 export type StorageEnvironment = Environment<(typeof STORAGE_NAMES)[number]>;

@@ -1,14 +1,18 @@
-import { runService, startBrokerService } from "@reprise/service";
+import { lowerPriority, runService, startBrokerService } from "@reprise/service";
 import { followTenants, reportRefusedRecord } from "@reprise/tenancy";
 import { loadKeptTenants, parseAuditLogEnvironment } from "./config.ts";
 import { keptTenants } from "./kept-tenant.ts";
 import { startAuditLog } from "./service.ts";
 import { openAuditStorage } from "./storage.ts";
 
+/** Readers wait for delivery, the workers and the broker, and for nothing that this process does. */
+const NICE = 5;
+
 await runService(
   "audit-log",
   async () => {
     const env = parseAuditLogEnvironment(process.env);
+    await lowerPriority(env.REPRISE_NICE ?? NICE);
     const { REPRISE_SHARDS: shards, REPRISE_AUDIT_WITNESS_URLS: witnessUrls } = env;
     const [storage, read] = await Promise.all([openAuditStorage(env), loadKeptTenants(env)]);
     let file = read;

@@ -1,0 +1,62 @@
+import type * as async from "@reprise/async";
+import type * as log from "@reprise/log";
+import type { StreamMessage } from "@reprise/log";
+import { asStreamSeq, STREAM_START } from "@reprise/protocol";
+import { beforeEach, expect, test, vi } from "vitest";
+import { LaneReader } from "./lane-reader.ts";
+
+/** What the reader does, in its order, and how many messages its reads bring. */
+const steps: string[] = [];
+const sizes: number[] = [];
+let bytesOfEach = 10;
+let stored = 0;
+
+vi.mock("@reprise/async", async (original) => ({
+  ...(await original<typeof async>()),
+  pause: async () => void steps.push("pause"),
+}));
+vi.mock("@reprise/log", async (original) => ({
+  ...(await original<typeof log>()),
+  readStoredAtUs: async () => undefined,
+  readStreamMessages: async (): Promise<StreamMessage[]> => {
+    const count = sizes.shift() ?? 0;
+    steps.push(`read ${count}`);
+    return Array.from({ length: count }, () => ({
+      streamSeq: asStreamSeq(++stored),
+      subject: "gen.0.acme.gen_1",
+      payload: new Uint8Array(bytesOfEach),
+      storedAtUs: stored,
+    })) as StreamMessage[];
+  },
+}));
+
+beforeEach(() => {
+  steps.length = sizes.length = 0;
+  bytesOfEach = 10;
+});
+
+async function read(reads: readonly number[]): Promise<number> {
+  sizes.push(...reads);
+  stored = 0;
+  const maxMessages = reads.reduce((sum, count) => sum + count, 0);
+  const limits = { maxMessages, maxAgeMs: 60_000, maxBytes: 1e9 };
+  const start = { epoch: 0, created: "c", after: STREAM_START, sinceUs: 0 };
+  const reader = new LaneReader(undefined as never, "GENERATIONS_0", start, limits);
+  const { batch, error } = await reader.next(new AbortController().signal);
+  expect(error).toBeUndefined();
+  return batch?.messages.length ?? 0;
+}
+
+test("a read that reaches the stream's end is followed by a pause: events that come one by one are read together", async () => {
+  expect(await read([1, 63, 2])).toBe(66);
+  expect(steps).toEqual(["read 1", "pause", "read 63", "pause", "read 2"]);
+});
+
+test("behind the end nothing pauses between reads, be they full by number or by bytes", async () => {
+  expect(await read([64, 64, 5])).toBe(133);
+  expect(steps).toEqual(["read 64", "read 64", "read 5"]);
+  steps.length = 0;
+  bytesOfEach = 60_000;
+  expect(await read([17, 17, 17])).toBe(51);
+  expect(steps).toEqual(["read 17", "read 17", "read 17"]);
+});
