@@ -42,7 +42,7 @@ USER 1000:1000
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["/usr/local/bin/node"]
 # The event loop turns. Whether an event could be stored now is /readyz, which says nothing for a restart.
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=6 CMD ["/usr/local/bin/node", "check-health.mjs", "/healthz"]
+HEALTHCHECK --interval=10s --timeout=10s --start-period=60s --retries=6 CMD ["/usr/local/bin/node", "check-health.mjs", "/healthz"]
 ARG VERSION=0.1.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.vendor="Reprise" org.opencontainers.image.licenses="Apache-2.0" \

@@ -52,15 +52,23 @@ export async function startProject(name: string, subnet: string): Promise<Projec
   stack.defer(async () => void (await remove()));
   const began = performance.now();
   await compose(...UP);
-  const services = (await compose("ps", "--services", "--status", "running")).split("\n");
+  // `hello`, the last one, ends by itself, and may not have yet.
+  const running = (await compose("ps", "--services", "--status", "running")).split("\n");
+  const services = running.filter((service) => service !== "hello");
   await compose(...UP, "--no-deps", "--wait", ...services);
   const upS = (performance.now() - began) / 1_000;
   const url = `http://127.0.0.1:${http}`;
   const apiKey = await compose("run", "--rm", "--no-deps", "-T", "hello", "key");
   const { generations } = createClient({ url, apiKey });
   const kept = stack.move();
-  const anew = async (service: string, ...options: readonly string[]) =>
-    void (await compose(...UP, "--no-deps", "--wait", ...options, service));
+  const anew = async (service: string, ...options: readonly string[]) => {
+    try {
+      await compose(...UP, "--no-deps", "--wait", ...options, service);
+    } catch (error) {
+      const log = await compose("logs", "--no-log-prefix", "--tail", "20", service);
+      throw new Error(`${service} is not healthy:\n${log}`, { cause: error });
+    }
+  };
   return {
     url,
     tlsUrl: `https://127.0.0.1:${https}`,
