@@ -14,7 +14,8 @@ export { costOf, formatCost, type Price, type PricedTokens, priceSchema } from "
 export { type LagoEvent, toLagoEvent } from "./usage/lago-event.ts";
 export { toUsageEvent, type UsageData, type UsageEvent, type UsageOptions } from "./usage/usage-event.ts";
 export { GenerationSummary } from "./summary/generation-summary.ts";
-export { type Accumulator, Groups } from "./summary/groups.ts";
+export { FirstGroups } from "./summary/first-groups.ts";
+export { type Accumulator, type Group, type GroupKey, Groups } from "./summary/groups.ts";
 export { DEFAULT_TARGETS, type Targets } from "./summary/targets.ts";
 export { UsageTotals } from "./summary/usage-totals.ts";
 export { BUDGET_CLASSES } from "./latency-budget/budget-class.ts";

@@ -36,12 +36,18 @@ export class VarintReader {
 
   /** @throws RepriseError `protocol_violation` after the end, and for what is not a whole number */
   read(): number {
+    const first = this.#bytes[this.#at];
+    // Most numbers have one byte.
+    if (first !== undefined && first < 0x80) {
+      this.#at++;
+      return first;
+    }
     let value = 0;
     for (let scale = 1; ; scale *= 0x80) {
       const byte = this.#bytes[this.#at++];
       if (byte === undefined) throw this.fail("ends early");
       value += (byte % 0x80) * scale;
-      if (!Number.isSafeInteger(value)) throw this.fail("holds a number that is too large");
+      if (value > Number.MAX_SAFE_INTEGER) throw this.fail("holds a number that is too large");
       if (byte < 0x80) return value;
     }
   }

@@ -2,6 +2,7 @@ import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import { Semaphore } from "@reprise/async";
 
 const MOST_QUERIES = 2;
+const INTERRUPT_MS = 50;
 
 /** It can't write, can't load code, and takes no more than this of the machine. */
 const CONFIG = {
@@ -24,16 +25,28 @@ export class Database implements AsyncDisposable {
     this.#gate = new Semaphore(mostQueries);
   }
 
-  /** Calls back in its turn, with a connection for that work alone. */
-  query<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
+  /**
+   * Calls back in its turn, with a connection for that work alone.
+   * @param signal interrupts the statement that runs when it aborts; its reason is thrown where the turn has not come
+   */
+  query<T>(work: (connection: DuckDBConnection) => Promise<T>, signal?: AbortSignal): Promise<T> {
     return this.#gate.run(async () => {
       const connection = await (await this.#open()).connect();
+      let interrupting: NodeJS.Timeout | undefined;
+      const interrupt = () => {
+        connection.interrupt();
+        // A statement that has been asked for and has not begun does not hear of it.
+        interrupting = setInterval(() => connection.interrupt(), INTERRUPT_MS);
+      };
+      signal?.addEventListener("abort", interrupt, { once: true });
       try {
         return await work(connection);
       } finally {
+        signal?.removeEventListener("abort", interrupt);
+        clearInterval(interrupting);
         connection.closeSync();
       }
-    });
+    }, signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -66,3 +66,21 @@ test("a query can neither change the limits nor install code", async () => {
   await expect(run("set memory_limit = '8GB'")).rejects.toThrow(/configuration has been locked/);
   await expect(run("install httpfs")).rejects.toThrow();
 });
+
+test("a query that is not wanted any more is interrupted, and is not begun where it has not had its turn", async () => {
+  await using database = new Database({ mostQueries: 1 });
+  const gone = new AbortController();
+  const begun = Promise.withResolvers<void>();
+  const endless =
+    "select count(*) from range(1000000) a, range(1000000) b, range(1000000) c where a.range + b.range = c.range";
+  const running = database.query((connection) => {
+    const counted = connection.run(endless);
+    begun.resolve();
+    return counted;
+  }, gone.signal);
+  const waiting = database.query(() => Promise.reject(new Error("begun")), gone.signal);
+  await begun.promise;
+  gone.abort(new Error("gone"));
+  await expect(waiting).rejects.toThrow("gone");
+  await expect(running).rejects.toThrow(/INTERRUPT/);
+});

@@ -1,5 +1,6 @@
 import {
   ANALYTICS_CALLS,
+  ANALYTICS_CANCEL_SUBJECT,
   analyticsCallSubject,
   AUDIT_CALLS,
   auditCallSubject,
@@ -43,6 +44,7 @@ const ACCOUNT_OF: Readonly<Record<BrokerUser, string>> = {
 const SERVED_BY: ReadonlyMap<string, string> = new Map([
   ...AUDIT_CALLS.map((call) => [auditCallSubject(call), AUDIT_LOG] as const),
   ...ANALYTICS_CALLS.map((call) => [analyticsCallSubject(call), ANALYTICS] as const),
+  [ANALYTICS_CANCEL_SUBJECT, ANALYTICS],
 ]);
 
 /** For how long after a request its further answers reach the account that asked: a pull waits for at most 2 s. */

@@ -119,6 +119,7 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
     "D",
     "Y",
   ]),
+  ANALYTICS_CANCEL_SUBJECT: [[protocol.ANALYTICS_CANCEL_SUBJECT, "D", "Y"]],
   auditCallSubject: protocol.AUDIT_CALLS.map((call) => [protocol.auditCallSubject(call), "D", "A"]),
   leaseSubject: [
     [protocol.leaseSubject(protocol.LEASE_GROUPS.shards, "count"), "", ""],

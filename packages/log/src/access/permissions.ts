@@ -5,6 +5,7 @@ import {
   BLOBS_SUBJECTS,
   ANALYTICS_CALLS,
   ANALYTICS_COMMITS,
+  ANALYTICS_CANCEL_SUBJECT,
   analyticsCallSubject,
   auditCallSubject,
   commitSubjects,
@@ -189,6 +190,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       END_SUBJECTS,
       ...AUDIT_CALLS.map(auditCallSubject),
       ...ANALYTICS_CALLS.map(analyticsCallSubject),
+      ANALYTICS_CANCEL_SUBJECT,
       ...[...logs, CHECKPOINTS, VERDICTS, JOBS, REVIEWS, KEY_USE].flatMap(reading),
       streamCall("MSG.GET", READERS.name),
       streamCall("MSG.DELETE", JOBS.name),
@@ -296,7 +298,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       streamCall("MSG.GET", COMMITS.name),
       ...[...logs, OPS].flatMap(reading),
     ],
-    subscribe: ANALYTICS_CALLS.map(analyticsCallSubject),
+    subscribe: [...ANALYTICS_CALLS.map(analyticsCallSubject), ANALYTICS_CANCEL_SUBJECT],
   }),
 };
 

@@ -1,6 +1,6 @@
 import { fromBase64 } from "../base64.ts";
 import { costOf, formatCost, type Price } from "../price/price.ts";
-import { decodeSketch } from "../sketch/sketch-codec.ts";
+import { decodeSketch, mergeEncodedSketch } from "../sketch/sketch-codec.ts";
 import { type Distribution, toDistribution } from "../summary/distribution.ts";
 import { firstChunkUsOf, reachOf } from "../deliveries/reach.ts";
 import { Sketch } from "../sketch/sketch.ts";
@@ -105,7 +105,7 @@ function toDeliveryOfOne(row: DeliveredRow): DeliveryOfOne | null {
   const { delivery } = row;
   if (!delivery) return null;
   const gaps = new Sketch();
-  for (const part of delivery.gaps ?? []) gaps.merge(decodeSketch(fromBase64(part)));
+  for (const part of delivery.gaps ?? []) mergeEncodedSketch(gaps, fromBase64(part));
   return {
     read: reachOf(row),
     streams: delivery.streams,

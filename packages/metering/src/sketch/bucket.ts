@@ -13,11 +13,14 @@ export const BUCKETS = OCTAVES * PER_OCTAVE;
 /** How far a bucket's middle is from any of its values, at most. */
 export const RELATIVE_ERROR = 1 / (2 * PER_OCTAVE);
 
+/** What brings a value of an octave to one from 64 to 128: powers of two, so nothing is rounded. A table, as a question asks for millions of buckets. */
+const SCALES = Float64Array.from({ length: OCTAVES }, (_, octave) => 2 ** (BITS - octave));
+
 /** @param value a whole number from 1 to `MAX_VALUE` */
 export function bucketOf(value: number): number {
   // `clz32` takes 32 bits.
-  const octave = value < 2 ** 31 ? 31 - Math.clz32(value) : 47 - Math.clz32(value / 2 ** 16);
-  const mantissa = Math.floor(value * 2 ** (BITS - octave));
+  const octave = value < 0x80000000 ? 31 - Math.clz32(value) : 47 - Math.clz32(value / 0x10000);
+  const mantissa = Math.floor(value * (SCALES[octave] ?? NaN));
   return octave * PER_OCTAVE + mantissa - PER_OCTAVE;
 }
 

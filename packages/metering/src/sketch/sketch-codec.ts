@@ -1,6 +1,6 @@
 import { VarintReader, VarintWriter } from "../varint.ts";
 import { BUCKETS, bucketOf, MAX_VALUE } from "./bucket.ts";
-import { Sketch } from "./sketch.ts";
+import { Sketch, type SketchSummary } from "./sketch.ts";
 
 const VERSION = 1;
 const MAX_TIMES = 2 ** 32 - 1;
@@ -21,33 +21,49 @@ export function encodeSketch(sketch: Sketch): Uint8Array {
 
 /** @throws RepriseError `protocol_violation` for what `encodeSketch` has not written */
 export function decodeSketch(bytes: Uint8Array): Sketch {
+  const sketch = new Sketch();
+  mergeEncodedSketch(sketch, bytes);
+  return sketch;
+}
+
+/** The buckets that are being read, and how often each was counted. One for all, as a question reads millions of sketches and none at the same time as another. */
+const bucketsRead = new Uint16Array(BUCKETS);
+const timesRead = new Uint32Array(BUCKETS);
+
+/**
+ * Adds what `encodeSketch` has written to a sketch, without making another one.
+ * @returns what was added
+ * @throws RepriseError `protocol_violation` for other bytes; then nothing is added
+ */
+export function mergeEncodedSketch(into: Sketch, bytes: Uint8Array): SketchSummary {
   const reader = new VarintReader(bytes, "A sketch");
   if (reader.read() !== VERSION) throw reader.fail("is of another version");
-  const [count, zeros, sum, min, max] = [
-    reader.read(),
-    reader.read(),
-    reader.read(),
-    reader.read(),
-    reader.read(),
-  ];
-  const buckets: (readonly [number, number])[] = [];
+  const count = reader.read();
+  const zeros = reader.read();
+  const sum = reader.read();
+  const min = reader.read();
+  const max = reader.read();
+  let length = 0;
   let counted = zeros;
-  for (let next = 0; !reader.isAtEnd;) {
+  for (let next = 0; !reader.isAtEnd; length++) {
     const bucket = next + reader.read();
     const times = reader.read();
     if (bucket >= BUCKETS || times === 0 || times > MAX_TIMES)
       throw reader.fail("holds an impossible bucket");
-    buckets.push([bucket, times]);
+    bucketsRead[length] = bucket;
+    timesRead[length] = times;
     counted += times;
     next = bucket + 1;
   }
-  const least = zeros > 0 ? undefined : buckets.at(0)?.[0];
-  const greatest = buckets.at(-1)?.[0];
+  const least = zeros > 0 || length === 0 ? undefined : bucketsRead[0];
+  const greatest = length === 0 ? undefined : bucketsRead[length - 1];
   const areBoundsTrue =
     max <= MAX_VALUE &&
     (greatest === undefined ? max === 0 : max > 0 && bucketOf(max) === greatest) &&
     (least === undefined ? min === 0 : min > 0 && bucketOf(min) === least);
   if (counted !== count || !areBoundsTrue || sum < max || sum > max * count)
     throw reader.fail("contradicts itself");
-  return Sketch.of({ count, zeros, sum, min, max }, buckets);
+  const summary = { count, zeros, sum, min, max };
+  into.addCounted(summary, bucketsRead.subarray(0, length), timesRead);
+  return summary;
 }

@@ -91,22 +91,32 @@ export class Sketch {
   }
 
   /**
-   * A sketch out of its parts, which the caller has checked.
-   * @param buckets ascending
+   * Adds values that were counted elsewhere; the caller has checked that they agree.
+   * @param buckets ascending, without those that have no values
+   * @param times of each of these
    */
-  static of(summary: SketchSummary, buckets: readonly (readonly [bucket: number, times: number])[]): Sketch {
-    const sketch = new Sketch();
-    sketch.#count = summary.count;
-    sketch.#zeros = summary.zeros;
-    sketch.#sum = summary.sum;
-    sketch.#min = summary.count === 0 ? Number.POSITIVE_INFINITY : summary.min;
-    sketch.#max = summary.max;
-    const [from = 0] = buckets[0] ?? [];
-    const [to = from - 1] = buckets.at(-1) ?? [];
-    sketch.#from = from;
-    sketch.#counters = new Uint32Array(to - from + 1);
-    for (const [bucket, times] of buckets) sketch.#counters[bucket - from] = times;
-    return sketch;
+  addCounted(
+    { count, zeros, sum, min, max }: SketchSummary,
+    buckets: ArrayLike<number>,
+    times: ArrayLike<number>,
+  ): void {
+    if (count === 0) return;
+    this.#count += count;
+    this.#zeros += zeros;
+    this.#sum += sum;
+    this.#min = Math.min(this.#min, min);
+    this.#max = Math.max(this.#max, max);
+    const { length } = buckets;
+    const [first, last] = [buckets[0], buckets[length - 1]];
+    if (first === undefined || last === undefined) return;
+    this.#makeRoom(first);
+    this.#makeRoom(last);
+    const counters = this.#counters;
+    const from = this.#from;
+    for (let i = 0; i < length; i++) {
+      const at = (buckets[i] ?? 0) - from;
+      counters[at] = (counters[at] ?? 0) + (times[i] ?? 0);
+    }
   }
 
   #increment(bucket: number, times: number): void {

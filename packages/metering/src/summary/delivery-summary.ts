@@ -1,7 +1,7 @@
 import { fromBase64 } from "../base64.ts";
 import { firstChunkUsOf, reachOf } from "../deliveries/reach.ts";
 import type { DeliveredRow } from "../rows/generation-row.ts";
-import { decodeSketch } from "../sketch/sketch-codec.ts";
+import { mergeEncodedSketch } from "../sketch/sketch-codec.ts";
 import { Sketch } from "../sketch/sketch.ts";
 import { type Distribution, toDistribution } from "./distribution.ts";
 import { keysOf } from "./keys-of.ts";
@@ -85,7 +85,7 @@ export class DeliverySummary {
     counts.reports += Number(isReported !== null || delivery.reconnects !== null);
     counts.reconnects += delivery.reconnects ?? 0;
     const sketches = this.#sketches;
-    for (const gaps of delivery.gaps ?? []) sketches.gaps.merge(decodeSketch(fromBase64(gaps)));
+    for (const gaps of delivery.gaps ?? []) mergeEncodedSketch(sketches.gaps, fromBase64(gaps));
     measure(sketches.firstChunk, firstChunkUsOf(row));
     measure(sketches.engineFirst, delivery.engine_first_us);
     measure(sketches.append, delivery.append_us);

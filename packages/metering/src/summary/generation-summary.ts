@@ -1,7 +1,7 @@
 import { fromBase64 } from "../base64.ts";
 import { decodedTokensOf, decodeUsOf, usPerTokenOf } from "../rows/decode-time.ts";
 import type { DeliveredRow, GenerationRow } from "../rows/generation-row.ts";
-import { decodeSketch } from "../sketch/sketch-codec.ts";
+import { decodeSketch, mergeEncodedSketch } from "../sketch/sketch-codec.ts";
 import { Sketch } from "../sketch/sketch.ts";
 import { BoundedCounts } from "./bounded-counts.ts";
 import { type DeliveryReport, DeliverySummary } from "./delivery-summary.ts";
@@ -133,11 +133,12 @@ export class GenerationSummary {
 
   add(row: DeliveredRow): void {
     const counts = this.#counts;
-    const gaps = decodeSketch(fromBase64(row.gaps));
+    const gaps = fromBase64(row.gaps);
+    const { max: longestGapUs } = mergeEncodedSketch(this.#sketches.gaps, gaps);
     counts[row.status]++;
     if (isJudged(row)) {
       counts.judged++;
-      counts.good += Number(meetsTargets(row, gaps, this.#targets));
+      counts.good += Number(meetsTargets(row, longestGapUs, () => decodeSketch(gaps), this.#targets));
     }
     counts.input += row.input_tokens ?? 0;
     counts.cachedInput += row.cached_input_tokens ?? 0;
@@ -162,7 +163,7 @@ export class GenerationSummary {
     if (row.reason !== null) this.#names.cancels.add(row.reason);
     if (row.finish_reason !== null) this.#names.finishReasons.add(row.finish_reason);
     for (const [reason, times] of Object.entries(row.takeovers)) this.#names.takeovers.add(reason, times);
-    this.#measure(row, gaps);
+    this.#measure(row);
     this.#delivery.add(row);
   }
 
@@ -224,7 +225,7 @@ export class GenerationSummary {
     };
   }
 
-  #measure(row: GenerationRow, gaps: Sketch): void {
+  #measure(row: GenerationRow): void {
     const sketches = this.#sketches;
     if (row.queue_us !== null) sketches.queue.add(row.queue_us);
     if (row.prefill_us !== null) sketches.prefill.add(row.prefill_us);
@@ -232,7 +233,6 @@ export class GenerationSummary {
     if (row.tool_wait_us > 0) sketches.toolWait.add(row.tool_wait_us);
     if (row.retraction_us !== null) sketches.retraction.add(row.retraction_us);
     sketches.total.add(row.total_us);
-    sketches.gaps.merge(gaps);
     const perTokenUs = usPerTokenOf(row);
     if (perTokenUs === undefined) return;
     sketches.perToken.add(perTokenUs);

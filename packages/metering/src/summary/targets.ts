@@ -22,15 +22,19 @@ export function isJudged({ status }: GenerationRow): boolean {
   return status !== "cancelled";
 }
 
-/** Whether a generation has completed, and met all targets. @param gaps those of the row, decoded */
+/**
+ * Whether a generation has completed, and met all targets.
+ * @param longestGapUs of the row's gaps
+ * @param decodeGaps called where the longest one does not decide, which is seldom
+ */
 export function meetsTargets(
   row: GenerationRow,
-  gaps: Sketch,
+  longestGapUs: number,
+  decodeGaps: () => Sketch,
   { firstUs, gapUs, totalUs }: Targets,
 ): boolean {
   if (row.status !== "completed" || row.total_us > totalUs) return false;
   // Without output the end is the first event that a reader sees.
   if ((row.first_us ?? row.total_us) > firstUs) return false;
-  // Mostly not even the longest is too long.
-  return gaps.summary.max <= gapUs || (gaps.quantile(GAP_QUANTILE) ?? 0) <= gapUs;
+  return longestGapUs <= gapUs || (decodeGaps().quantile(GAP_QUANTILE) ?? 0) <= gapUs;
 }

@@ -9,6 +9,19 @@ import { isTenantId, type TenantId } from "../id.ts";
 export const ANALYTICS_CALLS = ["summary", "timeseries", "generations", "budget", "usage"] as const;
 export type AnalyticsCall = (typeof ANALYTICS_CALLS)[number];
 export const ANALYTICS_QUEUE = "analytics";
+/** Told to all replicas, with the name of a question whose caller has hung up: `question` in its request. */
+export const ANALYTICS_CANCEL_SUBJECT = "analytics.cancel";
+
+/** What was asked, and the name that its caller has given it; undefined where it gave none. */
+export function takeQuestion(sent: unknown): {
+  readonly question: string | undefined;
+  readonly request: unknown;
+} {
+  const isNamed = typeof sent === "object" && sent !== null && "question" in sent;
+  if (!isNamed || typeof sent.question !== "string") return { question: undefined, request: sent };
+  const { question, ...request } = sent;
+  return { question, request };
+}
 
 /** Calendar times of a generation's end, in UTC, and what a row says of itself. `metadata.<key>` beside them. */
 export const ANALYTICS_DIMENSIONS = [
@@ -110,7 +123,14 @@ export const ANALYTICS_REQUESTS = {
     target_ms: milliseconds.optional(),
     quantile: z.number().gt(0).lt(1).optional(),
   }),
-  usage: z.object({ ...query, ...grouped }),
+  usage: z.object({
+    ...query,
+    ...grouped,
+    /** Default: those with the most generations first, and the rest in one. By key, all come, in pages. */
+    order: z.enum(["size", "key"]).default("size"),
+    /** `next` of the page before. */
+    after: z.string().optional(),
+  }),
 } as const;
 
 export type AnalyticsRequest<Call extends AnalyticsCall> = z.input<(typeof ANALYTICS_REQUESTS)[Call]>;

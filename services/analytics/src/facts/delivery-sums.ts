@@ -9,34 +9,66 @@ const STREAM = "kind = 'connection' and protocol = 'sse'";
 /** So long after a generation's end what is recorded of its deliveries counts: a node that died is told of some two days later. In microseconds. */
 export const LATEST_RECORD_US = 7 * LONGEST_READING_US;
 
-/** The stream that was handed the first output first; the attempt that was first to say something; the client's last word. */
-const FIRST_STREAM = firstOf("first_sent_us", `${STREAM} and first_sent_us is not null`);
-const FIRST_ATTEMPT = firstOf("attempt", "kind = 'attempt'");
-const LAST_REPORT = firstOf("recorded_us desc", "kind = 'client'");
+/** The value that is in the first row of some, in an order; the last one where that is said. In a database's own words. */
+export type FirstOf = (value: string, order: string, where: string, last?: "last") => string;
 
-const SUMS: Readonly<Record<keyof GenerationDelivery, string>> = {
-  streams: `count(*) filter (where ${STREAM})`,
-  answers: "count(*) filter (where kind = 'connection' and protocol <> 'sse')",
-  resumes: `count(*) filter (where ${STREAM} and from_seq > 1)`,
-  disconnects: `count(*) filter (where ${STREAM} and (ended_us is null or not coalesce(is_finished, true)))`,
-  finished: `count(*) filter (where ${STREAM} and is_finished)`,
-  events: `coalesce(sum(greatest(0, seq - from_seq + 1)) filter (where ${STREAM}), 0)`,
-  replayed: `coalesce(sum(greatest(0, least(seq, coalesce(known_seq, seq)) - from_seq + 1)) filter (where ${STREAM}), 0)`,
-  received_us: FIRST_STREAM("first_received_us"),
-  held_us: FIRST_STREAM("first_shown_us - first_received_us"),
-  sent_us: FIRST_STREAM("first_sent_us - first_shown_us"),
-  gaps: `array_agg(gaps) filter (where ${STREAM} and gaps is not null)`,
-  engine_first_us: FIRST_ATTEMPT("engine_first_us"),
-  append_us: FIRST_ATTEMPT("append_us"),
-  round_trip_us: LAST_REPORT("round_trip_us"),
-  first_text_us: LAST_REPORT("first_text_us"),
-  longest_gap_us: LAST_REPORT("longest_gap_us"),
-  reconnects: LAST_REPORT("reconnects"),
-};
+/** What both databases understand, and takes each row of a group into memory. */
+const firstInArray: FirstOf = (value, order, where, last) =>
+  `(array_agg(${value} order by ${order}${last ? " desc" : ""}) filter (where ${where}))[1]`;
+
+/** What rows of deliveries come to, of one generation. @param firstOf default: what both databases understand */
+export function deliverySums(
+  firstOf: FirstOf = firstInArray,
+): Readonly<Record<keyof GenerationDelivery, string>> {
+  /** Of the stream that was handed the first output first; of the attempt that was first to say something; the client's last word. */
+  const ofStream = (value: string) =>
+    firstOf(value, "first_sent_us", `${STREAM} and first_sent_us is not null`);
+  const ofAttempt = (value: string) => firstOf(value, "attempt", "kind = 'attempt'");
+  const ofClient = (value: string) => firstOf(value, "recorded_us", "kind = 'client'", "last");
+  return {
+    streams: `count(*) filter (where ${STREAM})`,
+    answers: "count(*) filter (where kind = 'connection' and protocol <> 'sse')",
+    resumes: `count(*) filter (where ${STREAM} and from_seq > 1)`,
+    disconnects: `count(*) filter (where ${STREAM} and (ended_us is null or not coalesce(is_finished, true)))`,
+    finished: `count(*) filter (where ${STREAM} and is_finished)`,
+    events: `coalesce(sum(greatest(0, seq - from_seq + 1)) filter (where ${STREAM}), 0)`,
+    replayed: `coalesce(sum(greatest(0, least(seq, coalesce(known_seq, seq)) - from_seq + 1)) filter (where ${STREAM}), 0)`,
+    received_us: ofStream("first_received_us"),
+    held_us: ofStream("first_shown_us - first_received_us"),
+    sent_us: ofStream("first_sent_us - first_shown_us"),
+    gaps: `array_agg(gaps) filter (where ${STREAM} and gaps is not null)`,
+    engine_first_us: ofAttempt("engine_first_us"),
+    append_us: ofAttempt("append_us"),
+    round_trip_us: ofClient("round_trip_us"),
+    first_text_us: ofClient("first_text_us"),
+    longest_gap_us: ofClient("longest_gap_us"),
+    reconnects: ofClient("reconnects"),
+  };
+}
 
 /** Of a connection's rows the one that counts is first: a last mark whose acknowledgement was lost is stored again, and a node that was taken for dead may come back. */
 const NTH_OF_READER =
   "row_number() over (partition by tenant, generation, kind, reader order by ended_us is null, recorded_us desc, seq desc)";
+
+/** Reads rows of deliveries with each connection once. @param deliveries what has them, with its conditions */
+export function countedOnce(deliveries: string): string {
+  return `(select * from (select *, ${NTH_OF_READER} as nth from ${deliveries}) as recorded where kind <> 'connection' or nth = 1) as counted`;
+}
+
+/**
+ * Reads what rows of deliveries come to, by generation.
+ * @param deliveries what has them, with its conditions
+ * @param more sums beside those, by their names
+ */
+export function sumDeliveries(
+  deliveries: string,
+  firstOf?: FirstOf,
+  more: Readonly<Record<string, string>> = {},
+): string {
+  const all = { ...deliverySums(firstOf), ...more };
+  const sums = Object.entries(all).map(([name, sum]) => `${sum} as ${name}`);
+  return `select tenant, generation, ${sums.join(", ")} from ${deliveries} group by tenant, generation`;
+}
 
 /**
  * Rows of generations with what their rows of `deliveries` come to, each connection counted once, in a column of JSON that is null where there are none. In SQL that DuckDB and PostgreSQL
@@ -45,19 +77,14 @@ const NTH_OF_READER =
  * @param deliveries what has the others, with its conditions
  */
 export function joinDelivery(found: string, deliveries: string): string {
-  const sums = Object.entries(SUMS).map(([name, sum]) => `${sum} as ${name}`);
   return `
     with found as (${found}),
-      recorded as (select *, ${NTH_OF_READER} as nth from ${deliveries}),
-      delivered as (
-        select tenant, generation, ${sums.join(", ")} from recorded
-        where kind <> 'connection' or nth = 1
-        group by tenant, generation)
+      delivered as (${sumDeliveries(countedOnce(deliveries))})
     select found.*, case when delivered.generation is null then null else to_json(delivered) end as delivery
     from found left join delivered on found.tenant = delivered.tenant and found.generation = delivered.generation`;
 }
 
-/** A condition for `deliveries`: worth it where few rows are found, which are read twice then. */
+/** A condition for `deliveries`. */
 export const DELIVERIES_OF_FOUND = "(tenant, generation) in (select tenant, generation from found)";
 export const NEWEST_FIRST = "ended_us desc, generation desc";
 
@@ -69,8 +96,4 @@ export function toDeliveredRow(found: Readonly<Record<string, unknown>>): Delive
   const sums = (typeof json === "string" ? JSON.parse(json) : json) as GenerationDelivery & GenerationRef;
   const { tenant: _, generation: __, ...delivery } = sums;
   return { ...row, delivery };
-}
-
-function firstOf(order: string, where: string): (value: string) => string {
-  return (value) => `(array_agg(${value} order by ${order}) filter (where ${where}))[1]`;
 }

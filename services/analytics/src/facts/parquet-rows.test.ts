@@ -1,6 +1,6 @@
 import { createFileStore } from "@reprise/archive";
-import { GenerationFold, type GenerationRow } from "@reprise/metering";
-import { generationsStream, STREAM_START } from "@reprise/protocol";
+import { attemptRow, type DeliveredRow, GenerationFold, type GenerationRow } from "@reprise/metering";
+import { type GenerationRef, generationsStream, OPS_STREAM, STREAM_START } from "@reprise/protocol";
 import { localFiles } from "@reprise/tables";
 import { createRef, createTempDir } from "@reprise/testkit";
 import { expect, test } from "vitest";
@@ -11,6 +11,7 @@ import { ObjectLaneFacts } from "./object-lane-facts.ts";
 import { ParquetRows } from "./parquet-rows.ts";
 import { listingOf } from "./row-files.ts";
 import type { FactTable } from "./tables/fact-table.ts";
+import { DELIVERIES } from "./tables/deliveries-table.ts";
 import { GENERATIONS } from "./tables/generations-table.ts";
 
 const STREAM = generationsStream(0);
@@ -92,20 +93,85 @@ test("a file that can't be read in its middle makes a reading fail, and none com
     });
 });
 
-test("a reading in parts has each row once", async () => {
-  await using folder = await createTempDir("parts");
+/** Three in one minute, then none for a while, then one in each of five, the last one at the question's end. */
+const MINUTES = [0, 0, 0, 7, 8, 9, 10, 11];
+const HOUR = { tenant: undefined, fromUs: NOON_US, toUs: NOON_US + 12 * 60_000_000 };
+
+async function openParts() {
+  await using stack = new AsyncDisposableStack();
+  const folder = stack.use(await createTempDir("parts"));
   const store = createFileStore(folder.path);
-  await using source = new ParquetRows({ store, files: localFiles(folder.path), partRows: 2 });
+  const source = stack.use(new ParquetRows({ store, files: localFiles(folder.path), partRows: 2 }));
+  const position = { epoch: 1, created: CREATED, last_at: NOON_US };
+  const lane = { ...position, last: STREAM_START, last_seq_stored: STREAM_START };
+  const rows = MINUTES.map((minute) => generationRowOf(createRef(), { atUs: NOON_US + minute * 60_000_000 }));
   const facts = new ObjectLaneFacts(store, GENERATIONS, STREAM);
   await facts.last();
-  const position = { stream: STREAM, epoch: 1, created: CREATED, last_at: NOON_US };
-  const lane = { ...position, last: STREAM_START, last_seq_stored: STREAM_START };
-  // Three in one minute, then none for a while, then one in each of five, the last one at the question's end.
-  const minutes = [0, 0, 0, 7, 8, 9, 10, 11];
-  const rows = minutes.map((minute) => generationRowOf(createRef(), { atUs: NOON_US + minute * 60_000_000 }));
-  await facts.commit({ lane, rows, changed: [], closed: [] }, () => []);
+  // In two files.
+  for (const some of [rows.filter((_, i) => i % 2 === 0), rows.filter((_, i) => i % 2 === 1)])
+    await facts.commit({ lane: { stream: STREAM, ...lane }, rows: some, changed: [], closed: [] }, () => []);
+  const owned = stack.move();
+  return { store, source, rows, lane, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+test("a reading in parts has each row once", async () => {
+  await using world = await openParts();
   const ids: string[] = [];
-  const query = { tenant: undefined, fromUs: NOON_US, toUs: NOON_US + 12 * 60_000_000 };
-  await source.read(query, () => ({ add: ({ generation }: GenerationRow) => void ids.push(generation) }));
-  expect(ids.toSorted()).toEqual(rows.map(({ generation }) => generation).toSorted());
+  await world.source.read(HOUR, () => ({
+    add: ({ generation }: GenerationRow) => void ids.push(generation),
+  }));
+  expect(ids.toSorted()).toEqual(world.rows.map(({ generation }) => generation).toSorted());
+});
+
+test("a reading in parts has what was recorded of each generation's deliveries, days later too", async () => {
+  await using world = await openParts();
+  const facts = new ObjectLaneFacts(world.store, DELIVERIES, OPS_STREAM);
+  await facts.last();
+  const lane = { stream: OPS_STREAM, ...world.lane };
+  const attempts = world.rows.map(({ tenant, generation, ended_us: endedUs }, i) => {
+    const place = { tenant, generation, storedAtUs: endedUs + i * 80_000_000_000 } as GenerationRef & {
+      storedAtUs: number;
+    };
+    const at = new Date(endedUs / 1_000).toISOString();
+    return attemptRow(place, {
+      kind: "attempt",
+      at,
+      attempt: 1,
+      model: "sim",
+      engine_first_ms: i,
+      append_ms: 1,
+    });
+  });
+  for (const row of attempts) await facts.commit({ lane, rows: [row], changed: [], closed: [] }, () => []);
+  const found = new Map<string, number | undefined>();
+  const add = ({ generation, delivery }: DeliveredRow) =>
+    void found.set(generation, delivery?.engine_first_us ?? undefined);
+  await world.source.read({ ...HOUR, withDelivery: true }, () => ({ add }));
+  expect(found).toEqual(new Map(world.rows.map(({ generation }, i) => [generation, i * 1_000])));
+});
+
+test("a query with more rows than it may have is refused before any is read", async () => {
+  await using world = await openParts();
+  const read: string[] = [];
+  const create = () => ({ add: ({ generation }: GenerationRow) => void read.push(generation) });
+  await expect(world.source.read({ ...HOUR, mostRows: 7 }, create)).rejects.toMatchObject({
+    code: "invalid_request",
+    param: "from",
+    message: expect.stringContaining("8 generations ended in this time, and 7 are the limit"),
+  });
+  expect(read).toEqual([]);
+  await world.source.read({ ...HOUR, mostRows: 8 }, create);
+  expect(read).toHaveLength(8);
+});
+
+test("a reading that is not wanted any more ends, and reads no further part", async () => {
+  await using world = await openParts();
+  const gone = new AbortController();
+  let read = 0;
+  const add = () => {
+    read++;
+    gone.abort(new Error("gone"));
+  };
+  await expect(world.source.read({ ...HOUR, signal: gone.signal }, () => ({ add }))).rejects.toThrow("gone");
+  expect(read).toBeLessThanOrEqual(3);
 });

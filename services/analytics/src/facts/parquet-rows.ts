@@ -1,20 +1,11 @@
-import {
-  BIGINT,
-  type DuckDBConnection,
-  type DuckDBType,
-  type DuckDBValue,
-  INTEGER,
-  LIST,
-  listValue,
-  VARCHAR,
-} from "@duckdb/node-api";
+import { BIGINT, type DuckDBConnection, INTEGER, LIST, listValue, VARCHAR } from "@duckdb/node-api";
 import type { BlobStore } from "@reprise/archive";
+import { Semaphore } from "@reprise/async";
 import type { DeliveredRow } from "@reprise/metering";
-import { LIMITS, RepriseError } from "@reprise/protocol";
-import { Database, escapeGlob, type SearchableFiles, type StoredFile } from "@reprise/tables";
+import { RepriseError } from "@reprise/protocol";
+import { Database, type SearchableFiles, type StoredFile } from "@reprise/tables";
 import {
   DELIVERIES_OF_FOUND,
-  joinDelivery,
   LATEST_RECORD_US,
   LONGEST_READING_US,
   NEWEST_FIRST,
@@ -23,43 +14,37 @@ import {
 import { feedRows } from "./feed-rows.ts";
 import type { KeptListing } from "./listing/kept-listing.ts";
 import { RowTimes } from "./listing/row-times.ts";
+import { BatchReader } from "./parquet/row-batches.ts";
+import {
+  AND_CROWDED,
+  COUNT_CROWDED,
+  COUNTS,
+  CROWDED,
+  DELIVERED,
+  DELIVERIES_FILES,
+  DELIVERIES_READ,
+  deliveryParametersOf,
+  OBJECTS,
+  PAGE_READ,
+  parametersOf,
+  pathsOf,
+  READ,
+  type RowPaths,
+  run,
+  withDelivery,
+  WITHOUT_CROWDED,
+} from "./parquet/statements.ts";
 import { listingOf, rowFilesOf, toStoredFile } from "./row-files.ts";
+import { assertNotTooMany, filesOf, type MinuteCounts, type RowPart, toParts } from "./row-parts.ts";
 import type { RowConsumer, RowPageQuery, RowQuery, RowSource } from "./row-source.ts";
 
-const PAIRS = Array.from({ length: LIMITS.metadataPairs }, (_, i) => ({
-  key: `key${i}`,
-  value: `value${i}`,
-}));
-
-/** By their names: files of earlier versions lack columns. */
-const GENERATIONS_READ = `
-  select * from read_parquet($paths, union_by_name = true)
-  where ended_us >= $from and ended_us < $to
-    and ($tenant is null or tenant = $tenant)
-    and ($model is null or coalesce(model, requested_model) = $model)
-    and ($status is null or status = $status)
-    and ($only is null or generation = $only)
-    ${PAIRS.map(({ key, value }) => `and ($${key} is null or try(json_extract_string(metadata, $${key})) = $${value})`).join(" ")}`;
-
-const MINUTE_US = 60_000_000;
+/** As many as are answered at a time, and one for erasures. */
+const MOST_QUERIES = 5;
+/** Rows that are in memory at a time, and rows whose deliveries are summed up at a time: the files with deliveries are read once for each such part. */
 const PART_ROWS = 20_000;
-const COUNTS = `
-  select ended_us // ${MINUTE_US} as minute, count(*) as rows from (${GENERATIONS_READ}) group by minute order by minute`;
-
-const PAGE_READ = `${GENERATIONS_READ}
-    and ($ended is null or ended_us < $ended or (ended_us = $ended and generation < $generation))
-  order by ${NEWEST_FIRST}
-  limit $limit`;
-
-const DELIVERIES_READ = `
-  read_parquet($deliveries) where recorded_us >= $from - ${LONGEST_READING_US} and recorded_us < $to + ${LATEST_RECORD_US} and ($tenant is null or tenant = $tenant)`;
-
-const OBJECTS = `
-  select distinct filename from read_parquet($paths, filename = true)
-  where list_contains($generations, generation) and metadata <> '{}'`;
-
-/** At a time: rows are read as they are needed, so each takes little memory. */
-const MOST_QUERIES = 4;
+const DELIVERED_PARTS = 6;
+/** At a time: each takes some 200 MB of the 512 MB that DuckDB has. Questions take turns, part by part. */
+const MOST_DELIVERED = 1;
 /** Files may be replaced by others while they are read: so often at most. */
 const MOST_TRIES = 3;
 /** Of the files that are searched at a time for generations of any time. */
@@ -69,7 +54,7 @@ export interface ParquetRowsOptions {
   /** A `KeptListing` is listed as it says, any other one for each query. */
   readonly store: BlobStore;
   readonly files: SearchableFiles;
-  /** That are in memory at a time, with the rows of deliveries that are theirs; one minute's are, at least. Default 20,000. */
+  /** That are in memory at a time; one minute's are, at least. What their deliveries come to is in memory for six times as many. Default 20,000. */
   readonly partRows?: number;
 }
 
@@ -79,6 +64,7 @@ export class ParquetRows implements RowSource, AsyncDisposable {
   readonly #listing: KeptListing;
   readonly #times: Readonly<Record<"generations" | "deliveries", RowTimes>>;
   readonly #database = new Database({ mostQueries: MOST_QUERIES });
+  readonly #delivered = new Semaphore(MOST_DELIVERED);
 
   constructor(options: ParquetRowsOptions) {
     this.#options = options;
@@ -91,13 +77,29 @@ export class ParquetRows implements RowSource, AsyncDisposable {
   }
 
   async read<C extends RowConsumer>(query: RowQuery, create: () => C): Promise<C> {
+    const { partRows = PART_ROWS } = this.#options;
     const read = await this.#inFiles(query, async (connection, paths) => {
       const consumer = create();
-      for (const part of await this.#partsOf(connection, query, paths)) {
-        const sql = withDelivery(GENERATIONS_READ, paths, `${DELIVERIES_READ} and ${DELIVERIES_OF_FOUND}`);
-        const rows = await run(connection, sql, parametersOf({ ...query, ...part }, paths));
-        await feedRows(rows.yieldRowObjectJs(), consumer);
-      }
+      const counts = await countMinutes(connection, query, paths);
+      assertNotTooMany(counts, query);
+      const feed = async (parts: readonly RowPart[], isDelivered: boolean) => {
+        for (const part of parts)
+          await this.#feed(
+            connection,
+            { ...query, ...part },
+            { paths: filesOf(part), isDelivered, consumer },
+          );
+      };
+      const all = { ...query, counts };
+      if (paths.deliveries.length === 0) await feed(toParts(all, partRows), false);
+      else
+        for (const part of toParts(all, partRows * DELIVERED_PARTS))
+          await this.#delivered.run(async () => {
+            const files = { generations: filesOf(part), deliveries: paths.deliveries };
+            const isDelivered = await sumUp(connection, { ...query, ...part }, files);
+            await feed(toParts(part, partRows), isDelivered);
+            if (isDelivered) await connection.run("drop table delivered");
+          }, query.signal);
       return consumer;
     });
     return read ?? create();
@@ -131,7 +133,7 @@ export class ParquetRows implements RowSource, AsyncDisposable {
   async #objectsAmong(query: FileQuery, generations: readonly string[]): Promise<readonly string[]> {
     const keys = await this.#inFiles(query, async (connection, { generations: paths }, files) => {
       const found = await run(connection, OBJECTS, {
-        paths: [listValue(paths.map(escapeGlob)), LIST(VARCHAR)],
+        paths: pathsOf(paths),
         generations: [listValue([...generations]), LIST(VARCHAR)],
       });
       const keyOf = new Map(paths.map((path, i) => [path, files[i]?.key ?? ""]));
@@ -144,22 +146,25 @@ export class ParquetRows implements RowSource, AsyncDisposable {
     return this.#database[Symbol.asyncDispose]();
   }
 
-  /** The time of a query in parts whose rows, and what is joined to them, have room in memory: a minute at least. */
-  async #partsOf(connection: DuckDBConnection, query: RowQuery, { generations }: RowPaths): Promise<Part[]> {
-    const { partRows = PART_ROWS } = this.#options;
-    const counts = await run(connection, COUNTS, parametersOf(query, { generations, deliveries: [] }));
-    const parts: Part[] = [];
-    let [fromUs, rows] = [query.fromUs, 0];
-    for (const { minute, rows: more } of await counts.getRowObjectsJS()) {
-      const minuteUs = Number(minute) * MINUTE_US;
-      if (rows > 0 && rows + Number(more) > partRows) {
-        parts.push({ fromUs, toUs: minuteUs });
-        [fromUs, rows] = [minuteUs, 0];
-      }
-      rows += Number(more);
-    }
-    if (rows > 0) parts.push({ fromUs, toUs: query.toUs });
-    return parts;
+  /** @param query its time is that of a part */
+  async #feed(
+    connection: DuckDBConnection,
+    query: RowQuery,
+    from: {
+      readonly paths: readonly string[];
+      readonly isDelivered: boolean;
+      readonly consumer: RowConsumer;
+    },
+  ): Promise<void> {
+    const { paths, isDelivered, consumer } = from;
+    const sql = isDelivered ? READ.delivered : READ.plain;
+    const parameters = parametersOf(query, { generations: paths, deliveries: [] });
+    const found = await run(connection, sql, parameters, query);
+    const reader = new BatchReader(isDelivered);
+    const batches = async function* () {
+      for await (const chunk of found) yield reader.rows(chunk);
+    };
+    await feedRows(batches(), consumer, query.signal);
   }
 
   /** Those of a query's time, of both tables. */
@@ -188,9 +193,10 @@ export class ParquetRows implements RowSource, AsyncDisposable {
         const { all, generations } = listed;
         return await files.use(all, (paths) => {
           const named = { generations: paths.slice(0, generations), deliveries: paths.slice(generations) };
-          return this.#database.query((connection) => work(connection, named, all));
+          return this.#database.query((connection) => work(connection, named, all), query.signal);
         });
       } catch (cause) {
+        query.signal?.throwIfAborted();
         if (cause instanceof RepriseError && cause.code !== "archive_unavailable") throw cause;
         const before = listed;
         listed = await this.#list(query, true);
@@ -202,7 +208,7 @@ export class ParquetRows implements RowSource, AsyncDisposable {
   }
 }
 
-interface FileQuery extends Pick<RowQuery, "withDelivery" | "fromUs" | "toUs"> {
+interface FileQuery extends Pick<RowQuery, "withDelivery" | "fromUs" | "toUs" | "signal"> {
   /** Of the files with generations, these alone. */
   readonly keys?: ReadonlySet<string>;
 }
@@ -221,63 +227,37 @@ function partsOf(files: readonly StoredFile[], mostBytes: number): ReadonlySet<s
   return parts;
 }
 
-type Part = Pick<RowQuery, "fromUs" | "toUs">;
-
-type Parameters = Readonly<Record<string, readonly [DuckDBValue, DuckDBType]>>;
-
-/** Of the files that are read. */
-interface RowPaths {
-  readonly generations: readonly string[];
-  /** Empty: none are asked for, or there are none. */
-  readonly deliveries: readonly string[];
+async function countMinutes(
+  connection: DuckDBConnection,
+  query: RowQuery,
+  { generations }: RowPaths,
+): Promise<MinuteCounts> {
+  const counts = await run(connection, COUNTS, parametersOf(query, { generations, deliveries: [] }), query);
+  return (await counts.getRowObjectsJS()).map(({ file, minute, rows }) => ({
+    file: file as string,
+    minute: Number(minute),
+    rows: Number(rows),
+  }));
 }
 
-/** @param from of `deliveries`, where there are any */
-function withDelivery(read: string, { deliveries }: RowPaths, from: string): string {
-  return deliveries.length === 0 ? read : joinDelivery(read, from);
-}
-
-function parametersOf(query: RowQuery, { generations: paths, deliveries }: RowPaths): Parameters {
-  const { tenant, fromUs, toUs, model, status, generation: only, metadata = {} } = query;
-  const pairs = Object.entries(metadata);
-  return {
-    paths: [listValue(paths.map(escapeGlob)), LIST(VARCHAR)],
-    ...(deliveries.length > 0 && { deliveries: [listValue(deliveries.map(escapeGlob)), LIST(VARCHAR)] }),
-    from: [BigInt(fromUs), BIGINT],
-    to: [BigInt(toUs), BIGINT],
-    tenant: [tenant ?? null, VARCHAR],
-    model: [model ?? null, VARCHAR],
-    status: [status ?? null, VARCHAR],
-    only: [only ?? null, VARCHAR],
-    ...Object.fromEntries(
-      PAIRS.flatMap(({ key, value }, i) => {
-        const pair = pairs[i];
-        return [
-          [key, [pair ? toJsonPointer(pair[0]) : null, VARCHAR]],
-          [value, [pair?.[1] ?? null, VARCHAR]],
-        ];
-      }),
-    ),
-  };
-}
-
-/** Whole: `stream` of @duckdb/node-api (1.5.5, 1.5.6) ends at an error as it does at the end, and rows are missing in silence. */
-async function run(connection: DuckDBConnection, sql: string, parameters: Parameters) {
-  const all = Object.entries(parameters);
-  const statement = await connection.prepare(sql);
-  try {
-    statement.bind(
-      Object.fromEntries(all.map(([name, [value]]) => [name, value])),
-      Object.fromEntries(all.map(([name, [, type]]) => [name, type])),
-    );
-    return await statement.run();
-  } finally {
-    statement.destroySync();
+/**
+ * Makes the table `delivered`.
+ * @param query its time is that of a part
+ * @returns whether there is anything in it; it is not made where not
+ */
+async function sumUp(connection: DuckDBConnection, query: RowQuery, paths: RowPaths): Promise<boolean> {
+  const found = await run(connection, DELIVERIES_FILES, parametersOf(query, paths), query);
+  const deliveries = (await found.getRowObjectsJS()).map(({ file }) => file as string);
+  if (deliveries.length === 0) return false;
+  await run(connection, DELIVERED, parametersOf(query, { ...paths, deliveries }), query);
+  await run(connection, CROWDED, {}, query);
+  const [crowded] = await (await run(connection, COUNT_CROWDED, {}, query)).getRowObjectsJS();
+  if (Number(crowded?.["generations"]) > 0) {
+    await run(connection, WITHOUT_CROWDED, {}, query);
+    await run(connection, AND_CROWDED, deliveryParametersOf(query, deliveries), query);
   }
-}
-
-function toJsonPointer(key: string): string {
-  return `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+  await connection.run("drop table crowded");
+  return true;
 }
 
 function hasAll(files: readonly StoredFile[], others: readonly StoredFile[]): boolean {

@@ -17,6 +17,10 @@ export interface RowQuery {
   readonly metadata?: Readonly<Record<string, string>> | undefined;
   /** Whether rows have how their generations were delivered, as far as that is recorded by now. Default false. */
   readonly withDelivery?: boolean | undefined;
+  /** A query that has more is refused before any is read. Default: any number. */
+  readonly mostRows?: number | undefined;
+  /** Ends the reading, in the database too, where that can be. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A part of a query's rows, the newest first. */
@@ -40,12 +44,13 @@ export interface RowConsumer {
 /**
  * Reads the rows that count. What a query says is data for the database, never a part of a statement.
  *
- * All methods throw RepriseError `archive_unavailable` when the rows can't be read.
+ * All methods throw RepriseError `archive_unavailable` when the rows can't be read, and the reason of the query's signal when that aborts.
  */
 export interface RowSource {
   /**
    * Feeds all rows, in no order, to what `create` makes.
    * @param create is called again where a reading begins anew
+   * @throws RepriseError `invalid_request` for a query with more rows than its `mostRows`
    */
   read<C extends RowConsumer>(query: RowQuery, create: () => C): Promise<C>;
   page(query: RowPageQuery): Promise<DeliveredRow[]>;

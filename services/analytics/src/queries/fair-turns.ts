@@ -1,8 +1,10 @@
 import { Semaphore } from "@reprise/async";
 import { ANALYTICS_LIMITS, RepriseError } from "@reprise/protocol";
 
-/** Answers at a time: each holds sums of up to 1,000 groups. They take turns in slices, so a short one does not wait for the end of a long one. */
-const MOST_ANSWERS = 4;
+/** Answers to tenants at a time: each holds sums of up to 1,000 groups. They take turns in slices, so a short one does not wait for the end of a long one. */
+const MOST_ANSWERS = 3;
+/** Stands for the operator, whose questions about all tenants have a turn of their own: no number of tenants keeps them waiting. */
+export const OPERATOR = "";
 /** Questions of one tenant, and of all, that are answered or wait; more are told to come again. A dashboard asks seven at once. */
 export const MOST_OF_TENANT = 32;
 const MOST = 256;
@@ -12,9 +14,10 @@ interface TenantTurns {
   asked: number;
 }
 
-/** Whose question is answered next: one of each tenant at a time, and tenants in the order in which they came. So a tenant with many questions keeps no other one waiting for long. */
+/** Whose question is answered next: one of each tenant at a time, and tenants in the order in which they came; the operator's beside them. So a tenant with many questions keeps no other one waiting for long. */
 export class FairTurns {
   readonly #gate = new Semaphore(MOST_ANSWERS);
+  readonly #operator = new Semaphore(1);
   readonly #tenants = new Map<string, TenantTurns>();
   readonly #waitMs: number;
   #asked = 0;
@@ -25,24 +28,29 @@ export class FairTurns {
   }
 
   /**
-   * @param answer is told until when its caller waits, by `performance.now()`; it is not called after that
+   * @param answer is called with a signal that aborts when its caller waits no longer; not at all where that is before its turn
+   * @param hungUp aborts when the caller is gone
    * @throws RepriseError `analytics_unavailable` where too many wait, or this one has waited for too long
    */
-  async run<T>(tenant: string, answer: (untilMs: number) => Promise<T>): Promise<T> {
-    const untilMs = performance.now() + this.#waitMs;
-    const answerInTime = () => {
-      if (performance.now() >= untilMs) throw tooLate();
-      return answer(untilMs);
-    };
+  async run<T>(
+    tenant: string,
+    answer: (signal: AbortSignal) => Promise<T>,
+    hungUp?: AbortSignal,
+  ): Promise<T> {
     const own = this.#tenants.get(tenant) ?? { gate: new Semaphore(1), asked: 0 };
     if (own.asked >= MOST_OF_TENANT) throw busy(`${own.asked} questions of this tenant`);
     if (this.#asked >= MOST) throw busy(`${this.#asked} questions`);
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(tooLate()), this.#waitMs);
+    const signal = hungUp ? AbortSignal.any([late.signal, hungUp]) : late.signal;
+    const gate = tenant === OPERATOR ? this.#operator : this.#gate;
     this.#tenants.set(tenant, own);
     own.asked++;
     this.#asked++;
     try {
-      return await own.gate.run(() => this.#gate.run(async () => answerInTime()));
+      return await own.gate.run(() => gate.run(() => answer(signal), signal), signal);
     } finally {
+      clearTimeout(timer);
       this.#asked--;
       if (--own.asked === 0) this.#tenants.delete(tenant);
     }
@@ -50,7 +58,7 @@ export class FairTurns {
 }
 
 /** Of a question that took longer than its caller waits. */
-export function tooLate(): RepriseError {
+function tooLate(): RepriseError {
   const message = "Analytics could not answer in time: ask for a shorter time, or later.";
   return new RepriseError("analytics_unavailable", message, { retryAfterMs: 10_000 });
 }

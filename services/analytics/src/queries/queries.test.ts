@@ -162,12 +162,55 @@ describe("a timeseries", () => {
   });
 });
 
-test("an answer that nobody waits for any more is given up in the middle", async () => {
-  const rows = Array.from({ length: 1_100 }, () => rowOf());
-  const queries = createQueries({ rows: sourceOf(rows), keys: ["plan"], priceOf: () => undefined });
-  const request = ANALYTICS_REQUESTS.summary.parse(DAY);
-  const late = queries.summary(request, performance.now());
-  await expect(late).rejects.toMatchObject({ code: "analytics_unavailable" });
+test("the largest group is found behind a thousand others, and its sums are those of all its rows", async () => {
+  const small = Array.from({ length: 1_000 }, (_, i) => rowOf({ plan: `small ${i}` }));
+  const rows = [...small, ...Array.from({ length: 9 }, () => rowOf({ plan: "large" }))];
+  for (const call of ["summary", "usage"] as const)
+    expect(await ask(call, rows, { by: ["metadata.plan"], limit: 2 })).toMatchObject({
+      data: [
+        { key: { "metadata.plan": "large" }, generations: 9 },
+        { key: { "metadata.plan": "small 0" }, generations: 1 },
+      ],
+      other: { generations: 999 },
+    });
+});
+
+test("usage by key comes in pages, each group once and of the first page's time, also while rows are added", async () => {
+  const plans = Array.from({ length: 250 }, (_, i) => `p${i}`);
+  const rows = plans.flatMap((plan) => [rowOf({ plan }), rowOf({ plan })]);
+  const pages: { data: { key: Record<string, string>; generations: number }[]; next?: string; to: string }[] =
+    [];
+  for (let after: string | undefined; ;) {
+    const request = {
+      by: ["metadata.plan"],
+      order: "key",
+      limit: 100,
+      ...(after !== undefined && { after }),
+    };
+    const to = pages.length === 0 ? {} : { to: "2026-11-22T00:00:05Z" };
+    const page = (await ask("usage", rows, { ...request, ...to })) as (typeof pages)[number];
+    pages.push(page);
+    rows.push(rowOf({ plan: "p0" }), rowOf({ plan: `p0${pages.length}` }));
+    after = page.next;
+    if (after === undefined) break;
+  }
+  const groups = pages.flatMap(({ data }) => data.map(({ key }) => key["metadata.plan"] ?? ""));
+  expect(pages.map(({ data }) => data.length)).toEqual([100, 100, 50]);
+  expect(groups).toEqual(plans.toSorted());
+  expect(new Set(pages.map(({ to }) => to)).size).toBe(1);
+  expect(pages.flatMap(({ data }) => data.map(({ generations }) => generations))).toEqual(plans.map(() => 2));
+});
+
+test("a cursor of another question's groups is refused, and one without order=key", async () => {
+  const rows = ["a", "b"].map((plan) => rowOf({ plan }));
+  const byKey = { by: ["metadata.plan"], order: "key", limit: 1 };
+  const { next } = (await ask("usage", rows, byKey)) as { next: string };
+  for (const request of [
+    { ...byKey, after: next, by: ["day"] },
+    { ...byKey, after: "!" },
+    { ...byKey, after: next, order: "size" },
+  ])
+    expect(await errorOf(ask("usage", rows, request))).toEqual(["invalid_request", "after"]);
 });
 
 test("usage is summed up by calendar and model, with exact costs", async () => {

@@ -1,5 +1,6 @@
 import {
   BUDGET_CLASSES,
+  FirstGroups,
   GenerationSummary,
   Groups,
   LatencyBudget,
@@ -8,6 +9,7 @@ import {
   UsageTotals,
   type Accumulator,
   type DeliveredRow,
+  type Group,
   type Price,
 } from "@reprise/metering";
 import {
@@ -17,10 +19,11 @@ import {
   type ParsedAnalyticsRequest,
   RepriseError,
 } from "@reprise/protocol";
-import type { RowSource } from "../facts/row-source.ts";
+import type { RowQuery, RowSource } from "../facts/row-source.ts";
 import { toKeyOf } from "./dimensions.ts";
+import { encodeGroupCursor, parseGroupCursor } from "./group-cursor.ts";
 import { encodePageCursor, parsePageCursor } from "./page-cursor.ts";
-import { boundRows, describeTargets, toRowQuery, toTargets } from "./row-query.ts";
+import { describeTargets, toRowQuery, toTargets } from "./row-query.ts";
 
 export interface QueriesOptions {
   readonly rows: RowSource;
@@ -30,17 +33,18 @@ export interface QueriesOptions {
 }
 
 type Answers = {
-  /** @param untilMs until when the answer is waited for, by `performance.now()`. Default: for ever */
+  /** @param signal aborts when no one waits for the answer any longer; its reason is thrown */
   readonly [Call in AnalyticsCall]: (
     request: ParsedAnalyticsRequest<Call>,
-    untilMs?: number,
+    signal?: AbortSignal,
   ) => Promise<object>;
 };
 
 const US_PER_S = 1_000_000;
 /** Groups of a timeseries beside `other`. */
 const MOST_LINES = 9;
-const WITH_DELIVERY = { withDelivery: true };
+/** Groups that are summed up apart while rows are read: as `Groups` has them. */
+const MOST_KEPT = 1_000;
 const DEFAULT_CLASS = "chat-responsive";
 const DEFAULT_QUANTILE = 0.95;
 
@@ -50,25 +54,24 @@ const DEFAULT_QUANTILE = 0.95;
  * All throw RepriseError `invalid_request` for what rows don't have or is too much at once, `archive_unavailable` when rows can't be read.
  */
 export function createQueries({ rows, keys, priceOf }: QueriesOptions): Answers {
+  /** The largest groups, found in one reading or, where others came first, in two. */
   async function group<Sum extends Accumulator<DeliveredRow, Sum>>(
-    request: ParsedAnalyticsRequest<"summary" | "usage">,
+    query: RowQuery,
+    { by, limit }: Pick<ParsedAnalyticsRequest<"summary">, "by" | "limit">,
     create: () => Sum,
-    { untilMs, withDelivery = request.by.includes("read") }: { untilMs: number; withDelivery?: boolean },
   ) {
-    const keyOf = toKeyOf(request.by, keys);
-    const read = await rows.read(toRowQuery(request, keys, { withDelivery }), () =>
-      boundRows(new Groups<DeliveredRow, Sum>({ keyOf, create }), untilMs),
-    );
-    return read.consumer.take(request.limit);
+    const keyOf = toKeyOf(by, keys);
+    const first = await rows.read(query, () => new Groups<DeliveredRow, Sum>({ keyOf, create }));
+    if (first.hasLargest(limit)) return first.take(limit);
+    const only = first.largest(MOST_KEPT);
+    return (await rows.read(query, () => new Groups<DeliveredRow, Sum>({ keyOf, create, only }))).take(limit);
   }
 
   return {
-    async summary(request, untilMs = Infinity) {
+    async summary(request, signal) {
       const targets = toTargets(request);
-      const { groups, other } = await group(request, () => new GenerationSummary(targets), {
-        untilMs,
-        withDelivery: true,
-      });
+      const query = toRowQuery(request, keys, { withDelivery: true, signal });
+      const { groups, other } = await group(query, request, () => new GenerationSummary(targets));
       return {
         object: "analytics.summary",
         ...rangeOf(request),
@@ -79,14 +82,14 @@ export function createQueries({ rows, keys, priceOf }: QueriesOptions): Answers 
       };
     },
 
-    async timeseries(request, untilMs = Infinity) {
+    async timeseries(request, signal) {
       const targets = toTargets(request);
       const stepUs = ANALYTICS_STEPS_S[request.step] * US_PER_S;
-      const query = toRowQuery(request, keys, { withDelivery: request.by.includes("read") });
+      const query = toRowQuery(request, keys, { withDelivery: request.by.includes("read"), signal });
       const lines = request.by.length === 0 ? 1 : MOST_LINES + 1;
-      const points = Math.ceil((query.toUs - query.fromUs) / stepUs) * lines;
-      if (points > ANALYTICS_LIMITS.points) {
-        const message = `step: ${request.step} makes ${points} points of this time${lines > 1 ? ` and ${lines} groups` : ""}, and ${ANALYTICS_LIMITS.points} are the limit.`;
+      const wanted = Math.ceil((query.toUs - query.fromUs) / stepUs) * lines;
+      if (wanted > ANALYTICS_LIMITS.points) {
+        const message = `step: ${request.step} makes ${wanted} points of this time${lines > 1 ? ` and ${lines} groups` : ""}, and ${ANALYTICS_LIMITS.points} are the limit.`;
         throw new RepriseError("invalid_request", message, { param: "step" });
       }
       const keyOf = toKeyOf(request.by, keys);
@@ -94,25 +97,20 @@ export function createQueries({ rows, keys, priceOf }: QueriesOptions): Answers 
       const largest =
         request.by.length === 0
           ? undefined
-          : (
-              await rows.read(query, () =>
-                boundRows(
-                  new Groups<DeliveredRow, RowCount>({ keyOf, create: () => new RowCount() }),
-                  untilMs,
-                ),
-              )
-            ).consumer.take(MOST_LINES);
-      const read = await rows.read(query, () =>
-        boundRows(
+          : await rows.read(
+              query,
+              () => new Groups<DeliveredRow, RowCount>({ keyOf, create: () => new RowCount() }),
+            );
+      const points = await rows.read(
+        query,
+        () =>
           new Groups<DeliveredRow, TimePoints>({
             keyOf,
             create: () => new TimePoints(stepUs, () => new GenerationSummary(targets)),
-            ...(largest && { only: largest.groups.map(({ key }) => key) }),
+            ...(largest && { only: largest.largest(MOST_LINES) }),
           }),
-          untilMs,
-        ),
       );
-      const { groups, other } = read.consumer.take(MOST_LINES);
+      const { groups, other } = points.take(MOST_LINES);
       return {
         object: "analytics.timeseries",
         ...rangeOf(request),
@@ -124,12 +122,12 @@ export function createQueries({ rows, keys, priceOf }: QueriesOptions): Answers 
       };
     },
 
-    async generations(request) {
+    async generations(request, signal) {
       const after = request.after === undefined ? undefined : parsePageCursor(request.after);
       const { limit } = request;
       // One more than a page shows whether there is another one.
       const found = await rows.page({
-        ...toRowQuery(request, keys, WITH_DELIVERY),
+        ...toRowQuery(request, keys, { withDelivery: true, signal }),
         generation: request.generation,
         after,
         limit: limit + 1,
@@ -145,7 +143,7 @@ export function createQueries({ rows, keys, priceOf }: QueriesOptions): Answers 
       };
     },
 
-    async budget(request, untilMs = Infinity) {
+    async budget(request, signal) {
       const { target_ms: ms, quantile = DEFAULT_QUANTILE } = request;
       const name = request.class ?? (ms === undefined ? DEFAULT_CLASS : undefined);
       if (name !== undefined && (ms !== undefined || request.quantile !== undefined)) {
@@ -154,27 +152,47 @@ export function createQueries({ rows, keys, priceOf }: QueriesOptions): Answers 
       }
       const budgetClass =
         name === undefined ? { targets: [{ quantile, ms: ms ?? 0 }] } : BUDGET_CLASSES[name];
-      const { consumer } = await rows.read(toRowQuery(request, keys, WITH_DELIVERY), () => {
-        const budget = new LatencyBudget(budgetClass);
-        return boundRows({ budget, add: (row: DeliveredRow) => budget.add(toBudgetSample(row)) }, untilMs);
+      const { budget } = await rows.read(toRowQuery(request, keys, { withDelivery: true, signal }), () => {
+        const sum = new LatencyBudget(budgetClass);
+        return { budget: sum, add: (row: DeliveredRow) => sum.add(toBudgetSample(row)) };
       });
       return {
         object: "analytics.budget",
         ...rangeOf(request),
         class: name ?? "own",
-        ...consumer.budget.toReport(),
+        ...budget.toReport(),
       };
     },
 
-    async usage(request, untilMs = Infinity) {
-      const { groups, other } = await group(request, () => new UsageTotals(priceOf), { untilMs });
-      return {
-        object: "usage",
-        ...rangeOf(request),
-        by: request.by,
-        data: groups.map(({ key, sum }) => ({ key: named(request.by, key), ...sum.toReport() })),
-        ...(other && { other: other.sum.toReport() }),
-      };
+    async usage(request, signal) {
+      const { by, order, limit, after } = request;
+      if (after !== undefined && order !== "key") {
+        const message = "after: goes with order=key alone: groups by size have no place that stays.";
+        throw new RepriseError("invalid_request", message, { param: "after" });
+      }
+      const position = after === undefined ? undefined : parseGroupCursor(after, by);
+      const { from, to } = position ?? request;
+      const withDelivery = by.includes("read");
+      const query = toRowQuery({ ...request, from, to }, keys, { withDelivery, signal });
+      const create = () => new UsageTotals(priceOf);
+      const report = ({ key, sum }: Group<UsageTotals>) => ({ key: named(by, key), ...sum.toReport() });
+      const common = { object: "usage", from, to, by };
+      if (order === "key") {
+        const keyOf = toKeyOf(by, keys);
+        const read = await rows.read(
+          query,
+          () => new FirstGroups({ keyOf, create, after: position?.key, limit }),
+        );
+        const { groups, hasMore } = read.take();
+        const last = hasMore ? groups.at(-1) : undefined;
+        return {
+          ...common,
+          data: groups.map(report),
+          ...(last && { next: encodeGroupCursor({ by, from, to, key: last.key }) }),
+        };
+      }
+      const { groups, other } = await group(query, request, create);
+      return { ...common, data: groups.map(report), ...(other && { other: other.sum.toReport() }) };
     },
   };
 }

@@ -1,19 +1,18 @@
-import { DEFAULT_TARGETS, type DeliveredRow, type Targets } from "@reprise/metering";
+import { DEFAULT_TARGETS, type Targets } from "@reprise/metering";
 import {
   ANALYTICS_LIMITS,
   type AnalyticsCall,
   type ParsedAnalyticsRequest,
   RepriseError,
 } from "@reprise/protocol";
-import type { RowConsumer, RowQuery } from "../facts/row-source.ts";
+import type { RowQuery } from "../facts/row-source.ts";
 import { assertMeasured } from "./dimensions.ts";
-import { tooLate } from "./fair-turns.ts";
 
 const US_PER_MS = 1_000;
 const DAY_MS = 86_400_000;
 
-/** Rows that one question may read: some seconds' work. */
-const MOST_ROWS = 1_000_000;
+/** Rows that one question may read: more is refused before any is read. */
+export const MOST_ROWS = 1_000_000;
 
 type Common = Pick<
   ParsedAnalyticsRequest<AnalyticsCall>,
@@ -24,7 +23,7 @@ type Common = Pick<
 export function toRowQuery(
   { tenant, from, to, model, status, metadata = {} }: Common,
   keys: readonly string[],
-  { withDelivery = false }: Pick<RowQuery, "withDelivery"> = {},
+  { withDelivery = false, signal }: Pick<RowQuery, "withDelivery" | "signal"> = {},
 ): RowQuery {
   const [fromMs, toMs] = [Date.parse(from), Date.parse(to)];
   if (fromMs >= toMs) throw invalid("to", "to: must be later than from.");
@@ -39,6 +38,8 @@ export function toRowQuery(
     status,
     metadata,
     withDelivery,
+    mostRows: MOST_ROWS,
+    signal,
   };
 }
 
@@ -64,29 +65,6 @@ export function describeTargets({ firstUs, gapUs, totalUs }: Targets) {
     first_ms: firstUs / US_PER_MS,
     gap_p99_ms: gapUs / US_PER_MS,
     ...(totalUs !== Infinity && { total_ms: totalUs / US_PER_MS }),
-  };
-}
-
-/** How many rows are added before the clock is read. */
-const CLOCK_ROWS = 1_024;
-
-/**
- * @param untilMs until when the answer is waited for, by `performance.now()`
- * @throws RepriseError from `add`: `invalid_request` beyond the limit, `analytics_unavailable` after that time
- */
-export function boundRows<C extends RowConsumer>(
-  consumer: C,
-  untilMs: number,
-): RowConsumer & { readonly consumer: C } {
-  let rows = 0;
-  return {
-    consumer,
-    add(row: DeliveredRow) {
-      if (++rows > MOST_ROWS)
-        throw invalid("from", `from: more than ${MOST_ROWS} generations ended in this time. Ask for less.`);
-      if (rows % CLOCK_ROWS === 0 && performance.now() >= untilMs) throw tooLate();
-      consumer.add(row);
-    },
   };
 }
 

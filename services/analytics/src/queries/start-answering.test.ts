@@ -10,11 +10,32 @@ import { createIdentifiedStore, markedObjects } from "../facts/identity/identifi
 import { StoreIdentity } from "../facts/identity/store-identity.ts";
 import { createObjectFacts } from "../facts/object-facts.ts";
 import { ParquetRows } from "../facts/parquet-rows.ts";
+import type { RowSource } from "../facts/row-source.ts";
 import { generationRowOf } from "../testing/generation-row.ts";
 import { startAnswering } from "./start-answering.ts";
 
 const NOON_US = Date.parse("2026-11-23T12:00:00Z") * 1_000;
 const UNTIL = "2026-11-23T18:00:00.000Z";
+
+/** Rows of which a reading goes on until its question is not wanted any more. */
+function endlessRows() {
+  const begun = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<unknown>();
+  const rows: RowSource = {
+    read: ({ signal }) =>
+      new Promise((_, reject) => {
+        signal?.addEventListener("abort", () => {
+          ended.resolve(signal.reason);
+          reject(signal.reason as Error);
+        });
+        begun.resolve();
+      }),
+    page: async () => [],
+    objectsOf: async () => [],
+  };
+  return { rows, begun: begun.promise, ended: ended.promise };
+}
+
 const DAY = { tenant: parseTenantId("acme"), from: "2026-11-23T00:00:00Z", to: "2026-11-24T00:00:00Z" };
 
 async function openWorld({ askAgainMs = 3_600_000 } = {}) {
@@ -97,4 +118,36 @@ test("rows can be read again once the question that failed has an answer, asked 
   const told = world.told.length;
   await world.client.ask("usage", other);
   expect(world.told.slice(told)).toEqual(["answered"]);
+});
+
+test("a question whose caller hangs up is given up, and its turn is another's", async () => {
+  await using server = await startTestBroker();
+  await using broker = await openBroker({
+    url: server.url,
+    name: "test",
+    shards: 1,
+    replicas: 1,
+    retentionMs: 3_600_000,
+  });
+  const { rows, begun, ended } = endlessRows();
+  const ignore = () => {};
+  await using _ = startAnswering({
+    connection: broker.main,
+    rows,
+    keys: [],
+    completeUntil: async () => UNTIL,
+    priceOf: () => undefined,
+    onAnswered: ignore,
+    onUnreadable: ignore,
+    onError: ignore,
+  });
+  await broker.main.flush();
+  const client = createAnalyticsClient(broker.main);
+  const gone = new AbortController();
+  const asked = client.ask("usage", DAY, gone.signal);
+  await begun;
+  gone.abort();
+  await expect(asked).rejects.toMatchObject({ code: "analytics_unavailable" });
+  expect(await ended).toMatchObject({ message: expect.stringContaining("hung up") });
+  expect(JSON.parse(await client.ask("generations", DAY))).toMatchObject({ data: [] });
 });

@@ -9,8 +9,9 @@ import {
   parseWith,
   RepriseError,
 } from "@reprise/protocol";
+import { AskedQuestions } from "./asked-questions.ts";
 import { FailedQuestions } from "./failed-questions.ts";
-import { FairTurns } from "./fair-turns.ts";
+import { FairTurns, OPERATOR } from "./fair-turns.ts";
 import { createQueries, type QueriesOptions } from "./queries.ts";
 
 export interface AnsweringOptions extends QueriesOptions {
@@ -36,26 +37,27 @@ export function startAnswering(given: AnsweringOptions): AsyncDisposable {
   const queries = createQueries(options);
   const turns = new FairTurns();
 
-  const answers: Record<AnalyticsCall, (request: unknown, untilMs: number) => Promise<object>> = {
-    summary: (request, untilMs) =>
-      queries.summary(parseWith(ANALYTICS_REQUESTS.summary, request, "request"), untilMs),
-    timeseries: (request, untilMs) =>
-      queries.timeseries(parseWith(ANALYTICS_REQUESTS.timeseries, request, "request"), untilMs),
-    generations: (request) =>
-      queries.generations(parseWith(ANALYTICS_REQUESTS.generations, request, "request")),
-    budget: (request, untilMs) =>
-      queries.budget(parseWith(ANALYTICS_REQUESTS.budget, request, "request"), untilMs),
-    usage: (request, untilMs) =>
-      queries.usage(parseWith(ANALYTICS_REQUESTS.usage, request, "request"), untilMs),
+  const answers: Record<AnalyticsCall, (request: unknown, signal: AbortSignal) => Promise<object>> = {
+    summary: (request, signal) =>
+      queries.summary(parseWith(ANALYTICS_REQUESTS.summary, request, "request"), signal),
+    timeseries: (request, signal) =>
+      queries.timeseries(parseWith(ANALYTICS_REQUESTS.timeseries, request, "request"), signal),
+    generations: (request, signal) =>
+      queries.generations(parseWith(ANALYTICS_REQUESTS.generations, request, "request"), signal),
+    budget: (request, signal) =>
+      queries.budget(parseWith(ANALYTICS_REQUESTS.budget, request, "request"), signal),
+    usage: (request, signal) =>
+      queries.usage(parseWith(ANALYTICS_REQUESTS.usage, request, "request"), signal),
   };
 
   const stack = new AsyncDisposableStack();
+  const asked = stack.use(new AskedQuestions(connection, onError));
   const failed = stack.use(
     new FailedQuestions({
       async askAgain(question) {
         const { call, request } = JSON.parse(question) as { call: AnalyticsCall; request: unknown };
         try {
-          await turns.run(OPERATOR, (untilMs) => answers[call](request, untilMs));
+          await turns.run(OPERATOR, (signal) => answers[call](request, signal));
         } catch (error) {
           if (!(error instanceof RepriseError)) onError(error);
           else if (UNREADABLE.has(error.code)) onUnreadable(error);
@@ -69,12 +71,12 @@ export function startAnswering(given: AnsweringOptions): AsyncDisposable {
     }),
   );
 
-  const answer = async (call: AnalyticsCall, request: unknown, untilMs: number) => {
+  const answer = async (call: AnalyticsCall, request: unknown, signal: AbortSignal) => {
     const question = JSON.stringify({ call, request });
     try {
       // Before rows are read: what is committed meanwhile may be in them or not.
       const until = await completeUntil({ withDelivery: readsDeliveries(call, request) });
-      const answered = toPayload({ ...(await answers[call](request, untilMs)), complete_until: until });
+      const answered = toPayload({ ...(await answers[call](request, signal)), complete_until: until });
       failed.answered(question);
       return answered;
     } catch (error) {
@@ -92,16 +94,16 @@ export function startAnswering(given: AnsweringOptions): AsyncDisposable {
         connection,
         subject: analyticsCallSubject(call),
         queue: ANALYTICS_QUEUE,
-        answer: (request) => turns.run(tenantOf(request), (untilMs) => answer(call, request, untilMs)),
+        answer: (sent) =>
+          asked.answer(sent, (request, hungUp) =>
+            turns.run(tenantOf(request), (signal) => answer(call, request, signal), hungUp),
+          ),
         onError,
       }),
     );
   }
   return stack;
 }
-
-/** The operator's questions about all tenants are those of a tenant of its own. */
-const OPERATOR = "";
 
 function tenantOf(request: unknown): string {
   const isNamed = typeof request === "object" && request !== null && "tenant" in request;

@@ -6,9 +6,9 @@ import { EXIT } from "./command.ts";
 import { runCommand } from "./run-command.ts";
 
 /** A platform in which analytics answers, and a shell that asks as the operator. */
-async function openShell(answer: object) {
+async function openShell(...answers: object[]) {
   const platform = await openPlatform({ liveTenants: true });
-  const asked = await startFakeAnalytics(platform.broker, () => answer);
+  const asked = await startFakeAnalytics(platform.broker, () => answers.shift() ?? {});
   const run = async (...args: string[]) => {
     const texts = { out: "", err: "" };
     const sink = (name: keyof typeof texts) =>
@@ -66,6 +66,19 @@ test("usage is a table of its groups", async () => {
     "incomplete, as events expired before analytics read them: 1",
     "complete until 2026-11-23T11:59:58.000Z",
     "",
+  ]);
+});
+
+test("all usage is one table of every page's groups", async () => {
+  const sums = { generations: 1, input_tokens: 2, output_tokens: 3, output_tokens_kept: 3, cost: {} };
+  const page = (...tenants: string[]) => ({ data: tenants.map((tenant) => ({ key: { tenant }, ...sums })) });
+  const { platform, asked, run } = await openShell({ ...page("a", "b"), next: "xyz" }, page("c"));
+  await using _ = platform;
+  const { out } = await run("analytics", "usage", "--by", "tenant", "--all");
+  expect(out.split("\n").map((line) => line.trim().split(" ")[0])).toEqual(["tenant", "a", "b", "c", ""]);
+  expect(asked).toMatchObject([
+    { request: { by: ["tenant"], order: "key", limit: 200 } },
+    { request: { by: ["tenant"], order: "key", limit: 200, after: "xyz" } },
   ]);
 });
 

@@ -24,7 +24,8 @@ export async function startFakeAnalytics(
       connection,
       subject: analyticsCallSubject(call),
       queue: ANALYTICS_QUEUE,
-      async answer(request) {
+      async answer(sent) {
+        const { question: _, ...request } = sent as { readonly question?: string };
         parseWith<unknown>(ANALYTICS_REQUESTS[call], request, "request");
         const question = { call, request };
         asked.push(question);

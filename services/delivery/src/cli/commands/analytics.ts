@@ -52,6 +52,7 @@ const usageSchema = z.looseObject({
       incomplete: z.int().default(0),
     }),
   ),
+  next: z.string().optional(),
 });
 
 export const analyticsBudget: Command = {
@@ -98,17 +99,19 @@ ${QUERY_USAGE}
 
 export const analyticsUsage: Command = {
   summary: "shows the tokens that generations have used, and what they cost",
-  usage: `reprise-admin analytics usage [--by <dimensions>]
-  --by <dimensions>  such as tenant,model or day or metadata.team
+  usage: `reprise-admin analytics usage [--by <dimensions>] [--all]
+  --by <dimensions>  such as tenant,model or day or metadata.team: the 50 largest groups
+  --all              all groups, in the order of their keys
 ${QUERY_USAGE}
   --json             the platform's answer`,
   async run(args, io) {
-    const { json, ...rest } = parseCall(args, [], {
+    const { json, all, ...rest } = parseCall(args, [], {
       ...QUERY_OPTIONS,
       json: { type: "boolean" },
       by: { type: "string" },
+      all: { type: "boolean" },
     }).values;
-    const body = await ask(io, "/usage", rest, usageSchema);
+    const body = await askUsage(io, rest, all ?? false);
     if (json) return writeJson(io.out, body);
     const keys = Object.keys(body.data[0]?.key ?? {});
     const rows = body.data.map(({ key, cost, ...sums }) => [
@@ -138,12 +141,23 @@ function writeCompleteness(
   if (until !== undefined) writeLine(out, `complete until ${until ?? "a time that is not known now"}`);
 }
 
-async function ask<T>(
-  io: CommandIo,
-  path: string,
-  params: Readonly<Record<string, string | undefined>>,
-  schema: z.ZodType<T>,
-): Promise<T> {
+/** @param isAll of every page, as one answer */
+async function askUsage(io: CommandIo, params: Params, isAll: boolean): Promise<z.infer<typeof usageSchema>> {
+  if (!isAll) return ask(io, "/usage", params, usageSchema);
+  const paged = { ...params, order: "key", limit: "200" };
+  const { next: more, ...first } = await ask(io, "/usage", paged, usageSchema);
+  const data = [...first.data];
+  for (let after = more; after !== undefined;) {
+    const page = await ask(io, "/usage", { ...paged, after }, usageSchema);
+    data.push(...page.data);
+    after = page.next;
+  }
+  return { ...first, data };
+}
+
+type Params = Readonly<Record<string, string | undefined>>;
+
+async function ask<T>(io: CommandIo, path: string, params: Params, schema: z.ZodType<T>): Promise<T> {
   const given = Object.entries(params).filter((one): one is [string, string] => one[1] !== undefined);
   const { body } = await openApi(io)(`${path}?${new URLSearchParams(given)}`, { schema });
   return body;

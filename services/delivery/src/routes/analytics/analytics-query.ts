@@ -90,7 +90,12 @@ const SCHEMAS = {
       .refine((value) => value > 0, { error: "must be more than 0" })
       .optional(),
   }),
-  usage: z.strictObject({ ...common, ...grouped }),
+  usage: z.strictObject({
+    ...common,
+    ...grouped,
+    order: z.enum(["size", "key"], { error: "must be size or key" }).prefault("size"),
+    after: z.string().max(CURSOR_LENGTH).optional(),
+  }),
 } as const satisfies Record<AnalyticsCall, z.ZodType>;
 
 /**

@@ -1,4 +1,4 @@
-import { RepriseError } from "@reprise/protocol";
+import { ANALYTICS_CANCEL_SUBJECT, RepriseError } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { startFakeAnalytics } from "../../testing/fake-analytics.ts";
 import { call, KEYS, openPlatform } from "../../testing/platform.ts";
@@ -129,4 +129,35 @@ test("what analytics refuses is the answer, and without analytics the call says 
     { error: { code: "analytics_unavailable", retryable: true } },
     "1",
   ]);
+});
+
+test("a caller that hangs up is told to analytics, and one that has its answer is not", async () => {
+  const begun = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<object>();
+  const { platform, url } = await openAsked(() => {
+    begun.resolve();
+    return answer.promise;
+  });
+  await using _ = platform;
+  const { main } = platform.broker;
+  const told: string[] = [];
+  const first = Promise.withResolvers<void>();
+  main.subscribe(ANALYTICS_CANCEL_SUBJECT, {
+    callback: (_error, msg) => {
+      told.push(msg.string());
+      first.resolve();
+    },
+  });
+  await main.flush();
+  const gone = new AbortController();
+  const headers = { authorization: `Bearer ${KEYS.acmeAnalyst}` };
+  const asked = fetch(`${url}/v1/usage?${DAY}`, { headers, signal: gone.signal });
+  await begun.promise;
+  gone.abort();
+  await expect(asked).rejects.toThrow();
+  await first.promise;
+  answer.resolve({ object: "x" });
+  expect((await call(`${url}/v1/usage?${DAY}`, { key: KEYS.acmeAnalyst })).status).toBe(200);
+  await main.flush();
+  expect(told).toHaveLength(1);
 });

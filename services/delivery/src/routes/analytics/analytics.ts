@@ -21,7 +21,9 @@ export function addAnalyticsRoutes(app: FastifyInstance, { authentication, analy
   const answer = async (call: AnalyticsCall, request: FastifyRequest, reply: FastifyReply) => {
     const principal = authentication.isOperator(request) ? undefined : authentication.principalOf(request);
     const asked = parseAnalyticsQuery(call, request.query, { own: principal?.tenant, nowMs: unixNow() });
-    const json = await analytics.ask(call, asked);
+    const hungUp = new AbortController();
+    reply.raw.once("close", () => hungUp.abort());
+    const json = await analytics.ask(call, asked, hungUp.signal);
     if (principal) authentication.renewReader(principal, "usage");
     return sendPage(reply, json);
   };
