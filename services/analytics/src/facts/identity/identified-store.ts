@@ -2,7 +2,7 @@ import type { BlobStore } from "@reprise/archive";
 import { decodeMarker, encodeMarker, type MarkedStore } from "./store-marker.ts";
 import type { StoreIdentity } from "./store-identity.ts";
 
-export const MARKER_KEY = "store.json";
+const MARKER_KEY = "store.json";
 
 export function markedObjects(store: BlobStore): MarkedStore {
   return {
