@@ -28,6 +28,8 @@ export interface ServerConfOptions {
 }
 
 const MAX_PAYLOAD_BYTES = 8 * 1_024 * 1_024;
+/** For a handshake. nats-server's own 2 s are too few where client and server share a busy machine. */
+const TLS_TIMEOUT_S = 10;
 const CLUSTER = "reprise";
 const ROUTE_USER = "route";
 
@@ -50,7 +52,12 @@ export function encodeAccounts(accounts: NatsAccounts, operatorKey: string): str
 
 export function encodeServer(server: ConfiguredServer, options: ServerConfOptions): string {
   const { servers, tls, syncInterval, routePassword } = options;
-  const secured = tls && { cert_file: tls.certFile, key_file: tls.keyFile, ca_file: tls.caFile };
+  const secured = tls && {
+    cert_file: tls.certFile,
+    key_file: tls.keyFile,
+    ca_file: tls.caFile,
+    timeout: TLS_TIMEOUT_S,
+  };
   const others = servers.filter(({ name }) => name !== server.name);
   const cluster = {
     name: CLUSTER,
