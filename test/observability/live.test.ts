@@ -98,8 +98,13 @@ test("on a platform in health each panel has data and no alert fires, and each a
   };
   const usageIsLost = async () => {
     const mend = await breakRows(platform);
-    await completeGeneration(platform);
-    await fires("RepriseUsageExpiring");
+    // Two batches are read and wait in memory: only what comes after those can expire.
+    let hasFired = false;
+    const generate = async () => {
+      while (!hasFired) await completeGeneration(platform);
+    };
+    const expires = fires("RepriseUsageExpiring").finally(() => (hasFired = true));
+    await Promise.all([generate(), expires]);
     await expireLogs(platform);
     await mend();
     await fires("RepriseUsageLost");
