@@ -12,7 +12,7 @@ const US_PER_MS = 1_000;
 const DAY_MS = 86_400_000;
 
 /** Rows that one question may read: more is refused before any is read. */
-export const MOST_ROWS = 1_000_000;
+const MOST_ROWS = 1_000_000;
 
 type Common = Pick<
   ParsedAnalyticsRequest<AnalyticsCall>,
