@@ -46,6 +46,7 @@ test("metrics count what was delivered, in the form of Prometheus, and name no t
     reprise_limits_local: 0,
     reprise_budget_ledger_errors_total: 0,
     reprise_request_bytes: 0,
+    reprise_blob_transfers: 0,
     reprise_malformed_messages_total: 0,
     reprise_repairs_total: expect.any(Number),
     reprise_hub_memory_bytes: expect.any(Number),

@@ -5,6 +5,7 @@ import {
   mediaTypeOf,
   RepriseError,
   type StreamSeq,
+  unixNow,
   uploadNotFound,
   uploadSubject,
 } from "@reprise/protocol";
@@ -40,7 +41,7 @@ export async function finishUpload(
   known?: ContentSum,
 ): Promise<FinishedUpload> {
   const ref = refOf(begun);
-  if (isOver(begun.row, Date.now() + MARGIN_MS)) throw uploadNotFound();
+  if (isOver(begun.row, unixNow() + MARGIN_MS)) throw uploadNotFound();
   const sum = known ?? (await sumOf(storage.chunks, ref));
   assertWhole(begun, sum);
   const { tenant, row } = begun;
@@ -48,7 +49,7 @@ export async function finishUpload(
   const type = mediaTypeOf(row.type, sum.head);
   const id = await storage.names.idOf(tenant, { sha256: sum.sha256, type, subject, end_user });
   const upload = await putUploadRow(storage, begun, { blob: id });
-  const now = Date.now();
+  const now = unixNow();
   const blob: BlobRecord = {
     version: 1,
     kind: "blob",
@@ -111,7 +112,7 @@ async function putBlobRow(
   for (;;) {
     const { row, at } = await storage.rows.read(subject);
     if (row?.kind === "removed") await endRemoval(storage, { tenant, subject, row, at });
-    else if (row?.kind === "blob" && isOver(row, Date.now()))
+    else if (row?.kind === "blob" && isOver(row, unixNow()))
       await removeBlobRow(storage, { tenant, row, at });
     else {
       const next = row?.kind === "blob" ? renewed(row, blob) : blob;

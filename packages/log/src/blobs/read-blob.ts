@@ -6,6 +6,7 @@ import {
   RepriseError,
   type StreamSeq,
   type TenantId,
+  unixNow,
 } from "@reprise/protocol";
 import type { BlobStorage } from "./blob-storage.ts";
 
@@ -25,7 +26,7 @@ export async function findBlob(
   { rows }: Pick<BlobStorage, "rows">,
   tenant: TenantId,
   id: BlobId,
-  nowMs: number = Date.now(),
+  nowMs: number = unixNow(),
 ): Promise<FoundBlob> {
   const { row, at } = await rows.read(blobSubject(tenant, id));
   if (row?.kind !== "blob" || row.id !== id || isOver(row, nowMs)) throw blobNotFound();

@@ -4,6 +4,7 @@ import {
   chargeOf,
   parseBlobSubject,
   type TenantId,
+  unixNow,
 } from "@reprise/protocol";
 import type { BlobStorage } from "./blob-storage.ts";
 import type { UploadRef } from "./chunks/chunk-store.ts";
@@ -39,10 +40,10 @@ const QUIET_MS = 60_000;
  */
 export async function sweepBlobs(
   storage: BlobStorage,
-  { everyMs = EVERY_MS, nowMs = Date.now() }: SweepOptions = {},
+  { everyMs = EVERY_MS, nowMs = unixNow() }: SweepOptions = {},
 ): Promise<Sweep | undefined> {
   if (!(await takeTurn(storage, nowMs, everyMs))) return undefined;
-  const beganUs = Date.now() * 1_000;
+  const beganUs = unixNow() * 1_000;
   // Before the rows: the row of an upload is there before its first chunk.
   const stored = await Array.fromAsync(storage.chunks.list());
   const named = new Set<string>();

@@ -8,6 +8,7 @@ import {
   STREAM_START,
   type StreamSeq,
   type TenantId,
+  unixNow,
   type UploadId,
   uploadNotFound,
   type UploadRecord,
@@ -54,7 +55,7 @@ export async function beginUpload(
     throw new RepriseError("body_too_large", `The blob is larger than ${maxBytes} bytes.`, { param: "body" });
   const id = createUploadId(randomBytes(17));
   const reserved = chargeOf(length ?? maxBytes);
-  const now = Date.now();
+  const now = unixNow();
   const row: UploadRecord = {
     version: 1,
     kind: "upload",
@@ -89,7 +90,7 @@ export async function findUpload(
   id: UploadId,
 ): Promise<OpenUpload> {
   const { row, at } = await rows.read(uploadSubject(tenant, id));
-  if (row?.kind !== "upload" || row.id !== id || isOver(row, Date.now())) throw uploadNotFound();
+  if (row?.kind !== "upload" || row.id !== id || isOver(row, unixNow())) throw uploadNotFound();
   return { tenant, row, at };
 }
 

@@ -1,4 +1,4 @@
-import { type BlobId, blobSubject, type TenantId } from "@reprise/protocol";
+import { type BlobId, blobSubject, type TenantId, unixNow } from "@reprise/protocol";
 import type { BlobStorage } from "./blob-storage.ts";
 import { findBlob, type FoundBlob } from "./read-blob.ts";
 
@@ -21,7 +21,7 @@ export async function useBlob(
   storage: Pick<BlobStorage, "rows">,
   tenant: TenantId,
   id: BlobId,
-  { forMs = 0, nowMs = Date.now() }: UseOptions = {},
+  { forMs = 0, nowMs = unixNow() }: UseOptions = {},
 ): Promise<FoundBlob> {
   for (let tries = 0; ; tries++) {
     const found = await findBlob(storage, tenant, id, nowMs);

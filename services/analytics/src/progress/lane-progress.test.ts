@@ -1,3 +1,4 @@
+import { retryRejected } from "@reprise/async";
 import { readAllMessages } from "@reprise/log";
 import {
   asSeq,
@@ -33,11 +34,16 @@ async function appendWhole(world: LaneWorld): Promise<GenerationRef> {
   return ref;
 }
 
-/** When the generations of the stream ended, by the broker's clock. */
-async function endsOf(world: LaneWorld): Promise<Map<string, number>> {
+/** When the generations of the stream ended, by the broker's clock. Waits for a broker that was restarted. */
+function endsOf(world: LaneWorld): Promise<Map<string, number>> {
+  const isAway = (error: unknown) => error instanceof RepriseError && error.retryable;
+  return retryRejected(() => readEnds(world), isAway, { pauseMs: 50, budgetMs: 60_000 });
+}
+
+async function readEnds({ broker }: LaneWorld): Promise<Map<string, number>> {
   const ends = new Map<string, number>();
   const all = { afterStreamSeq: STREAM_START, maxMessages: 1_000, maxBytes: 1_000_000, subject: ">" };
-  for await (const { subject, payload, storedAtUs } of readAllMessages(world.broker.reads, STREAM, all))
+  for await (const { subject, payload, storedAtUs } of readAllMessages(broker.reads, STREAM, all))
     if (isTerminal(decodeEvent(payload).type)) ends.set(parseLogSubject(subject).generation, storedAtUs);
   return ends;
 }

@@ -1,8 +1,11 @@
 import type { Metrics } from "@reprise/service";
 
-export type UploadResult = "stored" | "joined" | "cut" | "refused";
+const RESULTS = ["stored", "joined", "cut", "refused"] as const;
+const REMOVED = ["blob", "upload", "orphan"] as const;
 
-/** What blobs take of a node. */
+export type UploadResult = (typeof RESULTS)[number];
+
+/** What blobs take of a node. Each counter has its samples from the start, at 0: the first upload is an increase. */
 export class BlobMetrics {
   readonly #bytes;
   readonly #uploads;
@@ -12,6 +15,9 @@ export class BlobMetrics {
     this.#bytes = metrics.counter("reprise_blob_bytes_total");
     this.#uploads = metrics.counter("reprise_blob_uploads_total");
     this.#removed = metrics.counter("reprise_blobs_removed_total");
+    for (const direction of ["in", "out"]) this.#bytes.inc({ direction }, 0);
+    for (const result of RESULTS) this.#uploads.inc({ result }, 0);
+    for (const what of REMOVED) this.#removed.inc({ what }, 0);
   }
 
   received(bytes: number): void {
@@ -26,7 +32,7 @@ export class BlobMetrics {
     this.#uploads.inc({ result });
   }
 
-  removed(what: "blob" | "upload" | "orphan", count: number): void {
+  removed(what: (typeof REMOVED)[number], count: number): void {
     if (count > 0) this.#removed.inc({ what }, count);
   }
 }
