@@ -43,7 +43,7 @@ const TABLE: Readonly<Record<string, Entry>> = {
     status: 201,
     body: REQUEST,
   },
-  "GET /v1/models": { roles: ["create", "read"], scopes: [...TOKEN_SCOPES], status: 200 },
+  "GET /v1/models": { roles: ["create", "read"], scopes: ["create", "read"], status: 200 },
   "GET /v1/generations/:id": { roles: ["read", "audit"], scopes: ["read"], status: 200 },
   "GET /v1/generations/:id/events": {
     roles: ["read", "audit"],
