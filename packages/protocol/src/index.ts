@@ -6,12 +6,13 @@ export {
   type AttemptEnd,
   type EventDraft,
   type GenerationEventDraft,
-  FINISH_REASONS,
   type RequestedEvent,
-  REVIEW_DECISIONS,
   type ReviewDecision,
   type TakeoverReason,
 } from "./event/event.ts";
+export { FINISH_REASONS } from "./event/shapes/end.ts";
+export { REVIEW_DECISIONS } from "./event/shapes/moderation.ts";
+export { type BudgetCharge } from "./event/shapes/request.ts";
 export { encodeEvent, peekSeq, peekType } from "./event/event-codec.ts";
 export * from "./log/filler-subject.ts";
 export * from "./log/job-subject.ts";
@@ -31,6 +32,8 @@ export { assertServable, type ServedBy } from "./engine/assert-servable.ts";
 export { type OpenaiOptions, openaiOptionsOf, parseOpenaiOptions } from "./engine/openai-options.ts";
 export { foldOptionName } from "./engine/reserved-options.ts";
 export { parseSimOptions, type SimOptions } from "./engine/sim-options.ts";
+export { effectiveRequest } from "./request/effective-request.ts";
+export { assertHistory } from "./request/assert-history.ts";
 export { toHttpStatus } from "./errors/http-status.ts";
 export {
   createGenerationId,
@@ -149,4 +152,4 @@ export type { SeqRange } from "./event/withdrawn-ranges.ts";
 export { failedDraft, timeoutDraft } from "./event/end-drafts.ts";
 export { parseUsage } from "./event/parse-usage.ts";
 export { isKnownEvent } from "./event/known-event.ts";
-export { type BudgetCharge, eventSchema } from "./event/event.ts";
+export { eventSchema } from "./event/event.ts";

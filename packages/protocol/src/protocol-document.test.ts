@@ -3,7 +3,9 @@ import { describe, expect, it } from "vitest";
 import { BLOB_LIMITS } from "./blob/blob-limits.ts";
 import { CAPABILITIES } from "./engine/capability.ts";
 import { ERROR_CATALOGUE, type ErrorCode } from "./errors/error-code.ts";
-import { eventSchema, FINISH_REASONS, TAKEOVER_REASONS } from "./event/event.ts";
+import { eventSchema } from "./event/event.ts";
+import { TAKEOVER_REASONS } from "./event/shapes/attempt.ts";
+import { FINISH_REASONS } from "./event/shapes/end.ts";
 import { toHttpStatus } from "./errors/http-status.ts";
 import {
   MODERATION_LIMITS,

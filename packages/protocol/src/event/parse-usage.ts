@@ -1,5 +1,6 @@
 import { RepriseError } from "../errors/reprise-error.ts";
-import { type Usage, usageSchema } from "./event.ts";
+import { type Usage } from "./event.ts";
+import { usageSchema } from "./shapes/end.ts";
 
 /** @throws RepriseError `protocol_violation` when the text is not the JSON of a usage */
 export function parseUsage(text: string): Usage {

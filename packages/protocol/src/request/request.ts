@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { jsonObjectSchema, jsonValueSchema } from "../json-object.ts";
+import { assertHistory } from "./assert-history.ts";
 import { END_USER_RULE, isEndUser } from "./end-user.ts";
 import { inputSchema } from "./fields/input.ts";
 import { LIMITS } from "./fields/limits.ts";
@@ -69,6 +70,7 @@ export type GenerationRequest = z.infer<typeof generationRequestSchema>;
  */
 export function parseGenerationRequest(body: unknown): GenerationRequest {
   const request = parseWith(generationRequestSchema, body);
+  if (typeof request.input !== "string") assertHistory(request.input);
   assertToolsFit(request);
   return request.service_tier === undefined ? request : withPriority(request, request.service_tier);
 }

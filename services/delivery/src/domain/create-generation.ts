@@ -29,6 +29,14 @@ import { formatTraceparent, inSpan, NO_SPAN, type TraceSpan } from "@reprise/tel
 import { prepareModeration } from "../review/prepare-moderation.ts";
 import { toRequested } from "./to-requested.ts";
 
+/** What the platform adds to a request, for its worker: the request itself stays as it was sent. */
+export type RequestAdditions = Pick<RequestedEvent, "needs">;
+
+export interface ToCreate {
+  readonly ref: GenerationRef;
+  readonly requested: RequestedEvent;
+}
+
 export interface CreateOptions {
   log: GenerationLog;
   ruleSets: RuleSetStore;
@@ -40,18 +48,18 @@ export interface CreateOptions {
   /** What the tenant may have of the model's slots. */
   share: TenantShare;
   request: GenerationRequest;
-  /** Called where the generation is to be created, before anything is stored: what its worker has to know. What it throws is the answer. */
-  needsOf?: (() => Promise<readonly string[] | undefined>) | undefined;
+  /** Called where the generation is to be created, before anything is stored: what stands beside the request in seq 0. What it throws is the answer. */
+  prepare?: ((ref: GenerationRef) => Promise<RequestAdditions>) | undefined;
   idempotencyKey: string | undefined;
   /** The end user whose key it is: those of two users, and of the tenant itself, name different generations. Default: the tenant. */
   keyOwner?: string | undefined;
   /** Whether the caller resumes: there must be something to join, and nothing is created. */
   joinOnly: boolean;
   /**
-   * Called once, when everything that was sent is valid and before anything is stored, with the generation that is to be created; with
-   * nothing when there is one to join. What it throws is the answer.
+   * Called once, when everything that was sent is valid and before anything is stored, with the generation that is to be created and its
+   * seq 0; with nothing when there is one to join. What it throws is the answer.
    */
-  admit: (created: GenerationRef | undefined) => Promise<void>;
+  admit: (created: ToCreate | undefined) => Promise<void>;
   /** Called where the create fails once it is admitted, and nothing of the generation is stored for sure. */
   onAbandoned?: ((ref: GenerationRef) => void) | undefined;
   traceparent: string | undefined;
@@ -83,7 +91,7 @@ export interface Created {
  * carries. The other way round would leave a generation that no worker ever runs. Before both, the rules that seq 0 will name, if it is
  * to be moderated: moderation must find the rules of every log that it reads. All steps are harmless when repeated: the
  * job's message id and the compare-and-set on an empty log let the first one win, and all others find what it wrote.
- * @throws RepriseError what `needsOf` throws; `idempotency_conflict`, `generation_expired`, `generation_erased` (the key's), `invalid_request`, `cursor_invalid` (nothing to
+ * @throws RepriseError what `prepare` throws; `idempotency_conflict`, `generation_expired`, `generation_erased` (the key's), `invalid_request`, `cursor_invalid` (nothing to
  *   join), `broker_unavailable`
  */
 export async function createGeneration(options: CreateOptions): Promise<Created> {
@@ -112,11 +120,14 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
     );
   }
 
-  const needs = await options.needsOf?.();
+  const additions = await options.prepare?.(ref);
   const policies = { tenantPolicy, requestPolicy: request.policy ?? {}, classifiers };
   const prepared = await prepareModeration(policies);
-  const { requested, payload } = encodeRequested(ref, options, { moderation: prepared?.moderation, needs });
-  await options.admit(ref);
+  const { requested, payload } = encodeRequested(ref, options, {
+    moderation: prepared?.moderation,
+    additions,
+  });
+  await options.admit({ ref, requested });
   try {
     if (prepared) await ruleSets.keep(tenant, prepared.rules);
     options.onCreating?.(ref);
@@ -175,8 +186,8 @@ function encodeRequested(
   options: CreateOptions,
   {
     moderation,
-    needs,
-  }: { moderation: EffectiveModeration | undefined; needs: readonly string[] | undefined },
+    additions,
+  }: { moderation: EffectiveModeration | undefined; additions: RequestAdditions | undefined },
 ): { requested: RequestedEvent; payload: Uint8Array } {
   const { request, tenantPolicy, idempotencyKey, traceparent, budgets, now } = options;
   const draft = {
@@ -185,7 +196,7 @@ function encodeRequested(
     generation: ref.generation,
     created_at: now.toISOString(),
     request,
-    ...(needs && { needs: [...needs] }),
+    ...additions,
     policy: { ...tightenPolicy(tenantPolicy, request.policy ?? {}), ...(moderation && { moderation }) },
     ...(idempotencyKey !== undefined && { idempotency_key: idempotencyKey }),
     ...(traceparent !== undefined && { traceparent }),

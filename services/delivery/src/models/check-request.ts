@@ -1,6 +1,5 @@
 import {
   assertServable,
-  type Capability,
   type GenerationRequest,
   isCapability,
   isMediaPart,
@@ -10,6 +9,7 @@ import {
   type ServedBy,
   toStoredNeeds,
 } from "@reprise/protocol";
+import type { RequestAdditions } from "../domain/create-generation.ts";
 import type { ScaleWatch } from "../scaling/scale-watch.ts";
 
 type Told = Awaited<ReturnType<ScaleWatch["capabilitiesOf"]>>;
@@ -26,14 +26,14 @@ export async function checkRequest(
   request: GenerationRequest,
   servedBy: ServedBy | undefined,
   workers: Pick<ScaleWatch, "capabilitiesOf">,
-): Promise<Capability[] | undefined> {
+): Promise<RequestAdditions> {
   const needs = needsOf(request);
   const stored = toStoredNeeds(needs);
   const told = stored ? await workers.capabilitiesOf(request.model) : [];
   if (servedBy) assertServable(request, needs, withTold(servedBy, told));
   assertInline(request);
   assertTold(told);
-  return stored;
+  return stored ? { needs: stored } : {};
 }
 
 /** What a model can do by the models file, and what else by the word of each of its workers: model servers tell some of it themselves. */

@@ -1,5 +1,12 @@
 import { type Job, type LogSnapshot, recordOps } from "@reprise/log";
-import { type EffectivePolicy, type RequestedEvent, type UnixMs, plusMs, toUnixMs } from "@reprise/protocol";
+import {
+  type EffectivePolicy,
+  effectiveRequest,
+  type RequestedEvent,
+  type UnixMs,
+  plusMs,
+  toUnixMs,
+} from "@reprise/protocol";
 import type { TraceSpan } from "@reprise/telemetry";
 import type { EndDraft } from "../domain/after-turn.ts";
 import type { AttemptPlan } from "../domain/plan-attempt.ts";
@@ -26,6 +33,8 @@ export interface Run extends Disposable {
   readonly span: TraceSpan;
   readonly policy: EffectivePolicy;
   readonly request: RunRequest;
+  /** The optional types of events that the creator's version knows: of these no others are appended. */
+  readonly emits: ReadonlySet<string>;
   /** Whether the generation ends where its model asks for tools, instead of waiting for their answers. */
   readonly endsOnCalls: boolean;
   /**
@@ -101,7 +110,8 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
       takenAtMs,
     }),
     policy,
-    request: new RunRequest(log, requested?.request),
+    request: new RunRequest(log, requested && effectiveRequest(requested)),
+    emits: new Set(requested?.events),
     endsOnCalls: requested?.request.tool_calls === "end",
     totalAtMs: plusMs(toUnixMs(requested?.created_at ?? ""), policy.timeouts.total.after_ms),
     log,

@@ -2,6 +2,7 @@ import { announceEnd, isHeld, type Job, storeCheckpoint, toEffectivePolicy } fro
 import {
   decodeEvent,
   DEFAULT_POLICY,
+  effectiveRequest,
   failedDraft,
   isCapability,
   parseWorkerId,
@@ -105,8 +106,11 @@ function toPlan(
     const message = `The engine does not have the capability ${unmet}.`;
     return { kind: "fail", error: new RepriseError("capability_unsupported", message) };
   }
-  const { request, policy } = requested;
-  return planAttempt(transcript, toPlanContext({ request: () => request, policy }, model));
+  const { policy } = requested;
+  return planAttempt(
+    transcript,
+    toPlanContext({ request: () => effectiveRequest(requested), policy }, model),
+  );
 }
 
 function toFirstStep(plan: Exclude<Plan, { kind: "done" }>, { usage }: Transcript): FirstStep {

@@ -1,6 +1,7 @@
 import { pause } from "@reprise/async";
 import {
   type BudgetCharge,
+  effectiveRequest,
   type GenerationRef,
   RepriseError,
   type RequestedEvent,
@@ -41,14 +42,14 @@ export function createRunBudget({
   onError,
 }: RunBudgetOptions): RunBudget | undefined {
   const { budgets: charges, request } = requested ?? {};
-  if (!charges || charges.length === 0 || !request) return undefined;
+  if (!requested || !charges || charges.length === 0 || !request) return undefined;
   return new RunBudget({
     ledger,
     generation: ref.generation,
     charges,
     accounts: accountsOf(ref.tenant, charges),
     model: request.model,
-    estimate: estimateInputTokens(request),
+    estimate: estimateInputTokens(effectiveRequest(requested)),
     onCutOff: () => onCutOff(ref.tenant),
     onError,
   });

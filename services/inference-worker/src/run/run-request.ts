@@ -1,4 +1,4 @@
-import { decodeEvent, type GenerationRequest, RepriseError } from "@reprise/protocol";
+import { decodeEvent, effectiveRequest, type GenerationRequest, RepriseError } from "@reprise/protocol";
 import type { RunLog } from "./log/run-log.ts";
 
 /**
@@ -26,6 +26,6 @@ export class RunRequest {
 
 function parseRequest(first: Uint8Array): GenerationRequest {
   const event = decodeEvent(first);
-  if (event.type === "generation.requested") return event.request;
+  if (event.type === "generation.requested") return effectiveRequest(event);
   throw new RepriseError("protocol_violation", "A generation's first event is not its request.");
 }

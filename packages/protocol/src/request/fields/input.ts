@@ -82,8 +82,7 @@ export const inputSchema = z.union(
     z
       .array(itemSchema)
       .min(1)
-      .max(LIMITS.messages, { error: `must hold 1 to ${LIMITS.messages} messages` })
-      .superRefine(assertHistory),
+      .max(LIMITS.messages, { error: `must hold 1 to ${LIMITS.messages} messages` }),
   ],
   { error: `must be a text that is not empty, or 1 to ${LIMITS.messages} messages {role, content}` },
 );
@@ -123,30 +122,4 @@ export function toOutputText(output: JsonValue): string {
 function textOfPart(part: ContentPart): string[] {
   if (part.type === "text") return [part.text];
   return part.type === "refusal" ? [part.refusal] : [];
-}
-
-/** Engines refuse a history in which an answer has no call, or a call two meanings: here it is refused by its place. */
-function assertHistory(items: readonly Message[], context: z.RefinementCtx): void {
-  let parts = 0;
-  const calls = new Set<string>();
-  const answered = new Set<string>();
-  for (const [i, item] of items.entries()) {
-    if (Array.isArray(item.content)) parts += item.content.length;
-    if (item.role === "assistant") {
-      for (const [j, { call_id: id }] of (item.tool_calls ?? []).entries()) {
-        if (calls.has(id)) fail([i, "tool_calls", j, "call_id"], "names a call that came before");
-        calls.add(id);
-      }
-    } else if (item.role === "tool") {
-      const { call_id: id } = item;
-      if (!calls.has(id)) fail([i, "call_id"], "names no call of a turn before it");
-      else if (answered.has(id)) fail([i, "call_id"], "names a call that has its answer already");
-      answered.add(id);
-    }
-  }
-  if (parts > LIMITS.parts) fail([], `must hold at most ${LIMITS.parts} content parts`);
-
-  function fail(path: (string | number)[], message: string): void {
-    context.addIssue({ code: "custom", path, message });
-  }
 }

@@ -1,0 +1,38 @@
+import * as z from "zod";
+import { count, nameLike, seq } from "./field.ts";
+
+/** `input_tokens` is null while it is unknown: an engine that reports it only at its end may have been stopped before. */
+export const usageSchema = z.object({
+  input_tokens: count.nullable(),
+  output_tokens: count,
+  /** How many of the input the engine took from its cache. Absent: unknown. */
+  cached_input_tokens: count.optional(),
+  /** How many of the output were reasoning, shown or not. Absent: unknown. */
+  reasoning_tokens: count.optional(),
+});
+
+export const failureSchema = z.object({ code: z.string(), message: z.string(), retryable: z.boolean() });
+
+/** `timeout`: a timeout of the policy has ended the generation in order, with what there was. */
+export const FINISH_REASONS = ["stop", "length", "content_filter", "tool_calls", "timeout", "other"] as const;
+
+export const completed = z.object({
+  seq,
+  type: z.literal("generation.completed"),
+  finish_reason: nameLike(FINISH_REASONS),
+  usage: usageSchema,
+});
+
+export const failed = z.object({
+  seq,
+  type: z.literal("generation.failed"),
+  error: failureSchema,
+  usage: usageSchema,
+});
+
+export const cancelled = z.object({
+  seq,
+  type: z.literal("generation.cancelled"),
+  reason: z.string(),
+  usage: usageSchema,
+});

@@ -1,0 +1,31 @@
+import * as z from "zod";
+import { jsonValueSchema } from "../../json-object.ts";
+import { LIMITS } from "../../request/fields/limits.ts";
+import { count, seq } from "./field.ts";
+
+/**
+ * The model asks for a tool; the generation waits for the answer to every call. `arguments` is the text that the model made. The first call
+ * of a turn has what the engine has counted of the turn and no delta of it says.
+ */
+export const toolCall = z.object({
+  seq,
+  type: z.literal("tool.call"),
+  call_id: z.string().min(1),
+  name: z.string(),
+  arguments: z.string(),
+  /** Produced beyond the tokens of the turn's deltas: the calls themselves, and reasoning that the engine does not show. Default 0. */
+  tokens: count.optional(),
+  /** How many of `tokens` were reasoning. Absent: unknown. */
+  reasoning_tokens: count.optional(),
+  /** Of the generation, where it was not known before. */
+  input_tokens: count.optional(),
+  cached_input_tokens: count.optional(),
+});
+
+/** A tool's answer, once for each call. */
+export const toolResult = z.object({
+  seq,
+  type: z.literal("tool.result"),
+  call_id: z.string().min(1),
+  output: jsonValueSchema(LIMITS.toolOutputDepth),
+});

@@ -1,0 +1,198 @@
+import {
+  effectiveRequest,
+  encodeCursor,
+  type Generation,
+  type GenerationRequest,
+  parseGenerationRequest,
+  parseIdempotencyKey,
+  parseWith,
+  RepriseError,
+  START,
+  Transcript,
+} from "@reprise/protocol";
+import { type BufferedFeed, bufferLiveFeed } from "@reprise/log";
+import type { Principal } from "@reprise/tenancy";
+import { JOB_SPAN, MESSAGING, REPRISE, traceFields } from "@reprise/telemetry";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { lacksRole } from "../http/auth.ts";
+import { callerOf } from "../readers/delivery-marks/caller.ts";
+import { checkRequest } from "../models/check-request.ts";
+import { createGeneration } from "../domain/create-generation.ts";
+import { readGeneration } from "../domain/read-generation.ts";
+import { reservationOf } from "../limits/request-limits.ts";
+import { requestedCursor } from "../domain/resume-cursor.ts";
+import { toGeneration } from "../domain/to-generation.ts";
+import type { RouteContext } from "./context.ts";
+import { streamEvents } from "./events.ts";
+import { preferredType } from "./negotiation.ts";
+import { noQuery } from "./query-params.ts";
+import { toResponse } from "./to-response.ts";
+
+/** The header that tells the id of a generation whose creation is answered with its stream. */
+export const GENERATION_ID_HEADER = "Reprise-Generation-Id";
+
+/** `POST /v1/generations`. */
+export function addCreateRoute(app: FastifyInstance, context: RouteContext): void {
+  const { authentication, log, ruleSets, shards, modelNames, logger } = context;
+  app.post(
+    "/v1/generations",
+    { config: { roles: ["create"], streamTokens: true, countsItself: true } },
+    async (request, reply) => {
+      using _ = context.bodies.keep(request.raw);
+      const principal = authentication.principalOf(request);
+      const { id: requestId } = request;
+      const onError = (err: unknown) =>
+        logger.error(
+          { err, request: requestId, ...traceFields(context.traces.spanOf(request)) },
+          "a callback failed",
+        );
+      const { tenant, policy, slots, storedAtUs, endUser } = principal;
+      const caller = callerOf(request, principal);
+      parseWith(noQuery, request.query, "query");
+      const type = preferredType(request.headers.accept, ["application/json", "text/event-stream"]);
+      if (type === "text/event-stream" && !principal.roles.has("read")) throw lacksRole("read");
+      const body = withEndUser(parseGenerationRequest(request.body), endUser);
+      if (!modelNames().has(body.model)) {
+        throw new RepriseError("model_not_found", `There is no model "${body.model}" here.`, {
+          param: "model",
+        });
+      }
+      assertModelAllowed(principal, body.model);
+      const key = header(request, "idempotency-key");
+      const lastEventId = header(request, "last-event-id") || undefined;
+      if (lastEventId !== undefined && key === undefined) {
+        const message = "A create that resumes needs the Idempotency-Key it was first sent with.";
+        throw new RepriseError("invalid_request", message, { param: "Idempotency-Key" });
+      }
+      const resume = requestedCursor(lastEventId, undefined);
+      const isStream = type === "text/event-stream";
+      const { main: connection } = context.broker;
+      using expected = new DisposableStack();
+      let listening: BufferedFeed | undefined;
+      // Parsed again it is `body`; kept here it would be kept for as long as a stream that is the answer.
+      request.body = undefined;
+      const tokens = reservationOf(body);
+      const now = new Date();
+      const charges = context.budgets.chargesOf(principal, body.model, now);
+      let hasReserved = false;
+      const creating = createGeneration({
+        log,
+        ruleSets,
+        classifiers: context.classifiers(),
+        shards,
+        tenant,
+        tenantPolicy: policy,
+        share: {
+          weight: slots?.weight ?? 1,
+          maxRunning: slots?.max ?? Number.POSITIVE_INFINITY,
+          storedAtUs,
+        },
+        request: body,
+        prepare: () => checkRequest(body, context.servedBy(body.model), context.scale),
+        idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
+        keyOwner: endUser,
+        joinOnly: lastEventId !== undefined,
+        async admit(created) {
+          hasReserved = created !== undefined;
+          await context.limits.create([request, reply], principal, {
+            endUser: body.end_user,
+            generation: created?.ref.generation,
+            tokens,
+            isStream,
+          });
+          if (!created) return;
+          try {
+            await context.budgets.reserve(created.ref, charges, effectiveRequest(created.requested));
+          } catch (error) {
+            context.limits.abandoned(created.ref, tokens);
+            throw error;
+          }
+        },
+        onAbandoned(created) {
+          context.limits.abandoned(created, tokens);
+          context.budgets.abandoned(created, charges);
+        },
+        traceparent: context.traces.traceparentOf(request),
+        startSend: (created) =>
+          context.tracing.start("send jobs", {
+            kind: "producer",
+            parent: context.traces.spanOf(request).context,
+            attributes: {
+              ...JOB_SPAN,
+              [MESSAGING.operation]: "send",
+              [MESSAGING.messageId]: created.generation,
+              [REPRISE.generation]: created.generation,
+              [REPRISE.model]: body.model,
+            },
+          }),
+        budgets: charges,
+        now,
+        connection,
+        onError,
+        // So that the log of a generation that is streamed from its beginning need not be read.
+        onCreating: isStream
+          ? (created) => (listening = expected.use(bufferLiveFeed({ connection, onError }, created)))
+          : undefined,
+      });
+      const { ref, requested, joined, first } = await context.readerMetrics.countGone(
+        resume.cursor,
+        creating,
+      );
+      context.bodies.release(request.raw);
+      context.notes.add(request, { generation: ref.generation, model: body.model });
+      if (!joined) context.readerMetrics.created(body.model);
+      if (joined && hasReserved) context.limits.joined(ref, tokens);
+      const status = joined ? 200 : 201;
+      void reply.header(GENERATION_ID_HEADER, ref.generation);
+      if (isStream) {
+        const snapshot = { events: [first.payload], streamSeq: first.streamSeq };
+        const onReplay = (bytesOf: () => number) => context.limits.replayed(request, principal, bytesOf);
+        const begun = listening && !joined ? { listening, snapshot } : undefined;
+        const stream = streamEvents(context, reply, {
+          ref,
+          resume,
+          status,
+          caller,
+          principal,
+          role: "read",
+          onReplay,
+          call: "create",
+          begun,
+        });
+        return await context.readerMetrics.countGone(resume.cursor, stream);
+      }
+      const generation: Generation = joined
+        ? await readGeneration(context, ref)
+        : { ...toGeneration(ref.generation, requested, new Transcript()), cursor: encodeCursor(START) };
+      const answer = toResponse(context, [request, reply], { ref, generation });
+      return reply.code(status).header("location", `/v1/generations/${ref.generation}`).send(answer);
+    },
+  );
+}
+
+/**
+ * What an end user's token creates is that user's: the token says whose, and the request can't say otherwise.
+ * @throws RepriseError `invalid_request`
+ */
+function withEndUser(request: GenerationRequest, endUser: string | undefined): GenerationRequest {
+  if (endUser === undefined) return request;
+  if (request.end_user === undefined || request.end_user === endUser)
+    return { ...request, end_user: endUser };
+  throw new RepriseError("invalid_request", "end_user: is another one than the stream token's.", {
+    param: "end_user",
+  });
+}
+
+function assertModelAllowed({ models }: Principal, model: string): void {
+  if (!models || models.has(model)) return;
+  throw new RepriseError(
+    "model_not_allowed",
+    `The model "${model}" is not allowed for this tenant. Allowed: ${[...models].join(", ")}.`,
+    { param: "model" },
+  );
+}
+
+function header(request: FastifyRequest, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}
