@@ -108,6 +108,8 @@ const TABLE: Readonly<Record<string, Entry>> = {
     body: { kind: "token", value: "t1" },
   },
   "POST /v1/admin/tenants/:id/budgets/seed": { roles: [], operator: true, status: 200, body: {} },
+  "GET /v1/admin/token-keys": { roles: [], operator: true, status: 200 },
+  "POST /v1/admin/token-keys/rotate": { roles: [], operator: true, status: 201, body: {} },
 };
 /** Calls without a key: browsers' preflights. */
 const OPEN = /^OPTIONS \*$/;

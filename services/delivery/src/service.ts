@@ -161,14 +161,12 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   });
   // What a start that fails would leave open, and a process with it.
   await using stack = new AsyncDisposableStack();
-  const platform = await openPlatformKeys({
-    connection: broker.main,
-    replicas: options.replicas,
-    onStale: brokerWatch?.onStale,
-    onError,
-  });
-  stack.defer(() => platform.close());
-  const tokens = createStreamTokens({ audience: options.tokenAudience, tenants, platform });
+  const { replicas } = options;
+  const onStale = brokerWatch?.onStale;
+  const platformKeys = stack.use(
+    await openPlatformKeys({ connection: broker.main, replicas, onStale, onError }),
+  );
+  const tokens = createStreamTokens({ audience: options.tokenAudience, tenants, platform: platformKeys });
   const log = createGenerationLog(broker, {
     shards,
     budgetMs: options.brokerBudgetMs,
@@ -220,6 +218,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     heartbeatMs,
   });
   stack.defer(tenants.onChange((tenant) => readers.recheck(tenant)));
+  stack.defer(platformKeys.onChange(() => readers.recheck()));
   const erasures = subscribeErasures(broker.main, { onErased: (ref) => hub.erase(ref), onError });
   stack.defer(() => erasures.unsubscribe());
   const lateEvents = subscribeEventsBehindEnds(broker.main, {
@@ -280,6 +279,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     context: {
       authentication,
       tokens,
+      platformKeys,
       broker,
       log,
       hub,

@@ -49,7 +49,7 @@ async function mint(keys: PlatformKeys, nowMs: UnixMs) {
 const verify = (keys: PlatformKeys, token: string, nowMs: UnixMs) =>
   verifyStreamToken(token, {
     audience: "reprise",
-    authority: { findKey: (_, keyId) => keys.find(keyId), isRevoked: () => false },
+    authority: { findKey: (_, keyId) => keys.find(keyId)?.publicKey, isRevoked: () => false },
     nowMs,
   });
 

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { type KV, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { retry } from "@reprise/async";
@@ -6,6 +5,7 @@ import { isRefusal, notPublished, type OnStale, readLastRaw, RefreshLoop } from 
 import {
   bucketStream,
   bucketSubjects,
+  NEVER,
   RepriseError,
   TOKEN_KEYS_BUCKET,
   type UnixMs,
@@ -13,16 +13,19 @@ import {
   toUnixMs,
 } from "@reprise/protocol";
 import type { CryptoKey } from "jose";
-import * as z from "zod";
-import { keyIdSchema, PLATFORM_KEY_PREFIX, TOKEN_LIMITS } from "./claims.ts";
 import {
-  generateSigningKey,
-  importPrivateKey,
-  type PrivateKey,
-  privateKeySchema,
-  toPublicKey,
-} from "./signing-key.ts";
+  createPlatformKey,
+  decodePlatformKeys,
+  encodePlatformKeys,
+  endOfPlatformKey,
+  type PlatformKeyRecord,
+  platformKeyToSignWith,
+  type PlatformKeyView,
+  viewPlatformKeys,
+  withPlatformKey,
+} from "./platform-key-record.ts";
 import type { PublicKey } from "./public-key.ts";
+import { importPrivateKey, type PrivateKey, toPublicKey } from "./signing-key.ts";
 
 const ENTRY = "platform";
 const SUBJECT = bucketSubjects(TOKEN_KEYS_BUCKET).replace(">", ENTRY);
@@ -30,8 +33,6 @@ const SUBJECT = bucketSubjects(TOKEN_KEYS_BUCKET).replace(">", ENTRY);
 const DAY_MS = 86_400_000;
 /** After how long a key is replaced. */
 const ROTATE_AFTER_MS = 30 * DAY_MS;
-/** From then on every node has heard of a new key, and signs with it. */
-const KNOWN_AFTER_MS = 60_000;
 const SWEEP_MS = 3_600_000;
 /** Another node that creates a key at the same moment is waited for. */
 const RACE_PAUSE_MS = 20;
@@ -39,23 +40,22 @@ const RACE_BUDGET_MS = 5_000;
 const EVERY_MS = 500;
 /** After so many periods a node that runs has found a forged entry, and has stored its keys again. */
 const PATIENT_PERIODS = 10;
-const LAST_TOKEN_MS = (TOKEN_LIMITS.lifeSeconds + 2 * TOKEN_LIMITS.clockLeewaySeconds) * 1_000;
 
-const keySchema = z.strictObject({
-  kid: keyIdSchema,
-  created_at: z.iso.datetime(),
-  private_jwk: privateKeySchema,
-});
-const entrySchema = z.strictObject({ version: z.literal(1), keys: z.array(keySchema).min(1).max(16) });
-type StoredKey = z.infer<typeof keySchema>;
-
-export interface PlatformKeys {
+export interface PlatformKeys extends Disposable {
   /** The key to sign with now. */
   signingKey(): Promise<{ readonly keyId: string; readonly privateKey: CryptoKey }>;
-  /** The public key with this id. */
-  find(keyId: string): PublicKey | undefined;
-  /** Adds a key, with which nodes sign from a minute later on. Tokens that were signed before stay valid. */
-  rotate(): Promise<void>;
+  /** The public key with this id, and from when on its tokens are refused. */
+  find(keyId: string): { readonly publicKey: PublicKey; readonly expiresAtMs: UnixMs } | undefined;
+  /** The keys that this node knows, oldest first, without their private parts. */
+  list(): PlatformKeyView[];
+  /**
+   * Adds a key, which this node knows at once and every other one within a second.
+   * @param overlapMs for how long tokens of the earlier keys still count, 0 for no time at all; default: until each has expired
+   * @throws RepriseError `broker_unavailable`, `limit_exceeded` with more than 16 keys whose tokens still count
+   */
+  rotate(overlapMs?: number): Promise<PlatformKeyView>;
+  /** Calls a listener when the keys have changed, until what is returned is called. */
+  onChange(listener: () => void): () => void;
   close(): void;
 }
 
@@ -89,10 +89,17 @@ export async function openPlatformKeys(options: PlatformKeysOptions): Promise<Pl
   const { onStale, everyMs = EVERY_MS, staleMs } = options;
   const patienceMs = PATIENT_PERIODS * everyMs;
   let current = await guard(() => readOrCreate(connection, bucket, { nowMs: now(), refuse, patienceMs }));
+  const listeners = new Set<() => void>();
+  const obey = (keys: readonly PlatformKeyRecord[]) => {
+    // Keys that are the same stay the same objects, by which their import is remembered.
+    if (encodePlatformKeys(keys) === encodePlatformKeys(current.keys)) return;
+    current = { keys };
+    for (const listener of listeners) listener();
+  };
   const readAgain = async () => {
     const entry = await read(connection);
     // Without an entry that it can use this node goes on with the keys that it has.
-    if (entry.keys) current = { keys: entry.keys };
+    if (entry.keys) obey(entry.keys);
     else refuse(entry);
     // A node that starts finds the keys again.
     if (entry.isForged) await write(bucket, current.keys, entry.revision);
@@ -100,47 +107,58 @@ export async function openPlatformKeys(options: PlatformKeysOptions): Promise<Pl
   const what = "the keys of stream tokens";
   const refresh = new RefreshLoop({ connection, what, read: readAgain, onStale, everyMs, staleMs });
 
-  const rotate = () =>
+  const rotate = (overlapMs?: number) =>
     guard(async () => {
       const latest = assertReplaceable(await read(connection));
-      const present = latest.keys ?? current.keys;
-      const keys = [...present.filter(isNeeded(present, now())), await createKey(now())];
-      if (await write(bucket, keys, latest.revision)) current = { keys };
-      else throw new RepriseError("broker_unavailable", "Another node has changed the keys meanwhile.");
+      const made = await createPlatformKey(now());
+      const keys = withPlatformKey(latest.keys ?? current.keys, { made, nowMs: now(), overlapMs });
+      if (!(await write(bucket, keys, latest.revision)))
+        throw new RepriseError("broker_unavailable", "Another node has changed the keys meanwhile.");
+      // Behind a read that was under way before the write.
+      await refresh.sync();
+      return { kid: made.kid, created_at: made.created_at };
     });
   const rotateIfDue = async () => {
     const newest = current.keys.at(-1);
-    if (newest && now() - createdAtMs(newest) >= ROTATE_AFTER_MS) await rotate();
+    if (newest && now() - toUnixMs(newest.created_at) >= ROTATE_AFTER_MS) await rotate();
   };
   const sweep = setInterval(() => void rotateIfDue().catch(onError), SWEEP_MS).unref();
+  const close = () => {
+    clearInterval(sweep);
+    void refresh.close();
+  };
   return {
     async signingKey() {
-      const known = current.keys.filter((key) => createdAtMs(key) + KNOWN_AFTER_MS <= now()).at(-1);
-      const key = known ?? current.keys[0];
+      const key = platformKeyToSignWith(current.keys, now());
       if (!key) throw new RepriseError("internal", "There is no key to sign tokens with.");
       return { keyId: key.kid, privateKey: await importOnce(key.private_jwk) };
     },
-    find: (keyId) => {
+    find(keyId) {
       const key = current.keys.find(({ kid }) => kid === keyId);
-      return key && publicOnce(key.private_jwk);
+      const expiresAtMs = key && (endOfPlatformKey(current.keys, key) ?? NEVER);
+      if (!key || expiresAtMs === undefined || expiresAtMs <= now()) return undefined;
+      return { publicKey: publicOnce(key.private_jwk), expiresAtMs };
     },
+    list: () => viewPlatformKeys(current.keys),
     rotate,
-    close() {
-      clearInterval(sweep);
-      void refresh.close();
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
     },
+    close,
+    [Symbol.dispose]: close,
   };
 }
 
 interface Current {
-  readonly keys: readonly StoredKey[];
+  readonly keys: readonly PlatformKeyRecord[];
 }
 
 /** What the bucket has. */
 interface Entry {
   /** 0 while it has had nothing. */
   readonly revision: number;
-  readonly keys: readonly StoredKey[] | undefined;
+  readonly keys: readonly PlatformKeyRecord[] | undefined;
   /** Why what is there can't be used. */
   readonly problem?: RepriseError;
   /** An answer of the broker that a process which may not write the bucket has had stored there, in place of what was there. */
@@ -163,7 +181,7 @@ async function readOrCreate(
   bucket: KV,
   { nowMs, refuse, patienceMs }: Creation,
 ): Promise<Current> {
-  const keys = [await createKey(nowMs)];
+  const keys = [await createPlatformKey(nowMs)];
   const patientUntil = performance.now() + patienceMs;
   const attempt = async (): Promise<Current | undefined> => {
     const found = assertReplaceable(await read(connection));
@@ -185,7 +203,7 @@ async function read(connection: NatsConnection): Promise<Entry> {
   if (!isPublished) return { revision, keys: undefined, problem: notPublished(SUBJECT), isForged: true };
   // So an entry is removed.
   if (payload.length === 0) return { revision, keys: undefined };
-  const keys = decode(new TextDecoder().decode(payload));
+  const keys = decodePlatformKeys(new TextDecoder().decode(payload));
   return keys ? { revision, keys } : { revision, keys, problem: unreadable() };
 }
 
@@ -196,42 +214,18 @@ function assertReplaceable(entry: Entry): Entry {
 }
 
 /** @returns false when the entry is not the expected one any more */
-async function write(bucket: KV, keys: readonly StoredKey[], expectedRevision: number): Promise<boolean> {
+async function write(
+  bucket: KV,
+  keys: readonly PlatformKeyRecord[],
+  expectedRevision: number,
+): Promise<boolean> {
   try {
-    await bucket.put(ENTRY, encode(keys), { previousSeq: expectedRevision });
+    await bucket.put(ENTRY, encodePlatformKeys(keys), { previousSeq: expectedRevision });
     return true;
   } catch (error) {
     if (isRefusal(error, "wrongLastSequence") || isRefusal(error, "earlierPublishInFlight")) return false;
     throw error;
   }
-}
-
-/** A key was in use until a minute after the next one was created, and its last token until an hour after that. */
-function isNeeded(keys: readonly StoredKey[], nowMs: UnixMs): (key: StoredKey, i: number) => boolean {
-  return (_, i) => {
-    const next = keys[i + 1];
-    return !next || nowMs < createdAtMs(next) + KNOWN_AFTER_MS + LAST_TOKEN_MS;
-  };
-}
-
-async function createKey(nowMs: UnixMs): Promise<StoredKey> {
-  return {
-    kid: `${PLATFORM_KEY_PREFIX}${randomBytes(9).toString("base64url")}`,
-    created_at: new Date(nowMs).toISOString(),
-    private_jwk: await generateSigningKey(),
-  };
-}
-
-function createdAtMs({ created_at }: StoredKey): UnixMs {
-  return toUnixMs(created_at);
-}
-
-function encode(keys: readonly StoredKey[]): string {
-  return JSON.stringify({ version: 1, keys });
-}
-
-function decode(text: string): readonly StoredKey[] | undefined {
-  return entrySchema.safeParse(parse(text)).data?.keys;
 }
 
 /** No message and no cause holds what was read: it is a private key. */
@@ -240,14 +234,6 @@ function unreadable(): RepriseError {
     "config_invalid",
     `The bucket ${TOKEN_KEYS_BUCKET} holds no keys that this version reads.`,
   );
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 const privateKeys = new WeakMap<PrivateKey, Promise<CryptoKey>>();

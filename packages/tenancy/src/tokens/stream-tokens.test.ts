@@ -13,8 +13,6 @@ const key = await generateSigningKey();
 const noPlatformKeys = {
   signingKey: () => Promise.reject(new Error("not used")),
   find: () => undefined,
-  rotate: () => Promise.resolve(),
-  close: () => {},
 };
 
 /** A tenant whose signing key is refused from then on, and its tokens. */

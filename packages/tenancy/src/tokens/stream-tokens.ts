@@ -19,7 +19,7 @@ import { endOf, invalidToken, type TokenAuthority, verifyStreamToken } from "./v
 export interface StreamTokensOptions {
   readonly audience: string;
   readonly tenants: Pick<TenantDirectory, "find">;
-  readonly platform: PlatformKeys;
+  readonly platform: Pick<PlatformKeys, "signingKey" | "find">;
   readonly now?: () => UnixMs;
 }
 
@@ -54,7 +54,7 @@ export function createStreamTokens({
   const authority: TokenAuthority = {
     findKey(tenant, keyId) {
       if (!tenants.find(tenant)) return undefined;
-      if (keyId.startsWith(PLATFORM_KEY_PREFIX)) return platform.find(keyId);
+      if (keyId.startsWith(PLATFORM_KEY_PREFIX)) return platform.find(keyId)?.publicKey;
       const own = findOwnKey(tenant, keyId);
       return !own || own.expiresAtMs <= now() ? undefined : own.public_jwk;
     },
@@ -67,7 +67,8 @@ export function createStreamTokens({
   };
   /** A token ends with the key that signed it. */
   function earlierEnd(expiresAtMs: UnixMs, tenant: TenantId, keyId: string): UnixMs {
-    const keyEndsAtMs = findOwnKey(tenant, keyId)?.expiresAtMs ?? NEVER;
+    const key = keyId.startsWith(PLATFORM_KEY_PREFIX) ? platform.find(keyId) : findOwnKey(tenant, keyId);
+    const keyEndsAtMs = key?.expiresAtMs ?? NEVER;
     return keyEndsAtMs < expiresAtMs ? keyEndsAtMs : expiresAtMs;
   }
   function toPrincipal(token: StreamToken): Principal {

@@ -5,6 +5,7 @@ import { keyCreate, keyList, keyRevoke, keyRotate } from "./commands/key.ts";
 import { signingKeyAdd, signingKeyList, signingKeyRemove, signingKeyRotate } from "./commands/signing-key.ts";
 import { tenantAdd, tenantList, tenantPolicy, tenantRemove, tenantShow } from "./commands/tenant.ts";
 import { tokenRevocations, tokenRevoke } from "./commands/revocation.ts";
+import { tokenKeyList, tokenKeyRotate } from "./commands/token-key.ts";
 import { tokenMint } from "./commands/token.ts";
 
 /** By their two words, in the order in which they are listed. */
@@ -25,6 +26,8 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   "token mint": tokenMint,
   "token revoke": tokenRevoke,
   "token revocations": tokenRevocations,
+  "token-key rotate": tokenKeyRotate,
+  "token-key list": tokenKeyList,
   "budgets seed": budgetsSeed,
   "analytics budget": analyticsBudget,
   "analytics usage": analyticsUsage,

@@ -33,8 +33,8 @@ interface Entry extends Audience {
  * Who reads what on this node: one entry per generation, with its readers. Four purposes ask it:
  *
  * - streams get heartbeats, all from one timer, and are disconnected in a drain, each with another retry delay;
- * - streams and long-polls are broken off when the key or the token of their caller expires, or its tenant has changed and it may read no
- *   longer;
+ * - streams and long-polls are broken off when the key or the token of their caller expires, or its tenant or the platform's keys have
+ *   changed and it may read no longer;
  * - an `Announcer` announces presence, for generations whose policy depends on readers;
  * - a `MarkRecorder` records delivery marks.
  *
@@ -82,9 +82,9 @@ export class ReaderRegistry implements ReaderCounts {
     return () => this.#leave(entry, reader);
   }
 
-  /** Breaks off the streams and long-polls of a tenant whose callers may read no longer. */
-  recheck(tenant: TenantId): void {
-    this.#renew((principal) => principal.tenant === tenant);
+  /** Breaks off the streams and long-polls whose callers may read no longer: those of a tenant that has changed, or all. */
+  recheck(tenant?: TenantId): void {
+    this.#renew((principal) => tenant === undefined || principal.tenant === tenant);
   }
 
   /**

@@ -1,7 +1,7 @@
 import type { AnalyticsClient, AuditClient, Broker, GenerationLog, Hub, RuleSetStore } from "@reprise/log";
 import type { ServedBy } from "@reprise/protocol";
 import type { Logger } from "@reprise/service";
-import type { StreamTokens } from "@reprise/tenancy";
+import type { PlatformKeys, StreamTokens } from "@reprise/tenancy";
 import type { Authentication } from "../http/auth.ts";
 import type { Tracing } from "@reprise/telemetry";
 import type { RequestBodies } from "../bodies/request-bodies.ts";
@@ -20,6 +20,7 @@ import type { RequestTraces } from "../telemetry/request-traces.ts";
 export interface RouteContext {
   readonly authentication: Authentication;
   readonly tokens: StreamTokens;
+  readonly platformKeys: Pick<PlatformKeys, "list" | "rotate">;
   readonly broker: Broker;
   readonly log: GenerationLog;
   readonly hub: Hub;
