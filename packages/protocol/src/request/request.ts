@@ -55,11 +55,11 @@ export const generationRequestSchema = z.strictObject({
   subject: z.string().min(1).max(LIMITS.subjectLength).optional(),
   /** Whose generation it is, for stream tokens that are bound to an end user. */
   end_user: z.string().refine(isEndUser, { error: END_USER_RULE }).optional(),
-  /** Before which of its tenant's generations it gets a slot. Default `interactive`. */
-  priority: z.enum(PRIORITIES).optional(),
-  /** The same, in the words of OpenAI's API. */
+  /** The priority in the words of OpenAI's API. */
   service_tier: z.enum(SERVICE_TIERS).optional(),
   policy: policySchema.optional(),
+  /** Before which of its tenant's generations it gets a slot. Default `interactive`. The last field, because a tier adds it behind the others. */
+  priority: z.enum(PRIORITIES).optional(),
 });
 
 export type GenerationRequest = z.infer<typeof generationRequestSchema>;

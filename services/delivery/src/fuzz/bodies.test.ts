@@ -1,69 +1,21 @@
 import {
+  assertServable,
+  CAPABILITIES,
   effectivePolicySchema,
   encodeModelName,
   LIMITS,
+  needsOf,
   parseGenerationRequest,
   parseToolResult,
+  partsOf,
+  RepriseError,
   tightenPolicy,
 } from "@reprise/protocol";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { parseJsonBody } from "../bodies/parse-json-body.ts";
-import { fuzz, nearly, nearlyText } from "./fuzz.fixture.ts";
-
-const name = fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/);
-const text = fc.string({ minLength: 1, maxLength: 20 });
-const open = { requiredKeys: [] };
-const rule = fc.oneof(
-  fc.constantFrom("cards", "secrets", "personal-data"),
-  fc.record({
-    set: fc.constantFrom("cards", "secrets"),
-    action: fc.constantFrom("flag", "redact", "review", "halt"),
-  }),
-  fc.record({ terms: fc.array(text, { minLength: 1, maxLength: 3 }), name }),
-  fc.record({ pattern: text, max_length: fc.integer({ min: 1, max: 1_024 }) }),
-  fc.record({ classifier: name, threshold: fc.double({ min: 0, max: 1, noNaN: true }) }),
-);
-const policy = fc.record(
-  {
-    max_attempts: fc.integer({ min: 1, max: 10 }),
-    on_worker_loss: fc.constantFrom("continue", "restart", "fail"),
-    on_disconnect: fc.oneof(fc.constant("keep"), fc.record({ cancel_after: fc.nat(86_400_000) })),
-    timeouts: fc.record({ queue: fc.record({ after_ms: fc.integer({ min: 1, max: 86_400_000 }) }) }, open),
-    pace: fc.record({ max_lead_tokens: fc.integer({ min: 1, max: 1_000_000 }) }),
-    delivery: fc.record({ min_interval_ms: fc.nat(10_000) }),
-    moderation: fc.record(
-      { mode: fc.constantFrom("off", "observe", "retract", "gate"), rules: fc.array(rule, { maxLength: 3 }) },
-      open,
-    ),
-  },
-  open,
-);
-const tool = fc.record(
-  { type: fc.constant("function"), name, description: text, parameters: fc.dictionary(text, fc.jsonValue()) },
-  { requiredKeys: ["name"] },
-);
-const message = fc.record({
-  role: fc.constantFrom("system", "developer", "user", "assistant"),
-  content: fc.string(),
-});
-const request = fc.record(
-  {
-    model: fc.constantFrom("sim", "meta-llama/Llama-3.1", "🙂"),
-    input: fc.oneof(text, fc.array(message, { minLength: 1, maxLength: 3 })),
-    max_output_tokens: fc.integer({ min: 1, max: LIMITS.outputTokens }),
-    temperature: fc.double({ min: 0, max: LIMITS.temperature, noNaN: true }),
-    stop: fc.array(text, { minLength: 1, maxLength: LIMITS.stopSequences }),
-    seed: fc.nat(LIMITS.seed),
-    tools: fc.uniqueArray(tool, { selector: (each) => each.name, minLength: 1, maxLength: 3 }),
-    options: fc.dictionary(text, fc.jsonValue({ maxDepth: 3 })),
-    metadata: fc.dictionary(text, fc.string(), { maxKeys: 4 }),
-    subject: text,
-    end_user: name,
-    policy,
-  },
-  { requiredKeys: ["model", "input"] },
-);
+import { anyRequest, text } from "./any-request.fixture.ts";
+import { fuzz, nearly, nearlyText, SEED } from "./fuzz.fixture.ts";
 
 /** What is stored is what was taken: as JSON it is taken again, and is the same. */
 function expectSameAgain<T>(parse: (value: unknown) => T, value: T): void {
@@ -72,23 +24,70 @@ function expectSameAgain<T>(parse: (value: unknown) => T, value: T): void {
 }
 
 test("parseGenerationRequest takes what a log can hold, or names what is wrong", () => {
-  fuzz(nearly(request), {
+  fuzz(nearly(anyRequest), {
     parse: parseGenerationRequest,
     check(taken) {
       expectSameAgain(parseGenerationRequest, taken);
       encodeModelName(taken.model);
       effectivePolicySchema.parse(tightenPolicy({}, taken.policy ?? {}));
-      const { input, max_output_tokens = 1, stop = [], tools = [], metadata = {} } = taken;
+      const { input, max_output_tokens = 1, stop = [], tools = [], metadata = {}, tool_choice } = taken;
+      const names = new Set(tools.map((each) => each.name));
       expect([
         input.length > 0,
+        [...partsOf(input)].length <= LIMITS.parts,
         max_output_tokens >= 1 && max_output_tokens <= LIMITS.outputTokens,
         stop.length <= LIMITS.stopSequences,
-        new Set(tools.map((each) => each.name)).size === tools.length,
+        names.size === tools.length,
+        typeof tool_choice !== "object" || names.has(tool_choice.name),
         Object.values(metadata).every((value) => value.length <= LIMITS.metadataValueLength),
       ]).not.toContain(false);
     },
   });
 });
+
+test("each valid request is taken, and assertServable refuses it only by a field that it has", () => {
+  const served = fc.record({
+    engine: fc.constantFrom("sim", "openai"),
+    capabilities: fc.oneof(
+      fc.constant(new Set(CAPABILITIES)),
+      fc.subarray([...CAPABILITIES]).map((names) => new Set(names)),
+    ),
+  });
+  const refusals = new Set<string>();
+  fc.assert(
+    fc.property(anyRequest, served, (body, by) => {
+      const request = parseGenerationRequest(body);
+      const needs = needsOf(request);
+      const lacking = needs.find(({ capability }) => !by.capabilities.has(capability));
+      const refusal = refusalOf(() => assertServable(request, needs, by));
+      refusals.add(refusal?.code ?? "none");
+      expect(needs.every(({ param }) => leadsToValue(request, param))).toBe(true);
+      expect(refusal === undefined || leadsToValue(request, refusal.param ?? "")).toBe(true);
+      expect(refusal?.code === "capability_unsupported").toBe(lacking !== undefined);
+    }),
+    { numRuns: 1_000, seed: SEED },
+  );
+  expect(refusals).toEqual(new Set(["none", "capability_unsupported", "invalid_request"]));
+});
+
+function refusalOf(act: () => void): RepriseError | undefined {
+  try {
+    act();
+    return undefined;
+  } catch (error) {
+    if (error instanceof RepriseError) return error;
+    throw error;
+  }
+}
+
+/** Whether a dotted path leads to a value. Names may have dots of their own. */
+function leadsToValue(value: unknown, path: string): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return Object.entries(value).some(
+    ([key, part]) =>
+      key === path || (path.startsWith(`${key}.`) && leadsToValue(part, path.slice(key.length + 1))),
+  );
+}
 
 test("parseToolResult takes what a log can hold, or names what is wrong", () => {
   const deep = fc
