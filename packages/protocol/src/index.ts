@@ -146,7 +146,8 @@ export {
 } from "./seq.ts";
 export { asUnixMs, NEVER, plusMs, toUnixMs, type UnixMs, unixNow } from "./unix-ms.ts";
 export type * from "./branded-math.ts";
-export { channelOf, hasText, textIn, textOf, Withdrawals } from "./event/withdrawals.ts";
+export { channelOf, hasText, isDelta, type TextEvent, textIn, textOf } from "./event/text-table.ts";
+export { Withdrawals } from "./event/withdrawals.ts";
 export { NAME_CHANNEL } from "./event/withdrawn-text.ts";
 export type { SeqRange } from "./event/withdrawn-ranges.ts";
 export { failedDraft, timeoutDraft } from "./event/end-drafts.ts";

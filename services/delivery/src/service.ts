@@ -1,5 +1,5 @@
 import { Server as TlsServer } from "node:tls";
-import { retry, Semaphore } from "@reprise/async";
+import { retry } from "@reprise/async";
 import type { Broker } from "@reprise/log";
 import {
   announceEnd,
@@ -21,12 +21,10 @@ import {
   type Logger,
   type Metrics,
   observeLog,
-  watchRedis,
 } from "@reprise/service";
 import {
   type BudgetLedger,
   createStreamTokens,
-  openShared,
   openPlatformKeys,
   type TenantDirectory,
 } from "@reprise/tenancy";
@@ -38,11 +36,10 @@ import { CorsPolicy } from "./http/cors.ts";
 import type { Administration } from "./admin/administration.ts";
 import type { DeliverySettings } from "./config.ts";
 import type { ModelCatalogue } from "./limits/model-prices.ts";
-import { createRequestBudgets } from "./limits/request-budgets.ts";
-import { RequestLimits } from "./limits/request-limits.ts";
+import { openLimits } from "./limits/open-limits.ts";
 import { RequestBodies } from "./bodies/request-bodies.ts";
 import { DeliveryMarks } from "./readers/delivery-marks/delivery-marks.ts";
-import { recordUnjudged } from "./review/record-unjudged.ts";
+import { watchModeration } from "./review/watch-moderation.ts";
 import { LostJobs } from "./reaper/lost-jobs.ts";
 import { Reaper } from "./reaper/reaper.ts";
 import { ARRIVAL_MS, buildServer, MAX_HEADER_BYTES } from "./server.ts";
@@ -128,7 +125,6 @@ export interface Delivery extends AsyncDisposable {
 
 const DRAIN_GRACE_MS = 3_000;
 const SWEEP_MS = 50;
-const RECORDINGS = 16;
 const CERTIFICATE_CHECK_MS = 10_000;
 
 /** Starts the one thing that clients talk to. The broker's streams must exist. */
@@ -141,7 +137,6 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     tls,
     certificateCheckMs = CERTIFICATE_CHECK_MS,
     requestBytes,
-    redisUrl,
     arrivalMs,
     retentionMs,
     heartbeatMs,
@@ -174,11 +169,6 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     isAway: () => brokerProblems().length > 0,
   });
   const brokerProblems = () => brokerWatch?.because() ?? (log.connected ? [] : ["not connected to NATS"]);
-  const unjudged = metrics.counter("reprise_moderation_unavailable_total");
-  // Each reads a log, and when moderation goes all of them are due at once.
-  const recordings = new Semaphore(RECORDINGS);
-  const lagSeconds = metrics.histogram("reprise_moderation_lag_seconds");
-  const lagCharacters = metrics.histogram("reprise_moderation_lag_characters");
   const hub = new Hub({
     connection: broker.main,
     reader: log.reader,
@@ -186,14 +176,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     verdicts: log.verdicts,
     framing: httpSseFraming,
     maxBytes: hubBytes,
-    async onModerationTimeout(cache, judged) {
-      const answer = await recordings.run(() => recordUnjudged(log, cache, judged));
-      if (answer) unjudged.inc({ answer });
-    },
-    onLag({ ms, characters }) {
-      lagSeconds.observe(ms / 1_000);
-      lagCharacters.observe(characters);
-    },
+    ...watchModeration(log, metrics),
     onError,
   });
   stack.defer(() => hub.close());
@@ -232,36 +215,16 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const onBusy = () => refusedRequests.inc();
   const bodies = new RequestBodies({ maxBytes: requestBytes, onRefused: onBusy });
   const blobs = stack.use(openBlobs({ ...options, log, onRefused: onBusy, onError }));
-  const shared = stack.use(
-    await openShared({
-      redisUrl,
-      timeoutMs: options.redisTimeoutMs,
-      kind: "delivery",
-      process: node,
-      ...watchRedis(watches, {
-        redisUrl,
-        alone: "this node grants its share of each limit and budget",
-        together: "limits and budgets are counted over all nodes",
-      }),
-    }),
-  );
-  const limited = metrics.counter("reprise_limits_exceeded_total");
-  const limits = stack.use(
-    new RequestLimits({
-      counters: shared.counters,
+  const { limits, budgets, shared } = stack.use(
+    await openLimits({
+      ...options,
+      watches,
+      node,
       reader: log.reader,
-      checkMs: options.limitCheckMs,
-      onRefused: (limit) => limited.inc({ limit }),
+      costsOf: (model) => names.costs?.get(model),
       onError,
     }),
   );
-  const budgets = createRequestBudgets({
-    metrics,
-    metricTenants: options.metricTenants,
-    ledger: options.ledger ?? shared.ledger,
-    costsOf: (model) => names.costs?.get(model),
-    onError,
-  });
   const ends = subscribeEnds(broker.main, { onEnd: (ref, usage) => limits.ended(ref, usage), onError });
   stack.defer(() => ends.unsubscribe());
   const onRefused = countRefusedConnections({ logger, metrics, most: maxConnectionsPerAddress });

@@ -1,4 +1,4 @@
-import type { GenerationEvent } from "@reprise/protocol/wire";
+import { type GenerationEvent, isKnownType } from "@reprise/protocol/wire";
 
 /**
  * What a stream hands out: comparing `type`, or a `switch` over it, gives an event its fields. A later server may send types that this
@@ -7,25 +7,7 @@ import type { GenerationEvent } from "@reprise/protocol/wire";
  */
 export type StreamEvent = GenerationEvent;
 
-const KNOWN_TYPES: Readonly<Record<GenerationEvent["type"], true>> = {
-  "generation.started": true,
-  "attempt.ended": true,
-  "output.delta": true,
-  "reasoning.delta": true,
-  "output.rewind": true,
-  "tool.call": true,
-  "tool.result": true,
-  "moderation.redacted": true,
-  "moderation.halted": true,
-  "moderation.review": true,
-  "moderation.reviewed": true,
-  "moderation.unavailable": true,
-  "generation.completed": true,
-  "generation.failed": true,
-  "generation.cancelled": true,
-};
-
 /** Whether this version knows the type of an event. */
-export function isKnownEvent(event: { readonly type: string }): boolean {
-  return Object.hasOwn(KNOWN_TYPES, event.type);
+export function isKnownEvent({ type }: { readonly type: string }): boolean {
+  return type !== "generation.requested" && isKnownType(type);
 }

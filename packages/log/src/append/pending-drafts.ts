@@ -1,4 +1,4 @@
-import type { EventDraft } from "@reprise/protocol";
+import { type EventDraft, isDelta } from "@reprise/protocol";
 
 type DeltaDraft = Extract<EventDraft, { type: "output.delta" | "reasoning.delta" }>;
 
@@ -47,10 +47,6 @@ function merge(last: EventDraft, next: EventDraft): EventDraft | undefined {
   if (outputOf(last) !== outputOf(next)) return undefined;
   if (last.text.length + next.text.length > MAX_MERGED_LENGTH) return undefined;
   return { ...last, text: last.text + next.text, tokens: (last.tokens ?? 1) + (next.tokens ?? 1) };
-}
-
-function isDelta(draft: EventDraft): draft is DeltaDraft {
-  return draft.type === "output.delta" || draft.type === "reasoning.delta";
 }
 
 function outputOf(draft: DeltaDraft): number {

@@ -4,7 +4,8 @@ import { encodeEvent } from "./event-codec.ts";
 import type { KnownEvent } from "./event.ts";
 import { anyModeratedLog, halted, projected, redacted, toLog } from "../request/moderation.fixture.ts";
 import { answered, called, completed, delta, started } from "./transcript.fixture.ts";
-import { channelOf, textOf, Withdrawals } from "./withdrawals.ts";
+import { channelOf, textOf } from "./text-table.ts";
+import { Withdrawals } from "./withdrawals.ts";
 import { NAME_CHANNEL } from "./withdrawn-text.ts";
 
 const said = [started(), delta("Call "), delta("555-"), delta("0199"), delta(" now.")];

@@ -1,44 +1,9 @@
 import type { Seq } from "../seq.ts";
-import type { KnownEvent, UnknownEvent } from "./event.ts";
+import type { KnownEvent } from "./event.ts";
 import { decodeEvent, encodeEvent } from "./event-codec.ts";
+import { withdrawnForm } from "./text-table.ts";
 import type { SeqRange, Withdrawal } from "./withdrawn-ranges.ts";
 import { NAME_CHANNEL, WithdrawnText } from "./withdrawn-text.ts";
-
-/** Whether events of a type add to a text: those that have a channel. */
-export function hasText(type: string): boolean {
-  return type === "output.delta" || type === "reasoning.delta" || type === "tool.call";
-}
-
-/**
- * Which text an event adds to: `"0"`, `"1"`, … for the outputs, `reasoning`, `tool` for the arguments of a call, each a text of its own.
- * Undefined for events without text. A call has a second text, its name: `NAME_CHANNEL`.
- */
-export function channelOf(event: TextEvent): string;
-export function channelOf(event: KnownEvent | UnknownEvent): string | undefined;
-export function channelOf(event: KnownEvent | UnknownEvent): string | undefined {
-  switch (event.type) {
-    case "output.delta":
-      return `${event.output ?? 0}`;
-    case "reasoning.delta":
-      return "reasoning";
-    case "tool.call":
-      return "tool";
-    default:
-      return undefined;
-  }
-}
-
-/** The text of an event that has a channel. */
-export function textOf(event: KnownEvent | UnknownEvent): string {
-  if (event.type === "output.delta" || event.type === "reasoning.delta") return event.text;
-  return event.type === "tool.call" ? event.arguments : "";
-}
-
-/** What an event adds to a channel; undefined where it is of another one. */
-export function textIn(event: KnownEvent | UnknownEvent, channel: string): string | undefined {
-  if (channel === NAME_CHANNEL) return event.type === "tool.call" ? event.name : undefined;
-  return channelOf(event) === channel ? textOf(event) : undefined;
-}
 
 /**
  * What moderation has withdrawn of one log, and how the log reads without it: an event that tells of a withdrawal too, for what that has
@@ -63,21 +28,8 @@ export class Withdrawals extends WithdrawnText {
       const replacement = this.#retold(event);
       return replacement === event.replacement ? payload : encodeEvent(seq, { ...event, replacement });
     }
-    if (event.type === "tool.call") return this.#projectCall(event, payload);
-    if (event.type !== "output.delta" && event.type !== "reasoning.delta") return payload;
-    const text = this.replacementOf(seq, channelOf(event));
-    if (text === undefined) return payload;
-    const shown = { ...event, text, redacted: true };
-    return encodeEvent(seq, shown);
-  }
-
-  #projectCall(event: ToolCallEvent, payload: Uint8Array): Uint8Array {
-    const { seq } = event;
-    const name = this.replacementOf(seq, NAME_CHANNEL);
-    const text = this.replacementOf(seq, "tool");
-    if (name === undefined && text === undefined) return payload;
-    const shown = { name: name ?? event.name, arguments: text ?? event.arguments, redacted: true };
-    return encodeEvent(seq, { ...event, ...shown });
+    const shown = withdrawnForm(event, (channel) => this.replacementOf(seq, channel));
+    return shown ? encodeEvent(seq, shown) : payload;
   }
 
   /** What an event that withdraws something may say of what stands there. */
@@ -91,6 +43,4 @@ export class Withdrawals extends WithdrawnText {
   }
 }
 
-type ToolCallEvent = Extract<KnownEvent, { type: "tool.call" }>;
-type TextEvent = Extract<KnownEvent, { type: "output.delta" | "reasoning.delta" | "tool.call" }>;
 type WithdrawingEvent = Extract<KnownEvent, { type: "moderation.redacted" | "moderation.halted" }>;

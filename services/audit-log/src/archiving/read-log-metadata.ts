@@ -1,4 +1,4 @@
-import { decodeEvent, isTerminal, peekType } from "@reprise/protocol";
+import { decodeEvent, hasText, isTerminal, peekType } from "@reprise/protocol";
 import type { SegmentHeader } from "@reprise/archive";
 import type { Group } from "./lane/group-messages.ts";
 
@@ -38,7 +38,7 @@ export function readLogMetadata({ firstSeq, messages }: Group): LogMetadata | un
 export function readEnd({ messages }: Group): Pick<SegmentHeader, "status" | "output_tokens"> {
   for (const { payload } of messages.toReversed()) {
     const type = peekType(payload);
-    if (type === "output.delta") return {};
+    if (hasText(type)) return {};
     if (!isTerminal(type)) continue;
     const { output_tokens: tokens } = fieldsOf(readEvent(payload)["usage"]);
     const status =

@@ -9,8 +9,8 @@ import {
   decodeEvent,
   type EffectivePolicy,
   type GenerationRef,
+  isDelta,
   isKnownEvent,
-  type KnownEvent,
 } from "@reprise/protocol";
 import { Lead } from "../domain/lead.ts";
 
@@ -73,8 +73,4 @@ export function createPace({ connection, ref, policy, snapshot, onError }: PaceO
     hold: (signal) => (mustWait() ? untilCloser(signal) : undefined),
     [Symbol.dispose]: () => feed.unsubscribe(),
   };
-}
-
-function isDelta(event: KnownEvent) {
-  return event.type === "output.delta" || event.type === "reasoning.delta";
 }

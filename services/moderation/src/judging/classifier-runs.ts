@@ -1,5 +1,7 @@
 import {
   channelOf,
+  isDelta,
+  isKnownEvent,
   isTerminal,
   type KnownEvent,
   type UnknownEvent,
@@ -87,7 +89,7 @@ export class ClassifierRuns {
   fold(event: KnownEvent | UnknownEvent): void {
     if (this.#options.ruleSet.classifiers.length === 0) return;
     if (event.type === "generation.requested") this.#prompt = promptOf(event);
-    if (event.type === "output.delta" || event.type === "reasoning.delta") {
+    if (isKnownEvent(event) && isDelta(event)) {
       const { seq, text, tokens = 1 } = event;
       const channel = channelOf(event);
       for (const window of this.#windowsOf(channel).push({ seq, text, tokens })) {

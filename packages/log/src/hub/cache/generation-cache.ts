@@ -4,6 +4,7 @@ import {
   type EffectivePolicy,
   encodeCursor,
   type GenerationRef,
+  hasText,
   isTerminal,
   type KnownEvent,
   type UnknownEvent,
@@ -20,6 +21,7 @@ import {
   BEYOND_LOG,
 } from "@reprise/protocol";
 import { ReorderBuffer } from "./reorder-buffer.ts";
+import type { FirstOutput } from "./first-output.ts";
 import { FrameBuffer, type Framing } from "./frame-buffer.ts";
 import { HUB_FAILURE } from "../hub-failure.ts";
 import { isEventAt } from "../../read/is-event.ts";
@@ -34,14 +36,6 @@ import { holdingModeration, Visibility } from "../../moderation/visibility.ts";
 
 /** What a live message was to a cache. `differs`: it has the place of a known event and is another one. `malformed`: it is no event. */
 export type LiveEventKind = SeqOrder | "differs" | "malformed";
-
-export interface FirstOutput {
-  /** From when the broker stored it, by its clock, until it came, by this process's. In milliseconds. */
-  readonly underwayMs: number;
-  /** When it came, and when readers could be sent it: undefined before that. `performance.now()`. */
-  readonly receivedAtMs: number;
-  shownAtMs: number | undefined;
-}
 
 /**
  * One generation's events in a node's memory, in the order of the log, without holes: what every reader of the generation on
@@ -335,7 +329,7 @@ export class GenerationCache {
     const seq = (this.#lastSeq + 1) as Seq;
     const type = peekType(payload);
     if (type !== "output.delta") this.#note(seq, type, payload);
-    if (this.firstOutputSeq === BEYOND_LOG && isOutput(type)) this.firstOutputSeq = seq;
+    if (this.firstOutputSeq === BEYOND_LOG && hasText(type)) this.firstOutputSeq = seq;
     if (seq > 0) this.#frames.append(encodeCursor(this.#attempts.newest(seq)), this.#project(payload));
     this.#lastSeq = seq;
     this.#visibility?.reached(seq, type, payload);
@@ -382,10 +376,6 @@ export class GenerationCache {
   #mark(streamSeq: StreamSeq): void {
     this.#marks.add({ seq: this.#lastSeq, streamSeq });
   }
-}
-
-function isOutput(type: string): boolean {
-  return type === "output.delta" || type === "reasoning.delta" || type === "tool.call";
 }
 
 /** As every part of a log is: each event was appended behind the one before it. */

@@ -1,4 +1,4 @@
-import { channelOf, decodeEvent, type Seq } from "@reprise/protocol";
+import { channelOf, decodeEvent, isDelta, isKnownEvent, type Seq } from "@reprise/protocol";
 
 /** A part of the text that counts after a rewind. */
 export interface KeptText {
@@ -18,7 +18,7 @@ export function keptTexts(events: readonly Uint8Array[], rewindSeq: Seq): KeptTe
     if (event.seq > rewindSeq) break;
     if (event.type === "output.rewind") kept = kept.filter(({ seq }) => seq <= event.to_seq);
     // A call's arguments are a text of their own: nothing goes on behind them.
-    if (event.type === "output.delta" || event.type === "reasoning.delta")
+    if (isKnownEvent(event) && isDelta(event))
       kept.push({ seq: event.seq, channel: channelOf(event), text: event.text });
   }
   return kept;

@@ -1,0 +1,126 @@
+import type { KnownEvent, UnknownEvent } from "./event.ts";
+import { NAME_CHANNEL } from "./withdrawn-text.ts";
+
+/*
+ * Every text that a model has said and a person may read: in which event it stands, in which channel moderation judges it, and how the event reads
+ * where it was withdrawn. Text in an event without a row is not judged; §12.8 of PROTOCOL.md says of each why.
+ */
+
+type EventOf<Type> = Extract<KnownEvent, { type: Type }>;
+
+type DeltaType = "output.delta" | "reasoning.delta";
+export type TextType = DeltaType | "tool.call";
+export type TextEvent = EventOf<TextType>;
+
+/** What stands in the place of an event's text in a channel; undefined where nothing of it was withdrawn. */
+type ReplacementOf = (channel: string) => string | undefined;
+
+interface TextRow<Event> {
+  /** Of these fields `text` is made, and `name`. */
+  readonly fields: readonly string[];
+  /** Whether the next event of the channel goes on with the text. Each of the others is a text by itself. */
+  readonly grows: boolean;
+  channel(event: Event): string;
+  text(event: Event): string;
+  /** The event as it is to be shown; undefined where that is the event itself. A field that is not named here is not shown any more. */
+  withdrawn(event: Event, replacementOf: ReplacementOf): Partial<Event> | undefined;
+}
+
+const DELTA_COUNTS = ["tokens", "input_tokens", "cached_input_tokens"] as const;
+
+const ROWS: { readonly [Type in TextType]: TextRow<EventOf<Type>> } = {
+  "output.delta": {
+    fields: ["text"],
+    grows: true,
+    channel: ({ output = 0 }) => `${output}`,
+    text: ({ text }) => text,
+    withdrawn: (event, replacementOf) => withText(event, ["output", ...DELTA_COUNTS], replacementOf),
+  },
+  "reasoning.delta": {
+    fields: ["text"],
+    grows: true,
+    channel: () => "reasoning",
+    text: ({ text }) => text,
+    withdrawn: (event, replacementOf) => withText(event, DELTA_COUNTS, replacementOf),
+  },
+  "tool.call": {
+    fields: ["name", "arguments"],
+    grows: false,
+    channel: () => "tool",
+    text: ({ arguments: text }) => text,
+    withdrawn(event, replacementOf) {
+      const name = replacementOf(NAME_CHANNEL);
+      const text = replacementOf("tool");
+      if (name === undefined && text === undefined) return undefined;
+      return {
+        ...pick(event, ["call_id"]),
+        name: name ?? event.name,
+        arguments: text ?? event.arguments,
+        ...pick(event, ["tokens", "reasoning_tokens", "input_tokens", "cached_input_tokens"]),
+      };
+    },
+  },
+};
+
+const BY_TYPE: ReadonlyMap<string, TextRow<KnownEvent>> = new Map(Object.entries(ROWS));
+
+/** Whether events of a type add to a text: those that have a channel. */
+export function hasText(type: string): type is TextType {
+  return BY_TYPE.has(type);
+}
+
+/** Whether an event's text goes on in the next one of its channel. Compared type by type, because each token is asked for. */
+export function isDelta<Event extends { readonly type: string }>(
+  event: Event,
+): event is Extract<Event, { type: DeltaType }> {
+  const { type } = event;
+  return type === "output.delta" || type === "reasoning.delta";
+}
+
+/**
+ * Which text an event adds to: `"0"`, `"1"`, … for the outputs, `reasoning`, `tool` for the arguments of a call, each a text of its own.
+ * Undefined for events without text. A call has a second text, its name: `NAME_CHANNEL`.
+ */
+export function channelOf(event: TextEvent): string;
+export function channelOf(event: KnownEvent | UnknownEvent): string | undefined;
+export function channelOf(event: KnownEvent | UnknownEvent): string | undefined {
+  return BY_TYPE.get(event.type)?.channel(event as KnownEvent);
+}
+
+/** The text of an event that has a channel. */
+export function textOf(event: KnownEvent | UnknownEvent): string {
+  return BY_TYPE.get(event.type)?.text(event as KnownEvent) ?? "";
+}
+
+/** What an event adds to a channel; undefined where it is of another one. */
+export function textIn(event: KnownEvent | UnknownEvent, channel: string): string | undefined {
+  if (channel === NAME_CHANNEL) return event.type === "tool.call" ? event.name : undefined;
+  return channelOf(event) === channel ? textOf(event) : undefined;
+}
+
+/** The fields that the text of a type of events is made of. */
+export function textFieldsOf(type: string): readonly string[] {
+  return BY_TYPE.get(type)?.fields ?? [];
+}
+
+/** An event as it is to be shown; undefined where that is the event itself. */
+export function withdrawnForm(
+  event: KnownEvent | UnknownEvent,
+  replacementOf: ReplacementOf,
+): (KnownEvent & { readonly redacted: true }) | undefined {
+  const shown = BY_TYPE.get(event.type)?.withdrawn(event as KnownEvent, replacementOf);
+  return shown && ({ seq: event.seq, type: event.type, ...shown, redacted: true } as never);
+}
+
+function withText<Event extends EventOf<DeltaType>>(
+  event: Event,
+  kept: readonly string[],
+  replacementOf: ReplacementOf,
+): Partial<Event> | undefined {
+  const text = replacementOf(channelOf(event));
+  return text === undefined ? undefined : ({ text, ...pick(event, kept) } as Partial<Event>);
+}
+
+function pick(event: object, names: readonly string[]): object {
+  return Object.fromEntries(Object.entries(event).filter(([name]) => names.includes(name)));
+}
