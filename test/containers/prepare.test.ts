@@ -9,6 +9,7 @@ import { prepare, readAccess } from "../../infra/containers/prepare.ts";
 import { chooseProfile, type Profile } from "../../infra/containers/profiles.ts";
 import { SERVICE_PARSERS } from "../kubernetes/testing/service-parsers.ts";
 import { imageOf, mountsOf, readComposeFile, ROOT } from "./testing/compose-file.ts";
+import { readDockerfileEnvironment } from "./testing/dockerfile.ts";
 
 const PROXY = join(ROOT, "infra/proxies/nginx");
 /** Node's own, the programs' that are not ours, and the set-up's. */
@@ -16,6 +17,7 @@ const OTHERS = /^(?:NODE_EXTRA_CA_CERTS|HTTP_PORT|GF_[A-Z_]+)$/;
 const IS_FILE = /_(?:NKEY|CA|FILE|CERTS)$/;
 
 const { services } = readComposeFile();
+const IMAGE_ENVIRONMENT = readDockerfileEnvironment();
 const known = new Set<string>(ENVIRONMENT_TABLE.map(({ name }) => name));
 
 async function prepared(profiles: readonly Profile[]) {
@@ -54,14 +56,7 @@ describe.each<{ profiles: Profile[] }>([
         [],
       ]);
       const parse = SERVICE_PARSERS[image];
-      // The image says the rest.
-      if (parse)
-        parsed[name] = parse({
-          REPRISE_HOST: "0.0.0.0",
-          REPRISE_OPS_PORT: "9464",
-          REPRISE_DATA_DIR: "/data",
-          ...env,
-        });
+      if (parse) parsed[name] = parse({ ...IMAGE_ENVIRONMENT, ...env });
       for (const [key, path] of Object.entries(env).filter(([variable]) => IS_FILE.test(variable))) {
         const mount = mounts.find(({ target }) => path === target || path.startsWith(`${target}/`));
         const from = mount?.source.startsWith("./") ? ROOT : made.volumes;

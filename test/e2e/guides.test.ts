@@ -159,16 +159,6 @@ describe("docs/audit.md", () => {
   });
 });
 
-test.each([
-  "README.md",
-  "CONTRIBUTING.md",
-  ...["configuration", "operations", "durability", "moderation", "audit"].map((name) => `docs/${name}.md`),
-])("%s names no environment variable that does not exist", (path) => {
-  const known = new Set<string>(ENVIRONMENT_TABLE.map(({ name }) => name));
-  const named = [...readDocument(path).text.matchAll(/REPRISE_[A-Z0-9_]*[A-Z0-9]/g)].map(([name]) => name);
-  expect(named.filter((name) => !known.has(name))).toEqual([]);
-});
-
 /** A table's cell without its backticks. */
 function uncode(cell = ""): string {
   return cell.replaceAll("`", "");

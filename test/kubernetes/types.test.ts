@@ -20,3 +20,19 @@ test.each([
   const template = { ...spec!.template!, spec: { ...spec!.template!.spec, ...field } };
   expect(await typeErrors([{ ...rest, spec: { ...spec, template } }])).toMatch(message);
 });
+
+test.each([
+  ["ScaledObject", { minReplicas: 2 }, /minReplicas"?' does not exist in type 'IScaledObjectSpec'/],
+  ["ScaledObject", { pollingInterval: "15s" }, /Type 'string' is not assignable to type 'number'/],
+  [
+    "ScaledObject",
+    { triggers: [{ type: "prometheus", metricType: "AverageValue", metadata: { url: "http://x" } }] },
+    /Object literal may only specify known properties, and '"url"' does not exist/,
+  ],
+  ["PodMonitor", { podMetricsEndpoints: [{ prot: "ops" }] }, /prot"?' does not exist in type 'IPodMetrics/],
+])("in a %s %o is found", async (kind, field, message) => {
+  const { spec, ...rest } = (await buildOverlay("all components")).find(
+    (resource) => resource.kind === kind,
+  )!;
+  expect(await typeErrors([{ ...rest, spec: { ...spec, ...field } }])).toMatch(message);
+});

@@ -1,46 +1,81 @@
 import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test } from "vitest";
-import { parse } from "yaml";
+import { createTempDir } from "@reprise/testkit";
+import { describe, expect, test } from "vitest";
+import { parse, stringify } from "yaml";
 import * as z from "zod";
+import { collectorSchema } from "./testing/collector-schema.ts";
+import { promtool } from "./testing/promtool.ts";
 
-const DIR = join(import.meta.dirname, "../../infra/observability");
+const INFRA = join(import.meta.dirname, "../../infra");
 const scrapes = z.array(
   z.object({ job_name: z.string(), static_configs: z.array(z.object({ targets: z.array(z.string()) })) }),
 );
-const components = z.record(z.string(), z.unknown());
-const collectorSchema = z.strictObject({
-  receivers: components.and(
-    z.object({ prometheus: z.object({ config: z.object({ scrape_configs: scrapes }) }) }),
-  ),
-  processors: components,
-  exporters: components,
-  service: z.strictObject({
-    pipelines: z.record(
-      z.string(),
-      z.strictObject({
-        receivers: z.array(z.string()),
-        processors: z.array(z.string()),
-        exporters: z.array(z.string()),
-      }),
-    ),
-  }),
+const scraping = z.object({ scrape_configs: scrapes });
+
+const read = (path: string): unknown => parse(readFileSync(join(INFRA, path), "utf8"));
+const example = collectorSchema.parse(read("observability/collector.yml"));
+const scraper = z
+  .object({ config: z.record(z.string(), z.unknown()) })
+  .parse(example.receivers["prometheus"]);
+
+describe.each([
+  { path: "observability/collector.yml", optional: ["tail_sampling"] },
+  { path: "containers/collector.yml", optional: [] },
+])("$path", ({ path, optional }) => {
+  const collector = collectorSchema.parse(read(path));
+  const pipelines = Object.values(collector.service.pipelines).filter((pipeline) => pipeline !== undefined);
+
+  test("has pipelines of components that there are, and uses each of those but the optional ones", () => {
+    for (const kind of ["receivers", "processors", "exporters"] as const) {
+      const used = new Set(pipelines.flatMap((pipeline) => pipeline[kind]));
+      const unused = kind === "processors" ? optional : [];
+      expect([...used, ...unused].toSorted()).toEqual(Object.keys(collector[kind]).toSorted());
+    }
+  });
+
+  test("limits memory first and batches last", () => {
+    for (const { processors } of pipelines)
+      expect([processors.at(0), processors.at(-1)]).toEqual(["memory_limiter", "batch"]);
+  });
 });
 
-const read = (name: string): unknown => parse(readFileSync(join(DIR, name), "utf8"));
-const collector = collectorSchema.parse(read("collector.yml"));
-
-test("the collector's pipelines are made of components that there are, and each of those but the optional one is used", () => {
-  for (const kind of ["receivers", "processors", "exporters"] as const) {
-    const used = new Set(Object.values(collector.service.pipelines).flatMap((pipeline) => pipeline[kind]));
-    const optional = kind === "processors" ? ["tail_sampling"] : [];
-    expect([...used, ...optional].toSorted()).toEqual(Object.keys(collector[kind]).toSorted());
-  }
-  for (const { processors } of Object.values(collector.service.pipelines))
-    expect([processors.at(0), processors.at(-1)]).toEqual(["memory_limiter", "batch"]);
+test.each([
+  ["a component that there is not", { exporters: { otlphttps: { endpoint: "http://127.0.0.1" } } }],
+  ["a field that there is not", { processors: { batch: { send_batch_sise: 1 } } }],
+  [
+    "a limit below what it keeps free",
+    { processors: { memory_limiter: { check_interval: "1s", limit_mib: 1, spike_limit_mib: 2 } } },
+  ],
+  [
+    "a policy with another's settings",
+    {
+      processors: {
+        tail_sampling: {
+          decision_wait: "60s",
+          num_traces: 1,
+          policies: [{ name: "slow", type: "latency", status_code: { status_codes: ["ERROR"] } }],
+        },
+      },
+    },
+  ],
+])("%s is refused", (_what, changed) => {
+  expect(collectorSchema.safeParse({ ...example, ...changed }).success).toBe(false);
 });
 
 test("the collector scrapes what Prometheus does", () => {
-  const { scrape_configs: expected } = z.object({ scrape_configs: scrapes }).parse(read("prometheus.yml"));
-  expect(scrapes.parse(collector.receivers.prometheus.config.scrape_configs)).toEqual(expected);
+  expect(scraping.parse(scraper.config)).toEqual(scraping.parse(read("observability/prometheus.yml")));
+});
+
+test("promtool finds nothing wrong with what the collector's receiver of metrics is told, and refuses a field that there is not", async () => {
+  await using dir = await createTempDir("collector");
+  const path = join(dir.path, "prometheus.yml");
+  await writeFile(path, stringify(scraper.config));
+  expect(await promtool(["check", "config", path])).toMatchObject({ code: 0 });
+  await writeFile(path, stringify({ ...scraper.config, scrape_config: [] }));
+  expect(await promtool(["check", "config", path])).toEqual({
+    code: 1,
+    output: expect.stringContaining("field scrape_config not found"),
+  });
 });

@@ -1,0 +1,35 @@
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { installSchemas } from "../../../scripts/schemas/install-schemas.ts";
+import { DATA_DIR } from "../../kubernetes/testing/overlay.ts";
+
+interface Validation {
+  (value: unknown): boolean;
+  readonly errors?: readonly {
+    readonly instancePath: string;
+    readonly message: string;
+    readonly params: object;
+  }[];
+}
+
+interface Ajv {
+  compile(schema: unknown): Validation;
+}
+
+/** What the Compose Specification's JSON schema, as the package dclint has it, says of a project; nothing when it is fine. */
+export async function composeErrors(project: unknown): Promise<string[]> {
+  const packages = await installSchemas(DATA_DIR);
+  const { $schema, ...schema } = JSON.parse(
+    await readFile(join(packages, "dclint/schemas/compose.schema.json"), "utf8"),
+  ) as Record<string, unknown>;
+  if (typeof $schema !== "string") throw new Error("dclint's schema of Compose has no $schema");
+  const { Ajv } = createRequire(join(packages, "package.json"))("ajv") as {
+    Ajv: new (options: object) => Ajv;
+  };
+  const validate = new Ajv({ strict: false, validateFormats: false, allErrors: true }).compile(schema);
+  if (validate(project)) return [];
+  return (validate.errors ?? []).map(
+    ({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`,
+  );
+}
