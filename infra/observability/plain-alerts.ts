@@ -38,6 +38,14 @@ export const PLAIN_ALERTS: readonly PlainAlert[] = [
     description: "The audit log has a gap. It says so in the archive; what expired can't be had again.",
   }),
   growing({
+    metric: 'reprise_witness_requests_total{result="inconsistent"}',
+    alert: "RepriseWitnessInconsistent",
+    severity: "page",
+    summary: "An audit log has shown its witness two histories.",
+    description:
+      "A checkpoint does not extend the one that the witness has cosigned: the archive was rewritten or rolled back, or its key is used elsewhere.",
+  }),
+  growing({
     metric: "reprise_analytics_lost_total",
     alert: "RepriseUsageLost",
     severity: "page",
@@ -101,7 +109,10 @@ export const PLAIN_ALERTS: readonly PlainAlert[] = [
   },
 ];
 
-type Growing = Pick<PlainAlert, "alert" | "severity" | "summary" | "description"> & { metric: string };
+type Growing = Pick<PlainAlert, "alert" | "severity" | "summary" | "description"> & {
+  /** With its selector of labels, if any. */
+  metric: string;
+};
 
 /** A counter that stays at 0 in a healthy platform. */
 function growing({ metric, ...alert }: Growing): PlainAlert {

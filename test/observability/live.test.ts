@@ -14,6 +14,7 @@ import {
   expireLogs,
   failGenerations,
   forgeMessage,
+  forkHistory,
   loseBeginning,
   loseVerdicts,
   pauseBroker,
@@ -83,6 +84,10 @@ test("on a platform in health each panel has data and no alert fires, and each a
     await forgeMessage(platform);
     await fires("RepriseMalformedMessages");
   };
+  const historyIsForked = async () => {
+    await forkHistory(platform);
+    await fires("RepriseWitnessInconsistent");
+  };
   const moderationFails = async () => {
     const resume = await pauseModeration(platform);
     await fires("RepriseTargetDown");
@@ -125,6 +130,7 @@ test("on a platform in health each panel has data and no alert fires, and each a
     generationsFail(),
     firstTokensAreLate(),
     messageIsForged(),
+    historyIsForked(),
     moderationFails(),
     budgetIsUsedUpThenRedisAway(),
   ]);

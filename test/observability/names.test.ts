@@ -33,8 +33,11 @@ const NOT_DRIVEN: readonly MetricName[] = [
   "reprise_classifier_seconds",
   "reprise_classifier_failures_total",
   "reprise_classifier_open",
-  "reprise_usage_events_total",
   "reprise_timeouts_total",
+  // No blob is uploaded here.
+  "reprise_blob_bytes_total",
+  "reprise_blob_uploads_total",
+  "reprise_blobs_removed_total",
   // The audit log is not given its witness here.
   "reprise_witness_lag_size",
 ];

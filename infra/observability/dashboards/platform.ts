@@ -18,6 +18,10 @@ const objectives = SLOS.map(({ name, objective, target }) =>
   ),
 );
 
+/** Of each process by its own streams, but of moderation's by all. */
+const CONSUMER_LAG =
+  'sum by (consumer) (reprise_consumer_lag_events{consumer!="moderation"}) or max by (consumer) (reprise_consumer_lag_events{consumer="moderation"})';
+
 /** The whole platform, from what users get down to processes. */
 export const PLATFORM = toDashboard(
   {
@@ -59,17 +63,42 @@ export const PLATFORM = toDashboard(
       ],
     },
     {
-      title: "Workers",
+      title: "Queue and workers",
       charts: [
         lines(
           { title: "Wait in the queue, p95", unit: "s", width: 8 },
           { "{{model}}": quantile(0.95, "reprise_queue_wait_seconds", "", "model") },
         ),
         lines(
+          {
+            title: "Jobs that wait for a slot",
+            description: "Each delivery node tells of the whole queue: the greatest counts.",
+            unit: "short",
+            width: 8,
+          },
+          { "{{model}}": "max by (model) (reprise_queue_jobs)" },
+        ),
+        lines(
+          { title: "Age of the oldest of them", unit: "s", width: 8 },
+          { "{{model}}": "max by (model) (reprise_queue_oldest_seconds)" },
+        ),
+        lines(
           { title: "Slots", unit: "short", width: 8 },
           {
             "{{model}} used": "sum by (model) (reprise_slots_used)",
             "{{model}} all": "sum by (model) (reprise_slots)",
+          },
+        ),
+        lines(
+          {
+            title: "Wanted workers and delivery nodes",
+            description: "What a scaler takes: the greatest of all nodes' plans.",
+            unit: "short",
+            width: 8,
+          },
+          {
+            "workers of {{model}}": "max by (model) (reprise_wanted_workers)",
+            "delivery nodes": "max(reprise_wanted_delivery_nodes)",
           },
         ),
         lines(
@@ -160,6 +189,15 @@ export const PLATFORM = toDashboard(
         ),
         lines(
           {
+            title: "Events that consumers have not dealt with",
+            description: "Those included that they have not read.",
+            unit: "short",
+            width: 8,
+          },
+          { "{{consumer}}": CONSUMER_LAG },
+        ),
+        lines(
+          {
             title: "Oldest unread event, as a share of the retention",
             description: "At 1 events expire that analytics has not read: their usage is lost.",
             unit: "percentunit",
@@ -190,6 +228,19 @@ export const PLATFORM = toDashboard(
             "{{type}}": rate("reprise_moderation_decisions_total", "type"),
             archived: rate("reprise_audit_events_total"),
           },
+        ),
+        lines(
+          { title: "Usage events delivered", unit: "ops", width: 8 },
+          { "{{sink}}": rate("reprise_usage_events_total", "sink") },
+        ),
+        lines(
+          {
+            title: "Checkpoints that a witness was asked to cosign",
+            description: "`inconsistent` stays at 0 in a healthy platform: a log shows two histories.",
+            unit: "short",
+            width: 8,
+          },
+          { "{{result}}": growth("reprise_witness_requests_total", "result") },
         ),
       ],
     },
@@ -256,6 +307,32 @@ export const PLATFORM = toDashboard(
             malformed: growth("reprise_malformed_messages_total"),
             repairs: growth("reprise_repairs_total"),
           },
+        ),
+      ],
+    },
+    {
+      title: "Broker",
+      charts: [
+        lines(
+          { title: "Connected", description: "0 while a connection is away.", unit: "short", width: 6 },
+          { "{{service}} {{connection}}": "min by (service, connection) (reprise_broker_connected)" },
+        ),
+        lines(
+          { title: "Reconnects", unit: "short", width: 6 },
+          { "{{service}} {{connection}}": growth("reprise_broker_reconnects_total", "service, connection") },
+        ),
+        lines(
+          { title: "Round trip of a ping", unit: "s", width: 6 },
+          { "{{service}} {{connection}}": "max by (service, connection) (reprise_broker_rtt_seconds)" },
+        ),
+        lines(
+          {
+            title: "Reads of logs, p95",
+            description: "Direct gets: a log's `last` event or checkpoint, or a `batch` of its events.",
+            unit: "s",
+            width: 6,
+          },
+          { "{{service}} {{call}}": quantile(0.95, "reprise_log_read_seconds", "", "service, call") },
         ),
       ],
     },

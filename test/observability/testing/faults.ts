@@ -1,3 +1,5 @@
+import { encodeAddCheckpoint } from "@reprise/archive";
+import { createHistory, type History } from "@reprise/archive/testing";
 import { createClient } from "@reprise/client";
 import {
   encodeCursor,
@@ -122,6 +124,17 @@ export async function forgeMessage({ cluster }: ObservedPlatform): Promise<void>
   const { tenant, generation } = createRef();
   cluster.broker.main.publish(opsSubject("erased", tenant, generation), "{}");
   await cluster.broker.main.flush();
+}
+
+/** Has a log show its witness two histories: it goes on otherwise than the checkpoint that was cosigned. */
+export async function forkHistory({ witnessUrl }: ObservedPlatform): Promise<void> {
+  const post = async (history: History, oldSize: number, size: number) => {
+    const proof = await history.proof(oldSize, size);
+    const body = encodeAddCheckpoint({ oldSize, proof, note: history.note(size) });
+    return (await fetch(`${witnessUrl}/add-checkpoint`, { method: "POST", body })).status;
+  };
+  expect(await post(createHistory("leaf", 10), 0, 5)).toBe(200);
+  expect(await post(createHistory("fork", 10), 5, 9)).toBe(422);
 }
 
 /** SIGSTOP. @returns SIGCONT */

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseVerifierKey } from "@reprise/archive";
+import { LOG } from "@reprise/archive/testing";
 import { type ServiceProcess, startWitnessProcess } from "@reprise/testkit";
 import { createLedFolder, type LedFolder } from "./led-folder.ts";
 import { type Cluster, startCluster } from "../../e2e/testing/cluster.ts";
@@ -27,6 +28,8 @@ export interface ObservedPlatform extends AsyncDisposable {
   readonly services: readonly ObservedService[];
   readonly worker: ServiceProcess;
   readonly moderation: ServiceProcess;
+  /** Base URL of the witness, which trusts the audit log, and the log of `createHistory`. */
+  readonly witnessUrl: string;
   /** Where the audit log keeps its archive, and analytics its rows. */
   readonly archive: LedFolder;
   readonly rows: LedFolder;
@@ -58,13 +61,13 @@ export async function startObservedPlatform(
     cluster.startWorker(env),
     cluster.startModeration(env),
     cluster.startAuditLog(env),
-    cluster.startAnalytics(env),
+    cluster.startAnalytics({ ...env, REPRISE_USAGE_DIR: join(cluster.dataDir, "usage") }),
   ]);
   const { vkey } = await auditLog.logged("archiving");
   const witness = stack.use(
     await startWitnessProcess({
       dir: join(cluster.dataDir, "witness"),
-      logs: [parseVerifierKey(String(vkey))],
+      logs: [parseVerifierKey(String(vkey)), LOG],
       env: OPS,
     }),
   );
@@ -84,6 +87,7 @@ export async function startObservedPlatform(
     apiKey: keyOf(cluster, TENANT),
     otherApiKey: keyOf(cluster, OTHER_TENANT),
     usageKey,
+    witnessUrl: witness.url,
     archive,
     rows,
     spentApiKey: keyOf(cluster, SPENT_TENANT),
