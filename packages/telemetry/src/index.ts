@@ -1,5 +1,5 @@
-export { GEN_AI, GEN_AI_OPERATION } from "./conventions/gen-ai.ts";
-export { HTTP, REPRISE } from "./conventions/http.ts";
+export { GEN_AI, GEN_AI_METRIC, GEN_AI_OPERATION } from "./conventions/gen-ai.ts";
+export { HTTP, REPRISE, SERVER } from "./conventions/http.ts";
 export { JOB_SPAN, LOG_SPAN, MESSAGING } from "./conventions/messaging.ts";
 export { openTracing } from "./otlp/open-tracing.ts";
 export { inSpan } from "./tracing/in-span.ts";

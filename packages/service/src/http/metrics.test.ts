@@ -1,3 +1,4 @@
+import { GEN_AI, GEN_AI_METRIC } from "@reprise/telemetry";
 import { describe, expect, test } from "vitest";
 import { METRICS } from "./metric-names.ts";
 import { createMetrics } from "./metrics.ts";
@@ -66,4 +67,15 @@ describe("metrics", () => {
     const counters = Object.entries(METRICS).filter(([, { kind }]) => kind === "counter");
     expect(counters.map(([name]) => name)).toEqual(counters.map(() => expect.stringMatching(/_total$/)));
   });
+});
+
+test("metrics of calls of a model have the names and labels of OpenTelemetry's conventions, as Prometheus spells them", () => {
+  const spelled = (name: string) => name.replaceAll(".", "_");
+  const calls = Object.entries(METRICS).filter(([name]) => name.startsWith("gen_ai_"));
+  expect(calls.map(([name]) => name.replace(/_seconds$/, "")).toSorted()).toEqual(
+    Object.values(GEN_AI_METRIC).map(spelled).toSorted(),
+  );
+  const known = [...Object.values(GEN_AI), "error.type"].map(spelled);
+  const labels = calls.flatMap(([, metric]) => ("labels" in metric ? metric.labels : []));
+  expect(labels.filter((label) => !known.includes(label))).toEqual([]);
 });

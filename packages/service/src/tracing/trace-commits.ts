@@ -37,6 +37,7 @@ export function traceCommits<Batch extends BatchLike, Outcome extends string>(
             attributes: {
               [MESSAGING.system]: "nats",
               [MESSAGING.operation]: "commit",
+              [MESSAGING.operationType]: "process",
               [MESSAGING.destination]: stream,
               [MESSAGING.batch]: messages.length,
               [REPRISE.fromStreamSeq]: first,

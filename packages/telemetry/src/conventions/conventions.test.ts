@@ -1,12 +1,14 @@
 import * as conventions from "@opentelemetry/semantic-conventions/incubating";
 import { expect, test } from "vitest";
-import { GEN_AI, GEN_AI_OPERATION } from "./gen-ai.ts";
-import { HTTP } from "./http.ts";
+import { GEN_AI, GEN_AI_METRIC, GEN_AI_OPERATION } from "./gen-ai.ts";
+import { HTTP, SERVER } from "./http.ts";
 import { MESSAGING } from "./messaging.ts";
 
 test("names that are not ours are those of OpenTelemetry's semantic conventions", () => {
   const known = new Set<unknown>(Object.values(conventions));
   const { fetch: _ours, ...operations } = GEN_AI_OPERATION;
-  const names = [HTTP, GEN_AI, MESSAGING, operations].flatMap((group) => Object.values(group));
+  const names = [HTTP, SERVER, GEN_AI, GEN_AI_METRIC, MESSAGING, operations].flatMap((group) =>
+    Object.values(group),
+  );
   expect(names.filter((name) => !known.has(name))).toEqual([]);
 });

@@ -8,6 +8,9 @@ export const HTTP = {
   errorType: "error.type",
 } as const;
 
+/** The server that a client's span asks, by the same conventions (stable). */
+export const SERVER = { address: "server.address", port: "server.port" } as const;
+
 /** Attributes of ours, for which there is no convention. */
 export const REPRISE = {
   tenant: "reprise.tenant",

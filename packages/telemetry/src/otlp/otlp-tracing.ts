@@ -157,6 +157,7 @@ function toSpanContext({ traceId, spanId, sampled }: TraceContext): SpanContext 
 
 function defined(attributes: SpanAttributes): Attributes {
   const kept: Attributes = {};
-  for (const [name, value] of Object.entries(attributes)) if (value !== undefined) kept[name] = value;
+  for (const [name, value] of Object.entries(attributes))
+    if (value !== undefined) kept[name] = typeof value === "object" ? [...value] : value;
   return kept;
 }

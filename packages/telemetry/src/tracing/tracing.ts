@@ -3,7 +3,9 @@ import type { TraceContext } from "./traceparent.ts";
 export type SpanKind = "internal" | "server" | "client" | "producer" | "consumer";
 
 /** What is undefined is left out. Values are ids, names, counts and codes, never text of a prompt or an output, but where `Tracing.recordsContent` says so. */
-export type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>;
+export type SpanAttributes = Readonly<
+  Record<string, string | number | boolean | readonly string[] | undefined>
+>;
 
 export interface SpanOptions {
   /** Default: `internal`. */

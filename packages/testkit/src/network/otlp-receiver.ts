@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
-type Value = string | number | boolean;
+type Value = string | number | boolean | readonly string[];
 
 /** A span as a collector gets it. */
 export interface ReceivedSpan {
@@ -95,9 +95,17 @@ export async function startOtlpReceiver(port = 0): Promise<OtlpReceiver> {
   return receiver;
 }
 
+interface OtlpValue {
+  stringValue?: string;
+  intValue?: number | string;
+  doubleValue?: number;
+  boolValue?: boolean;
+  arrayValue?: { values: OtlpValue[] };
+}
+
 interface OtlpAttribute {
   key: string;
-  value: { stringValue?: string; intValue?: number | string; doubleValue?: number; boolValue?: boolean };
+  value: OtlpValue;
 }
 
 interface OtlpSpan {
@@ -145,11 +153,11 @@ function toReceived(span: OtlpSpan, service: Value | undefined): ReceivedSpan {
   };
 }
 
+function toValue({ arrayValue, stringValue, boolValue, doubleValue, intValue }: OtlpValue): Value {
+  if (arrayValue) return arrayValue.values.map((value) => String(toValue(value)));
+  return stringValue ?? boolValue ?? doubleValue ?? Number(intValue);
+}
+
 function toRecord(attributes: readonly OtlpAttribute[] = []): Record<string, Value> {
-  return Object.fromEntries(
-    attributes.map(({ key, value }) => [
-      key,
-      value.stringValue ?? value.boolValue ?? value.doubleValue ?? Number(value.intValue),
-    ]),
-  );
+  return Object.fromEntries(attributes.map(({ key, value }) => [key, toValue(value)]));
 }

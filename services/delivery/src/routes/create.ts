@@ -120,6 +120,7 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
             attributes: {
               ...JOB_SPAN,
               [MESSAGING.operation]: "send",
+              [MESSAGING.operationType]: "send",
               [MESSAGING.messageId]: created.generation,
               [REPRISE.generation]: created.generation,
               [REPRISE.model]: body.model,

@@ -58,6 +58,7 @@ export class ReaderTraces {
       attributes: {
         ...LOG_SPAN,
         [MESSAGING.operation]: "deliver",
+        [MESSAGING.operationType]: "process",
         // Not its usage: back ends would count that once for each reader.
         [GEN_AI.operation]: GEN_AI_OPERATION.fetch,
         [GEN_AI.requestModel]: model,

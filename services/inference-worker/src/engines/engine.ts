@@ -48,6 +48,15 @@ export interface GenerateOptions extends Progress {
   readonly onFinished?: () => void;
   /** Called for a part of the engine's answer that is left out because no event has a place for it, by a name of the adapter's. */
   readonly onLeftOut?: (part: string) => void;
+  /** The run's place in its trace, as W3C Trace Context has it: sent with the request to a model server. */
+  readonly traceparent?: string | undefined;
+  /** Called once, with what the server calls its answer and the model that gives it, as far as it says so. */
+  readonly onAnswer?: (answer: AnswerNames) => void;
+}
+
+export interface AnswerNames {
+  readonly id: string | undefined;
+  readonly model: string | undefined;
 }
 
 /**
@@ -99,6 +108,8 @@ export type EngineEvent = TextEvent | ReasoningEvent | ToolCallEvent | FinishEve
  */
 export interface Engine {
   readonly name: string;
+  /** Where its requests go; absent for one that asks no server. */
+  readonly address?: { readonly host: string; readonly port: number };
   /** How many servers it is: a request may meet any of them. Default 1. */
   readonly servers?: number;
   /** What its model can do, as far as it is known. Default: all there is. */

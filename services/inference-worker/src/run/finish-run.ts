@@ -54,6 +54,7 @@ function startEndSpan({ context, job, span }: Run): TraceSpan {
     attributes: {
       ...LOG_SPAN,
       [MESSAGING.operation]: "publish",
+      [MESSAGING.operationType]: "send",
       [REPRISE.generation]: job.ref.generation,
     },
   });

@@ -28,6 +28,7 @@ export function startModerationSpan(
     attributes: {
       ...LOG_SPAN,
       [MESSAGING.operation]: "process",
+      [MESSAGING.operationType]: "process",
       [REPRISE.tenant]: ref.tenant,
       [REPRISE.generation]: ref.generation,
       [REPRISE.moderation]: mode,

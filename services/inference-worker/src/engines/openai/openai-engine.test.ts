@@ -1,6 +1,6 @@
 import type { OutputItem } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
-import { content, DONE, finish, ROLE, toolCalls, usage } from "../testing/chat-frames.ts";
+import { content, DONE, finish, frame, ROLE, toolCalls, usage } from "../testing/chat-frames.ts";
 import { collect } from "../testing/collect.ts";
 import { startMisbehavingServer } from "../testing/misbehaving-server.ts";
 import { REQUEST, startOpenaiWorld } from "../testing/openai-world.ts";
@@ -31,6 +31,32 @@ describe("the OpenAI engine", () => {
         body: { model: "org/m", messages: [{ role: "user", content: "Hi" }], stream: true },
       },
     ]);
+  });
+
+  test("sends the run's place in its trace with the request, and says what the server calls its answer and model, once", async () => {
+    await using world = await startOpenaiWorld();
+    const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    const told: object[] = [];
+    world.server.willAnswer({ body: HELLO });
+    await world.run(REQUEST, { traceparent, onAnswer: (answer) => told.push(answer) });
+    expect(told).toEqual([{ id: "chatcmpl-1", model: "m" }]);
+    world.server.willAnswer({ body: HELLO });
+    await world.run();
+    const [traced, untraced] = world.server.requests;
+    expect(traced!.headers).toMatchObject({ traceparent });
+    expect(untraced!.headers).not.toHaveProperty("traceparent");
+  });
+
+  test("leaves out a name of an answer that is no text, or longer than any server's", async () => {
+    await using world = await startOpenaiWorld();
+    const told: object[] = [];
+    const named = (id: unknown, model: unknown) =>
+      frame({ id, model, choices: [{ index: 0, delta: { content: "Hi" } }] });
+    const body = [named(1, ""), named("i".repeat(257), "m"), named("late", "late"), finish(), DONE];
+    world.server.willAnswer({ body });
+    const { text } = await world.run(REQUEST, { onAnswer: (answer) => told.push(answer) });
+    expect(text).toBe("HiHiHi");
+    expect(told).toEqual([{ id: undefined, model: "m" }]);
   });
 
   test("sends no authorization when there is no key", async () => {

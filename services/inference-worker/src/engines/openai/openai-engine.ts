@@ -31,6 +31,7 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
   const { upstreamModel, continuation = "none", maxTokensField = "max_tokens", ...rest } = options;
   const { dialect = "openai", servers = 1, denied = [], ...others } = rest;
   const { capabilities: known = capabilitiesOf(dialect), ...upstreamOptions } = others;
+  const { hostname: host, protocol, port } = new URL(upstreamOptions.baseUrl);
   const model: UpstreamModel = { upstreamModel, continuation, maxTokensField, dialect };
   const upstream = createUpstream(upstreamOptions);
   const leftOut = new Set<string>();
@@ -38,6 +39,7 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
   let isLearning = tells(dialect);
   return {
     name: "openai",
+    address: { host, port: Number(port) || (protocol === "https:" ? 443 : 80) },
     servers,
     get capabilities() {
       return capabilities;
@@ -70,7 +72,7 @@ interface Target {
 function generate(
   { upstream, model, leftOut }: Target,
   request: EngineRequest,
-  { signal, onPiece, onFinished, onLeftOut, ...progress }: GenerateOptions,
+  { signal, onPiece, onFinished, onLeftOut, traceparent, onAnswer, ...progress }: GenerateOptions,
 ): AsyncGenerator<EngineEvent, void> {
   // Let go of once it is sent: it may be a megabyte, and readers may hold up its answer for hours.
   let unsent: EngineRequest | undefined = request;
@@ -82,7 +84,7 @@ function generate(
     // An earlier attempt was lost between its last token and its end, or the last token was a tool call's: nothing is left to ask for.
     if (sent.max_output_tokens !== undefined && countProduced(progress) >= sent.max_output_tokens)
       return undefined;
-    const answer = await upstream.post("/chat/completions", body, signal);
+    const answer = await upstream.post("/chat/completions", body, { signal, traceparent });
     if (isEventStream(answer)) return answer;
     try {
       const error = await toStatusError(answer, unixNow());
@@ -96,6 +98,6 @@ function generate(
     if (!leftOut.has(part)) onLeftOut?.(part);
     leftOut.add(part);
   };
-  const options = { signal, producedTokens: countText(progress), onPiece, onFinished, onLeftOut: tellOnce };
-  return readChatStream(ask, options);
+  const told = { onPiece, onFinished, onLeftOut: tellOnce, onAnswer };
+  return readChatStream(ask, { signal, producedTokens: countText(progress), ...told });
 }

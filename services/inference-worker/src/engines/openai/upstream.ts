@@ -37,12 +37,18 @@ export interface UpstreamAnswer {
   release(complete: boolean): void;
 }
 
+export interface PostOptions {
+  readonly signal: AbortSignal;
+  /** The header of this name. */
+  readonly traceparent?: string | undefined;
+}
+
 export interface Upstream {
   /**
    * @throws EngineError `engine_unavailable` when no answer begins, `engine_failed` when it is not HTTP
    * @throws the signal's reason, at once, when that aborts; the request is closed
    */
-  post(path: string, body: string, signal: AbortSignal): Promise<UpstreamAnswer>;
+  post(path: string, body: string, options: PostOptions): Promise<UpstreamAnswer>;
   /** Throws as `post` does. */
   get(path: string, signal: AbortSignal): Promise<UpstreamAnswer>;
   close(): Promise<void>;
@@ -104,11 +110,15 @@ export function createUpstream({ baseUrl, apiKey, ...timeouts }: UpstreamOptions
       };
       return answerOf(unpooled.request({ ...asked, signal }), signal);
     },
-    async post(path, body, signal) {
+    async post(path, body, { signal, traceparent }) {
       const request = {
         path: pathOf(path),
         method: "POST" as const,
-        headers: { ...headers, "content-length": String(Buffer.byteLength(body)) },
+        headers: {
+          ...headers,
+          "content-length": String(Buffer.byteLength(body)),
+          ...(traceparent !== undefined && { traceparent }),
+        },
         signal,
       };
       const response = pool.request({ ...request, body: inOnePiece(body) }).catch((error: unknown) => {

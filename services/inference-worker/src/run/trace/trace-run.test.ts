@@ -1,7 +1,7 @@
 import { recordSpans } from "@reprise/telemetry/testing";
 import { RepriseError } from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
-import type { EngineEvent, ToolCallEvent } from "../../engines/engine.ts";
+import type { Engine, EngineEvent, FinishEvent, ToolCallEvent } from "../../engines/engine.ts";
 import { answered } from "../../testing/drafts.ts";
 import { createFakeEngine, untilAborted } from "../../testing/fake-engine.ts";
 import { openWorld, type World } from "../../testing/world.ts";
@@ -11,7 +11,7 @@ const TRACEPARENT = `00-${PARENT.traceId}-${PARENT.spanId}-01`;
 const SECRET = "s3cretS3CRET";
 
 const TEXT: EngineEvent = { type: "text", text: SECRET };
-const FINISH: EngineEvent = { type: "finish", reason: "stop", usage: { input_tokens: 5, output_tokens: 1 } };
+const FINISH: FinishEvent = { type: "finish", reason: "stop", usage: { input_tokens: 5, output_tokens: 1 } };
 const CALL: ToolCallEvent = { type: "tool_call", callId: "a", name: SECRET, arguments: `{"a":"${SECRET}"}` };
 
 async function* says(...events: EngineEvent[]): AsyncGenerator<EngineEvent> {
@@ -65,11 +65,54 @@ test("a run goes on with the trace of its seq 0: turns of the engine, waits for 
       "gen_ai.request.model": "fake",
       "gen_ai.usage.input_tokens": 5,
       "gen_ai.usage.output_tokens": 1,
-      "gen_ai.response.finish_reasons": "stop",
+      "gen_ai.response.finish_reasons": ["stop"],
     },
     events: [{ name: "first_token" }],
   });
   expect(JSON.stringify(spans)).not.toContain(SECRET);
+});
+
+test("the span of a turn says which server answered, with what, and in how many tokens of which kind; the engine is given the span's place", async () => {
+  const tracing = recordSpans();
+  await using world = await openWorld();
+  const usage = { input_tokens: 5, output_tokens: 3, cached_input_tokens: 4, reasoning_tokens: 2 };
+  const given: (string | undefined)[] = [];
+  const generate: Engine["generate"] = (_request, { traceparent, onAnswer }) => {
+    given.push(traceparent);
+    onAnswer?.({ id: "chatcmpl-1", model: "org/m" });
+    return says(TEXT, { ...FINISH, usage });
+  };
+  const address = { host: "models.example", port: 8_000 };
+  await world.startWorker(createFakeEngine(generate, { address }), { tracing });
+  const ref = await world.submit({ request: { input: "Hi", max_output_tokens: 99 } });
+  await world.untilEnded(ref);
+  const { spans } = await traceOf(world, tracing);
+  const [turn] = spans.filter(({ name }) => name === "chat fake");
+  expect(turn).toMatchObject({
+    attributes: {
+      "gen_ai.request.stream": true,
+      "gen_ai.request.max_tokens": 99,
+      "gen_ai.response.id": "chatcmpl-1",
+      "gen_ai.response.model": "org/m",
+      "gen_ai.usage.cache_read.input_tokens": 4,
+      "gen_ai.usage.reasoning.output_tokens": 2,
+      "server.address": "models.example",
+      "server.port": 8_000,
+    },
+  });
+  expect(given).toEqual([`00-${turn?.traceId}-${turn?.spanId}-01`]);
+});
+
+test("a run that is not traced gives its engine no place in a trace", async () => {
+  await using world = await openWorld();
+  const given: (string | undefined)[] = [];
+  const engine = createFakeEngine((_request, { traceparent }) => {
+    given.push(traceparent);
+    return says(TEXT, FINISH);
+  });
+  await world.startWorker(engine);
+  await world.untilEnded(await world.submit({ traceparent: TRACEPARENT }));
+  expect(given).toEqual([undefined]);
 });
 
 test("a run whose engine fails has failed with the code that readers see, and says nothing of the engine's words", async () => {

@@ -39,6 +39,7 @@ export function startRunSpan(
     attributes: {
       ...JOB_SPAN,
       [MESSAGING.operation]: "process",
+      [MESSAGING.operationType]: "process",
       [MESSAGING.messageId]: job.ref.generation,
       [REPRISE.tenant]: job.ref.tenant,
       [REPRISE.generation]: job.ref.generation,

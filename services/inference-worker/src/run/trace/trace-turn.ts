@@ -1,6 +1,7 @@
-import { GEN_AI, GEN_AI_OPERATION, REPRISE, type TraceSpan } from "@reprise/telemetry";
-import type { Engine } from "../../engines/engine.ts";
+import { GEN_AI, GEN_AI_OPERATION, REPRISE, SERVER, type TraceSpan } from "@reprise/telemetry";
+import type { AnswerNames, Engine } from "../../engines/engine.ts";
 import type { Run } from "../open-run.ts";
+import type { RunRequest } from "../run-request.ts";
 import { providerOf } from "./provider-of.ts";
 import type { EngineOutcome } from "../turn/run-engine.ts";
 
@@ -20,10 +21,22 @@ export function startTurnSpan(run: Run, { engine, model, attempt }: TurnSpanOpti
       [GEN_AI.operation]: GEN_AI_OPERATION.chat,
       [GEN_AI.provider]: providerOf(engine.name),
       [GEN_AI.requestModel]: model,
+      [GEN_AI.stream]: true,
+      [SERVER.address]: engine.address?.host,
+      [SERVER.port]: engine.address?.port,
       [REPRISE.generation]: run.job.ref.generation,
       [REPRISE.attempt]: attempt,
     },
   });
+}
+
+/** A function of its own: the frame of one that waits for the engine would keep the request. */
+export function describeRequest(span: TraceSpan, request: Pick<RunRequest, "get">): void {
+  span.set({ [GEN_AI.maxTokens]: request.get().max_output_tokens });
+}
+
+export function describeAnswer(span: TraceSpan, { id, model }: AnswerNames): void {
+  span.set({ [GEN_AI.responseId]: id, [GEN_AI.responseModel]: model });
 }
 
 /** What the engine has said in numbers, and how its turn ended: one that the run has stopped has not failed. */
@@ -32,8 +45,10 @@ export function endTurnSpan(span: TraceSpan, outcome: EngineOutcome): void {
   switch (outcome.kind) {
     case "finished":
       span.set({
-        [GEN_AI.finishReasons]: outcome.reason,
+        [GEN_AI.finishReasons]: [outcome.reason],
         [GEN_AI.inputTokens]: outcome.usage?.input_tokens ?? undefined,
+        [GEN_AI.cachedInputTokens]: outcome.usage?.cached_input_tokens,
+        [GEN_AI.reasoningTokens]: outcome.usage?.reasoning_tokens,
         ...(outcome.usage && { [GEN_AI.outputTokens]: outcome.usage.output_tokens }),
       });
       break;

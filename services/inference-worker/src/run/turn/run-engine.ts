@@ -11,7 +11,14 @@ import {
 } from "@reprise/protocol";
 import { busyRetryDelayMs } from "../../domain/retry-delay.ts";
 import type { Turn } from "../../domain/plan-attempt.ts";
-import type { Engine, EngineEvent, ReasoningEvent, TextEvent, ToolCallEvent } from "../../engines/engine.ts";
+import type {
+  AnswerNames,
+  Engine,
+  EngineEvent,
+  ReasoningEvent,
+  TextEvent,
+  ToolCallEvent,
+} from "../../engines/engine.ts";
 import { EngineError } from "../../engines/engine-error.ts";
 import type { Pace } from "../pace.ts";
 import type { TurnTiming } from "../metrics/turn-timing.ts";
@@ -44,6 +51,9 @@ export interface EngineRun {
   /** Whether an engine that is busy is asked again, as long as the policy waits for the first token. Default true. */
   waitsWhileBusy?: boolean;
   onLeftOut?: (part: string) => void;
+  /** Handed to the engine. */
+  traceparent?: string | undefined;
+  onAnswer?: ((answer: AnswerNames) => void) | undefined;
   /** Is told how long the engine takes. */
   timing?: Pick<TurnTiming, "arrived" | "firstChunk"> | undefined;
   /** Called once, for the first thing that the engine says. */
@@ -188,7 +198,7 @@ async function consumeEngine(run: EngineRun, heard: EngineProgress, control: Tur
 
 /** A function of its own: the frame of one that waits for the engine would keep the request. */
 function beginEngine(
-  { engine, request, turn, onLeftOut }: EngineRun,
+  { engine, request, turn, onLeftOut, traceparent, onAnswer }: EngineRun,
   { watch, stop, onFinished }: TurnControl,
 ): AsyncIterable<EngineEvent> {
   return engine.generate(request.get(), {
@@ -197,6 +207,8 @@ function beginEngine(
     onPiece: () => watch.progressed(),
     onFinished,
     ...(onLeftOut && { onLeftOut }),
+    ...(onAnswer && { onAnswer }),
+    traceparent,
   });
 }
 

@@ -1,5 +1,5 @@
 import { failedDraft, type RepriseError, toRepriseError } from "@reprise/protocol";
-import { traceFields } from "@reprise/telemetry";
+import { formatTraceparent, traceFields, type TraceSpan } from "@reprise/telemetry";
 import { afterTurn, mayFallBack, type NextStep } from "../../domain/after-turn.ts";
 import { type PlanContext, toPlanContext, toTurn } from "../../domain/plan-attempt.ts";
 import type { RunTranscript } from "../../domain/run-transcript.ts";
@@ -8,7 +8,7 @@ import { addTurnRest, toCallCount, toTurnRest } from "../../domain/usage.ts";
 import { type EngineChoice, engineOf } from "../../model-queues.ts";
 import { readSettled, type Run } from "../open-run.ts";
 import type { TurnEnd, TurnTiming } from "../metrics/turn-timing.ts";
-import { endTurnSpan, startTurnSpan } from "../trace/trace-turn.ts";
+import { describeAnswer, describeRequest, endTurnSpan, startTurnSpan } from "../trace/trace-turn.ts";
 import { TurnContent } from "../trace/turn-content.ts";
 import { type EngineOutcome, runEngine, type Throttle } from "./run-engine.ts";
 import { YieldPoint } from "./yield-point.ts";
@@ -31,7 +31,9 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   const onFirst = () => span.event("first_token");
   const content = context.tracing.recordsContent && span.isRecorded ? new TurnContent() : undefined;
   if (content) span.set(TurnContent.ofRequest(request.get()));
-  const outcome = await askEngine(run, { plans, engine, transcript, onLeftOut, onFirst, timing, content });
+  if (span.isRecorded) describeRequest(span, request);
+  const asked = { plans, engine, transcript, span, onLeftOut, onFirst, timing, content };
+  const outcome = await askEngine(run, asked);
   if (content) span.set(content.ofAnswer(outcome.kind === "finished" ? outcome.calls : []));
   endTurnSpan(span, outcome);
   timing.ended(toTurnEnd(outcome));
@@ -89,6 +91,8 @@ interface Asked {
   readonly engine: EngineChoice;
   /** What came before. */
   readonly transcript: RunTranscript;
+  /** Of the turn. */
+  readonly span: TraceSpan;
   readonly onLeftOut: (part: string) => void;
   readonly onFirst: () => void;
   readonly timing: TurnTiming;
@@ -99,7 +103,7 @@ interface Asked {
 /** While the engine speaks, a batch generation offers its slot. */
 async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
   const { job, model, policy, log, pace, budget, stop, totalAtMs, request } = run;
-  const { plans, engine, transcript, onLeftOut, onFirst, timing, content } = asked;
+  const { plans, engine, transcript, span, onLeftOut, onFirst, timing, content } = asked;
   using yieldPoint = job.priority === "batch" ? openYieldPoint(run, asked) : undefined;
   return await runEngine({
     engine: engineOf(model, engine),
@@ -113,6 +117,8 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
     signal: stop,
     waitsWhileBusy: !mayFallBack({ context: plans, transcript, engine }),
     onLeftOut,
+    traceparent: span.context && formatTraceparent(span.context),
+    onAnswer: span.isRecorded ? (answer) => describeAnswer(span, answer) : undefined,
     timing,
     onFirst,
     onSaid:

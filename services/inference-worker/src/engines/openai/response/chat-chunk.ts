@@ -9,6 +9,10 @@ export type UnsupportedPart = "annotations" | "audio" | "images" | "logprobs" | 
 
 /** What one chunk of a chat completion's stream says. */
 export interface ChatChunk {
+  /** Of the answer; undefined where it is missing or longer than `MAX_NAME`. */
+  readonly id: string | undefined;
+  /** What the upstream calls the model that answers; as `id`. */
+  readonly model: string | undefined;
   /** "" when it has none. What a model says to refuse is text. */
   readonly text: string;
   readonly reasoning: string;
@@ -53,6 +57,10 @@ const timingsSchema = z
 
 const optionalText = z.string().nullish().catch(null);
 
+/** No id of a known server has half as many characters. */
+const MAX_NAME = 256;
+const name = z.string().min(1).max(MAX_NAME).optional().catch(undefined);
+
 const toolCall = z
   .object({
     index: z.int().min(0).nullish(),
@@ -88,6 +96,8 @@ const delta = z.object({
 
 /** No more than is used: upstreams differ in everything else, and nulls and absent fields mean the same to all of them. */
 const chunkSchema = z.object({
+  id: name,
+  model: name,
   object: z.unknown().optional(),
   error: z.unknown().optional(),
   choices: z
@@ -114,7 +124,7 @@ export function parseChatMessage(data: string): ChatMessage {
   const json = parseJson(data);
   const parsed = chunkSchema.safeParse(json);
   if (!parsed.success) throw notAChunk("The engine sent a chunk that is not one of a chat completion.");
-  const { object, error, choices, usage, timings } = parsed.data;
+  const { id, model, object, error, choices, usage, timings } = parsed.data;
   if (error || object === "error") return { error: json };
   const choice = choices?.find(({ index }) => (index ?? 0) === 0);
   const said = choice?.delta;
@@ -128,6 +138,8 @@ export function parseChatMessage(data: string): ChatMessage {
   );
   return {
     chunk: {
+      id,
+      model,
       text: content.text + refusal,
       // Gateways that serve old clients too send both names with the same text.
       reasoning: content.reasoning || said?.reasoning || (said?.reasoning_content ?? ""),

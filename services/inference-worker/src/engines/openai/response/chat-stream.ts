@@ -1,5 +1,5 @@
 import { createSseDecoder, type FinishReason, type SseDecoder, type SseMessage } from "@reprise/protocol";
-import type { EngineEvent } from "../../engine.ts";
+import type { AnswerNames, EngineEvent } from "../../engine.ts";
 import { EngineError } from "../../engine-error.ts";
 import { type ChatUsage, type UnsupportedPart, parseChatMessage } from "./chat-chunk.ts";
 import type { UpstreamEnd } from "./finish-reason.ts";
@@ -23,6 +23,8 @@ export interface ChatStreamOptions {
   readonly onFinished?: (() => void) | undefined;
   /** Called for a part of the answer that no event has a place for. */
   readonly onLeftOut?: ((part: UnsupportedPart) => void) | undefined;
+  /** Called for the first chunk that has a name of the answer or of its model. */
+  readonly onAnswer?: ((answer: AnswerNames) => void) | undefined;
 }
 
 /** An answer that has begun. */
@@ -50,7 +52,7 @@ export interface ChatAnswer {
  */
 export async function* readChatStream(
   ask: () => Promise<ChatAnswer | undefined>,
-  { signal, producedTokens, onPiece, onFinished, onLeftOut }: ChatStreamOptions,
+  { signal, producedTokens, onPiece, onFinished, onLeftOut, onAnswer }: ChatStreamOptions,
 ): AsyncGenerator<EngineEvent, void> {
   signal.throwIfAborted();
   const answer = await ask();
@@ -64,6 +66,7 @@ export async function* readChatStream(
   let end: UpstreamEnd | undefined;
   let usage: ChatUsage | undefined;
   let refused = false;
+  let isNamed = false;
   const count = new TokenCount(producedTokens);
   const calls = new ToolCallAssembly();
   try {
@@ -76,6 +79,11 @@ export async function* readChatStream(
         const parsed = event === "error" ? { error: tryJson(data) ?? data } : parseChatMessage(data);
         if ("error" in parsed) throw toStreamError(parsed.error);
         const { chunk } = parsed;
+        const { id, model } = chunk;
+        if (!isNamed && (id ?? model) !== undefined) {
+          isNamed = true;
+          onAnswer?.({ id, model });
+        }
         usage = chunk.usage ?? usage;
         if (end === undefined) {
           for (const piece of count.toEvents(chunk)) {
