@@ -98,6 +98,7 @@ export {
   isMediaPart,
   type MediaPart,
   parseDataUrl,
+  referenceOf,
 } from "./request/fields/content-part.ts";
 export {
   type AssistantTurn,
@@ -107,6 +108,7 @@ export {
   type ToolAnswer,
   toOutputText,
 } from "./request/fields/input.ts";
+export type { MediaMap, RequestMedia } from "./request/media.ts";
 export type { ToolChoice } from "./request/fields/tools.ts";
 export {
   parseGenerationRequest,

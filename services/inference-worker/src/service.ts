@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import {
   answerHolderQueries,
+  blobs,
   type Broker,
   createGenerationLog,
   type Job,
@@ -124,6 +125,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const context = {
     connection: broker.main,
     log,
+    blobs: blobs.createBlobStorage({ broker, publish: log.publish, budgetMs: log.budgetMs }),
     worker,
     ackWaitMs,
     ledger: budgetMetrics.watch(ledger),

@@ -1,4 +1,4 @@
-import { type BlobId, blobSubject, type TenantId, unixNow } from "@reprise/protocol";
+import { type BlobId, blobNotFound, blobSubject, type TenantId, unixNow } from "@reprise/protocol";
 import type { BlobStorage } from "./blob-storage.ts";
 import { findBlob, type FoundBlob } from "./read-blob.ts";
 
@@ -9,6 +9,8 @@ const TRIES = 5;
 export interface UseOptions {
   /** How long the use may last: the blob is kept for as long at least. Default 0. */
   readonly forMs?: number;
+  /** Whose request it is: what belongs to another end user is not there. Absent: nobody's. */
+  readonly endUser?: string | undefined;
   /** Default: now. */
   readonly nowMs?: number;
 }
@@ -21,11 +23,12 @@ export async function useBlob(
   storage: Pick<BlobStorage, "rows">,
   tenant: TenantId,
   id: BlobId,
-  { forMs = 0, nowMs = unixNow() }: UseOptions = {},
+  { forMs = 0, endUser, nowMs = unixNow() }: UseOptions = {},
 ): Promise<FoundBlob> {
   for (let tries = 0; ; tries++) {
     const found = await findBlob(storage, tenant, id, nowMs);
     const { row, at } = found;
+    if (row.end_user !== undefined && row.end_user !== endUser) throw blobNotFound();
     const ttlMs = row.ttl_seconds * 1_000;
     const leftMs = Date.parse(row.expires_at) - nowMs;
     const isEnough = leftMs >= forMs && leftMs > ttlMs * (1 - RENEWED_AFTER);

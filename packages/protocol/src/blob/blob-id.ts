@@ -8,7 +8,7 @@ export type BlobId = string & { readonly [brand]: "BlobId" };
 /** One upload, finished or not. */
 export type UploadId = string & { readonly [brand]: "UploadId" };
 
-const BLOB_ID = /^blob_[0-9a-v]{26}$/;
+export const BLOB_ID = /^blob_[0-9a-v]{26}$/;
 const UPLOAD_ID = /^upl_[0-9a-v]{26}$/;
 
 export function isBlobId(value: unknown): value is BlobId {

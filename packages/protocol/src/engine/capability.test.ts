@@ -30,6 +30,11 @@ const CASES: Record<Capability, [fields: object, param: string, others?: Capabil
     ["content_parts"],
   ],
   files: [part({ type: "file", url: PNG }), "input.0.content.0", ["content_parts"]],
+  media_references: [
+    part({ type: "file", blob: `blob_${"0".repeat(26)}` }),
+    "input.0.content.0",
+    ["content_parts", "files"],
+  ],
   json_object: [{ response_format: { type: "json_object" } }, "response_format"],
   json_schema: [{ response_format: { type: "json_schema", schema: {} } }, "response_format"],
   top_p: [{ top_p: 0.5 }, "top_p"],

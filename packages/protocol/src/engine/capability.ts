@@ -1,4 +1,4 @@
-import type { MediaPart } from "../request/fields/content-part.ts";
+import { isMediaPart, type MediaPart, referenceOf } from "../request/fields/content-part.ts";
 import { type Message, partsOf } from "../request/fields/input.ts";
 import type { GenerationRequest } from "../request/request.ts";
 
@@ -20,6 +20,7 @@ export const CAPABILITIES = [
   "images",
   "audio",
   "files",
+  "media_references",
   "json_object",
   "json_schema",
   "top_p",
@@ -108,7 +109,9 @@ function addInputNeeds(
   }
   for (const { part, path } of partsOf(input)) {
     need("content_parts", path);
-    if (part.type !== "text" && part.type !== "refusal") need(MEDIA[part.type], path);
+    if (!isMediaPart(part)) continue;
+    need(MEDIA[part.type], path);
+    if (referenceOf(part) !== undefined) need("media_references", path);
   }
 }
 

@@ -17,7 +17,7 @@ export type Dialect = (typeof DIALECTS)[number];
 const UNDELIVERED: readonly Capability[] = ["logprobs", "reasoning_summary"];
 
 /** What the platform does itself, in front of any engine. */
-const OWN: readonly Capability[] = ["end_on_tool_calls"];
+const OWN: readonly Capability[] = ["end_on_tool_calls", "media_references"];
 
 const COMMON: readonly Capability[] = [
   ...OWN,

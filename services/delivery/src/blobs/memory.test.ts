@@ -3,7 +3,8 @@ import { type ClientRequest, request as httpRequest, type IncomingMessage } from
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { authorization, KEYS, openPlatform, type Platform } from "../testing/platform.ts";
+import { parseTenantId } from "@reprise/protocol";
+import { authorization, call, KEYS, openPlatform, type Platform } from "../testing/platform.ts";
 import type { BlobJson } from "./uploads.fixture.ts";
 
 /*
@@ -35,6 +36,26 @@ test("a blob of 30 MiB goes up and comes down with less than 2 MiB of memory", a
   expect(await read(id, down.sample)).toBe(BYTES);
   expect(down.most()).toBeLessThan(MOST);
 });
+
+test("a blob of 30 MiB goes up and into a request with less than 2 MiB of memory", async () => {
+  await create(await uploadOf(MIB));
+  const memory = watchMemory();
+  const id = await uploadOf(BYTES, memory.sample);
+  expect(await create(id)).toMatchObject({ media: { [id]: { blob: id, bytes: BYTES, type: "text/plain" } } });
+  memory.sample();
+  expect(memory.most()).toBeLessThan(MOST);
+});
+
+/** Creates a generation that is to read a blob, and gives its seq 0, which is all that delivery hands on. */
+async function create(blob: string): Promise<unknown> {
+  const input = [{ role: "user", content: [{ type: "file", blob }] }];
+  const body = { model: "sim", input };
+  const { status, json } = await call(`${platform.node.url}/v1/generations`, { body });
+  expect(status).toBe(201);
+  const ref = { tenant: parseTenantId("acme"), generation: (json as { id: never }).id };
+  const first = await platform.log.reader.readFirst(ref);
+  return JSON.parse(Buffer.from(first!.payload).toString()) as unknown;
+}
 
 /** What is in use after a collection: what could be freed is no memory that an upload needs. */
 function watchMemory() {

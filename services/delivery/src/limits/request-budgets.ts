@@ -2,6 +2,7 @@ import {
   type BudgetCharge,
   type GenerationRef,
   type GenerationRequest,
+  type MediaMap,
   RepriseError,
   type TenantId,
   unixNow,
@@ -79,9 +80,11 @@ export class RequestBudgets {
     { tenant, generation }: GenerationRef,
     charges: readonly BudgetCharge[] | undefined,
     request: GenerationRequest,
+    media?: MediaMap,
   ): Promise<void> {
     if (!charges) return;
-    const claims = this.#toClaims(tenant, charges, request);
+    const input = estimateInputTokens(request, media);
+    const claims = this.#toClaims(tenant, charges, { request, input });
     const { refused, grants } = await this.#options.ledger.reserve(generation, claims);
     if (!refused) return;
     const isUnknown = grants.some(({ isAlone }) => isAlone);
@@ -102,9 +105,8 @@ export class RequestBudgets {
   #toClaims(
     tenant: TenantId,
     charges: readonly BudgetCharge[],
-    request: GenerationRequest,
+    { request, input }: { request: GenerationRequest; input: number },
   ): BudgetReservation[] {
-    const input = estimateInputTokens(request);
     const slice = Math.min(request.max_output_tokens ?? FIRST_SLICE, FIRST_SLICE);
     // A fallback without a price must not be found out by the worker, in mid-stream.
     const { models = [request.model] } = this.#options.costsOf(request.model) ?? {};

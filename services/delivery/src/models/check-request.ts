@@ -2,9 +2,7 @@ import {
   assertServable,
   type GenerationRequest,
   isCapability,
-  isMediaPart,
   needsOf,
-  partsOf,
   RepriseError,
   type ServedBy,
   toStoredNeeds,
@@ -31,7 +29,6 @@ export async function checkRequest(
   const stored = toStoredNeeds(needs);
   const told = stored ? await workers.capabilitiesOf(request.model) : [];
   if (servedBy) assertServable(request, needs, withTold(servedBy, told));
-  assertInline(request);
   assertTold(told);
   return stored ? { needs: stored } : {};
 }
@@ -48,20 +45,4 @@ function assertTold(told: Told): void {
   if (told.every((capabilities) => capabilities !== undefined)) return;
   const message = "A worker of this model is of a version that does not know what the request asks for.";
   throw new RepriseError("request_unsupported", message, { retryAfterMs: OLDER_RETRY_MS });
-}
-
-/** The one place that decides which references to media are taken: a worker is given the bytes of all others. */
-function assertInline({ input }: GenerationRequest): void {
-  for (const { part, path } of partsOf(input)) {
-    if (!isMediaPart(part)) continue;
-    if (part.blob !== undefined) throw unresolvable(`${path}.blob`, "blobs are not kept");
-    if (part.url !== undefined && !part.url.startsWith("data:")) {
-      throw unresolvable(`${path}.url`, "https URLs are not fetched");
-    }
-  }
-}
-
-function unresolvable(param: string, problem: string): RepriseError {
-  const message = `${param}: ${problem} by this server; send a data URL.`;
-  return new RepriseError("capability_unsupported", message, { param });
 }

@@ -81,11 +81,6 @@ describe("a create", () => {
       "capability_unsupported",
       "input.0.content.0.url",
     ],
-    [
-      { model: "sim", input: [{ role: "user", content: [{ type: "file", blob: "blob_1" }] }] },
-      "capability_unsupported",
-      "input.0.content.0.blob",
-    ],
     [{ options: { stream: false } }, "invalid_request", "options.stream"],
     [{ model: "sim", options: { tokens: "many" } }, "invalid_request", "options.tokens"],
     [{ top_p: 0.5, options: { top_p: 1 } }, "invalid_request", "options.top_p"],

@@ -16,7 +16,7 @@ import { JOB_SPAN, MESSAGING, REPRISE, traceFields } from "@reprise/telemetry";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { lacksRole } from "../http/auth.ts";
 import { callerOf } from "../readers/delivery-marks/caller.ts";
-import { checkRequest } from "../models/check-request.ts";
+import { prepareRequest } from "../models/prepare-request.ts";
 import { createGeneration } from "../domain/create-generation.ts";
 import { readGeneration } from "../domain/read-generation.ts";
 import { reservationOf } from "../limits/request-limits.ts";
@@ -88,7 +88,7 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
           storedAtUs,
         },
         request: body,
-        prepare: () => checkRequest(body, context.servedBy(body.model), context.scale),
+        prepare: () => prepareRequest(context, body, principal),
         idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
         keyOwner: endUser,
         joinOnly: lastEventId !== undefined,
@@ -102,7 +102,8 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
           });
           if (!created) return;
           try {
-            await context.budgets.reserve(created.ref, charges, effectiveRequest(created.requested));
+            const { ref, requested } = created;
+            await context.budgets.reserve(ref, charges, effectiveRequest(requested), requested.media);
           } catch (error) {
             context.limits.abandoned(created.ref, tokens);
             throw error;

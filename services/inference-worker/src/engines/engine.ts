@@ -1,4 +1,11 @@
-import type { Capability, FinishReason, GenerationRequest, OutputItem, Usage } from "@reprise/protocol";
+import type {
+  Capability,
+  FinishReason,
+  GenerationRequest,
+  OutputItem,
+  RequestMedia,
+  Usage,
+} from "@reprise/protocol";
 
 export type EngineRequest = GenerationRequest;
 
@@ -40,8 +47,25 @@ export function countText({ turns, prefix }: Progress): number {
   return turns.reduce((sum, item) => sum + (item.type === "text" ? item.tokens : 0), prefix.tokens);
 }
 
+/** The content that a part of a request names. */
+export interface NamedMedia extends RequestMedia {
+  /** All bytes, as many as `bytes` says, or an error: RepriseError `blob_not_found`, `broker_unavailable`. May be read again. */
+  read(): AsyncIterable<Uint8Array>;
+}
+
+/** What the parts of a request name. */
+export interface MediaSource {
+  /**
+   * @param reference of a part, by `referenceOf`
+   * @throws RepriseError `blob_not_found` where its time is over or it was deleted meanwhile, `broker_unavailable`
+   */
+  find(reference: string): Promise<NamedMedia>;
+}
+
 export interface GenerateOptions extends Progress {
   readonly signal: AbortSignal;
+  /** Absent: the request names nothing. */
+  readonly media?: MediaSource | undefined;
   /** Called when the model has made something that is no event yet: a piece of a tool call. It restarts the timeout between tokens. */
   readonly onPiece?: () => void;
   /** Called when the model has said its last word, and only the engine's count of it may come: no silence from here on is the model's. */

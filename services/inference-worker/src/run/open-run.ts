@@ -1,12 +1,5 @@
 import { type Job, type LogSnapshot, recordOps } from "@reprise/log";
-import {
-  type EffectivePolicy,
-  effectiveRequest,
-  type RequestedEvent,
-  type UnixMs,
-  plusMs,
-  toUnixMs,
-} from "@reprise/protocol";
+import { type EffectivePolicy, type RequestedEvent, type UnixMs, plusMs, toUnixMs } from "@reprise/protocol";
 import type { TraceSpan } from "@reprise/telemetry";
 import type { EndDraft } from "../domain/after-turn.ts";
 import type { AttemptPlan } from "../domain/plan-attempt.ts";
@@ -18,7 +11,7 @@ import { createRunBudget, type RunBudget } from "./run-budget.ts";
 import type { RunContext } from "./run-context.ts";
 import { RunLog } from "./log/run-log.ts";
 import { startRunSpan } from "./trace/trace-run.ts";
-import { RunRequest } from "./run-request.ts";
+import { RunRequest, toAsked } from "./run-request.ts";
 
 /** What a run begins with: an attempt, or the end at once. */
 export type FirstStep = AttemptPlan | { readonly kind: "end"; readonly draft: EndDraft };
@@ -110,7 +103,7 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
       takenAtMs,
     }),
     policy,
-    request: new RunRequest(log, requested && effectiveRequest(requested)),
+    request: new RunRequest(log, requested && toAsked(requested)),
     emits: new Set(requested?.events),
     endsOnCalls: requested?.request.tool_calls === "end",
     totalAtMs: plusMs(toUnixMs(requested?.created_at ?? ""), policy.timeouts.total.after_ms),

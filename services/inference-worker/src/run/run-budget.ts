@@ -49,7 +49,7 @@ export function createRunBudget({
     charges,
     accounts: accountsOf(ref.tenant, charges),
     model: request.model,
-    estimate: estimateInputTokens(effectiveRequest(requested)),
+    estimate: estimateInputTokens(effectiveRequest(requested), requested.media),
     onCutOff: () => onCutOff(ref.tenant),
     onError,
   });

@@ -1,4 +1,4 @@
-import type { Broker, GenerationLog, LogSnapshot } from "@reprise/log";
+import type { blobs, Broker, GenerationLog, LogSnapshot } from "@reprise/log";
 import type { GenerationId, TenantId, WorkerId } from "@reprise/protocol";
 import type { BudgetLedger } from "@reprise/tenancy";
 import type { Tracing } from "@reprise/telemetry";
@@ -10,6 +10,8 @@ import type { RunLog } from "./log/run-log.ts";
 export interface RunContext {
   readonly connection: Broker["main"];
   readonly log: GenerationLog;
+  /** What requests name. */
+  readonly blobs: blobs.BlobStorage;
   readonly worker: WorkerId;
   readonly ackWaitMs: number;
   /** Of the tenants' budgets. */

@@ -1,5 +1,18 @@
-import { decodeEvent, effectiveRequest, type GenerationRequest, RepriseError } from "@reprise/protocol";
+import {
+  decodeEvent,
+  effectiveRequest,
+  type GenerationRequest,
+  type MediaMap,
+  RepriseError,
+  type RequestedEvent,
+} from "@reprise/protocol";
 import type { RunLog } from "./log/run-log.ts";
+
+/** What an engine is asked, and what its parts name. */
+export interface Asked {
+  readonly request: GenerationRequest;
+  readonly media: MediaMap | undefined;
+}
 
 /**
  * The request of a generation that runs. Its bytes are in the log's checkpoint, and nowhere else in the process: one that waits for a
@@ -7,14 +20,23 @@ import type { RunLog } from "./log/run-log.ts";
  */
 export class RunRequest {
   readonly #log: Pick<RunLog, "first">;
-  #parsed: GenerationRequest | undefined;
+  #parsed: Asked | undefined;
 
-  constructor(log: Pick<RunLog, "first">, parsed: GenerationRequest | undefined) {
+  constructor(log: Pick<RunLog, "first">, parsed: Asked | undefined) {
     this.#log = log;
     this.#parsed = parsed;
   }
 
   get(): GenerationRequest {
+    return this.#asked().request;
+  }
+
+  /** What its parts name. */
+  media(): MediaMap | undefined {
+    return this.#asked().media;
+  }
+
+  #asked(): Asked {
     return (this.#parsed ??= parseRequest(this.#log.first()));
   }
 
@@ -24,8 +46,12 @@ export class RunRequest {
   }
 }
 
-function parseRequest(first: Uint8Array): GenerationRequest {
+function parseRequest(first: Uint8Array): Asked {
   const event = decodeEvent(first);
-  if (event.type === "generation.requested") return effectiveRequest(event);
+  if (event.type === "generation.requested") return toAsked(event);
   throw new RepriseError("protocol_violation", "A generation's first event is not its request.");
+}
+
+export function toAsked(requested: RequestedEvent): Asked {
+  return { request: effectiveRequest(requested), media: requested.media };
 }

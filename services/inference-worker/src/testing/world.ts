@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import {
   Appender,
+  blobs,
   type Broker,
   createGenerationLog,
   enqueueJob,
@@ -55,6 +56,8 @@ export interface Submission {
   policy?: Partial<EffectivePolicy>;
   /** Further fields of the request. */
   request?: Partial<RequestedEvent["request"]>;
+  /** What seq 0 says that the request names. */
+  media?: RequestedEvent["media"];
   /** What seq 0 says that the request needs. */
   needs?: readonly string[];
   /** In seq 0, and in the job. */
@@ -72,6 +75,7 @@ export interface World<Server = TestBroker> extends AsyncDisposable {
   readonly server: Server;
   readonly broker: Broker;
   readonly log: GenerationLog;
+  readonly blobs: blobs.BlobStorage;
   /** Creates a generation as delivery does. */
   submit(submission?: Submission): Promise<GenerationRef>;
   /** Appends to a log from outside of the worker, as delivery or another worker does. */
@@ -130,6 +134,7 @@ async function connectWorld<Server extends TestBroker>(
   const log = createGenerationLog(broker);
 
   const patient = createPatientConnection(broker.main);
+  const storage = blobs.createBlobStorage({ broker, publish: log.publish });
 
   const read = async (ref: GenerationRef) =>
     (await readWhole(log, ref)).map(({ payload }) => decodeEvent(payload) as KnownEvent);
@@ -144,6 +149,7 @@ async function connectWorld<Server extends TestBroker>(
     server,
     broker,
     log,
+    blobs: storage,
     read,
     until,
     untilEnded: (ref) => until(ref, (events) => events.some(({ type }) => isTerminal(type))),
@@ -158,7 +164,8 @@ async function connectWorld<Server extends TestBroker>(
       const info = await patient.request(`$JS.API.CONSUMER.INFO.${JOBS_STREAM}.${consumer}`);
       return info.json<{ delivered: { consumer_seq: number } }>().delivered.consumer_seq;
     },
-    run: (ref, engine, overrides) => runOne({ connection: patient, log, ref, engine, ...overrides }),
+    run: (ref, engine, overrides) =>
+      runOne({ connection: patient, log, blobs: storage, ref, engine, ...overrides }),
     async startWorker(engine, options = {}) {
       const {
         slots = 10,
@@ -193,6 +200,7 @@ interface RunOverrides {
   ledger?: BudgetLedger;
   /** Generations that the worker runs already. */
   holding?: readonly GenerationId[];
+  blobs?: blobs.BlobStorage;
   /** What is heard of the job: that it is worked on, done, given back, parked. */
   job?: Partial<Job>;
 }
@@ -200,17 +208,19 @@ interface RunOverrides {
 interface OneRun extends RunOverrides {
   connection: Broker["main"];
   log: GenerationLog;
+  blobs: blobs.BlobStorage;
   ref: GenerationRef;
   engine: Engine;
 }
 
 function runOne(run: OneRun): Promise<RunResult> {
-  const { connection, log, ref, engine, model = MODEL, onError = rethrow } = run;
+  const { connection, log, blobs: storage, ref, engine, model = MODEL, onError = rethrow } = run;
   const { handover = new AbortController().signal, onEngineReport = () => undefined, holding = [] } = run;
   const { ledger = new MemoryLedger(), onEngineAnswered = () => undefined } = run;
   const context = {
     connection,
     log,
+    blobs: storage,
     worker: parseWorkerId("worker-test"),
     ackWaitMs: 60_000,
     ledger,
@@ -256,7 +266,17 @@ export const typesOf = (events: readonly KnownEvent[]) => events.map(({ type }) 
 
 async function submit(
   log: GenerationLog,
-  { options, policy, request, needs, budgets, history = [], requested = true, traceparent }: Submission,
+  {
+    options,
+    policy,
+    request,
+    needs,
+    media,
+    budgets,
+    history = [],
+    requested = true,
+    traceparent,
+  }: Submission,
 ): Promise<GenerationRef> {
   const ref = { tenant: TENANT, generation: createGenerationId(randomBytes(17), 1) };
   const { priority } = request ?? {};
@@ -266,6 +286,7 @@ async function submit(
     created_at: new Date().toISOString(),
     request: { model: MODEL, input: "Say something.", ...(options && { options }), ...request },
     ...(needs && { needs: [...needs] }),
+    ...(media && { media }),
     policy: { ...DEFAULT_POLICY, ...policy },
     ...(traceparent !== undefined && { traceparent }),
     ...(budgets && { budgets: [...budgets] }),

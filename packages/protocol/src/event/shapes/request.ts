@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { effectivePolicySchema } from "../../request/policy.ts";
+import { mediaMapSchema } from "../../request/media.ts";
 import { generationRequestSchema } from "../../request/request.ts";
 import { count } from "./field.ts";
 
@@ -40,6 +41,8 @@ export const requested = z.object({
   needs: z.array(z.string()).optional(),
   /** Types of events, and `logprobs`, that its creator's version knows and older ones do not: a worker appends no others of these. Absent: none. */
   events: z.array(z.string()).optional(),
+  /** The blobs that its parts name. Absent: they name none. */
+  media: mediaMapSchema.optional(),
   /** The tenant's and the request's policy, made one. */
   policy: effectivePolicySchema,
   idempotency_key: z.string().optional(),

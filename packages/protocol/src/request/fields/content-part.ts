@@ -1,10 +1,10 @@
 import * as z from "zod";
+import { BLOB_ID } from "../../blob/blob-id.ts";
 import { LIMITS } from "./limits.ts";
 
 /** Base64 with its media type, without parameters: engines are given both apart. */
 const DATA_URL = /^data:([a-z]+\/[a-z0-9][a-z0-9.+-]*);base64,([A-Za-z0-9+/]+={0,2})$/;
 const HTTPS_URL = /^https:\/\/[^\s]+$/;
-const BLOB_ID = /^blob_[A-Za-z0-9_-]{1,123}$/;
 
 /** Where the bytes of a part are. One of the two. */
 const media = {
@@ -73,6 +73,11 @@ export type ContentPart = TextPart | RefusalPart | MediaPart;
 
 export function isMediaPart(part: ContentPart): part is MediaPart {
   return part.type === "image" || part.type === "audio" || part.type === "file";
+}
+
+/** What a part names in the place of its bytes: a blob's id, or an https URL. Undefined where it has its bytes. */
+export function referenceOf({ blob, url }: MediaPart): string | undefined {
+  return blob ?? (url?.startsWith("data:") ? undefined : url);
 }
 
 /** The bytes of a data URL, and what they are. */

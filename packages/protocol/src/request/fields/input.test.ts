@@ -5,6 +5,7 @@ import { textsOf } from "./input.ts";
 import { LIMITS } from "./limits.ts";
 
 const PNG = "data:image/png;base64,iVBORw0KGgo=";
+const BLOB = `blob_${"0".repeat(26)}`;
 const WAV = "data:audio/wav;base64,UklGRg==";
 const PDF = "data:application/pdf;base64,JVBERi0=";
 const CALL = { call_id: "c1", name: "look_up", arguments: "{}" };
@@ -18,7 +19,7 @@ describe("an input of messages", () => {
     [{ role: "system", content: [{ type: "text", text: "Be brief." }] }],
     [user({ type: "text", text: "" }, { type: "image", url: PNG, detail: "low" })],
     [user({ type: "audio", url: WAV }, { type: "file", url: PDF, name: "a.pdf" })],
-    [user({ type: "image", url: "https://example.com/a.png" }, { type: "file", blob: "blob_a-1" })],
+    [user({ type: "image", url: "https://example.com/a.png" }, { type: "file", blob: BLOB })],
     [{ role: "assistant", content: [{ type: "refusal", refusal: "No." }], reasoning: "Hm." }],
     [{ role: "assistant", content: "Yes.", reasoning: [{ encrypted: "x", id: "r1", summary: ["s"] }] }],
     [ASKED, { role: "tool", call_id: "c1", output: null }],
@@ -39,7 +40,7 @@ describe("an input of messages", () => {
     ["input.0.content.0.url", user({ type: "image", url: "file:///etc/passwd" })],
     ["input.0.content.0.blob", user({ type: "file", blob: "../x" })],
     ["input.0.content.0", user({ type: "image", url: WAV })],
-    ["input.0.content.0", user({ type: "image", url: PNG, blob: "blob_a" })],
+    ["input.0.content.0", user({ type: "image", url: PNG, blob: BLOB })],
     ["input.0.content.0", user({ type: "audio" })],
     ["input.0.content.0.type", { role: "system", content: [{ type: "image", url: PNG }] }],
     ["input.0.content.0.type", { role: "assistant", content: [{ type: "image", url: PNG }] }],

@@ -4,6 +4,9 @@ export const LIMITS = {
   messages: 1_024,
   /** Content parts in `input`, of all its messages together. */
   parts: 1_024,
+  /** Blobs and https URLs that parts name: how many different ones, and their bytes together. */
+  mediaReferences: 128,
+  mediaBytes: 67_108_864,
   stopSequences: 4,
   stopLength: 256,
   outputTokens: 1_000_000,

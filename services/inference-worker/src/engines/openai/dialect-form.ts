@@ -1,9 +1,12 @@
 import type { Dialect, ReasoningItem } from "@reprise/protocol";
+import type { PlaceMedia } from "./request/placed-media.ts";
 
 type Reasoning = string | readonly ReasoningItem[];
 
 /** How an upstream has a conversation, where upstreams differ. */
 export interface MessageForm {
+  /** Default: content that is in the request itself. */
+  readonly place?: PlaceMedia | undefined;
   /** Whether it knows parts of the type `refusal`. Others are given the text. */
   readonly refusalParts: boolean;
   /**

@@ -8,6 +8,7 @@ import {
   type GenerateOptions,
 } from "../engine.ts";
 import { canContinueRequest, toChatRequest, type UpstreamModel } from "./request/chat-request.ts";
+import { findPlaces } from "./request/placed-media.ts";
 import { readChatStream } from "./response/chat-stream.ts";
 import { isEventStream, toStatusError } from "./errors/status-error.ts";
 import { askCapabilities, tells } from "./told-capabilities.ts";
@@ -72,7 +73,7 @@ interface Target {
 function generate(
   { upstream, model, leftOut }: Target,
   request: EngineRequest,
-  { signal, onPiece, onFinished, onLeftOut, traceparent, onAnswer, ...progress }: GenerateOptions,
+  { signal, media, onPiece, onFinished, onLeftOut, traceparent, onAnswer, ...progress }: GenerateOptions,
 ): AsyncGenerator<EngineEvent, void> {
   // Let go of once it is sent: it may be a megabyte, and readers may hold up its answer for hours.
   let unsent: EngineRequest | undefined = request;
@@ -80,7 +81,8 @@ function generate(
     const sent = unsent;
     unsent = undefined;
     if (!sent) throw new RepriseError("internal", "A request is sent to its engine once.");
-    const body = JSON.stringify(toChatRequest(sent, progress, model));
+    const places = await findPlaces(sent, media);
+    const body = places.toBody(JSON.stringify(toChatRequest(sent, progress, model, places.place)));
     // An earlier attempt was lost between its last token and its end, or the last token was a tool call's: nothing is left to ask for.
     if (sent.max_output_tokens !== undefined && countProduced(progress) >= sent.max_output_tokens)
       return undefined;

@@ -1,6 +1,7 @@
-import { Readable } from "node:stream";
+import { RepriseError } from "@reprise/protocol";
 import { type Dispatcher, Pool } from "undici";
 import { EngineError } from "../engine-error.ts";
+import type { RequestBody } from "./request/request-body.ts";
 import { trackReusedConnections } from "./reused-connections.ts";
 import type { ResponseHeaders } from "./errors/retry-after.ts";
 import { toBrokenOff, toUnreachable } from "./errors/transport-error.ts";
@@ -46,9 +47,10 @@ export interface PostOptions {
 export interface Upstream {
   /**
    * @throws EngineError `engine_unavailable` when no answer begins, `engine_failed` when it is not HTTP
+   * @throws what the body fails with
    * @throws the signal's reason, at once, when that aborts; the request is closed
    */
-  post(path: string, body: string, options: PostOptions): Promise<UpstreamAnswer>;
+  post(path: string, body: RequestBody, options: PostOptions): Promise<UpstreamAnswer>;
   /** Throws as `post` does. */
   get(path: string, signal: AbortSignal): Promise<UpstreamAnswer>;
   close(): Promise<void>;
@@ -97,6 +99,8 @@ export function createUpstream({ baseUrl, apiKey, ...timeouts }: UpstreamOptions
       return toAnswer(await untilAborted(response, signal), { idleTimeoutMs, lingerMs });
     } catch (error) {
       signal.throwIfAborted();
+      // The body's own failure.
+      if (error instanceof RepriseError) throw error;
       throw toUnreachable(error, { connectTimeoutMs, headersTimeoutMs });
     }
   };
@@ -116,14 +120,14 @@ export function createUpstream({ baseUrl, apiKey, ...timeouts }: UpstreamOptions
         method: "POST" as const,
         headers: {
           ...headers,
-          "content-length": String(Buffer.byteLength(body)),
+          "content-length": String(body.bytes),
           ...(traceparent !== undefined && { traceparent }),
         },
         signal,
       };
-      const response = pool.request({ ...request, body: inOnePiece(body) }).catch((error: unknown) => {
+      const response = pool.request({ ...request, body: body.open() }).catch((error: unknown) => {
         if (signal.aborted || !reused.wasBroken(error)) throw error;
-        return unpooled.request({ ...request, body: inOnePiece(body) });
+        return unpooled.request({ ...request, body: body.open() });
       });
       return answerOf(response, signal);
     },
@@ -131,14 +135,6 @@ export function createUpstream({ baseUrl, apiKey, ...timeouts }: UpstreamOptions
       await Promise.all([pool.destroy(), unpooled.destroy()]);
     },
   };
-}
-
-/** undici keeps a body as long as the answer to it lasts. Of this one nothing is left when it is sent. */
-function inOnePiece(body: string): Readable {
-  const pieces = function* () {
-    yield Buffer.from(body);
-  };
-  return Readable.from(pieces());
 }
 
 /** The pool checks the signal only once it has a connection, which may take as long as `connectTimeoutMs`. */

@@ -15,6 +15,7 @@ import type {
   AnswerNames,
   Engine,
   EngineEvent,
+  MediaSource,
   ReasoningEvent,
   TextEvent,
   ToolCallEvent,
@@ -37,6 +38,8 @@ export interface EngineRun {
   /** Released once the engine has begun: its bytes are in the log. */
   request: Pick<RunRequest, "get" | "release">;
   turn: Turn;
+  /** What the request names. Asked for when the engine is. */
+  media?: (() => MediaSource | undefined) | undefined;
   timeouts: EffectiveTimeouts;
   /** When the generation as a whole has to be over, in wall-clock milliseconds. */
   totalAtMs: UnixMs;
@@ -198,12 +201,13 @@ async function consumeEngine(run: EngineRun, heard: EngineProgress, control: Tur
 
 /** A function of its own: the frame of one that waits for the engine would keep the request. */
 function beginEngine(
-  { engine, request, turn, onLeftOut, traceparent, onAnswer }: EngineRun,
+  { engine, request, turn, media, onLeftOut, traceparent, onAnswer }: EngineRun,
   { watch, stop, onFinished }: TurnControl,
 ): AsyncIterable<EngineEvent> {
   return engine.generate(request.get(), {
     ...turn,
     signal: stop,
+    media: media?.(),
     onPiece: () => watch.progressed(),
     onFinished,
     ...(onLeftOut && { onLeftOut }),

@@ -5,6 +5,7 @@ import { type PlanContext, toPlanContext, toTurn } from "../../domain/plan-attem
 import type { RunTranscript } from "../../domain/run-transcript.ts";
 import { toCallDrafts } from "../../domain/tool-calls.ts";
 import { addTurnRest, toCallCount, toTurnRest } from "../../domain/usage.ts";
+import { openMedia } from "../../media/open-media.ts";
 import { type EngineChoice, engineOf } from "../../model-queues.ts";
 import { readSettled, type Run } from "../open-run.ts";
 import type { TurnEnd, TurnTiming } from "../metrics/turn-timing.ts";
@@ -109,6 +110,10 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
     engine: engineOf(model, engine),
     request,
     turn: toTurn(transcript),
+    media() {
+      const named = request.media();
+      return named && openMedia(run.context.blobs, job.ref.tenant, named);
+    },
     timeouts: policy.timeouts,
     totalAtMs,
     appender: log.appender,

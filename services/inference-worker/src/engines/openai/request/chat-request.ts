@@ -2,6 +2,7 @@ import { type Dialect, type OpenaiOptions, openaiOptionsOf, type Tool } from "@r
 import { countProduced, type EngineRequest, type Progress, type Seam } from "../../engine.ts";
 import { formOf } from "../dialect-form.ts";
 import { isForcingCall, isStructured, looksBack, withoutForcedCall } from "./openai-options.ts";
+import type { PlaceMedia } from "./placed-media.ts";
 import { isForced, toRequestFields } from "./request-fields.ts";
 import { endsWithAssistant, toRequestMessages } from "./request-messages.ts";
 
@@ -33,12 +34,14 @@ const NO_PARAMETERS = { type: "object", properties: {} };
 /**
  * The body of `POST /chat/completions` for a request, with what tools have answered as further messages and the prefix as a
  * trailing assistant message.
+ * @param place where the content of parts is. Default: in the request itself
  * @throws RepriseError `invalid_request` when `options` are wrong
  */
 export function toChatRequest(
   request: EngineRequest,
   progress: Progress,
   model: UpstreamModel,
+  place?: PlaceMedia,
 ): Record<string, unknown> {
   const continued = progress.prefix.text !== "";
   // A run that may be continued has to be counted by the server itself, up to wherever it may break off.
@@ -50,7 +53,7 @@ export function toChatRequest(
   return {
     ...options,
     model: model.upstreamModel,
-    messages: toRequestMessages(request, progress, form),
+    messages: toRequestMessages(request, progress, { ...form, place }),
     ...(tools !== undefined && { tools: tools.map(toTool) }),
     ...(maxTokens !== undefined && { [model.maxTokensField]: maxTokens - countProduced(progress) }),
     ...fields,

@@ -1,0 +1,57 @@
+import {
+  isMediaPart,
+  type MediaPart,
+  parseDataUrl,
+  partsOf,
+  referenceOf,
+  RepriseError,
+} from "@reprise/protocol";
+import type { EngineRequest, MediaSource } from "../../engine.ts";
+import { MediaMarks, type RequestBody } from "./request-body.ts";
+
+/** How an engine is given the content of a part: its base64, or a mark where that is put in while it is sent. */
+export interface PlacedMedia {
+  readonly mediaType: string;
+  readonly base64: string;
+}
+
+export type PlaceMedia = (part: MediaPart) => PlacedMedia;
+
+/** What a request names, found and ready to be sent. */
+export interface RequestPlaces {
+  readonly place: PlaceMedia;
+  /** @param json of a body whose parts were placed by `place` */
+  toBody(json: string): RequestBody;
+}
+
+/** Only what is in the request itself. */
+export const placeInline: PlaceMedia = (part) => {
+  const media = part.url === undefined ? undefined : parseDataUrl(part.url);
+  if (media) return media;
+  throw new RepriseError(
+    "capability_unsupported",
+    "The input has a URL or a blob that this worker can't resolve.",
+  );
+};
+
+/**
+ * Looks up what the parts name, before an engine is asked.
+ * @throws RepriseError as `MediaSource.find`
+ */
+export async function findPlaces(
+  { input }: Pick<EngineRequest, "input">,
+  media: MediaSource | undefined,
+): Promise<RequestPlaces> {
+  const marks = new MediaMarks();
+  const found = new Map<string, PlacedMedia>();
+  for (const { part } of partsOf(input)) {
+    const reference = isMediaPart(part) ? referenceOf(part) : undefined;
+    if (!media || reference === undefined || found.has(reference)) continue;
+    const named = await media.find(reference);
+    found.set(reference, { mediaType: named.type, base64: marks.mark(named) });
+  }
+  return {
+    place: (part) => found.get(referenceOf(part) ?? "") ?? placeInline(part),
+    toBody: (json) => marks.toBody(json),
+  };
+}
