@@ -9,6 +9,7 @@ import {
 } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { EngineError, type EngineRetry } from "../engines/engine-error.ts";
+import type { Fit } from "../schema/fit.ts";
 import type { EngineOutcome } from "../run/turn/run-engine.ts";
 import { afterTimeout, afterTurn, type TurnFacts } from "./after-turn.ts";
 import type { EngineChoice } from "../model-queues.ts";
@@ -33,6 +34,7 @@ interface Circumstances {
   fallbackModel?: string | undefined;
   continues?: boolean;
   servers?: number;
+  fits?: Fit;
   maxAttempts?: number;
   timeouts?: Partial<EffectiveTimeouts>;
 }
@@ -48,7 +50,7 @@ function toFacts(circumstances: Circumstances = {}): TurnFacts {
     timeouts: { ...DEFAULT_POLICY.timeouts, ...timeouts },
   };
   const context = { policy, fallbackModel, canContinue: () => continues, servers: () => servers };
-  return { context, transcript, engine, usage };
+  return { context, transcript, engine, usage, answerFits: () => circumstances.fits };
 }
 
 const failedWith = (code: ErrorCode): EngineOutcome & { kind: "failed" } => ({
@@ -85,6 +87,19 @@ describe("an engine that has finished", () => {
     expect(afterTurn(finished, toFacts())).toEqual({
       kind: "end",
       draft: { type: "generation.completed", finish_reason: "length", usage },
+    });
+  });
+
+  test.each([
+    ["stop", false, "schema_mismatch"],
+    ["stop", undefined, "stop"],
+    ["stop", true, "stop"],
+    ["length", false, "length"],
+    ["content_filter", false, "content_filter"],
+  ] as const)("by %s, with an answer of which it is %s that it fits, ends by %s", (reason, fits, told) => {
+    expect(afterTurn({ ...finished, reason }, toFacts({ fits }))).toEqual({
+      kind: "end",
+      draft: { type: "generation.completed", finish_reason: told, usage },
     });
   });
 

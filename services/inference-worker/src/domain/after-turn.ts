@@ -1,6 +1,7 @@
 import {
   type EventDraft,
   failedDraft,
+  type FinishReason,
   type RepriseError,
   timeoutDraft,
   type TimeoutName,
@@ -10,6 +11,7 @@ import type { EngineOutcome } from "../run/turn/run-engine.ts";
 import { EngineError } from "../engines/engine-error.ts";
 import { mayRetryFirstToken, mayRetry, type PlanContext } from "./plan-attempt.ts";
 import type { EngineChoice } from "../model-queues.ts";
+import type { Fit } from "../schema/fit.ts";
 import type { RunTranscript } from "./run-transcript.ts";
 
 /** What follows a turn of an engine, or a wait for tools. */
@@ -35,6 +37,8 @@ export interface TurnFacts {
   readonly engine: EngineChoice;
   /** What the generation has used so far. */
   readonly usage: Usage;
+  /** Whether what the turn has said has the form of the request. Called where the engine says that it is whole. */
+  readonly answerFits: () => Fit;
 }
 
 /** @param outcome of a turn that was not stopped */
@@ -46,7 +50,10 @@ export function afterTurn(
   switch (outcome.kind) {
     case "finished":
       if (outcome.calls.length > 0) return { kind: "proceed" };
-      return { kind: "end", draft: { type: "generation.completed", finish_reason: outcome.reason, usage } };
+      return {
+        kind: "end",
+        draft: { type: "generation.completed", finish_reason: toFinishReason(outcome.reason, facts), usage },
+      };
     case "failed":
       if (mayFallBack(facts) && isEngineError(outcome.error)) return { kind: "again", reason: "fallback" };
       return afterFailure(outcome, facts);
@@ -54,6 +61,11 @@ export function afterTurn(
       if (outcome.name === "first_token" && mayFallBack(facts)) return { kind: "again", reason: "fallback" };
       return afterTimeout(outcome.name, facts);
   }
+}
+
+/** An answer that was cut for another reason is told by that reason: it is known to be no whole one. */
+function toFinishReason(reason: FinishReason, { answerFits }: TurnFacts): FinishReason {
+  return reason === "stop" && answerFits() === false ? "schema_mismatch" : reason;
 }
 
 /**
@@ -79,7 +91,10 @@ function afterFailure(
   return end;
 }
 
-export function afterTimeout(name: TimeoutName, { context, transcript, engine, usage }: TurnFacts): NextStep {
+export function afterTimeout(
+  name: TimeoutName,
+  { context, transcript, engine, usage }: Omit<TurnFacts, "answerFits">,
+): NextStep {
   const timeout = context.policy.timeouts[name];
   const helps = name !== "first_token" || mayRetryFirstToken(transcript, context, engine);
   if (timeout.answer === "retry" && helps && mayRetry(transcript, context, engine)) {
@@ -89,7 +104,11 @@ export function afterTimeout(name: TimeoutName, { context, transcript, engine, u
 }
 
 /** Readers have seen nothing of this turn, so another model may say it. */
-export function mayFallBack({ context, transcript, engine }: Omit<TurnFacts, "usage">): boolean {
+export function mayFallBack({
+  context,
+  transcript,
+  engine,
+}: Omit<TurnFacts, "usage" | "answerFits">): boolean {
   return engine === "primary" && context.fallbackModel !== undefined && !transcript.turnShown;
 }
 

@@ -30,6 +30,8 @@ export interface Run extends Disposable {
   readonly emits: ReadonlySet<string>;
   /** Whether the generation ends where its model asks for tools, instead of waiting for their answers. */
   readonly endsOnCalls: boolean;
+  /** Whether the request asks for JSON. */
+  readonly hasForm: boolean;
   /**
    * When the generation as a whole has to be over, in wall-clock milliseconds. Clocks of the nodes that create and of those that run are
    * taken to agree within what such a timeout leaves open.
@@ -106,6 +108,7 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
     request: new RunRequest(log, requested && toAsked(requested)),
     emits: new Set(requested?.events),
     endsOnCalls: requested?.request.tool_calls === "end",
+    hasForm: (requested?.request.response_format?.type ?? "text") !== "text",
     totalAtMs: plusMs(toUnixMs(requested?.created_at ?? ""), policy.timeouts.total.after_ms),
     log,
     attemptTiming,

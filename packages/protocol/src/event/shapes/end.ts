@@ -13,8 +13,19 @@ export const usageSchema = z.object({
 
 export const failureSchema = z.object({ code: z.string(), message: z.string(), retryable: z.boolean() });
 
-/** `timeout`: a timeout of the policy has ended the generation in order, with what there was. */
-export const FINISH_REASONS = ["stop", "length", "content_filter", "tool_calls", "timeout", "other"] as const;
+/**
+ * `timeout`: a timeout of the policy has ended the generation in order, with what there was. `schema_mismatch`: the model has finished, and its
+ * answer does not have the form of the request.
+ */
+export const FINISH_REASONS = [
+  "stop",
+  "length",
+  "content_filter",
+  "tool_calls",
+  "timeout",
+  "schema_mismatch",
+  "other",
+] as const;
 
 export const completed = z.object({
   seq,

@@ -1,6 +1,7 @@
 import { failedDraft, type RepriseError, toRepriseError } from "@reprise/protocol";
 import { formatTraceparent, traceFields, type TraceSpan } from "@reprise/telemetry";
 import { afterTurn, mayFallBack, type NextStep } from "../../domain/after-turn.ts";
+import { fitsFormat } from "../../domain/fits-format.ts";
 import { type PlanContext, toPlanContext, toTurn } from "../../domain/plan-attempt.ts";
 import type { RunTranscript } from "../../domain/run-transcript.ts";
 import { toCallDrafts } from "../../domain/tool-calls.ts";
@@ -56,7 +57,9 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   if (!after || outcome.kind === "stopped") return { kind: "stopped" };
   const usage = rest && isWhole ? addTurnRest(after.usage, rest) : after.usage;
   if (outcome.kind === "spent") return { kind: "end", draft: failedDraft(outcome.error, usage) };
-  return afterTurn(outcome, { context: plans, transcript: after, engine, usage });
+  const answerFits = () =>
+    !run.hasForm || fitsFormat(request.get().response_format, toTurn(after).prefix.text);
+  return afterTurn(outcome, { context: plans, transcript: after, engine, usage, answerFits });
 }
 
 /** @returns why the generation can't go on: a fallback that delivery did not know of has no price */
