@@ -1,9 +1,17 @@
 import { describe, expect, test } from "vitest";
+import { NATS_SERVER } from "../../scripts/releases/releases.ts";
+import { readComposeFile } from "../containers/testing/compose-file.ts";
 import { configMapsOf, environmentOf } from "./testing/environment.ts";
 import { buildOverlay, BUILDS } from "./testing/overlay.ts";
 import { matches, NAME_LABEL, ofKind, type Probe, workloadsOf } from "./testing/resources.ts";
 
 const SERVICES = ["analytics", "audit-log", "delivery", "inference-worker", "moderation", "witness"];
+const { services } = readComposeFile();
+/** By the name of the workload. */
+const COMPOSE_IMAGES: Readonly<Record<string, string | undefined>> = {
+  nats: services["nats-1"]?.image,
+  redis: services["redis"]?.image,
+};
 /** What a process may take behind its drain until its last connection is closed and Node has ended. */
 const MARGIN_S = 10;
 
@@ -123,12 +131,18 @@ describe.each(BUILDS)("the overlay %s", (name) => {
     }
   });
 
-  test("names images by a tag, which an overlay sets", async () => {
+  test("names our images by a tag that the overlay sets, and NATS and Redis as docker-compose.yml does", async () => {
     for (const { name: own, container } of workloadsOf(await buildOverlay(name))) {
-      expect(container.image).toMatch(/^[a-z/-]+:[\w.-]+$/);
-      if (SERVICES.includes(own)) expect(container.image).toMatch(new RegExp(`^reprise/${own}:`));
+      const image = COMPOSE_IMAGES[own];
+      const expected =
+        image ?? expect.stringMatching(new RegExp(`^reprise/${own.replace(/^nats-/, "")}:[\\w.-]+$`));
+      expect([own, container.image]).toEqual([own, expected]);
     }
   });
+});
+
+test("the image of NATS has the version that npm start fetches", () => {
+  expect(COMPOSE_IMAGES["nats"]).toContain(`nats:${NATS_SERVER.version}-alpine@sha256:`);
 });
 
 function where(probe: Probe | undefined): string {
