@@ -7,6 +7,7 @@ import { findRuntimePackages, packageName } from "../../scripts/release/runtime-
 import { writeSbom } from "../../scripts/release/sbom.ts";
 import type { LockedPackage, Lockfile } from "../../scripts/release/versions.ts";
 import type { ServiceImage } from "./images.ts";
+import type { SystemPackage } from "./system-packages.ts";
 
 /** Not bundled: a binary, which the two services that query Parquet load. */
 const DUCKDB = "@duckdb/node-api";
@@ -19,8 +20,14 @@ const LICENCE_FILE = /^(?:licen[cs]e|notice|copying)/i;
  * it takes for hundreds of files; DuckDB where it is imported; the bill of materials, and the licences of what is in it.
  *
  * @param root the repository, with its dependencies installed
+ * @param system Node and what else the image has from its base image
  */
-export async function bundleImage(image: ServiceImage, root: string, dir: string): Promise<void> {
+export async function bundleImage(
+  image: ServiceImage,
+  root: string,
+  dir: string,
+  system: readonly SystemPackage[],
+): Promise<void> {
   const lock = JSON.parse(await readFile(join(root, "package-lock.json"), "utf8")) as Lockfile;
   const { output } = await build({
     cwd: root,
@@ -37,8 +44,8 @@ export async function bundleImage(image: ServiceImage, root: string, dir: string
 
   const roots = image.workspaces.map((name) => `node_modules/${name}`);
   const packages = findInstalled(findRuntimePackages(lock, roots).packages, root);
-  await describe(image, packages, root, dir);
-  await writeLicences(packages, root, dir);
+  await describe(image, packages, system, root, dir);
+  await writeLicences(packages, system, root, dir);
 }
 
 /** Without what npm leaves out because it is for another system. */
@@ -59,6 +66,7 @@ async function copyPackages(lock: Lockfile, path: string, root: string, dir: str
 async function describe(
   image: ServiceImage,
   packages: ReadonlyMap<string, LockedPackage>,
+  system: readonly SystemPackage[],
   root: string,
   dir: string,
 ): Promise<void> {
@@ -69,6 +77,7 @@ async function describe(
     subject,
     type: "application",
     packages,
+    others: system.map(({ component }) => component),
   });
   if (problems.length > 0) throw new Error(problems.join("\n"));
 }
@@ -76,6 +85,7 @@ async function describe(
 /** Licences ask for their texts to be handed on, and a bundle leaves them out. */
 async function writeLicences(
   packages: ReadonlyMap<string, LockedPackage>,
+  system: readonly SystemPackage[],
   root: string,
   dir: string,
 ): Promise<void> {
@@ -88,5 +98,7 @@ async function writeLicences(
       texts.push(`${title}\n\n${await readFile(join(root, path, file), "utf8")}`);
     }
   }
+  for (const { component, licenceText } of system)
+    texts.push(`${component.name} ${component.version}\n\n${licenceText}`);
   await writeFile(join(dir, "LICENCES"), texts.join(`\n${"-".repeat(80)}\n\n`));
 }

@@ -28,3 +28,18 @@ test.each([
 ])("%s: %s", (text, problem) => {
   expect(findSbomProblems(text, options)).toEqual([`SBOM of r: ${problem}`]);
 });
+
+test("what is in it beside packages of npm has to be listed too", () => {
+  const node = {
+    type: "platform",
+    name: "node",
+    version: "24.21.0",
+    purl: "pkg:generic/node@24.21.0",
+    licenses: [{ license: { id: "MIT" } }],
+  } as const;
+  const others = [node];
+  expect(findSbomProblems(sbom([LOG, ZOD, node.purl]), { ...options, others })).toEqual([]);
+  expect(findSbomProblems(sbom([LOG, ZOD]), { ...options, others })).toEqual([
+    "SBOM of r: pkg:generic/node@24.21.0 is missing",
+  ]);
+});

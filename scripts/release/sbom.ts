@@ -20,6 +20,20 @@ interface Component {
   readonly purl: string;
 }
 
+/** A component that comes from elsewhere than npm, as CycloneDX has it. */
+export interface SbomComponent extends Component {
+  readonly type: "platform" | "library";
+  readonly name: string;
+  readonly version: string;
+  readonly cpe?: string;
+  readonly licenses: readonly (
+    | { readonly expression: string }
+    | { readonly license: { readonly id: string } | { readonly name: string } }
+  )[];
+  readonly externalReferences?: readonly { readonly type: "license"; readonly url: string }[];
+  readonly properties?: readonly { readonly name: string; readonly value: string }[];
+}
+
 interface Sbom {
   readonly bomFormat: string;
   readonly metadata: { readonly component: Component };
@@ -32,21 +46,23 @@ export interface SbomOptions {
   readonly type: "application" | "library";
   /** All that it consists of, by place on disk. */
   readonly packages: ReadonlyMap<string, LockedPackage>;
+  /** What is in it beside packages of npm. */
+  readonly others?: readonly SbomComponent[];
 }
 
 /** Writes a bill of materials and compares it with what it is of. */
 export async function writeSbom(file: string, options: SbomOptions): Promise<Outcome> {
   const sbom = await createSbom(options);
   await writeFile(file, sbom);
-  const components = [...options.packages.values()].filter(({ link }) => link !== true).length;
-  return { problems: findSbomProblems(sbom, options), report: [`${file}: ${components} components`] };
+  const { components } = JSON.parse(sbom) as Sbom;
+  return { problems: findSbomProblems(sbom, options), report: [`${file}: ${components.length} components`] };
 }
 
 /**
  * Makes the bill of materials, in CycloneDX's JSON, by `npm sbom` in a folder that has nothing but what is described: a manifest and a
- * lockfile without development's dependencies.
+ * lockfile without development's dependencies. What npm does not know of is added to that.
  */
-async function createSbom({ subject, type, packages }: SbomOptions): Promise<string> {
+async function createSbom({ subject, type, packages, others = [] }: SbomOptions): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "reprise-sbom-"));
   try {
     // npm names the subject after its folder.
@@ -71,14 +87,21 @@ async function createSbom({ subject, type, packages }: SbomOptions): Promise<str
     for (const [path, locked] of own.filter(([folderPath]) => !folderPath.includes("node_modules/")))
       await write(`${path}/package.json`, locked);
     const sbom = ["sbom", "--package-lock-only", "--sbom-format", "cyclonedx", "--sbom-type", type];
-    return (await run("npm", sbom, { cwd: home })).stdout;
+    return addComponents((await run("npm", sbom, { cwd: home })).stdout, others);
   } finally {
     await rm(folder, { recursive: true });
   }
 }
 
+function addComponents(text: string, others: readonly SbomComponent[]): string {
+  if (others.length === 0) return text;
+  const sbom = JSON.parse(text) as Sbom;
+  const added = others.map((other) => ({ "bom-ref": other.purl, ...other }));
+  return `${JSON.stringify({ ...sbom, components: [...sbom.components, ...added] }, null, 2)}\n`;
+}
+
 /** Where a bill of materials and what it is of differ. */
-export function findSbomProblems(sbom: string, { subject, packages }: SbomOptions): string[] {
+export function findSbomProblems(sbom: string, { subject, packages, others = [] }: SbomOptions): string[] {
   const { bomFormat, metadata, components } = JSON.parse(sbom) as Sbom;
   const problems: string[] = [];
   if (bomFormat !== "CycloneDX") problems.push(`the format is ${bomFormat}, not CycloneDX`);
@@ -86,11 +109,12 @@ export function findSbomProblems(sbom: string, { subject, packages }: SbomOption
   if (described !== `${subject.name}@${subject.version}`)
     problems.push(`the subject is ${described}, not ${subject.name}@${subject.version}`);
   const listed = new Set(components.map(toName));
-  const wanted = new Set(
-    [...packages]
+  const wanted = new Set([
+    ...[...packages]
       .filter(([, { link }]) => link !== true)
       .map(([path, locked]) => `${packageName(path, locked)}@${locked.version}`),
-  );
+    ...others.map(toName),
+  ]);
   for (const name of wanted.difference(listed)) problems.push(`${name} is missing`);
   for (const name of listed.difference(wanted)) problems.push(`${name} is no part of it`);
   return problems.map((problem) => `SBOM of ${subject.name}: ${problem}`);

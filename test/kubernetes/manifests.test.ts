@@ -6,11 +6,11 @@ import { buildOverlay, BUILDS } from "./testing/overlay.ts";
 import { matches, NAME_LABEL, ofKind, type Probe, workloadsOf } from "./testing/resources.ts";
 
 const SERVICES = ["analytics", "audit-log", "delivery", "inference-worker", "moderation", "witness"];
-const { services } = readComposeFile();
+const compose = readComposeFile().services;
 /** By the name of the workload. */
 const COMPOSE_IMAGES: Readonly<Record<string, string | undefined>> = {
-  nats: services["nats-1"]?.image,
-  redis: services["redis"]?.image,
+  nats: compose["nats-1"]?.image,
+  redis: compose["redis"]?.image,
 };
 /** What a process may take behind its drain until its last connection is closed and Node has ended. */
 const MARGIN_S = 10;
