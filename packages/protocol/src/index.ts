@@ -148,7 +148,9 @@ export {
 } from "./seq.ts";
 export { asUnixMs, NEVER, plusMs, toUnixMs, type UnixMs, unixNow } from "./unix-ms.ts";
 export type * from "./branded-math.ts";
-export { channelOf, hasText, isDelta, type TextEvent, textIn, textOf } from "./event/text-table.ts";
+export { OPTIONAL_EVENTS } from "./event/known-event.ts";
+export { ANNOTATION_KINDS } from "./event/shapes/output.ts";
+export { channelOf, hasText, isDelta, type TextEvent, textIn, textOf, tokensOf } from "./event/text-table.ts";
 export { Withdrawals } from "./event/withdrawals.ts";
 export { NAME_CHANNEL } from "./event/withdrawn-text.ts";
 export type { SeqRange } from "./event/withdrawn-ranges.ts";

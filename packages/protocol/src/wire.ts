@@ -17,6 +17,7 @@ export type {
 export { decodeEvent, isTerminal } from "./event/event-codec.ts";
 export type { JsonValue } from "./json-object.ts";
 export type { OutputItem, TextItem, ToolCallItem, ToolResultItem } from "./event/output-item.ts";
+export type { Annotation } from "./event/annotation.ts";
 export { isKnownType } from "./event/known-event.ts";
 export type { EventPage, Generation } from "./event/generation.ts";
 export {

@@ -9,6 +9,7 @@ export {
   MODERATION,
   moderatedPolicy,
   redacted,
+  SAID_BESIDE,
   requested,
   started,
 } from "./judge/drafts.ts";

@@ -1,4 +1,5 @@
 import {
+  type Annotation,
   type Generation,
   type GenerationStatus,
   RepriseError,
@@ -92,6 +93,16 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
    */
   get text(): string {
     return this.#transcript.text;
+  }
+
+  /** What the model has said to refuse, as `text` has it: "" where it has not. */
+  get refusal(): string {
+    return this.#transcript.refusal;
+  }
+
+  /** Where something in the text comes from, as `text` has it. */
+  get annotations(): readonly Annotation[] {
+    return this.#transcript.annotations;
   }
 
   /**

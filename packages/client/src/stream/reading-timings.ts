@@ -33,7 +33,7 @@ export class ReadingTimings {
 
   read({ type }: StreamEvent): void {
     this.#report.first_event_ms ??= this.#sinceStart();
-    if (type !== "output.delta" && type !== "reasoning.delta") return;
+    if (!type.endsWith(".delta")) return;
     this.#report.first_text_ms ??= this.#sinceStart();
     const nowMs = this.#now();
     const gapMs = nowMs - (this.#deltaMs ?? nowMs);

@@ -37,6 +37,19 @@ test("output 0 and an output that is not named are the same", () => {
   ]);
 });
 
+test("refusals and summaries are merged like text: a refusal with its tokens, a summary part by part and without any", () => {
+  const refusal = (text: string): EventDraft => ({ type: "refusal.delta", text });
+  const summary = (text: string, part?: number): EventDraft => ({
+    type: "reasoning.summary.delta",
+    text,
+    ...(part !== undefined && { part }),
+  });
+  const merged = drain(
+    queueOf(summary("a"), summary("b", 0), summary("c", 1), refusal("d"), refusal("e"), delta("f")),
+  );
+  expect(merged).toEqual([summary("ab"), summary("c", 1), { ...refusal("de"), tokens: 2 }, delta("f")]);
+});
+
 test("an event that is no delta is a wall between deltas", () => {
   const drafts = [delta("a"), started(2), delta("b"), completed()];
   expect(drain(queueOf(...drafts))).toEqual(drafts);

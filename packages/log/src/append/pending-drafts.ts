@@ -1,6 +1,4 @@
-import { type EventDraft, isDelta } from "@reprise/protocol";
-
-type DeltaDraft = Extract<EventDraft, { type: "output.delta" | "reasoning.delta" }>;
+import { type EventDraft, isDelta, tokensOf } from "@reprise/protocol";
 
 /** A merged delta is cut at this many UTF-16 code units, far below the largest event. */
 const MAX_MERGED_LENGTH = 65_536;
@@ -44,11 +42,16 @@ export class AppendQueue {
 
 function merge(last: EventDraft, next: EventDraft): EventDraft | undefined {
   if (!isDelta(last) || !isDelta(next) || last.type !== next.type) return undefined;
-  if (outputOf(last) !== outputOf(next)) return undefined;
+  if (partOf(last) !== partOf(next)) return undefined;
   if (last.text.length + next.text.length > MAX_MERGED_LENGTH) return undefined;
-  return { ...last, text: last.text + next.text, tokens: (last.tokens ?? 1) + (next.tokens ?? 1) };
+  const text = last.text + next.text;
+  return last.type === "reasoning.summary.delta"
+    ? { ...last, text }
+    : { ...last, text, tokens: tokensOf(last) + tokensOf(next) };
 }
 
-function outputOf(draft: DeltaDraft): number {
-  return "output" in draft ? (draft.output ?? 0) : 0;
+/** Which of several texts of its type it goes on with. */
+function partOf(draft: EventDraft): number {
+  if ("output" in draft && typeof draft.output === "number") return draft.output;
+  return "part" in draft ? (draft.part ?? 0) : 0;
 }

@@ -195,12 +195,16 @@ export class GenerationFold {
           state.takeovers[reason] = (state.takeovers[reason] ?? 0) + 1;
         }
         return;
+      case "reasoning.summary.delta":
+        this.#chunk("reasoning", { seq: event.seq, tokens: 0, atUs });
+        return;
       case "output.delta":
+      case "refusal.delta":
       case "reasoning.delta": {
         const { type, seq, tokens = 1 } = event;
         state.inputTokens ??= event.input_tokens ?? null;
         state.cachedInputTokens ??= event.cached_input_tokens ?? null;
-        this.#chunk(type === "output.delta" ? "output" : "reasoning", { seq, tokens, atUs });
+        this.#chunk(type === "reasoning.delta" ? "reasoning" : "output", { seq, tokens, atUs });
         return;
       }
       case "output.rewind":

@@ -7,8 +7,22 @@ import { createOptionsParser } from "./parse-options.ts";
 const MAX_TOKENS_PER_SECOND = 1_000_000;
 const MAX_FIRST_TOKEN_MS = 600_000;
 const MAX_TOOL_CALLS = 32;
+const MAX_SAID = 256;
 
 const tokenCount = z.int().min(0).max(LIMITS.outputTokens);
+
+const saidText = z.string().min(1);
+const saidSchema = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.enum(["reasoning", "refusal", "summary"]), text: saidText }),
+  z.strictObject({ type: z.literal("sealed"), encrypted: saidText }),
+  z.strictObject({
+    type: z.literal("annotation"),
+    url: saidText,
+    title: saidText.optional(),
+    from: tokenCount.optional(),
+    to: tokenCount.optional(),
+  }),
+]);
 
 const simOptionsSchema = z
   .strictObject({
@@ -35,6 +49,8 @@ const simOptionsSchema = z
     cached_input_tokens: tokenCount.optional(),
     /** How many tokens of reasoning it says at the end of each run that it has produced and not shown. */
     reasoning_tokens: tokenCount.optional(),
+    /** Say these, one each, before the first token: what a model may say beside its text. */
+    says: z.array(saidSchema).min(1).max(MAX_SAID).optional(),
     continuable: z.boolean().default(true),
   })
   .refine(({ tokens, text }) => tokens === undefined || text === undefined, {

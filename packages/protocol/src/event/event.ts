@@ -17,7 +17,15 @@ import {
   reviewed,
   unavailable,
 } from "./shapes/moderation.ts";
-import { outputDelta, outputRewind, reasoningDelta } from "./shapes/output.ts";
+import {
+  outputAnnotation,
+  outputDelta,
+  outputRewind,
+  reasoningDelta,
+  reasoningSealed,
+  refusalDelta,
+  summaryDelta,
+} from "./shapes/output.ts";
 import { requested } from "./shapes/request.ts";
 import { toolCall, toolResult } from "./shapes/tool.ts";
 
@@ -32,6 +40,10 @@ export const eventSchema = z.discriminatedUnion("type", [
   attemptEnded,
   outputDelta,
   reasoningDelta,
+  refusalDelta,
+  summaryDelta,
+  reasoningSealed,
+  outputAnnotation,
   outputRewind,
   toolCall,
   toolResult,

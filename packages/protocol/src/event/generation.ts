@@ -1,3 +1,4 @@
+import type { Annotation } from "./annotation.ts";
 import type { Usage } from "./event.ts";
 import type { GenerationStatus } from "./transcript.ts";
 
@@ -18,6 +19,10 @@ export interface Generation {
   model: string;
   /** Absent, like `tool_calls`, from what a key without the role `read` is answered. */
   text: string;
+  /** What the model has said to refuse; absent where it has said nothing of the kind, and like `text` from what such a key is answered. */
+  refusal?: string;
+  /** Where something in the text comes from; absent where nothing says so, and like `text` from what such a key is answered. */
+  annotations?: Annotation[];
   usage: Usage;
   error: { code: string; message: string; retryable: boolean } | null;
   finish_reason: string | null;

@@ -6,6 +6,10 @@ const KNOWN_TYPES: Readonly<Record<EventType, true>> = {
   "attempt.ended": true,
   "output.delta": true,
   "reasoning.delta": true,
+  "refusal.delta": true,
+  "reasoning.summary.delta": true,
+  "reasoning.sealed": true,
+  "output.annotation": true,
   "output.rewind": true,
   "tool.call": true,
   "tool.result": true,
@@ -28,3 +32,15 @@ export function isKnownType(type: string): type is EventType {
 export function isKnownEvent(event: KnownEvent | UnknownEvent): event is KnownEvent {
   return isKnownType(event.type);
 }
+
+/**
+ * Types of events that versions before this one do not know, as seq 0 lists them. An older moderation clears them unjudged and an older node
+ * can't hide what was withdrawn of them, so a worker appends them only where the node that has created the generation lists them: delivery is the last
+ * service to be upgraded.
+ */
+export const OPTIONAL_EVENTS = [
+  "refusal.delta",
+  "reasoning.summary.delta",
+  "reasoning.sealed",
+  "output.annotation",
+] as const satisfies readonly EventType[];

@@ -1,5 +1,4 @@
 import type { Seq } from "../seq.ts";
-import type { KnownEvent, UnknownEvent } from "./event.ts";
 import { firstWhere } from "../first-where.ts";
 import type { OutputItem } from "./output-item.ts";
 import type { SeqRange } from "./withdrawn-ranges.ts";
@@ -14,19 +13,25 @@ interface Segment {
 /** What of a log's output counts, in the log's order: without what was rewound, and as moderation has it. */
 export class Segments {
   readonly #withdrawals: WithdrawnText | undefined;
-  readonly #list: Segment[] = [];
+  readonly #channel: string;
+  /** One by one, as their events brought them. */
+  readonly list: Segment[] = [];
   /** The texts of the first segments, joined, and where each of them begins in that. */
   #text = "";
   #starts: number[] = [];
 
-  /** @param withdrawals of the same log; undefined for the output as it was produced */
-  constructor(withdrawals: WithdrawnText | undefined) {
+  /**
+   * @param withdrawals of the same log; undefined for the output as it was produced
+   * @param channel of its texts
+   */
+  constructor(withdrawals: WithdrawnText | undefined, channel = "0") {
     this.#withdrawals = withdrawals;
+    this.#channel = channel;
   }
 
   /** All texts, joined. Read after every event it costs no more than read once; after a withdrawal, what stands behind that. */
   get text(): string {
-    for (const { item } of this.#list.slice(this.#starts.length)) {
+    for (const { item } of this.list.slice(this.#starts.length)) {
       this.#starts.push(this.#text.length);
       if (item.type === "text") this.#text += item.text;
     }
@@ -36,7 +41,7 @@ export class Segments {
   /** Neighbouring texts are one. */
   get output(): OutputItem[] {
     const items: OutputItem[] = [];
-    for (const { item } of this.#list) {
+    for (const { item } of this.list) {
       const last = items.at(-1);
       if (item.type === "text" && last?.type === "text") {
         items[items.length - 1] = {
@@ -49,48 +54,39 @@ export class Segments {
     return items;
   }
 
-  /** One by one, as their events brought them. */
-  get items(): OutputItem[] {
-    return this.#list.map(({ item }) => item);
-  }
-
   /** The `seq` of the last tool's answer; 0 without one. */
   get turnSeq(): Seq {
-    return this.#list.findLast(({ item }) => item.type === "tool_result")?.seq ?? (0 as Seq);
+    return this.list.findLast(({ item }) => item.type === "tool_result")?.seq ?? (0 as Seq);
   }
 
   add(seq: Seq, item: OutputItem): void {
-    this.#list.push({ seq, item: this.#shown(seq, item) });
+    this.list.push({ seq, item: this.#shown(seq, item) });
   }
 
   /** @returns what does not count any more */
   rewind(toSeq: Seq): OutputItem[] {
     const from = this.#indexOf((toSeq + 1) as Seq);
     this.#rejoin(from);
-    return this.#list.splice(from).map(({ item }) => item);
+    return this.list.splice(from).map(({ item }) => item);
   }
 
-  /** Takes an event that may withdraw some of it. */
-  withdraw(event: KnownEvent | UnknownEvent): void {
-    for (const range of this.#withdrawals?.apply(event) ?? []) this.#reread(range);
-  }
-
-  #reread({ fromSeq, toSeq }: SeqRange): void {
+  /** Reads events anew of which something was withdrawn. */
+  reread({ fromSeq, toSeq }: SeqRange): void {
     const from = this.#indexOf(fromSeq);
     const to = this.#indexOf((toSeq + 1) as Seq);
-    for (const [i, { seq, item }] of this.#list.slice(from, to).entries())
-      this.#list[from + i] = { seq, item: this.#shown(seq, item) };
+    for (const [i, { seq, item }] of this.list.slice(from, to).entries())
+      this.list[from + i] = { seq, item: this.#shown(seq, item) };
     this.#rejoin(from);
   }
 
   /** Where the first segment lies that came with this event or a later one. */
   #indexOf(seq: Seq): number {
-    return firstWhere(this.#list, (segment) => segment.seq >= seq);
+    return firstWhere(this.list, (segment) => segment.seq >= seq);
   }
 
   #shown(seq: Seq, item: OutputItem): OutputItem {
     if (!this.#withdrawals || item.type === "tool_result") return item;
-    const text = this.#withdrawals.replacementOf(seq, item.type === "text" ? "0" : "tool");
+    const text = this.#withdrawals.replacementOf(seq, item.type === "text" ? this.#channel : "tool");
     if (item.type === "text") return text === undefined ? item : { ...item, text };
     const name = this.#withdrawals.replacementOf(seq, NAME_CHANNEL);
     if (text === undefined && name === undefined) return item;

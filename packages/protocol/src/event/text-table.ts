@@ -1,4 +1,5 @@
-import type { KnownEvent, UnknownEvent } from "./event.ts";
+import { ANNOTATION_CHANNEL, redactAnnotation } from "./annotation.ts";
+import type { EventDraft, KnownEvent, UnknownEvent } from "./event.ts";
 import { NAME_CHANNEL } from "./withdrawn-text.ts";
 
 /*
@@ -8,8 +9,8 @@ import { NAME_CHANNEL } from "./withdrawn-text.ts";
 
 type EventOf<Type> = Extract<KnownEvent, { type: Type }>;
 
-type DeltaType = "output.delta" | "reasoning.delta";
-export type TextType = DeltaType | "tool.call";
+type DeltaType = "output.delta" | "reasoning.delta" | "refusal.delta" | "reasoning.summary.delta";
+export type TextType = DeltaType | "tool.call" | "output.annotation";
 export type TextEvent = EventOf<TextType>;
 
 /** What stands in the place of an event's text in a channel; undefined where nothing of it was withdrawn. */
@@ -43,6 +44,31 @@ const ROWS: { readonly [Type in TextType]: TextRow<EventOf<Type>> } = {
     text: ({ text }) => text,
     withdrawn: (event, replacementOf) => withText(event, DELTA_COUNTS, replacementOf),
   },
+  "refusal.delta": {
+    fields: ["text"],
+    grows: true,
+    channel: () => "refusal",
+    text: ({ text }) => text,
+    withdrawn: (event, replacementOf) => withText(event, DELTA_COUNTS, replacementOf),
+  },
+  "reasoning.summary.delta": {
+    fields: ["text"],
+    grows: true,
+    channel: () => "reasoning_summary",
+    text: ({ text }) => text,
+    withdrawn: (event, replacementOf) => withText(event, ["part"], replacementOf),
+  },
+  "output.annotation": {
+    fields: ["url", "title", "file", "name", "quote"],
+    grows: false,
+    channel: () => ANNOTATION_CHANNEL,
+    text: ({ url, title, file, name, quote }) =>
+      [title, url, name, file, quote].filter((part) => part !== undefined).join("\n"),
+    withdrawn(event, replacementOf) {
+      const title = replacementOf(ANNOTATION_CHANNEL);
+      return title === undefined ? undefined : redactAnnotation(event, title);
+    },
+  },
   "tool.call": {
     fields: ["name", "arguments"],
     grows: false,
@@ -74,12 +100,17 @@ export function isDelta<Event extends { readonly type: string }>(
   event: Event,
 ): event is Extract<Event, { type: DeltaType }> {
   const { type } = event;
-  return type === "output.delta" || type === "reasoning.delta";
+  return (
+    type === "output.delta" ||
+    type === "reasoning.delta" ||
+    type === "refusal.delta" ||
+    type === "reasoning.summary.delta"
+  );
 }
 
 /**
  * Which text an event adds to: `"0"`, `"1"`, … for the outputs, `reasoning`, `tool` for the arguments of a call, each a text of its own.
- * Undefined for events without text. A call has a second text, its name: `NAME_CHANNEL`.
+ * `refusal`, `reasoning_summary`, and `annotation` for what one annotation says. Undefined for events without text. A call has a second text, its name: `NAME_CHANNEL`.
  */
 export function channelOf(event: TextEvent): string;
 export function channelOf(event: KnownEvent | UnknownEvent): string | undefined;
@@ -103,11 +134,20 @@ export function textFieldsOf(type: string): readonly string[] {
   return BY_TYPE.get(type)?.fields ?? [];
 }
 
-/** An event as it is to be shown; undefined where that is the event itself. */
+/** Of a delta: how many of the engine's tokens its text is. A summary is no token by itself. */
+export function tokensOf(event: EventDraft): number {
+  return "tokens" in event ? (event.tokens ?? 1) : event.type === "reasoning.summary.delta" ? 0 : 1;
+}
+
+/** An event as it is to be shown; undefined where that is the event itself. Sealed reasoning has no text, and none is left behind a halt. */
 export function withdrawnForm(
   event: KnownEvent | UnknownEvent,
   replacementOf: ReplacementOf,
 ): (KnownEvent & { readonly redacted: true }) | undefined {
+  if (event.type === "reasoning.sealed") {
+    const { seq, type } = event;
+    return replacementOf("sealed") === undefined ? undefined : { seq, type, encrypted: "", redacted: true };
+  }
   const shown = BY_TYPE.get(event.type)?.withdrawn(event as KnownEvent, replacementOf);
   return shown && ({ seq: event.seq, type: event.type, ...shown, redacted: true } as never);
 }

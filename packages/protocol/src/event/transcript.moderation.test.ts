@@ -93,6 +93,41 @@ describe("a transcript of a log that is moderated", () => {
   });
 });
 
+it("has a refusal and annotations beside the text, as moderation has them", () => {
+  const source = { type: "output.annotation", kind: "url", url: "https://a/", title: "A" };
+  const refused = { type: "refusal.delta", text: "I can't call 555." };
+  const log = [started(), delta("So."), refused, source, source];
+  const withdrawn = [redacted(3, 3, "I can't.", "refusal"), redacted(5, 5, "[a source]", "annotation")];
+  const { text, refusal, annotations, usage } = fold(...log, ...withdrawn);
+  expect({ text, refusal, annotations }).toEqual({
+    text: "So.",
+    refusal: "I can't.",
+    annotations: [
+      { kind: "url", url: "https://a/", title: "A" },
+      { kind: "url", title: "[a source]", redacted: true },
+    ],
+  });
+  expect(usage.output_tokens).toBe(2);
+  const rewound = fold(...log, { type: "output.rewind", to_seq: 2, reason: "worker_lost" });
+  expect([rewound.text, rewound.refusal, rewound.annotations]).toEqual(["So.", "", []]);
+});
+
+it("has shown something of its turn with each of them, so no other model says it instead", () => {
+  const beside = [
+    { type: "refusal.delta", text: "No." },
+    { type: "reasoning.summary.delta", text: "Thinks." },
+    { type: "reasoning.sealed", encrypted: "x" },
+    { type: "output.annotation", kind: "url", url: "https://a/" },
+  ];
+  expect([started(), ...beside].map((event) => fold(started(), event).turnShown)).toEqual([
+    false,
+    true,
+    true,
+    true,
+    true,
+  ]);
+});
+
 describe("a halt", () => {
   it("is told with its rule, ends nothing by itself, and lets nothing be said behind it", () => {
     const transcript = fold(...said, halted(3), delta("more"));
@@ -138,6 +173,6 @@ it("knows when moderation was away last, and since when", () => {
 function shown(log: readonly KnownEvent[], options?: TranscriptOptions): object {
   const transcript = new Transcript(options);
   for (const event of log) transcript.apply(event);
-  const { text, output, pendingCalls, usage, status } = transcript;
-  return { text, output, pendingCalls, usage, status };
+  const { text, refusal, annotations, output, pendingCalls, usage, status } = transcript;
+  return { text, refusal, annotations, output, pendingCalls, usage, status };
 }

@@ -10,6 +10,7 @@ import type {
   Usage,
 } from "./event.ts";
 import type { OutputItem, ToolCallItem } from "./output-item.ts";
+import { type Annotation, ANNOTATION_CHANNEL, redactAnnotation } from "./annotation.ts";
 import { Segments } from "./segments.ts";
 import { WithdrawnText } from "./withdrawn-text.ts";
 
@@ -49,7 +50,10 @@ export class Transcript {
   /** When a reader last had to do without moderation, and what was answered. */
   lastUnavailable: Said<"moderation.unavailable"> | undefined;
   readonly #reviews = new Map<string, Said<"moderation.review">>();
-  readonly #segments: Segments;
+  protected readonly withdrawn: WithdrawnText | undefined;
+  protected readonly segments: Segments;
+  protected readonly refusals: Segments;
+  #annotations: Said<"output.annotation">[] = [];
   #phase: Exclude<GenerationStatus, "awaiting_tool"> = "queued";
   #cursor: Cursor = START;
   #pendingCalls = new Set<string>();
@@ -58,7 +62,9 @@ export class Transcript {
   #usage: Usage = { input_tokens: null, output_tokens: 0 };
 
   constructor({ original = false }: TranscriptOptions = {}) {
-    this.#segments = new Segments(original ? undefined : new WithdrawnText());
+    this.withdrawn = original ? undefined : new WithdrawnText();
+    this.segments = new Segments(this.withdrawn);
+    this.refusals = new Segments(this.withdrawn, "refusal");
   }
 
   get status(): GenerationStatus {
@@ -80,19 +86,32 @@ export class Transcript {
 
   /** The text of output 0, without what was rewound, and with what stands where text was withdrawn. */
   get text(): string {
-    return this.#segments.text;
+    return this.segments.text;
+  }
+
+  /** What the model has said to refuse, as `text` has it: "" where it has not. */
+  get refusal(): string {
+    return this.refusals.text;
+  }
+
+  /** Where something in the text comes from, in the order of the log, as `text` has it. */
+  get annotations(): Annotation[] {
+    return this.#annotations.map(({ seq, type: _type, ...annotation }) => {
+      const title = this.withdrawn?.replacementOf(seq, ANNOTATION_CHANNEL);
+      return title === undefined ? annotation : redactAnnotation(annotation, title);
+    });
   }
 
   /** What was produced and answered, in order, as `text` has it; neighbouring texts are one. */
   get output(): OutputItem[] {
-    return this.#segments.output;
+    return this.segments.output;
   }
 
   /** The tool calls that have no answer. Once the generation has ended there are none, unless it has ended with them. */
   get pendingCalls(): ToolCallItem[] {
     if (this.#pendingCalls.size === 0) return [];
     const isPending = (callId: string) => this.#pendingCalls.has(callId);
-    return this.#segments.items.flatMap((item) =>
+    return this.segments.list.flatMap(({ item }) =>
       item.type === "tool_call" && isPending(item.call_id) ? [item] : [],
     );
   }
@@ -114,12 +133,12 @@ export class Transcript {
 
   /** Whether a tool's answer to a call with this id counts. */
   hasResult(callId: string): boolean {
-    return this.#segments.items.some((item) => item.type === "tool_result" && item.call_id === callId);
+    return this.segments.list.some(({ item }) => item.type === "tool_result" && item.call_id === callId);
   }
 
   /** The `seq` of the last tool's answer, behind which an engine begins anew; 0 without one. */
   get turnSeq(): Seq {
-    return this.#segments.turnSeq;
+    return this.segments.turnSeq;
   }
 
   /** Whether readers have been shown anything since then, text or reasoning, that was not rewound. */
@@ -148,13 +167,23 @@ export class Transcript {
         if (event.attempt === attempt) this.attemptEnd = event.reason;
         return;
       case "output.delta":
+      case "refusal.delta":
       case "reasoning.delta": {
         const { seq, type, text, tokens = 1 } = event;
         this.#count(event, tokens, type === "reasoning.delta" ? tokens : undefined);
         this.#shownSeq = seq;
-        if (type === "output.delta" && !event.output) this.#segments.add(seq, { type: "text", text, tokens });
+        if (type === "refusal.delta") this.refusals.add(seq, { type: "text", text, tokens });
+        if (type === "output.delta" && !event.output) this.segments.add(seq, { type: "text", text, tokens });
         return;
       }
+      case "output.annotation":
+        this.#annotations.push(event);
+        this.#shownSeq = event.seq;
+        return;
+      case "reasoning.summary.delta":
+      case "reasoning.sealed":
+        this.#shownSeq = event.seq;
+        return;
       case "output.rewind":
         this.#rewind(event.to_seq);
         return;
@@ -162,21 +191,21 @@ export class Transcript {
         const { call_id, name, arguments: text } = event;
         const call: ToolCallItem = { type: "tool_call", call_id, name, arguments: text };
         this.#count(event, event.tokens ?? 0, event.reasoning_tokens);
-        this.#segments.add(event.seq, call);
+        this.segments.add(event.seq, call);
         this.#pendingCalls.add(call_id);
         if (!this.#callSeqs.has(call_id)) this.#callSeqs.set(call_id, event.seq);
         return;
       }
       case "tool.result":
         if (!this.#pendingCalls.delete(event.call_id)) return;
-        this.#segments.add(event.seq, { type: "tool_result", call_id: event.call_id, output: event.output });
+        this.segments.add(event.seq, { type: "tool_result", call_id: event.call_id, output: event.output });
         return;
       case "moderation.redacted":
-        this.#segments.withdraw(event);
+        this.#withdraw(event);
         return;
       case "moderation.halted":
         this.halted ??= event;
-        this.#segments.withdraw(event);
+        this.#withdraw(event);
         return;
       case "moderation.review":
         this.#reviews.set(event.review_id, event);
@@ -202,6 +231,11 @@ export class Transcript {
         // A type of a later version changes nothing here.
         return;
     }
+  }
+
+  #withdraw(event: KnownEvent): void {
+    for (const range of this.withdrawn?.apply(event) ?? [])
+      for (const texts of [this.segments, this.refusals]) texts.reread(range);
   }
 
   #begin(started: Said<"generation.started">): void {
@@ -234,9 +268,11 @@ export class Transcript {
   }
 
   #rewind(toSeq: Seq): void {
-    for (const item of this.#segments.rewind(toSeq)) {
+    for (const item of this.segments.rewind(toSeq)) {
       if (item.type === "tool_call") this.#pendingCalls.delete(item.call_id);
     }
+    this.refusals.rewind(toSeq);
+    this.#annotations = this.#annotations.filter(({ seq }) => seq <= toSeq);
     this.#shownSeq = Math.min(this.#shownSeq, toSeq);
   }
 }

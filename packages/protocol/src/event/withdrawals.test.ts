@@ -84,6 +84,52 @@ describe("what moderation has withdrawn", () => {
     ]);
   });
 
+  it("may be a refusal or a summary, one as little of the other as of the text", () => {
+    const log = toLog([
+      { type: "refusal.delta", text: "5" },
+      { type: "reasoning.summary.delta", text: "6" },
+      delta("7"),
+      redacted(1, 3, "r", "refusal"),
+      redacted(1, 3, "s", "reasoning_summary"),
+    ]);
+    expect(projected(log).slice(0, 3)).toEqual([
+      { seq: 1, type: "refusal.delta", text: "r", redacted: true },
+      { seq: 2, type: "reasoning.summary.delta", text: "", redacted: true },
+      { seq: 3, type: "output.delta", text: "7" },
+    ]);
+  });
+
+  it("is all that an annotation says: what it is of stays, and its place", () => {
+    const source = { url: "https://a/", title: "A", file: "f", name: "n", quote: "q" };
+    const place = { from_seq: 1, to_seq: 1, from_offset: 0, to_offset: 2 };
+    const log = toLog([
+      delta("ab"),
+      { type: "output.annotation", kind: "url", ...place, ...source },
+      redacted(2, 2, "[a source]", "annotation"),
+    ]);
+    expect(projected(log)[1]).toEqual({
+      seq: 2,
+      type: "output.annotation",
+      kind: "url",
+      ...place,
+      title: "[a source]",
+      redacted: true,
+    });
+  });
+
+  it("is what was sealed too, behind a halt", () => {
+    const log = toLog([
+      delta("ab"),
+      { type: "reasoning.sealed", encrypted: "c2VhbGVk", id: "rs_1" },
+      { type: "output.annotation", kind: "url", url: "https://a/" },
+      halted(1),
+    ]);
+    expect(projected(log).slice(1, 3)).toEqual([
+      { seq: 2, type: "reasoning.sealed", encrypted: "", redacted: true },
+      { seq: 3, type: "output.annotation", kind: "url", title: "", redacted: true },
+    ]);
+  });
+
   it("is what the last of overlapping ranges says", () => {
     expect(textsOf(toLog([...said, redacted(3, 3, "A"), redacted(2, 4, "B")])).join("")).toBe("B now.");
     expect(textsOf(toLog([...said, redacted(2, 4, "A"), redacted(4, 5, "B")])).join("")).toBe("AB");
@@ -120,12 +166,16 @@ describe("withdrawals", () => {
           const payload = encodeEvent(event.seq, event);
           const shown = one.project(event.seq, payload);
           expect(other.project(event.seq, payload.slice())).toEqual(shown);
-          const channels = event.type === "tool.call" ? ["tool", NAME_CHANNEL] : [channelOf(event) ?? "none"];
+          const isSealed = event.type === "reasoning.sealed";
+          const channels =
+            event.type === "tool.call"
+              ? ["tool", NAME_CHANNEL]
+              : [channelOf(event) ?? (isSealed ? "sealed" : "none")];
           const isWithdrawn = channels.some((name) => one.replacementOf(event.seq, name) !== undefined);
           const tells = event.type === "moderation.redacted" || event.type === "moderation.halted";
-          expect(tells || (shown === payload) === (!isWithdrawn || channelOf(event) === undefined)).toBe(
-            true,
-          );
+          expect(
+            tells || (shown === payload) === (!isWithdrawn || (channelOf(event) === undefined && !isSealed)),
+          ).toBe(true);
         }
       }),
     );

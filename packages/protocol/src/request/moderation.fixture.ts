@@ -65,7 +65,7 @@ const anyText = fc.string({ maxLength: 3 });
 
 /** Any log with texts in several channels, of which moderation withdraws what it likes, rewinds between them. */
 export const anyModeratedLog: fc.Arbitrary<KnownEvent[]> = fc
-  .array(fc.tuple(fc.nat(10), fc.nat(), fc.nat(), anyText), { maxLength: 25 })
+  .array(fc.tuple(fc.nat(14), fc.nat(), fc.nat(), anyText), { maxLength: 25 })
   .map((choices) => {
     const drafts: Draft[] = [started()];
     for (const choice of choices) drafts.push(...nextOf(toLog(drafts), ...choice));
@@ -97,6 +97,14 @@ function nextOf(log: readonly KnownEvent[], kind: number, a: number, b: number, 
       const [from, to] = [a % seqs.length, b % seqs.length].toSorted((x, y) => x - y);
       return [redacted(seqs[from!]!, seqs[to!]!, text, channel)];
     }
+    case 8:
+      return [{ type: "refusal.delta", text }];
+    case 9:
+      return [{ type: "reasoning.summary.delta", text }];
+    case 10:
+      return [{ type: "output.annotation", kind: "url", url: `u${text}`, title: text }];
+    case 11:
+      return [{ type: "reasoning.sealed", encrypted: `s${text}` }];
     default:
       return [delta(text)];
   }

@@ -55,6 +55,20 @@ export const started = (attempt = 1): EventDraft => ({
 
 export const delta = (text: string): EventDraft => ({ type: "output.delta", text });
 
+/** What a model may say beside its text, by the channel that moderation judges it in. */
+export const SAID_BESIDE = {
+  reasoning: (text) => ({ type: "reasoning.delta", text }),
+  reasoning_summary: (text) => ({ type: "reasoning.summary.delta", text }),
+  refusal: (text) => ({ type: "refusal.delta", text }),
+  annotation: (text) => ({
+    type: "output.annotation",
+    kind: "url",
+    url: `https://a/${text}`,
+    title: text,
+    quote: text,
+  }),
+} satisfies Record<string, (text: string) => EventDraft>;
+
 export const completed = (): EventDraft => ({
   type: "generation.completed",
   finish_reason: "stop",

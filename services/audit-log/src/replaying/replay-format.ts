@@ -18,7 +18,7 @@ export function formatBeginning(format: ReplayFormat): string {
 
 /**
  * One event as it is written out. `sse`: byte for byte what the live endpoint sends. `json`: a line with its cursor and time. `text`: what it adds to
- * the first output; what takes text back, which is written already, says so on a line of its own.
+ * the first output, or to a refusal; what takes text back, which is written already, says so on a line of its own.
  */
 export function formatEvent(format: ReplayFormat, event: ShownEvent): string {
   const payload = Buffer.from(event.payload).toString();
@@ -42,6 +42,8 @@ function toText(event: KnownEvent | UnknownEvent): string {
   switch (event.type) {
     case "output.delta":
       return (event.output ?? 0) === 0 ? event.text : "";
+    case "refusal.delta":
+      return event.text;
     case "output.rewind":
       return `\n[what came after event ${event.to_seq} does not count: ${event.reason}]\n`;
     case "moderation.redacted":

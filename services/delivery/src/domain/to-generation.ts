@@ -20,12 +20,15 @@ export function toGeneration(
   shown = transcript,
 ): Generation {
   const { request, created_at } = requested;
+  const { refusal, annotations } = shown;
   return {
     id,
     object: "generation",
     status: transcript.status,
     model: request.model,
     text: shown.text,
+    ...(refusal !== "" && { refusal }),
+    ...(annotations.length > 0 && { annotations }),
     usage: transcript.usage,
     error: transcript.failure ?? null,
     finish_reason: transcript.finishReason ?? null,

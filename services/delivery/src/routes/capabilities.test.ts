@@ -60,6 +60,7 @@ describe("a create", () => {
       "generation",
       "created_at",
       "request",
+      "events",
       "policy",
     ]);
     expect(event["request"]).toEqual({ model: "gpt", input: "Hi", tools: TOOLS, temperature: 0 });

@@ -4,8 +4,16 @@ import { callerOf } from "../readers/delivery-marks/caller.ts";
 import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
 import type { RouteContext } from "./context.ts";
 
-/** A generation without what the model says: its text, and its questions to tools. */
-export type UnreadGeneration = Omit<Generation, "text" | "tool_calls">;
+/** What of a generation the model says. */
+const SAID = [
+  "text",
+  "refusal",
+  "annotations",
+  "tool_calls",
+] as const satisfies readonly (keyof Generation)[];
+
+/** A generation without that. */
+export type UnreadGeneration = Omit<Generation, (typeof SAID)[number]>;
 
 /**
  * The answer of a call that changes a generation. The role to change it is none to read it: a key that does not have the role `read`, or not any more, learns
@@ -18,8 +26,9 @@ export function toResponse(
 ): Generation | UnreadGeneration {
   const { authentication } = context;
   if (!authentication.mayStillRead(authentication.principalOf(request))) {
-    const { text: _text, tool_calls: _calls, ...unread } = generation;
-    return unread;
+    const unread: Partial<Generation> = { ...generation };
+    for (const name of SAID) delete unread[name];
+    return unread as UnreadGeneration;
   }
   recordSnapshot(context, [request, reply], { ref, generation });
   return generation;

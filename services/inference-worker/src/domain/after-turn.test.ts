@@ -80,6 +80,7 @@ describe("an engine that has finished", () => {
     usage: undefined,
     reasoned: 0,
     calls: [],
+    annotations: [],
     counted: 0,
   } as const;
 

@@ -120,7 +120,7 @@ export function mayRetryFirstToken(
 function goesOn(transcript: RunTranscript, canContinue: (seam: Seam) => boolean): boolean {
   if (!transcript.turnShown || transcript.pendingCalls.length > 0) return true;
   const { prefix } = toTurn(transcript);
-  const { turnReasoned: reasoned, turnCounted: counted } = transcript;
+  const { turnUnfit: reasoned, turnCounted: counted } = transcript;
   return prefix.text !== "" && canContinue({ prefix, reasoned, counted });
 }
 

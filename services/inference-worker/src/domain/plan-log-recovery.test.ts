@@ -81,7 +81,7 @@ function grow(log: EventDraft[], choice: number): void {
   const transcript = fold(toLog(log));
   const [pending] = transcript.pendingCalls;
   const { length } = log;
-  switch (choice % 7) {
+  switch (choice % 9) {
     case 0:
     case 1:
       if (!pending) log.push(delta(`t${length} `, 1 + (choice % 3)));
@@ -99,6 +99,12 @@ function grow(log: EventDraft[], choice: number): void {
       if (pending || !transcript.turnShown) return;
       log.push(started(transcript.attempt + 1));
       log.push({ type: "output.rewind", to_seq: transcript.turnSeq, reason: "worker_lost" });
+      return;
+    case 7:
+      if (!pending) log.push({ type: "refusal.delta", text: `r${length} `, tokens: 1 + (choice % 3) });
+      return;
+    case 8:
+      if (!pending) log.push({ type: "reasoning.summary.delta", text: "Sums up. " });
       return;
     case 6:
       log.push(...redactionOf(log, choice));
@@ -118,6 +124,7 @@ test("after any loss the recovered log folds to the same texts as before, and is
       const [before, after] = [fold(held), fold(restored)];
       expect(after.text).toBe(before.text);
       expect(after.output).toEqual(before.output);
+      expect([after.refusal, after.refusalTokens]).toEqual([before.refusal, before.refusalTokens]);
       expect(after.pendingCalls).toEqual(before.pendingCalls);
       expect(after.turnReasoned).toBe(before.turnReasoned);
       expect(after.reasoningTokens).toBe(before.reasoningTokens);
@@ -244,4 +251,25 @@ test("after any loss no recovered event names an empty range, or one that is not
       }
     }),
   );
+});
+
+test("what a model says beside its text is put back too; an annotation of a place that was lost is of the text as a whole", () => {
+  const source = { type: "output.annotation", kind: "url", url: "https://a/" } as const;
+  const place = (seq: number) => ({ from_seq: asSeq(seq), to_seq: asSeq(seq), from_offset: 0, to_offset: 1 });
+  const beside: EventDraft[] = [
+    { type: "reasoning.summary.delta", text: "Thinks." },
+    { type: "reasoning.sealed", encrypted: "x" },
+    { type: "refusal.delta", text: "No." },
+  ];
+  const log = [
+    requested,
+    started(1),
+    delta("a"),
+    ...beside,
+    delta("b"),
+    { ...source, ...place(2) },
+    { ...source, ...place(6) },
+  ];
+  const { drafts } = restore(log, 3);
+  expect(drafts.slice(1, -1)).toEqual([...beside, delta("b"), { ...source, ...place(2) }, source]);
 });

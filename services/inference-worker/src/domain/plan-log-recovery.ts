@@ -54,7 +54,7 @@ export function planLogRecovery({ held, kept, worker, nonce }: RecoveryInput): E
     ...lost.flatMap((event) => toRedaction(event, kept)),
     ...(lost.some((event) => event.type === "output.rewind" && event.to_seq >= kept)
       ? retold(transcript)
-      : lost.flatMap(toOutput)),
+      : lost.flatMap((event) => toOutput(event, kept))),
   ];
   return [
     ...drafts,
@@ -90,13 +90,15 @@ function toHalt(event: KnownEvent, kept: number, seq: Seq): EventDraft[] {
 
 /**
  * Where a lost rewind names a place that is lost too: everything is withdrawn, and what counts in the end is told from the beginning.
- * Of reasoning only that there was some: an engine does not go on behind it, and its tokens count against the limit.
+ * Of reasoning only that there was some: an engine does not go on behind it, and its tokens count against the limit. A summary of it, what was sealed
+ * of it, and annotations, whose places in the log are others now, are not told again.
  */
 function retold(transcript: RunTranscript): EventDraft[] {
-  const { output, reasoningTokens, turnReasoned } = transcript;
+  const { output, refusal, refusalTokens, reasoningTokens, turnReasoned } = transcript;
   const reasoning: EventDraft[] =
     reasoningTokens > 0 ? [{ type: "reasoning.delta", text: "", tokens: reasoningTokens }] : [];
   const told = output.map((item) => toDraft(item, transcript));
+  if (refusal !== "") told.push({ type: "refusal.delta", text: refusal, tokens: refusalTokens });
   return [
     { type: "output.rewind", to_seq: REQUEST_SEQ, reason: "log_lost" },
     ...(turnReasoned ? [...told, ...reasoning] : [...reasoning, ...told]),
@@ -121,18 +123,32 @@ function toDraft(item: OutputItem, transcript: RunTranscript): EventDraft {
 }
 
 /** What was produced and answered; who produced it, and when, is not said again. */
-function toOutput(event: KnownEvent): EventDraft[] {
+function toOutput(event: KnownEvent, kept: number): EventDraft[] {
   switch (event.type) {
     case "output.delta":
     case "reasoning.delta":
+    case "refusal.delta":
+    case "reasoning.summary.delta":
+    case "reasoning.sealed":
     case "output.rewind":
     case "tool.call":
     case "tool.result":
       return [withoutSeq(event)];
+    case "output.annotation":
+      return [toAnnotation(event, kept)];
     default:
       return [];
   }
 }
+
+/** Its range has other numbers now where that was lost too: it is told without one. */
+function toAnnotation(event: AnnotationEvent, kept: number): EventDraft {
+  if (event.to_seq !== undefined && event.to_seq < kept) return withoutSeq(event);
+  const { from_seq: _from, to_seq: _to, from_offset: _begin, to_offset: _end, ...rest } = event;
+  return withoutSeq(rest);
+}
+
+type AnnotationEvent = Extract<KnownEvent, { type: "output.annotation" }>;
 
 function withoutSeq({ seq: _seq, ...draft }: KnownEvent): EventDraft {
   return draft;

@@ -51,3 +51,21 @@ describe("reasoning", () => {
     expect(transcript.reasoningTokens).toBe(2);
   });
 });
+
+describe("what no engine can be given back", () => {
+  test.each([
+    [{ type: "refusal.delta", text: "No." }],
+    [{ type: "reasoning.summary.delta", text: "Thinks." }],
+    [{ type: "reasoning.sealed", encrypted: "x" }],
+    [reasoning(1)],
+  ] satisfies [EventDraft][])("%s: is of its turn, until it is rewound", (draft) => {
+    expect(fold(started(1), draft, delta("a")).turnUnfit).toBe(true);
+    expect(fold(started(1), draft, called("c"), answered("c"), delta("a")).turnUnfit).toBe(false);
+    expect(fold(started(1), draft, rewind(1), delta("a")).turnUnfit).toBe(false);
+  });
+
+  test("is no annotation: the text goes on, and it comes again", () => {
+    const annotation: EventDraft = { type: "output.annotation", kind: "url", url: "https://a/" };
+    expect(fold(started(1), delta("a"), annotation).turnUnfit).toBe(false);
+  });
+});

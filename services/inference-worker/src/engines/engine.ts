@@ -29,7 +29,7 @@ export interface Progress {
 /** Where a run would go on. */
 export interface Seam {
   readonly prefix: Prefix;
-  /** Whether the model has said something to itself in the run that is to be continued, before the prefix or behind it. */
+  /** Whether the run that is to be continued holds what the engine can't be given back: what the model has said to itself, or to refuse. */
   readonly reasoned: boolean;
   /** Whether the tokens of the prefix are the engine's own count. */
   readonly counted: boolean;
@@ -105,6 +105,42 @@ export interface ReasoningEvent {
   readonly cachedInputTokens?: number;
 }
 
+/** What a model says in the place of an answer, to refuse one. */
+export interface RefusalEvent {
+  readonly type: "refusal";
+  readonly text: string;
+  readonly tokens?: number;
+  readonly inputTokens?: number;
+  readonly cachedInputTokens?: number;
+}
+
+/** What an engine tells of reasoning that it does not show; `part` is which of several, default 0. */
+export interface SummaryEvent {
+  readonly type: "summary";
+  readonly text: string;
+  readonly part?: number;
+}
+
+/** Reasoning that the engine alone can read. */
+export interface SealedEvent {
+  readonly type: "sealed";
+  readonly encrypted: string;
+  readonly id?: string;
+}
+
+/** Where something in the text comes from. `from` and `to` are places in the text of this run, in code points; absent where they are unknown. */
+export interface AnnotationEvent {
+  readonly type: "annotation";
+  readonly kind: "url" | "file";
+  readonly from?: number;
+  readonly to?: number;
+  readonly url?: string;
+  readonly title?: string;
+  readonly file?: string;
+  readonly name?: string;
+  readonly quote?: string;
+}
+
 /**
  * The model asks for a tool. `callId` is the upstream's own name for the call, if it has one: the worker makes it unique. All calls
  * of a run come before its finish, whose reason is `tool_calls`; the next run has their answers among its `turns`.
@@ -124,7 +160,15 @@ export interface FinishEvent {
   readonly usage?: Usage;
 }
 
-export type EngineEvent = TextEvent | ReasoningEvent | ToolCallEvent | FinishEvent;
+export type EngineEvent =
+  | TextEvent
+  | ReasoningEvent
+  | RefusalEvent
+  | SummaryEvent
+  | SealedEvent
+  | AnnotationEvent
+  | ToolCallEvent
+  | FinishEvent;
 
 /**
  * What produces tokens: an adapter to a model server, or the simulator. The port belongs to the worker, which runs many

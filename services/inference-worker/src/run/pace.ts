@@ -11,6 +11,7 @@ import {
   type GenerationRef,
   isDelta,
   isKnownEvent,
+  tokensOf,
 } from "@reprise/protocol";
 import { Lead } from "../domain/lead.ts";
 
@@ -43,7 +44,7 @@ export function createPace({ connection, ref, policy, snapshot, onError }: PaceO
   const lead = new Lead(PRESENCE_LEASE_MS);
   const stored = (payload: Uint8Array) => {
     const event = decodeEvent(payload);
-    const tokens = isKnownEvent(event) && isDelta(event) ? (event.tokens ?? 1) : 0;
+    const tokens = isKnownEvent(event) && isDelta(event) ? tokensOf(event) : 0;
     lead.stored(event.seq, tokens);
     return tokens;
   };

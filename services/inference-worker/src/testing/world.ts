@@ -60,6 +60,8 @@ export interface Submission {
   media?: RequestedEvent["media"];
   /** What seq 0 says that the request needs. */
   needs?: readonly string[];
+  /** Which optional events seq 0 lists. Default: none, as an older node does. */
+  events?: readonly string[];
   /** In seq 0, and in the job. */
   traceparent?: string;
   /** What the generation is counted against. */
@@ -272,6 +274,7 @@ async function submit(
     request,
     needs,
     media,
+    events,
     budgets,
     history = [],
     requested = true,
@@ -287,6 +290,7 @@ async function submit(
     request: { model: MODEL, input: "Say something.", ...(options && { options }), ...request },
     ...(needs && { needs: [...needs] }),
     ...(media && { media }),
+    ...(events && { events: [...events] }),
     policy: { ...DEFAULT_POLICY, ...policy },
     ...(traceparent !== undefined && { traceparent }),
     ...(budgets && { budgets: [...budgets] }),

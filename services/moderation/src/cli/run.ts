@@ -72,7 +72,12 @@ export async function runCli(
 }
 
 /** Never the text, nor what stands in its place: that quotes what is around it. */
-function describe(draft: { type: string; rule?: string; from_seq?: Seq; to_seq?: Seq }): string {
+function describe(draft: {
+  type: string;
+  rule?: string;
+  from_seq?: Seq | undefined;
+  to_seq?: Seq | undefined;
+}): string {
   const { type, rule, from_seq: from, to_seq: to } = draft;
   return `${type} by ${rule}, events ${from}${to === undefined ? " on" : ` to ${to}`}`;
 }

@@ -1,7 +1,22 @@
-import { decodeEvent, encodeEvent, type EventDraft, type KnownEvent, Withdrawals } from "@reprise/protocol";
+import {
+  decodeEvent,
+  encodeEvent,
+  type EventDraft,
+  type KnownEvent,
+  textOf,
+  Withdrawals,
+} from "@reprise/protocol";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { COMPLETED, delta, JudgedLog, reasoning, toolCall, toolResult } from "../testing/log-of.ts";
+import {
+  annotation,
+  COMPLETED,
+  delta,
+  JudgedLog,
+  reasoning,
+  toolCall,
+  toolResult,
+} from "../testing/log-of.ts";
 import { wordRules } from "../testing/word-rules.ts";
 
 const RULES = wordRules({ secret: "redact", hush: "redact", poison: "halt", doubt: "review" });
@@ -14,6 +29,12 @@ const step: fc.Arbitrary<EventDraft | undefined> = fc.oneof(
   { weight: 5, arbitrary: said.map(delta) },
   { weight: 2, arbitrary: said.map(reasoning) },
   { weight: 1, arbitrary: fc.tuple(said, said).map(([name, text]) => ({ ...toolCall(text), name })) },
+  { weight: 1, arbitrary: said.map((text) => ({ type: "refusal.delta" as const, text })) },
+  { weight: 1, arbitrary: said.map((text) => ({ type: "reasoning.summary.delta" as const, text })) },
+  {
+    weight: 1,
+    arbitrary: fc.tuple(said, said).map(([title, url]) => annotation({ title, url: `https://${url}` })),
+  },
   { weight: 1, arbitrary: fc.constant(undefined) },
 );
 
@@ -26,6 +47,7 @@ function textsShown({ events }: JudgedLog, upTo: number): string[] {
     const event = decodeEvent(withdrawals.project(seq, encodeEvent(seq, draft))) as KnownEvent;
     if ("text" in event) texts[event.type] = `${texts[event.type] ?? ""}${event.text}`;
     if (event.type === "tool.call") others.push(event.name, event.arguments);
+    if (event.type === "output.annotation") others.push(textOf(event));
     if ("replacement" in event) others.push(`${event.replacement}`);
   }
   return [...Object.values(texts), ...others];

@@ -19,6 +19,7 @@ import type { RuleFinding, RuleSet } from "@reprise/rules";
 import type { ChannelText } from "./text/channel-text.ts";
 import { Channels, type FoundIn } from "./text/channels.ts";
 import type { JudgedAttempt } from "./attempts.ts";
+import { findInAnnotation } from "./find-in-annotation.ts";
 import { findInCall } from "./find-in-call.ts";
 import { Findings } from "./findings.ts";
 import type { KeptText } from "./text/kept-texts.ts";
@@ -147,6 +148,8 @@ export class Judge {
     else if (event.type === "tool.call") {
       this.#foundIn(this.#channels.endTurn());
       this.#foundIn(findInCall(event, { ruleSet: this.#options.ruleSet, functions: this.#functions }));
+    } else if (event.type === "output.annotation") {
+      this.#foundIn(findInAnnotation(event, this.#options.ruleSet));
     } else if (event.type === "generation.requested") {
       this.#functions = new Set(event.request.tools?.map(({ name }) => name));
     } else this.#scan(event);

@@ -40,6 +40,7 @@ interface Running {
 const UNJUDGED = { kind: "unjudged" } as const;
 const WINDOW = { maxTokens: 200, overlapTokens: 50 } as const;
 const MAX_UNJUDGED = 100;
+const CHARS_PER_TOKEN = 4;
 
 /**
  * Runs the classifiers over one generation: each channel is cut into windows, each window shown to each classifier that the rules name.
@@ -90,7 +91,8 @@ export class ClassifierRuns {
     if (this.#options.ruleSet.classifiers.length === 0) return;
     if (event.type === "generation.requested") this.#prompt = promptOf(event);
     if (isKnownEvent(event) && isDelta(event)) {
-      const { seq, text, tokens = 1 } = event;
+      const { seq, text } = event;
+      const tokens = event.type === "reasoning.summary.delta" ? estimateTokens(text) : (event.tokens ?? 1);
       const channel = channelOf(event);
       for (const window of this.#windowsOf(channel).push({ seq, text, tokens })) {
         this.#look(channel, window);
@@ -139,6 +141,11 @@ export class ClassifierRuns {
     }
     onDone();
   }
+}
+
+/** Of a text that no engine counts by itself. */
+function estimateTokens(text: string): number {
+  return Math.ceil(text.length / CHARS_PER_TOKEN);
 }
 
 /** What the model was asked last: some classifiers judge an answer by its question. */

@@ -39,6 +39,10 @@ export function toolCall(text: string): EventDraft {
   return { type: "tool.call", call_id: "call", name: "look_up", arguments: text };
 }
 
+export function annotation(says: { url: string; title?: string; quote?: string }): EventDraft {
+  return { type: "output.annotation", kind: "url", ...says };
+}
+
 export function toolResult(): EventDraft {
   return { type: "tool.result", call_id: "call", output: null };
 }

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { count, seq } from "./field.ts";
+import { count, nameLike, seq } from "./field.ts";
 
 export const outputDelta = z.object({
   seq,
@@ -23,6 +23,59 @@ export const reasoningDelta = z.object({
   tokens: count.optional(),
   input_tokens: count.optional(),
   cached_input_tokens: count.optional(),
+});
+
+/** What a model says in the place of an answer, to refuse one. Not part of the text. */
+export const refusalDelta = z.object({
+  seq,
+  type: z.literal("refusal.delta"),
+  text: z.string(),
+  tokens: count.optional(),
+  input_tokens: count.optional(),
+  cached_input_tokens: count.optional(),
+});
+
+/** What an engine tells of reasoning that it does not show. Its tokens are those of the reasoning. */
+export const summaryDelta = z.object({
+  seq,
+  type: z.literal("reasoning.summary.delta"),
+  text: z.string(),
+  /** Which part of the summary, when there are several. Default 0. */
+  part: count.optional(),
+});
+
+/** Reasoning in a form that its engine alone can read, to be handed back with a further request. */
+export const reasoningSealed = z.object({
+  seq,
+  type: z.literal("reasoning.sealed"),
+  encrypted: z.string(),
+  /** As the engine names it. */
+  id: z.string().optional(),
+});
+
+/** `url`: a page of the web. `file`: a file that the engine was given. */
+export const ANNOTATION_KINDS = ["url", "file"] as const;
+
+/**
+ * Where something in the text comes from. The range lies in the texts of the `output.delta`s of output 0 from `from_seq` to `to_seq`, joined: up to
+ * and without `to_offset`, in UTF-16 code units. Without a range it is of the text as a whole.
+ */
+export const outputAnnotation = z.object({
+  seq,
+  type: z.literal("output.annotation"),
+  kind: nameLike(ANNOTATION_KINDS),
+  from_seq: seq.optional(),
+  to_seq: seq.optional(),
+  from_offset: count.optional(),
+  to_offset: count.optional(),
+  url: z.string().optional(),
+  title: z.string().optional(),
+  /** As the engine names the file. */
+  file: z.string().optional(),
+  /** Of the file. */
+  name: z.string().optional(),
+  /** What the source says. */
+  quote: z.string().optional(),
 });
 
 /** What came after `to_seq` from an earlier attempt no longer counts. */

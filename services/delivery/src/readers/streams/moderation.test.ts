@@ -1,6 +1,7 @@
 import { type EventPage, type Generation, asSeq } from "@reprise/protocol";
 import { openSseReader } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
+import { everyView } from "../../testing/every-view.ts";
 import { decide, halted, judge, moderatedBody, redacted } from "../../testing/moderation.ts";
 import {
   append,
@@ -10,30 +11,12 @@ import {
   createGeneration,
   delta,
   openPlatform,
-  type Platform,
   started,
   toolCall,
 } from "../../testing/platform.ts";
 
 const SECRET = "SECRET";
 const readJson = { accept: "application/json" };
-
-/** Everything that a reader that comes now gets of a generation, by every call. */
-async function everyView(platform: Platform, path: string): Promise<string[]> {
-  const fresh = await platform.addNode({ hubBytes: 1 });
-  const views: string[] = [];
-  for (const { url } of [platform.node, fresh]) {
-    for (const after of ["", "1-1", "1-3"]) {
-      await using reader = await openSseReader(`${url}${path}/events`, { headers: authorization(), after });
-      await reader.ended;
-      views.push(reader.bytes.toString());
-      views.push((await call(`${url}${path}/events?after=${after}`, { headers: readJson })).text);
-    }
-    views.push((await call(`${url}${path}`)).text);
-    views.push((await call(`${url}${path}/cancel`, { method: "POST" })).text);
-  }
-  return views;
-}
 
 describe("a gate", () => {
   test("never delivers events beyond the cleared watermark: in streams, in pages, and in the API's generation", async () => {

@@ -79,6 +79,12 @@ async function* simulate(
   const intervalMs = perSecond === 0 ? 0 : 1_000 / perSecond;
   using sleeper = clock.createSleeper(signal);
 
+  // A run that goes on has said them.
+  for (const said of begin === 0 && prefix.text === "" ? (options.says ?? []) : []) {
+    yield toSaid(said);
+    signal.throwIfAborted();
+  }
+
   let burst = 0;
   for (let index = begin; ; index++) {
     if (failAt !== undefined && index >= failAt) {
@@ -108,6 +114,19 @@ async function* simulate(
   }
   const reason = end < source.count ? "length" : "stop";
   yield { type: "finish", reason, ...reportUsage(options, request, Math.max(0, end - begin)) };
+}
+
+function toSaid(said: NonNullable<SimOptions["says"]>[number]): EngineEvent {
+  if (said.type !== "annotation") return said;
+  const { url, title, from, to } = said;
+  return {
+    type: "annotation",
+    kind: "url",
+    url,
+    ...(title !== undefined && { title }),
+    ...(from !== undefined && { from }),
+    ...(to !== undefined && { to }),
+  };
 }
 
 function cachedOf({ cached_input_tokens: cached }: SimOptions, request: EngineRequest): number | undefined {

@@ -1,6 +1,6 @@
 import { type GenerationRequest, isMediaPart, partsOf, textsOf } from "@reprise/protocol";
 import { GEN_AI, type SpanAttributes } from "@reprise/telemetry";
-import type { ReasoningEvent, TextEvent, ToolCallEvent } from "../../engines/engine.ts";
+import type { ReasoningEvent, RefusalEvent, TextEvent, ToolCallEvent } from "../../engines/engine.ts";
 
 type Part =
   | { readonly type: "text" | "reasoning"; readonly content: string }
@@ -17,7 +17,7 @@ export class TurnContent {
   #reasoning = "";
   #text = "";
 
-  said({ type, text }: TextEvent | ReasoningEvent): void {
+  said({ type, text }: TextEvent | ReasoningEvent | RefusalEvent): void {
     if (type === "reasoning") this.#reasoning = append(this.#reasoning, text);
     else this.#text = append(this.#text, text);
   }

@@ -12,11 +12,13 @@ import {
 import { busyRetryDelayMs } from "../../domain/retry-delay.ts";
 import type { Turn } from "../../domain/plan-attempt.ts";
 import type {
+  AnnotationEvent,
   AnswerNames,
   Engine,
   EngineEvent,
   MediaSource,
   ReasoningEvent,
+  RefusalEvent,
   TextEvent,
   ToolCallEvent,
 } from "../../engines/engine.ts";
@@ -53,6 +55,8 @@ export interface EngineRun {
   signal: AbortSignal;
   /** Whether an engine that is busy is asked again, as long as the policy waits for the first token. Default true. */
   waitsWhileBusy?: boolean;
+  /** The optional types of events that may be appended. Default: none. */
+  emits?: ReadonlySet<string> | undefined;
   onLeftOut?: (part: string) => void;
   /** Handed to the engine. */
   traceparent?: string | undefined;
@@ -62,12 +66,15 @@ export interface EngineRun {
   /** Called once, for the first thing that the engine says. */
   onFirst?: (() => void) | undefined;
   /** Called for what was appended. */
-  onSaid?: ((event: TextEvent | ReasoningEvent) => void) | undefined;
+  onSaid?: ((event: SaidEvent) => void) | undefined;
   /** Called when the engine has said its last word. */
   onFinished?: (() => void) | undefined;
   /** From 0 to 1. */
   random?: () => number;
 }
+
+/** What a model says, token by token. */
+export type SaidEvent = TextEvent | ReasoningEvent | RefusalEvent;
 
 /** How a run of an engine ended, and how many tokens it has said, by our count of its chunks. */
 export type EngineOutcome = { readonly counted: number } & (
@@ -78,6 +85,7 @@ export type EngineOutcome = { readonly counted: number } & (
       readonly reason: FinishReason;
       readonly usage: Usage | undefined;
       readonly calls: readonly ToolCallEvent[];
+      readonly annotations: readonly AnnotationEvent[];
     }
   | { readonly kind: "failed"; readonly error: RepriseError }
   | { readonly kind: "timeout"; readonly name: TurnTimeout }
@@ -105,7 +113,7 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
       late.abort();
     },
   });
-  const heard: EngineProgress = { calls: [], counted: 0, reasoned: 0, last: undefined };
+  const heard: EngineProgress = { calls: [], annotations: [], counted: 0, reasoned: 0, last: undefined };
   using unfinished = abortedBy(signal);
   const stop = AbortSignal.any([unfinished.signal, late.signal, ...(budget ? [budget.spent] : [])]);
   const onFinished = () => {
@@ -131,8 +139,9 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
       await pause(waitMs, stop);
     }
   }
-  const { last, calls, counted, reasoned } = heard;
-  return { kind: "finished", reason: last?.reason ?? "stop", usage: last?.usage, calls, counted, reasoned };
+  const { last, calls, annotations, counted, reasoned } = heard;
+  const reason = last?.reason ?? "stop";
+  return { kind: "finished", reason, usage: last?.usage, calls, annotations, counted, reasoned };
 }
 
 /** A signal that follows another one until it is let go. */
@@ -154,6 +163,7 @@ interface TurnControl {
 /** What has come of an engine's answer. */
 interface EngineProgress {
   readonly calls: ToolCallEvent[];
+  readonly annotations: AnnotationEvent[];
   counted: number;
   reasoned: number;
   last: Extract<EngineEvent, { type: "finish" }> | undefined;
@@ -164,7 +174,7 @@ interface EngineProgress {
  * @throws the engine's error, or the reason of the signal
  */
 async function consumeEngine(run: EngineRun, heard: EngineProgress, control: TurnControl): Promise<void> {
-  const { request, appender, throttle, timing, onSaid } = run;
+  const { request, appender, throttle, timing, onSaid, onLeftOut, emits = NONE } = run;
   const { watch, stop } = control;
   stop.throwIfAborted();
   for await (const event of beginEngine(run, control)) {
@@ -175,7 +185,15 @@ async function consumeEngine(run: EngineRun, heard: EngineProgress, control: Tur
       break;
     }
     if (event.type === "tool_call") heard.calls.push(event);
-    else {
+    else if (event.type === "annotation") {
+      if (!emits.has("output.annotation")) onLeftOut?.("annotations");
+      else heard.annotations.push(event);
+    } else if (event.type === "summary" || event.type === "sealed") {
+      stop.throwIfAborted();
+      const draft = toThoughtDraft(event);
+      if (!emits.has(draft.type)) onLeftOut?.(`reasoning ${event.type}`);
+      else appender.append(draft);
+    } else {
       // What comes behind a stop may be no place to go on from.
       stop.throwIfAborted();
       const { tokens = 1 } = event;
@@ -185,7 +203,7 @@ async function consumeEngine(run: EngineRun, heard: EngineProgress, control: Tur
       throttle?.said(tokens);
       if (event.inputTokens !== undefined || event.cachedInputTokens !== undefined)
         run.budget?.counted(event.inputTokens, event.cachedInputTokens);
-      appender.append(toDelta(event, tokens));
+      appender.append(toDelta(event, tokens, emits));
       onSaid?.(event);
       if (appender.backlog > MAX_BACKLOG) await appender.settled();
       else {
@@ -230,11 +248,25 @@ function toWait(
   return waitsWhileBusy ? busyRetryDelayMs({ tries, random: random(), retryAfterMs, leftMs }) : undefined;
 }
 
+const NONE: ReadonlySet<string> = new Set();
+
+function toThoughtDraft(event: Extract<EngineEvent, { type: "summary" | "sealed" }>): EventDraft {
+  if (event.type === "sealed") {
+    const { encrypted, id } = event;
+    return { type: "reasoning.sealed", encrypted, ...(id !== undefined && { id }) };
+  }
+  const { text, part } = event;
+  return { type: "reasoning.summary.delta", text, ...(part !== undefined && { part }) };
+}
+
+/** A refusal is text for nodes that know no event for it. */
 function toDelta(
-  { type, text, inputTokens, cachedInputTokens }: Extract<EngineEvent, { type: "text" | "reasoning" }>,
+  { type, text, inputTokens, cachedInputTokens }: SaidEvent,
   tokens: number,
+  emits: ReadonlySet<string>,
 ): EventDraft {
-  const delta = type === "reasoning" ? "reasoning.delta" : "output.delta";
+  const isRefusal = type === "refusal" && emits.has("refusal.delta");
+  const delta = type === "reasoning" ? "reasoning.delta" : isRefusal ? "refusal.delta" : "output.delta";
   if (inputTokens !== undefined || cachedInputTokens !== undefined) {
     return {
       type: delta,

@@ -4,6 +4,7 @@ import { afterTurn, mayFallBack, type NextStep } from "../../domain/after-turn.t
 import { fitsFormat } from "../../domain/fits-format.ts";
 import { type PlanContext, toPlanContext, toTurn } from "../../domain/plan-attempt.ts";
 import type { RunTranscript } from "../../domain/run-transcript.ts";
+import { toAnnotationDrafts } from "../../domain/annotation-drafts.ts";
 import { toCallDrafts } from "../../domain/tool-calls.ts";
 import { addTurnRest, toCallCount, toTurnRest } from "../../domain/usage.ts";
 import { openMedia } from "../../media/open-media.ts";
@@ -45,6 +46,13 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
     onEngineReport({ ...about, ...traceFields(span), silentMs: policy.timeouts[outcome.name].after_ms });
   if (outcome.kind === "finished") context.onEngineAnswered(about.model);
   const rest = outcome.kind === "finished" ? toTurnRest(outcome, outcome.usage) : undefined;
+  if (outcome.kind === "finished" && outcome.annotations.length > 0) {
+    // They name places of the log: what was said has to be there.
+    const said = await log.settledTranscript();
+    const isFromStart = toTurn(transcript).prefix.text === "";
+    const drafts = toAnnotationDrafts(outcome.annotations, (isFromStart && said?.turnTexts) || []);
+    for (const draft of drafts) log.appender.append(draft);
+  }
   if (outcome.kind === "finished" && rest) {
     const isModerated = policy.moderation !== undefined;
     const count = toCallCount(rest, transcript.usage);
@@ -123,6 +131,7 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
     throttle: toThrottle(pace, budget),
     budget,
     signal: stop,
+    emits: run.emits,
     waitsWhileBusy: !mayFallBack({ context: plans, transcript, engine }),
     onLeftOut,
     traceparent: span.context && formatTraceparent(span.context),
@@ -156,7 +165,7 @@ function toThrottle(pace: Throttle | undefined, budget: Throttle | undefined): T
 
 function openYieldPoint(run: Run, { plans, engine, transcript }: Asked): YieldPoint {
   const { job, request } = run;
-  const { turnReasoned: reasoned, turnCounted: counted } = transcript;
+  const { turnUnfit: reasoned, turnCounted: counted } = transcript;
   return new YieldPoint({
     job,
     seam: { prefix: toTurn(transcript).prefix, reasoned, counted },

@@ -1,5 +1,5 @@
 import type { Job } from "@reprise/log";
-import type { ReasoningEvent, Seam, TextEvent } from "../../engines/engine.ts";
+import type { ReasoningEvent, RefusalEvent, Seam, TextEvent } from "../../engines/engine.ts";
 
 interface YieldPointOptions {
   job: Pick<Job, "setYield">;
@@ -36,7 +36,7 @@ export class YieldPoint implements Disposable {
   }
 
   /** The engine has said this, and it is appended. */
-  said({ type, text, tokens = 1, inputTokens }: TextEvent | ReasoningEvent): void {
+  said({ type, text, tokens = 1, inputTokens }: TextEvent | ReasoningEvent | RefusalEvent): void {
     const { prefix, reasoned, counted } = this.#seam;
     const isText = type === "text";
     this.#seam = {

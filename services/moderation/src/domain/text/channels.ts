@@ -70,7 +70,7 @@ export class Channels {
   #takeOver(name: string): readonly FoundIn[] {
     let found = NOTHING;
     for (const channel of this.all) {
-      const isOther = (channel.name === "reasoning") !== (name === "reasoning");
+      const isOther = isThought(channel.name) !== isThought(name);
       if (!isOther || channel.pendingLength === 0 || this.#takenOver.has(channel.name)) continue;
       this.#takenOver.add(channel.name);
       found = [...found, ...foundIn(channel, channel.settle())];
@@ -83,6 +83,11 @@ export class Channels {
     this.#texts.set(name, channel);
     return channel;
   }
+}
+
+/** Of what the model thinks, not of what it answers. */
+function isThought(name: string): boolean {
+  return name === "reasoning" || name === "reasoning_summary";
 }
 
 const NOTHING: readonly FoundIn[] = [];
