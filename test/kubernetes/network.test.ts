@@ -39,10 +39,12 @@ const ENGINES = ["inference-worker", "moderation"].flatMap((name) => [
 
 const S3 = ["audit-log", "analytics"].flatMap((name) => PUBLIC.map((range) => `${name} → ${range}`));
 
+const MEDIA = PUBLIC.map((range) => `delivery → ${range}`);
+
 const OUTSIDE: Readonly<Record<BuildName, readonly string[]>> = {
   dev: DNS,
   production: [...DNS, ...ENGINES],
-  "all components": [...DNS, ...ENGINES, ...S3],
+  "all components": [...DNS, ...ENGINES, ...S3, ...MEDIA],
 };
 
 describe.each(BUILDS)("in the overlay %s", (name) => {

@@ -40,6 +40,7 @@ const NAMES = [
   "REPRISE_REQUEST_MEMORY_MB",
   "REPRISE_BLOB_TTL_HOURS",
   "REPRISE_BLOB_TRANSFERS",
+  "REPRISE_MEDIA_FETCH_ALLOW",
   "REPRISE_CORS_ORIGINS",
   "REPRISE_TOKEN_AUDIENCE",
   "REPRISE_DRAIN_NOTICE_MS",
@@ -88,6 +89,8 @@ export interface DeliverySettings {
   blobTtlSeconds?: number;
   /** Blobs that this node takes and sends at a time. Default 32. */
   blobTransfers?: number;
+  /** Hosts that https URLs in requests are fetched from, as the environment has them. Default: none. */
+  mediaFetchAllow?: readonly string[] | undefined;
   /** Redis, in which limits are counted over all nodes; undefined where this node counts alone. */
   redisUrl: string | undefined;
   /** How many tenants metrics name. Default 100. */
@@ -115,6 +118,7 @@ type SettingName =
   | "REQUEST_MEMORY_MB"
   | "BLOB_TTL_HOURS"
   | "BLOB_TRANSFERS"
+  | "MEDIA_FETCH_ALLOW"
   | "REDIS_URL"
   | "METRICS_TENANTS"
   | "CORS_ORIGINS"
@@ -141,6 +145,7 @@ export function toDeliverySettings(
     requestBytes: env.REPRISE_REQUEST_MEMORY_MB * 1_024 * 1_024,
     blobTtlSeconds: Math.round(env.REPRISE_BLOB_TTL_HOURS * 3_600),
     blobTransfers: env.REPRISE_BLOB_TRANSFERS,
+    mediaFetchAllow: env.REPRISE_MEDIA_FETCH_ALLOW,
     redisUrl: env.REPRISE_REDIS_URL,
     metricTenants: env.REPRISE_METRICS_TENANTS,
     corsOrigins: env.REPRISE_CORS_ORIGINS,

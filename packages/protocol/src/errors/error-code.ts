@@ -89,6 +89,8 @@ export const ERROR_CATALOGUE = {
   policy_unsupported: { retryable: true },
   /** A worker is older than the node that took the request, and can't run it. */
   request_unsupported: { retryable: true },
+  /** What an https URL of the request names can't be fetched now. */
+  media_unavailable: { retryable: true },
   /** No replica of the audit log answers. */
   audit_unavailable: { retryable: true },
   /** No replica of analytics answers. */

@@ -63,6 +63,7 @@ export function toHttpStatus(code: ErrorCode): number {
     case "archive_unavailable":
     case "connection_lost":
       return 503;
+    case "media_unavailable":
     case "engine_unavailable":
     case "engine_rejected":
     case "engine_failed":

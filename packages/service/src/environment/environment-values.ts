@@ -111,6 +111,21 @@ export function origin(): z.ZodType<string, string> {
   });
 }
 
+/** A host's name, or `*.` and a name that hosts are below; perhaps with a port. */
+export function host(): z.ZodType<string, string> {
+  return value((input) => {
+    const [name = "", port = "443", ...more] = input.split(":");
+    const bare = name.replace(/^\*\./, "");
+    const isName = HOST_NAME.test(bare) && !/^[\d.]+$/.test(bare) && name.length <= 253;
+    const isPort = /^[0-9]{1,5}$/.test(port) && Number(port) >= 1 && Number(port) <= 65_535;
+    return isName && isPort && more.length === 0
+      ? input
+      : { problem: `must be names of hosts such as files.example.com or *.example.com:8443, not "${input}"` };
+  });
+}
+
+const HOST_NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
+
 /** An IP address, or a range of them: an address and the length of its prefix. All addresses together are no range. */
 export function network(): z.ZodType<string, string> {
   return value((input) => {

@@ -151,6 +151,14 @@ describe("the environment", () => {
     ["REPRISE_TRUSTED_PROXIES", "::1/64/2"],
     ["REPRISE_TRUSTED_PROXIES", "0.0.0.0/0"],
     ["REPRISE_TRUSTED_PROXIES", "*"],
+    ["REPRISE_MEDIA_FETCH_ALLOW", "*"],
+    ["REPRISE_MEDIA_FETCH_ALLOW", "*.*.example.com"],
+    ["REPRISE_MEDIA_FETCH_ALLOW", "https://example.com"],
+    ["REPRISE_MEDIA_FETCH_ALLOW", "example.com/a"],
+    ["REPRISE_MEDIA_FETCH_ALLOW", "example.com:0"],
+    ["REPRISE_MEDIA_FETCH_ALLOW", "10.0.0.1"],
+    ["REPRISE_MEDIA_FETCH_ALLOW", "[::1]:443"],
+    ["REPRISE_MEDIA_FETCH_ALLOW", "example.com,"],
   ] as const)("is refused for %s=%s", (name, value) => {
     expect(() => parseEnvironment({ [name]: value }, [name])).toThrow(`${name} must`);
   });

@@ -1,17 +1,22 @@
 import { blobs, type Broker, type GenerationLog } from "@reprise/log";
 import type { Metrics } from "@reprise/service";
 import type { DeliverySettings } from "../config.ts";
+import { toAllowedHost } from "../egress/allowed-hosts.ts";
+import { EGRESS_PORTS, type EgressPorts } from "../egress/dial.ts";
+import type { Egress, EgressTimes } from "../egress/open-url.ts";
 import { BlobMetrics } from "./blob-metrics.ts";
 import { BlobSweeps } from "./blob-sweeps.ts";
 import { createRecordBlob, type RecordBlob } from "./record-blob.ts";
 import { TransferSlots } from "./transfer-slots.ts";
 
-/** Times of a node's blobs that no setting names. */
+/** What of a node's blobs no setting names. */
 export interface BlobTimes {
   /** How often blobs that are over are removed. Default 5 min. */
   blobSweepMs?: number;
   /** How long a client that is sent a blob may take nothing. Default 60 s. */
   blobStallMs?: number;
+  /** How what is fetched is reached, where it is not as ever. */
+  egress?: Partial<EgressPorts> & { readonly times?: EgressTimes };
 }
 
 /** What the routes of blobs work with. */
@@ -23,11 +28,13 @@ export interface NodeBlobs {
   readonly stallMs: number;
   readonly metrics: BlobMetrics;
   readonly record: RecordBlob;
+  /** Undefined: https URLs in requests are not fetched. */
+  readonly egress: Egress | undefined;
   readonly onError: (error: unknown) => void;
 }
 
 export interface NodeBlobsOptions
-  extends BlobTimes, Pick<DeliverySettings, "blobTtlSeconds" | "blobTransfers"> {
+  extends BlobTimes, Pick<DeliverySettings, "blobTtlSeconds" | "blobTransfers" | "mediaFetchAllow"> {
   readonly broker: Broker;
   readonly log: GenerationLog;
   readonly metrics: Metrics;
@@ -55,6 +62,12 @@ export function openBlobs(options: NodeBlobsOptions): NodeBlobs & AsyncDisposabl
     stallMs: options.blobStallMs ?? STALL_MS,
     metrics,
     record: createRecordBlob(publish, onError),
+    egress: options.mediaFetchAllow && {
+      ...EGRESS_PORTS,
+      times: {},
+      ...options.egress,
+      allowed: options.mediaFetchAllow.map(toAllowedHost),
+    },
     onError,
     [Symbol.asyncDispose]: () => sweeps[Symbol.asyncDispose](),
   };

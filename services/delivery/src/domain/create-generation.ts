@@ -51,6 +51,8 @@ export interface CreateOptions {
   request: GenerationRequest;
   /** Called where the generation is to be created, before anything is stored: what stands beside the request in seq 0. What it throws is the answer. */
   prepare?: ((ref: GenerationRef) => Promise<RequestAdditions>) | undefined;
+  /** Called once it is admitted, for what is not to be done before: what stands in seq 0 beside that. What it throws is the answer. */
+  complete?: ((requested: RequestedEvent) => Promise<Partial<RequestAdditions> | undefined>) | undefined;
   idempotencyKey: string | undefined;
   /** The end user whose key it is: those of two users, and of the tenant itself, name different generations. Default: the tenant. */
   keyOwner?: string | undefined;
@@ -124,18 +126,24 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
   const additions = await options.prepare?.(ref);
   const policies = { tenantPolicy, requestPolicy: request.policy ?? {}, classifiers };
   const prepared = await prepareModeration(policies);
-  const { requested, payload } = encodeRequested(ref, options, {
-    moderation: prepared?.moderation,
-    additions,
-  });
-  await options.admit({ ref, requested });
+  const encode = (more?: Partial<RequestAdditions>) =>
+    encodeRequested(ref, options, {
+      moderation: prepared?.moderation,
+      additions: { ...additions, ...more },
+    });
+  const begun = encode();
+  await options.admit({ ref, requested: begun.requested });
+  let encoded = begun;
   try {
+    const more = await options.complete?.(begun.requested);
+    if (more) encoded = encode(more);
     if (prepared) await ruleSets.keep(tenant, prepared.rules);
     options.onCreating?.(ref);
   } catch (error) {
     options.onAbandoned?.(ref);
     throw error;
   }
+  const { requested, payload } = encoded;
   const sending = options.startSend?.(ref) ?? NO_SPAN;
   const { duplicate } = await inSpan(sending, () =>
     enqueueJob(log.publish, {

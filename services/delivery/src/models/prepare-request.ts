@@ -1,8 +1,9 @@
-import { type GenerationRequest, tightenPolicy } from "@reprise/protocol";
+import { type GenerationRequest, type MediaMap, tightenPolicy } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { RequestAdditions } from "../domain/create-generation.ts";
 import type { RouteContext } from "../routes/context.ts";
 import { checkRequest } from "./check-request.ts";
+import { fetchMedia } from "./fetch-media.ts";
 import { resolveMedia } from "./resolve-media.ts";
 
 /**
@@ -10,13 +11,33 @@ import { resolveMedia } from "./resolve-media.ts";
  * @throws RepriseError what `checkRequest` and `resolveMedia` throw
  */
 export async function prepareRequest(
-  { servedBy, scale, blobs: { storage } }: Pick<RouteContext, "servedBy" | "scale" | "blobs">,
+  { servedBy, scale, blobs }: Pick<RouteContext, "servedBy" | "scale" | "blobs">,
   request: GenerationRequest,
-  { tenant, policy }: Pick<Principal, "tenant" | "policy">,
+  principal: Principal,
 ): Promise<RequestAdditions> {
   const checked = await checkRequest(request, servedBy(request.model), scale);
-  const { timeouts } = tightenPolicy(policy, request.policy ?? {});
-  const forMs = timeouts.queue.after_ms + timeouts.total.after_ms;
-  const media = await resolveMedia(request, { storage, tenant, forMs });
+  const { storage, egress } = blobs;
+  const forMs = runMsOf(request, principal);
+  const { tenant } = principal;
+  const media = await resolveMedia(request, { storage, tenant, forMs, allowed: egress?.allowed });
   return { ...checked, ...(media && { media }) };
+}
+
+/**
+ * Fetches what the request names by URL, once the generation is admitted.
+ * @returns all that the request names, or undefined where that is known already
+ * @throws RepriseError what `fetchMedia` throws
+ */
+export async function completeRequest(
+  { blobs }: Pick<RouteContext, "blobs">,
+  request: GenerationRequest,
+  { principal, media }: { principal: Principal; media: MediaMap | undefined },
+): Promise<Pick<RequestAdditions, "media"> | undefined> {
+  const whole = await fetchMedia(request, { blobs, principal, media, forMs: runMsOf(request, principal) });
+  return whole && { media: whole };
+}
+
+function runMsOf(request: GenerationRequest, { policy }: Pick<Principal, "policy">): number {
+  const { queue, total } = tightenPolicy(policy, request.policy ?? {}).timeouts;
+  return queue.after_ms + total.after_ms;
 }

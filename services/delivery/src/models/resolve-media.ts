@@ -12,16 +12,19 @@ import {
   type RequestMedia,
   type TenantId,
 } from "@reprise/protocol";
+import { type AllowedHost, toTarget } from "../egress/allowed-hosts.ts";
 
 export interface ResolveMedia {
   readonly storage: Pick<blobs.BlobStorage, "rows">;
   readonly tenant: TenantId;
   /** How long the generation may run: its blobs are kept for as long at least. */
   readonly forMs: number;
+  /** Where https URLs may lead. Undefined: none is fetched. */
+  readonly allowed?: readonly AllowedHost[] | undefined;
 }
 
 /** What one or more parts name. */
-interface Named {
+export interface Named {
   readonly reference: string;
   /** Of the first of them. */
   readonly part: MediaPart;
@@ -31,34 +34,44 @@ interface Named {
 /**
  * Finds the blobs that a request names, and renews their time. What is stored of each is its hash, so that auditors know what the model was given.
  * @returns undefined where the request names nothing
- * @throws RepriseError `capability_unsupported` for an https URL; `blob_not_found`, whose `param` is the part's, for another tenant's and another end
+ * @throws RepriseError `capability_unsupported` for an https URL where none is fetched, `invalid_request` for one that leads elsewhere than is allowed; `blob_not_found`, whose `param` is the part's, for another tenant's and another end
  *   user's blob too; `invalid_request` where a blob is not of its part's kind, or all of them are too many or too large
  */
 export async function resolveMedia(
   request: Pick<GenerationRequest, "input" | "end_user">,
-  { storage, tenant, forMs }: ResolveMedia,
+  { storage, tenant, forMs, allowed }: ResolveMedia,
 ): Promise<MediaMap | undefined> {
-  const named = [...namedIn(request)];
-  if (named.length === 0) return undefined;
+  const named = namedIn(request);
+  for (const { reference, path } of named) if (!isBlobId(reference)) assertFetched(reference, allowed, path);
   const resolved = await Promise.all(
     named.map(async ({ reference, path }) => {
+      if (!isBlobId(reference)) return [];
       const { row } = await blobs
-        .useBlob(storage, tenant, blobIdOf(reference, path), { forMs, endUser: request.end_user })
+        .useBlob(storage, tenant, reference, { forMs, endUser: request.end_user })
         .catch((error: unknown) => {
           throw error instanceof RepriseError && error.code === "blob_not_found" ? notFoundAt(path) : error;
         });
       const { id: blob, type, bytes, sha256 } = row;
-      return [reference, { blob, type, bytes, sha256 }] as const;
+      return [[reference, { blob, type, bytes, sha256 }] as const];
     }),
   );
-  const media: Record<string, RequestMedia> = Object.fromEntries(resolved);
+  return toMediaMap(request, resolved.flat());
+}
+
+/** @throws RepriseError `invalid_request` where one is not of its parts' kind, or all of them are too large; undefined for none */
+export function toMediaMap(
+  request: Pick<GenerationRequest, "input">,
+  resolved: readonly (readonly [reference: string, media: RequestMedia])[],
+): MediaMap | undefined {
+  if (resolved.length === 0) return undefined;
+  const media = Object.fromEntries(resolved);
   assertKinds(request, media);
   assertSize(resolved.map(([, { bytes }]) => bytes));
   return media;
 }
 
 /** Each reference once. @throws RepriseError `invalid_request` */
-function namedIn({ input }: Pick<GenerationRequest, "input">): Iterable<Named> {
+export function namedIn({ input }: Pick<GenerationRequest, "input">): readonly Named[] {
   const named = new Map<string, Named>();
   for (const { part, path } of partsOf(input)) {
     const reference = isMediaPart(part) ? referenceOf(part) : undefined;
@@ -67,11 +80,11 @@ function namedIn({ input }: Pick<GenerationRequest, "input">): Iterable<Named> {
     if (named.size > LIMITS.mediaReferences)
       throw wrong("input", `names more than ${LIMITS.mediaReferences} blobs and URLs`);
   }
-  return named.values();
+  return [...named.values()];
 }
 
-function blobIdOf(reference: string, param: string) {
-  if (isBlobId(reference)) return reference;
+function assertFetched(url: string, allowed: readonly AllowedHost[] | undefined, param: string): void {
+  if (allowed) return void toTarget(url, allowed, param);
   const message = `${param}: https URLs are not fetched by this server; upload the content, or send a data URL.`;
   throw new RepriseError("capability_unsupported", message, { param });
 }

@@ -16,7 +16,7 @@ import { JOB_SPAN, MESSAGING, REPRISE, traceFields } from "@reprise/telemetry";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { lacksRole } from "../http/auth.ts";
 import { callerOf } from "../readers/delivery-marks/caller.ts";
-import { prepareRequest } from "../models/prepare-request.ts";
+import { completeRequest, prepareRequest } from "../models/prepare-request.ts";
 import { createGeneration } from "../domain/create-generation.ts";
 import { readGeneration } from "../domain/read-generation.ts";
 import { reservationOf } from "../limits/request-limits.ts";
@@ -89,6 +89,7 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
         },
         request: body,
         prepare: () => prepareRequest(context, body, principal),
+        complete: ({ media }) => completeRequest(context, body, { principal, media }),
         idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
         keyOwner: endUser,
         joinOnly: lastEventId !== undefined,

@@ -121,6 +121,8 @@ export type NodeOptions = Partial<
     | "blobTransfers"
     | "blobSweepMs"
     | "blobStallMs"
+    | "mediaFetchAllow"
+    | "egress"
     | "models"
     | "served"
     | "classifiers"

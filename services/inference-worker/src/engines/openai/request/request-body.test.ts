@@ -21,9 +21,10 @@ test("a streamed body is what it would be with its content in the request, howev
     async (parts, dialect) => {
       const contents = parts.map(({ pieces }) => Buffer.concat(pieces));
       const named = parts.map(({ kind: [, type] }, i) => mediaOf(contents[i]!, type, i));
+      const referenceTo = (i: number) => (i % 2 === 0 ? named[i]!.blob : `https://files.example.com/${i}`);
       const media: MediaSource = {
         async find(reference) {
-          const i = named.findIndex(({ blob }) => blob === reference);
+          const i = named.findIndex((_, n) => referenceTo(n) === reference);
           return {
             ...named[i]!,
             async *read() {
@@ -50,7 +51,7 @@ test("a streamed body is what it would be with its content in the request, howev
         maxTokensField: "max_tokens",
         dialect,
       } as const;
-      const byId = request((i) => ({ blob: named[i]!.blob }));
+      const byId = request((i) => (i % 2 === 0 ? { blob: named[i]!.blob } : { url: referenceTo(i) }));
       const inlined = request((i) => ({
         url: `data:${named[i]!.type};base64,${contents[i]!.toString("base64")}`,
       }));
