@@ -125,7 +125,7 @@ describe("a model", () => {
     expect(given.has("tools")).toBe(true);
   });
 
-  it.each([{ logprobs: true }, { reasoning_summary: true }, { speech: true }])(
+  it.each([{ logprobs: true }, { speech: true }])(
     "can't be declared to do what there is no event for, or is no capability: %j",
     (declared) => expect(capabilitiesSchema.safeParse(declared).success).toBe(false),
   );

@@ -14,7 +14,7 @@ export const DIALECTS = [
 export type Dialect = (typeof DIALECTS)[number];
 
 /** No event has a place for what these ask for. */
-const UNDELIVERED: readonly Capability[] = ["logprobs", "reasoning_summary"];
+const UNDELIVERED: readonly Capability[] = ["logprobs"];
 
 /** What the platform does itself, in front of any engine. */
 const OWN: readonly Capability[] = ["end_on_tool_calls", "media_references"];
@@ -30,8 +30,8 @@ const COMMON: readonly Capability[] = [
 ];
 
 /**
- * What a server takes, whatever its model. What depends on the model is left to the models file: images, audio, files, and sealed
- * reasoning. A server that ignores a field does not have it here.
+ * What a server takes, whatever its model. What depends on the model is left to the models file: images, audio, files, sealed
+ * reasoning and summaries of it. A server that ignores a field does not have it here.
  */
 const BY_DIALECT: Readonly<Record<Dialect, readonly Capability[]>> = {
   openai: [

@@ -45,6 +45,7 @@ const FIELD_OPTIONS: readonly (readonly [(request: GenerationRequest) => unknown
       (request) => request.reasoning?.max_tokens,
       ["thinking_token_budget", "thinking_budget_tokens", "reasoning_budget", "reasoning"],
     ],
+    [(request) => request.reasoning?.summary, ["reasoning"]],
     [(request) => request.verbosity, ["verbosity"]],
   ] satisfies [(request: GenerationRequest) => unknown, string[]][]
 ).map(([read, names]) => [read, names.map(foldOptionName)] as const);

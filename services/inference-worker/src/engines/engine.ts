@@ -119,6 +119,8 @@ export interface SummaryEvent {
   readonly type: "summary";
   readonly text: string;
   readonly part?: number;
+  /** Whether it is reasoning where summaries can't be told: the engine has given the same text as such. Default false: it is left out there. */
+  readonly isReasoning?: boolean;
 }
 
 /** Reasoning that the engine alone can read. */

@@ -191,8 +191,12 @@ async function consumeEngine(run: EngineRun, heard: EngineProgress, control: Tur
     } else if (event.type === "summary" || event.type === "sealed") {
       stop.throwIfAborted();
       const draft = toThoughtDraft(event);
-      if (!emits.has(draft.type)) onLeftOut?.(`reasoning ${event.type}`);
-      else appender.append(draft);
+      if (emits.has(draft.type)) appender.append(draft);
+      else if (event.type === "summary" && event.isReasoning) {
+        heard.counted++;
+        heard.reasoned++;
+        appender.append({ type: "reasoning.delta", text: event.text });
+      } else onLeftOut?.(`reasoning ${event.type}`);
     } else {
       // What comes behind a stop may be no place to go on from.
       stop.throwIfAborted();

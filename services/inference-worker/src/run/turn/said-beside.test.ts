@@ -9,7 +9,7 @@ type AnnotationPlace = Extract<KnownEvent, { type: "output.annotation" }>;
 
 const URL = "https://example.com/";
 const SAYS: EngineEvent[] = [
-  { type: "summary", text: "Thinks", part: 0 },
+  { type: "summary", text: "Thinks", part: 0, isReasoning: true },
   { type: "sealed", encrypted: "c2VhbGVk", id: "rs_1" },
   { type: "text", text: "It is 👍 " },
   { type: "text", text: "so." },
@@ -51,14 +51,15 @@ test("what a model says beside its text is in the log where its creator's node k
   expect(joined.join("").slice(from_offset, to_offset)).toBe("👍 so");
 });
 
-test("a creator that knows none of them gets what it always got: a refusal as text, and nothing of the rest", async () => {
+test("a creator that knows none of them gets what it always got: a refusal as text, a summary that its engine gives as reasoning too as that, and nothing of the rest", async () => {
   await using world = await openWorld();
   await world.startWorker(engine());
   const events = await world.untilEnded(await world.submit());
-  const said = events.slice(2, -1);
+  const [thought, ...said] = events.slice(2, -1);
+  expect(thought).toEqual({ seq: 2, type: "reasoning.delta", text: "Thinks" });
   expect(said.filter(({ type }) => type !== "output.delta")).toEqual([]);
   expect(transcriptOf(events)).toMatchObject({ text: "It is 👍 so.I can't.", refusal: "", annotations: [] });
-  expect(events.at(-1)).toMatchObject({ finish_reason: "content_filter", usage: { output_tokens: 5 } });
+  expect(events.at(-1)).toMatchObject({ finish_reason: "content_filter", usage: { output_tokens: 6 } });
 });
 
 test("a worker's loss behind a refusal restarts the turn: no engine goes on behind one", async () => {

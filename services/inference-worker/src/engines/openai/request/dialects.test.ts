@@ -51,7 +51,7 @@ const FIELDS: Record<string, object> = {
 
 const MODEL = { upstreamModel: "m", continuation: "none", maxTokensField: "max_tokens" } as const;
 /** What the models file can't declare. */
-const NEVER: readonly Capability[] = ["logprobs", "reasoning_summary"];
+const NEVER: readonly Capability[] = ["logprobs"];
 
 /** What the upstream gets for a field: where it stands in the body, and its value where that is the dialect's own. */
 function cellOf(fields: object, dialect: Dialect): string {

@@ -1,28 +1,41 @@
+import type { AnnotationEvent } from "../../engine.ts";
+import { toReferences } from "../response/annotations.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
 /** The text of a delta's `content`, which some upstreams send in parts. */
 export interface MessageContent {
   readonly text: string;
   readonly reasoning: string;
   readonly refusal: string;
-  /** Whether there are parts that are no text. */
+  /** Of parts that name sources. */
+  readonly annotations: readonly AnnotationEvent[];
+  /** Whether there are parts that are neither. */
   readonly hasOthers: boolean;
 }
 
 export function plainText(text: string): MessageContent {
-  return { text, reasoning: "", refusal: "", hasOthers: false };
+  return { text, reasoning: "", refusal: "", annotations: [], hasOthers: false };
 }
 
 /**
  * A `content` that is a list, as Mistral's reasoning models have it: `{type: "text", text}`, `{type: "thinking", thinking}` with a text
- * or a list of its own, `{type: "refusal", refusal}`, or texts. A single part may stand without its list.
+ * or a list of its own, `{type: "refusal", refusal}`, `{type: "reference", reference_ids}`, or texts. A single part may stand without its list.
  */
 export function joinParts(content: object): MessageContent {
   const joined = { text: "", reasoning: "", refusal: "", hasOthers: false };
+  const annotations: AnnotationEvent[] = [];
   for (const part of Array.isArray(content) ? (content as unknown[]) : [content]) {
+    const references = typeof part === "object" && part !== null ? toReferences(part as Fields) : undefined;
+    if (references) {
+      annotations.push(...references);
+      continue;
+    }
     const { kind, text } = readPart(part);
     if (text === undefined) joined.hasOthers = true;
     else joined[kind] += text;
   }
-  return joined;
+  return { ...joined, annotations };
 }
 
 interface Part {

@@ -36,6 +36,7 @@ export function toRequestFields(
     }),
     ...(format && format.type !== "text" && { response_format: toFormat(format, names) }),
     ...(reasoning?.effort !== undefined && toEffort(reasoning.effort, names)),
+    ...(reasoning?.summary !== undefined && { reasoning: { summary: reasoning.summary } }),
     ...(reasoning?.max_tokens !== undefined && { [names.reasoningBudget]: reasoning.max_tokens }),
   };
 }

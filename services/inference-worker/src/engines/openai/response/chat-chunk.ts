@@ -2,6 +2,9 @@ import * as z from "zod";
 import { EngineError } from "../../engine-error.ts";
 import { toUpstreamEnd, type UpstreamEnd } from "./finish-reason.ts";
 import { joinParts, type MessageContent, plainText } from "../request/message-content.ts";
+import type { AnnotationEvent, SealedEvent, SummaryEvent } from "../../engine.ts";
+import { toAnnotations, toSources } from "./annotations.ts";
+import { toReasoningDetails } from "./reasoning-details.ts";
 import type { ToolCallDelta } from "./tool-call-assembly.ts";
 
 /** Parts of an answer that no event has a place for. */
@@ -13,10 +16,16 @@ export interface ChatChunk {
   readonly id: string | undefined;
   /** What the upstream calls the model that answers; as `id`. */
   readonly model: string | undefined;
-  /** "" when it has none. What a model says to refuse is text. */
+  /** "" when it has none. */
   readonly text: string;
   readonly reasoning: string;
-  readonly refused: boolean;
+  /** What the model says to refuse. */
+  readonly refusal: string;
+  /** What of the reasoning is not its text. */
+  readonly thoughts: readonly (SummaryEvent | SealedEvent)[];
+  readonly annotations: readonly AnnotationEvent[];
+  /** Sources of the answer as a whole, told again with each chunk; undefined where the chunk names none. */
+  readonly sources: readonly AnnotationEvent[] | undefined;
   readonly toolCalls: readonly ToolCallDelta[];
   readonly end: UpstreamEnd | undefined;
   readonly usage: ChatUsage | undefined;
@@ -90,6 +99,7 @@ const delta = z.object({
   reasoning_content: optionalText,
   tool_calls: z.array(toolCall).nullish(),
   annotations: z.unknown().optional(),
+  reasoning_details: z.unknown().optional(),
   audio: z.unknown().optional(),
   images: z.unknown().optional(),
 });
@@ -112,6 +122,8 @@ const chunkSchema = z.object({
     .nullish(),
   usage: usageSchema,
   timings: timingsSchema,
+  citations: z.unknown().optional(),
+  search_results: z.unknown().optional(),
 });
 
 type Delta = z.infer<typeof delta>;
@@ -125,11 +137,16 @@ export function parseChatMessage(data: string): ChatMessage {
   const parsed = chunkSchema.safeParse(json);
   if (!parsed.success) throw notAChunk("The engine sent a chunk that is not one of a chat completion.");
   const { id, model, object, error, choices, usage, timings } = parsed.data;
+  const { citations, search_results: results } = parsed.data;
   if (error || object === "error") return { error: json };
   const choice = choices?.find(({ index }) => (index ?? 0) === 0);
   const said = choice?.delta;
   const content = toContent(said?.content);
-  const refusal = content.refusal || (said?.refusal ?? "");
+  // Gateways that serve old clients too send both names with the same text.
+  const reasoning = content.reasoning || said?.reasoning || (said?.reasoning_content ?? "");
+  const details = toReasoningDetails(said?.reasoning_details, reasoning);
+  const hasSummary = details.thoughts.some(({ type }) => type === "summary");
+  const annotated = toAnnotations(said?.annotations);
   const counted = toUsage(
     usage?.prompt_tokens,
     usage?.completion_tokens,
@@ -140,16 +157,21 @@ export function parseChatMessage(data: string): ChatMessage {
     chunk: {
       id,
       model,
-      text: content.text + refusal,
-      // Gateways that serve old clients too send both names with the same text.
-      reasoning: content.reasoning || said?.reasoning || (said?.reasoning_content ?? ""),
-      refused: refusal !== "",
+      text: content.text,
+      reasoning: hasSummary ? details.text : reasoning || details.text,
+      refusal: content.refusal || (said?.refusal ?? ""),
+      thoughts: details.thoughts,
+      annotations: [...content.annotations, ...annotated.annotations],
+      sources: toSources(citations, results),
       toolCalls: said?.tool_calls ?? [],
       end: toUpstreamEnd(choice?.finish_reason),
       usage: counted,
       progress:
         counted ?? toUsage(sum(timings?.prompt_n, timings?.cache_n), timings?.predicted_n, timings?.cache_n),
-      leftOut: findLeftOut(choice?.logprobs, said ?? {}, content),
+      leftOut: findLeftOut(choice?.logprobs, said ?? {}, {
+        ...content,
+        hasOtherSources: annotated.hasOthers,
+      }),
     },
   };
 }
@@ -176,12 +198,15 @@ const NOTHING_LEFT_OUT: readonly UnsupportedPart[] = [];
 
 function findLeftOut(
   logprobs: unknown,
-  { annotations, audio, images }: Partial<Delta>,
-  { hasOthers }: MessageContent,
+  { audio, images }: Partial<Delta>,
+  { hasOthers, hasOtherSources }: Pick<MessageContent, "hasOthers"> & { readonly hasOtherSources: boolean },
 ): readonly UnsupportedPart[] {
-  if (!logprobs && !annotations && !audio && !images && !hasOthers) return NOTHING_LEFT_OUT;
-  const parts = { annotations, audio, images, logprobs };
-  const found = (Object.keys(parts) as (keyof typeof parts)[]).filter((part) => isFilled(parts[part]));
+  if (!logprobs && !audio && !images && !hasOthers && !hasOtherSources) return NOTHING_LEFT_OUT;
+  const parts = { audio, images, logprobs };
+  const found: UnsupportedPart[] = (Object.keys(parts) as (keyof typeof parts)[]).filter((part) =>
+    isFilled(parts[part]),
+  );
+  if (hasOtherSources) found.unshift("annotations");
   return hasOthers ? [...found, "other content"] : found;
 }
 

@@ -3,6 +3,7 @@ import type { AnswerNames, EngineEvent } from "../../engine.ts";
 import { EngineError } from "../../engine-error.ts";
 import { type ChatUsage, type UnsupportedPart, parseChatMessage } from "./chat-chunk.ts";
 import type { UpstreamEnd } from "./finish-reason.ts";
+import { SourceList } from "./source-list.ts";
 import { toStreamError } from "../errors/stream-error.ts";
 import { TokenCount } from "./token-count.ts";
 import { ToolCallAssembly } from "./tool-call-assembly.ts";
@@ -42,7 +43,7 @@ export interface ChatAnswer {
  * connection that breaks or stays open then, or a missing `[DONE]`, takes nothing from the text. One that ends without a finish reason
  * has failed, however cleanly it ended. So has one whose finish reason is an error's.
  *
- * A refusal is text, and its finish reason is `content_filter`: a client that asked for a certain form has to know that this is not it.
+ * The finish reason of a refusal is `content_filter`: a client that asked for a certain form has to know that this is not it.
  *
  * Tool calls come whole, before the finish, whose reason is always `tool_calls` then. Those of an
  * answer that was cut at its limit or by a filter are left out: it is unknown how much of them is missing.
@@ -66,6 +67,7 @@ export async function* readChatStream(
   let end: UpstreamEnd | undefined;
   let usage: ChatUsage | undefined;
   let refused = false;
+  const sources = new SourceList(onLeftOut);
   let isNamed = false;
   const count = new TokenCount(producedTokens);
   const calls = new ToolCallAssembly();
@@ -93,7 +95,8 @@ export async function* readChatStream(
           for (const piece of chunk.toolCalls) calls.add(piece);
           if (chunk.toolCalls.length > 0) onPiece?.();
           for (const part of chunk.leftOut) onLeftOut?.(part);
-          refused ||= chunk.refused;
+          refused ||= chunk.refusal !== "";
+          sources.take(chunk);
           // Last, because what goes wrong in a chunk goes wrong before its finish.
           end = chunk.end;
           if (end !== undefined) {
@@ -111,6 +114,10 @@ export async function* readChatStream(
   }
   signal.throwIfAborted();
   const reason = assertWhole(end);
+  for (const source of sources.finish()) {
+    yield source;
+    signal.throwIfAborted();
+  }
   const whole = reason === "length" || reason === "content_filter" ? [] : calls.finish();
   for (const call of whole) {
     yield call;

@@ -14,6 +14,10 @@ const FOLDER = new URL("../streams/", import.meta.url);
 interface Expected {
   text: string;
   reasoning?: string;
+  refusal?: string;
+  /** Summaries and sealed reasoning. */
+  thoughts?: object[];
+  sources?: object[];
   calls?: string[];
   /** Its reason and usage; absent for an answer that has failed. */
   end?: [reason: string, input: number | null, output: number];
@@ -28,8 +32,39 @@ const LLAMA_REASONING = " were now most go here other go most way";
 
 const STREAMS: Record<string, Expected> = {
   openai: { text: "Hello.", end: ["stop", 9, 2] },
-  "openai-refusal": { text: "I'm sorry, I can't.", end: ["content_filter", 9, 7] },
-  "openai-annotations": { text: "Hello.", end: ["stop", 9, 2], leftOut: ["annotations"] },
+  "openai-refusal": { text: "", refusal: "I'm sorry, I can't.", end: ["content_filter", 9, 7] },
+  "openai-annotations": {
+    text: "Hello.",
+    end: ["stop", 9, 2],
+    sources: [
+      { kind: "url", from: 0, to: 5, url: "http://example.test", title: "a", quote: "It says hello." },
+      { kind: "url", url: "http://example.test/b" },
+    ],
+    leftOut: ["annotations"],
+  },
+  "openai-file-citation": {
+    text: "Hello.",
+    end: ["stop", 9, 2],
+    sources: [{ kind: "file", from: 0, to: 5, file: "file-1", name: "a.pdf", quote: "Hello" }],
+  },
+  "gateway-search": {
+    text: "Hello.",
+    end: ["stop", 9, 2],
+    sources: [
+      { kind: "url", url: "http://example.test/a", title: "A" },
+      { kind: "url", url: "http://example.test/b" },
+    ],
+  },
+  "gateway-reasoning-details": {
+    text: "Hello.",
+    reasoning: "Hm.",
+    thoughts: [
+      { type: "summary", text: "Greets", isReasoning: true },
+      { type: "summary", text: " back.", part: 1 },
+      { type: "sealed", encrypted: "c2VhbGVk", id: "rs_1" },
+    ],
+    end: ["stop", 9, 6],
+  },
   "openai-audio": { text: "Hello.", end: ["stop", 9, 2], leftOut: ["audio", "audio"] },
   vllm: { text: "Hello.", reasoning: "Hm.", end: ["stop", 9, 7], counts: [2, 2, 2] },
   "vllm-error": {
@@ -64,7 +99,12 @@ const STREAMS: Record<string, Expected> = {
   "ollama-unload": { text: "", failure: { retry: "broken" } },
   "lm-studio": { text: "Hello.", reasoning: "Hm.", end: ["stop", 9, 5] },
   "lm-studio-error": { text: "Hel", failure: { retry: "broken", said: "The model has crashed without …" } },
-  mistral: { text: "Hello.", reasoning: "Hm. So.", end: ["stop", 9, 6], leftOut: ["other content"] },
+  mistral: {
+    text: "Hello.",
+    reasoning: "Hm. So.",
+    end: ["stop", 9, 6],
+    sources: [{ kind: "file", file: "1" }],
+  },
   "mistral-error": {
     text: "Hel",
     failure: { retry: "broken", said: "service … capacity exceeded … Service … capacity exceeded for …" },
@@ -92,6 +132,12 @@ describe("a recorded stream", () => {
     const { reasoning = "", calls = [], end, failure, counts } = expected;
     expect(text).toBe(expected.text);
     expect(events.map((event) => (event.type === "reasoning" ? event.text : "")).join("")).toBe(reasoning);
+    const joined = events.map((event) => (event.type === "refusal" ? event.text : "")).join("");
+    expect(joined).toBe(expected.refusal ?? "");
+    const thoughts = events.filter(({ type }) => type === "summary" || type === "sealed");
+    expect(thoughts).toEqual(expected.thoughts ?? []);
+    const sources = (expected.sources ?? []).map((source) => ({ type: "annotation", ...source }));
+    expect(events.filter(({ type }) => type === "annotation")).toEqual(sources);
     expect(events.flatMap((event) => (event.type === "tool_call" ? event.name : []))).toEqual(calls);
     expect(leftOut).toEqual(expected.leftOut ?? []);
     const said = events.filter((event) => event.type === "text" || event.type === "reasoning");

@@ -25,10 +25,11 @@ export class TokenCount {
   /** The texts of a chunk. The first of all has the count of the input. */
   toEvents(chunk: ChatChunk): EngineEvent[] {
     this.#progress = chunk.progress ?? this.#progress;
-    const { reasoning, text, toolCalls } = chunk;
-    const events: EngineEvent[] = [];
+    const { reasoning, text, refusal, toolCalls } = chunk;
+    const events: EngineEvent[] = [...chunk.thoughts];
     if (reasoning !== "") events.push(this.#toEvent("reasoning", reasoning, chunk.progress));
     if (text !== "") events.push(this.#toEvent("text", text, chunk.progress));
+    if (refusal !== "") events.push(this.#toEvent("refusal", refusal, chunk.progress));
     if (toolCalls.length > 0) this.#take(chunk.progress);
     return events;
   }
@@ -49,7 +50,11 @@ export class TokenCount {
     };
   }
 
-  #toEvent(type: "text" | "reasoning", text: string, progress: ChatUsage | undefined): EngineEvent {
+  #toEvent(
+    type: "text" | "reasoning" | "refusal",
+    text: string,
+    progress: ChatUsage | undefined,
+  ): EngineEvent {
     const tokens = this.#take(progress);
     const inputTokens = this.#begun ? null : this.#inputTokens(progress && this.#progress);
     const cachedInputTokens = this.#begun ? undefined : this.#cachedTokens(progress);
