@@ -22,13 +22,13 @@ function foldAll(log: readonly StoredBytes[]): GenerationFold {
 test("a row has the numbers that a second, independent count of the whole log finds", () => {
   fc.assert(
     fc.property(history, (log) => {
-      const { gaps, takeovers, ...row } = foldAll(log).toRow();
-      const { gaps: counted, takeovers: taken, ...expected } = recount(log);
+      const { gaps, ...row } = foldAll(log).toRow();
+      const { gaps: counted, ...expected } = recount(log);
       expect(row).toMatchObject(expected);
+      expect(row.takeovers).toEqual(expected.takeovers);
       const sketch = new Sketch();
       for (const gap of counted) sketch.add(gap);
       expect(encodeSketch(decodeSketch(fromBase64(gaps)))).toEqual(encodeSketch(sketch));
-      expect(Object.values(takeovers).reduce((sum, times) => sum + times, 0)).toBe(taken);
       expect(row.metadata).toEqual({ plan: "gold", feature: "x".repeat(64) });
       expect(row.is_incomplete).toBe(false);
     }),

@@ -35,6 +35,7 @@ const step = fc.record({
     "call",
     "result",
     "redact",
+    "halt",
     "review",
     "unavailable",
     "later",
@@ -42,7 +43,8 @@ const step = fc.record({
   text,
   tokens,
   input: fc.option(fc.nat({ max: 5_000 }), { nil: undefined, freq: 8 }),
-  at: fc.double({ min: 0, max: 1, noNaN: true }),
+  /** From 0 up to 1, evenly, as numbers of fast-check's own with decimals are not. */
+  at: fc.nat({ max: 999 }).map((thousandths) => thousandths / 1_000),
   afterUs: fc.oneof(
     fc.nat({ max: 50_000 }),
     fc.nat({ max: 5_000_000 }),
@@ -50,8 +52,15 @@ const step = fc.record({
   ),
 });
 
+const CODES = ["engine_failed", "engine_unavailable", "budget_exceeded", "moderation_halted"];
+const CANCEL_REASONS = ["requested", "abandoned", "moderation", "a reason of the caller's"];
+const FINISH_REASONS = ["stop", "length", "content_filter", "timeout"];
+const TAKEOVER_REASONS = ["handover", "timeout", "engine_failed", undefined];
+
 const end = fc.record({
   status: fc.constantFrom("completed", "failed", "cancelled"),
+  /** Of the codes, reasons and finish reasons below. */
+  how: fc.nat({ max: 3 }),
   input: fc.option(fc.nat({ max: 5_000 }), { nil: null }),
   /** By how much the engine counts otherwise than the log. */
   difference: fc.integer({ min: -3, max: 3 }),
@@ -71,7 +80,7 @@ export const history: fc.Arbitrary<readonly StoredBytes[]> = fc
 
 const START_US = 1_763_900_000_000_000;
 
-function toHistory({ steps, end: { status, input, difference, afterUs }, isModerated }: HistoryOptions) {
+function toHistory({ steps, end: { status, how, input, difference, afterUs }, isModerated }: HistoryOptions) {
   const drafts: { draft: EventDraft; afterUs: number }[] = [];
   const append = (draft: unknown, after = 1_000) =>
     drafts.push({ draft: draft as EventDraft, afterUs: after });
@@ -112,7 +121,7 @@ function toHistory({ steps, end: { status, input, difference, afterUs }, isModer
     };
     if (kind === "delta" && open.length === 0) say("output.delta");
     if (kind === "reasoning" && open.length === 0) say("reasoning.delta");
-    if (kind === "takeover") begin(at < 0.5 ? "timeout" : undefined);
+    if (kind === "takeover") begin(TAKEOVER_REASONS[Math.floor(at * 4)]);
     if (kind === "rewind") {
       const toSeq = Math.floor(at * drafts.length);
       append({ type: "output.rewind", to_seq: toSeq, reason: "timeout" }, each.afterUs);
@@ -138,15 +147,11 @@ function toHistory({ steps, end: { status, input, difference, afterUs }, isModer
       append({ type: "tool.result", call_id: open.shift()?.id, output: each.text }, each.afterUs);
     if (kind === "redact") {
       const to = Math.floor(at * drafts.length);
-      append({
-        type: "moderation.redacted",
-        from_seq: to,
-        to_seq: to,
-        replacement: "",
-        rule: "r",
-        category: "c",
-      });
+      const found = { replacement: "", rule: "r", category: "c" };
+      append({ type: "moderation.redacted", from_seq: to, to_seq: to, ...found }, each.afterUs);
     }
+    if (kind === "halt")
+      append({ type: "moderation.halted", from_seq: drafts.length - 1, replacement: "", rule: "r" });
     if (kind === "review") append({ type: "moderation.review", review_id: `r${drafts.length}` });
     if (kind === "unavailable") append({ type: "moderation.unavailable" });
     if (kind === "later") append({ type: "output.later", text: each.text });
@@ -156,12 +161,12 @@ function toHistory({ steps, end: { status, input, difference, afterUs }, isModer
     output_tokens: Math.max(0, produced + difference),
     ...(difference > 0 && { cached_input_tokens: difference, reasoning_tokens: difference }),
   };
-  const how = {
-    completed: { finish_reason: "stop" },
-    failed: { error: { code: "engine_failed", message: "…", retryable: true } },
-    cancelled: { reason: "requested" },
+  const said = {
+    completed: { finish_reason: FINISH_REASONS[how] },
+    failed: { error: { code: CODES[how], message: "…", retryable: true } },
+    cancelled: { reason: CANCEL_REASONS[how] },
   }[status];
-  append({ type: `generation.${status}`, ...how, usage }, afterUs);
+  append({ type: `generation.${status}`, ...said, usage }, afterUs);
   let storedAtUs = START_US;
   return drafts.map(({ draft, afterUs: after }, seq): StoredBytes => {
     storedAtUs += after;

@@ -50,7 +50,13 @@ export function recount(log: readonly StoredBytes[]) {
       (sum, call: Partial<Json>) => sum + ((call["reasoning_tokens"] as number | undefined) ?? 0),
       0,
     );
+  const policy = requested["policy"] as { moderation?: { mode: string } };
+  const long = gaps.filter((gap) => gap > 2_000_000);
   return {
+    moderation_mode: policy.moderation?.mode ?? null,
+    finish_reason: (end["finish_reason"] as string | undefined) ?? null,
+    code: (end["error"] as { code: string } | undefined)?.code ?? null,
+    reason: end.type === "generation.cancelled" ? (end["reason"] as string) : null,
     engine: started.at(-1)?.["engine"] ?? null,
     status: end.type.slice("generation.".length),
     queue_us: started[0] ? started[0].at - requested.at : null,
@@ -60,9 +66,10 @@ export function recount(log: readonly StoredBytes[]) {
     first_tokens: first ? tokensOf([first]) : null,
     tool_wait_us: timeOf(spansOf(events), ({ isWait }) => isWait),
     gaps,
-    stalls: gaps.filter((gap) => gap > 2_000_000).length,
+    stalls: long.length,
+    stall_us: long.reduce((sum, gap) => sum + gap, 0),
     attempts: started.length,
-    takeovers: started.slice(1).length,
+    takeovers: countBy(started.slice(1).map(({ reason = "worker_lost" }: Partial<Json>) => reason as string)),
     rewinds: of("output.rewind").length,
     events: events.length,
     chunks: deltas.length,
@@ -72,9 +79,32 @@ export function recount(log: readonly StoredBytes[]) {
     reasoning_tokens: usage.reasoning_tokens ?? (reasoned > 0 ? reasoned : null),
     output_tokens: usage.output_tokens,
     output_tokens_kept: Math.max(0, usage.output_tokens - (tokensOf(counted) - tokensOf(kept))),
+    uncounted_tokens: usage.output_tokens - tokensOf(counted),
     redactions: of("moderation.redacted").length,
+    retraction_us: policy.moderation ? retractionOf(of("moderation.redacted"), deltas) : null,
+    is_halted: of("moderation.halted").length > 0,
     reviews: of("moderation.review").length,
+    was_unmoderated: of("moderation.unavailable").length > 0,
+    clock_steps: log.filter(({ storedAtUs }, i) =>
+      log.slice(0, i).some((before) => before.storedAtUs > storedAtUs),
+    ).length,
   };
+}
+
+/** How often each text is there. */
+export function countBy(names: readonly string[]): Record<string, number> {
+  const entries = names.map((name) => [name, names.filter((other) => other === name).length] as const);
+  return Object.fromEntries(entries);
+}
+
+/** The longest time for which what a redaction took back had been said: since the last delta of its range, or the first of all where the range ends before that. */
+function retractionOf(redactions: readonly Json[], deltas: readonly Json[]): number | null {
+  const times = redactions.flatMap((redaction) => {
+    const before = deltas.filter(({ seq }) => seq < redaction.seq);
+    const said = before.findLast(({ seq }) => seq <= (redaction["to_seq"] as number)) ?? before[0];
+    return said ? [redaction.at - said.at] : [];
+  });
+  return times.length === 0 ? null : Math.max(...times);
 }
 
 /** From the first output to the end without waits; undefined where there was no output. */

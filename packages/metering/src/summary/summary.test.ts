@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { RELATIVE_ERROR } from "../sketch/bucket.ts";
 import { GenerationFold } from "../fold/generation-fold.ts";
 import { history, type StoredBytes } from "../fold/history.fixture.ts";
-import { recount } from "../fold/recount.fixture.ts";
+import { countBy, recount, recountDecodeUs } from "../fold/recount.fixture.ts";
 import type { GenerationRow } from "../rows/generation-row.ts";
 import type { Distribution } from "./distribution.ts";
 import { GenerationSummary } from "./generation-summary.ts";
@@ -43,63 +43,117 @@ function expectClose(found: Distribution | null, values: readonly number[]): voi
   }
 }
 
+interface Counted extends ReturnType<typeof recount> {
+  /** Of each token behind the first output, whose tokens came at once; undefined where there were none. */
+  readonly perToken: { readonly us: number; readonly perSecond: number | undefined } | undefined;
+}
+
+function countedOf(log: readonly StoredBytes[]): Counted {
+  const counted = recount(log);
+  const decodeUs = recountDecodeUs(log);
+  const tokens = counted.output_tokens - (counted.first_tokens ?? 0);
+  if (decodeUs === undefined || tokens <= 0) return { ...counted, perToken: undefined };
+  const perSecond = decodeUs === 0 ? undefined : Math.round((tokens * 1e9) / decodeUs);
+  return { ...counted, perToken: { us: Math.round(decodeUs / tokens), perSecond } };
+}
+
+/** How many of them meet the default targets, where the quantile of gaps may be off by a share. */
+function goodOf(counted: readonly Counted[], tolerance: number): number {
+  return counted.filter(({ status, first_us, total_us, gaps }) => {
+    const sorted = gaps.toSorted((a, b) => a - b);
+    const isPrompt = (first_us ?? total_us) <= 1_000_000;
+    return status === "completed" && isPrompt && exactQuantile(sorted, 0.99) <= 2_000_000 * (1 + tolerance);
+  }).length;
+}
+
 test("sums and quantiles are those that a count of the raw events finds", () => {
   fc.assert(
     fc.property(fc.array(history, { maxLength: 20 }), (logs) => {
       const report = summaryOf(logs.map(rowOf)).toReport();
-      const counted = logs.map((log) => recount(log));
-      const sum = (of: (one: (typeof counted)[number]) => number | null) =>
+      const counted = logs.map(countedOf);
+      const sum = (of: (one: Counted) => number | null) =>
         counted.reduce((all, one) => all + (of(one) ?? 0), 0);
-      const longGaps = counted.flatMap(({ gaps }) => gaps.filter((gap) => gap > 2_000_000));
-      expect(report).toMatchObject({
+      const times = (holds: (one: Counted) => boolean) => counted.filter(holds).length;
+      const present = <T>(of: (one: Counted) => T | null | undefined) =>
+        counted.map(of).filter((value) => value !== null && value !== undefined);
+      const takeovers = counted.flatMap((one) =>
+        Object.entries(one.takeovers).flatMap(([reason, count]) => Array<string>(count).fill(reason)),
+      );
+      const { latency_ms: latency, tokens_per_second: rate, moderation, delivery: _, ...rest } = report;
+      const { retraction_ms: retraction, ...moderated } = moderation;
+      const { completion, goodput, ...sums } = rest;
+      expect(sums).toEqual({
         generations: logs.length,
-        completed: counted.filter(({ status }) => status === "completed").length,
-        failed: counted.filter(({ status }) => status === "failed").length,
-        cancelled: counted.filter(({ status }) => status === "cancelled").length,
-        chunks: sum(({ chunks }) => chunks),
-        attempts: sum(({ attempts }) => attempts),
-        tool_calls: sum(({ tool_calls }) => tool_calls),
+        completed: times(({ status }) => status === "completed"),
+        failed: times(({ status }) => status === "failed"),
+        cancelled: times(({ status }) => status === "cancelled"),
+        failures: countBy(present(({ code }) => code)),
+        cancels: countBy(present(({ reason }) => reason)),
+        finish_reasons: countBy(present(({ finish_reason }) => finish_reason)),
         tokens: {
           input: sum(({ input_tokens }) => input_tokens),
+          cached_input: sum(({ cached_input_tokens }) => cached_input_tokens),
           output: sum(({ output_tokens }) => output_tokens),
           output_kept: sum(({ output_tokens_kept }) => output_tokens_kept),
           reasoning: sum(({ reasoning_tokens }) => reasoning_tokens),
         },
-        stalls: { count: longGaps.length, total_ms: longGaps.reduce((all, gap) => all + gap, 0) / 1_000 },
+        attempts: sum(({ attempts }) => attempts),
+        takeovers: countBy(takeovers),
+        rewinds: sum(({ rewinds }) => rewinds),
+        tool_calls: sum(({ tool_calls }) => tool_calls),
+        events: sum(({ events }) => events),
+        chunks: sum(({ chunks }) => chunks),
+        stalls: {
+          generations: times(({ stalls }) => stalls > 0),
+          count: sum(({ stalls }) => stalls),
+          total_ms: sum(({ stall_us }) => stall_us) / 1_000,
+        },
+        incomplete: times(({ clock_steps }) => clock_steps > 0),
       });
-      const present = (of: (one: (typeof counted)[number]) => number | null) =>
-        counted.flatMap((one) => of(one) ?? []);
-      expectClose(
-        report.latency_ms.queue,
-        present(({ queue_us }) => queue_us),
-      );
-      expectClose(
-        report.latency_ms.first_token,
-        present(({ first_us }) => first_us),
-      );
-      expectClose(
-        report.latency_ms.end_to_end,
-        present(({ total_us }) => total_us),
-      );
-      expectClose(
-        report.latency_ms.between_chunks,
-        counted.flatMap(({ gaps }) => gaps),
-      );
-      const good = counted.filter(
-        ({ status, first_us, total_us, gaps }) =>
-          status === "completed" &&
-          (first_us ?? total_us) <= 1_000_000 &&
-          exactQuantile(
-            gaps.toSorted((a, b) => a - b),
-            0.99,
-          ) <=
-            2_000_000 * (1 - RELATIVE_ERROR),
-      ).length;
-      expect(report.goodput.met).toBeGreaterThanOrEqual(good);
-      expect(report.goodput.of).toBe(report.completed + report.failed);
+      expect(moderated).toEqual({
+        moderated: times(({ moderation_mode }) => moderation_mode !== null),
+        redactions: sum(({ redactions }) => redactions),
+        halted: times(({ is_halted }) => is_halted),
+        reviews: sum(({ reviews }) => reviews),
+        unmoderated: times(({ was_unmoderated }) => was_unmoderated),
+      });
+      const distributions: readonly [Distribution | null, readonly number[]][] = [
+        [retraction, present(({ retraction_us }) => retraction_us)],
+        [latency.queue, present(({ queue_us }) => queue_us)],
+        [latency.prefill, present(({ prefill_us }) => prefill_us)],
+        [latency.first_token, present(({ first_us }) => first_us)],
+        [latency.end_to_end, present(({ total_us }) => total_us)],
+        [latency.tool_wait, present(({ tool_wait_us }) => tool_wait_us || null)],
+        [latency.between_chunks, counted.flatMap(({ gaps }) => gaps)],
+        [latency.per_output_token, present(({ perToken }) => perToken?.us)],
+        [rate, present(({ perToken }) => perToken?.perSecond)],
+      ];
+      for (const [found, values] of distributions) expectClose(found, values);
+      const judged = times(({ status }) => status !== "cancelled");
+      expect(completion).toMatchObject({ met: report.completed, of: judged });
+      expect(goodput.of).toBe(judged);
+      expect(goodput.met).toBeGreaterThanOrEqual(goodOf(counted, -RELATIVE_ERROR));
+      expect(goodput.met).toBeLessThanOrEqual(goodOf(counted, RELATIVE_ERROR));
     }),
     { numRuns: 200 },
   );
+});
+
+test("generated histories have each code, reason and finish reason, and each thing that moderation does", () => {
+  const counted = fc.sample(history, { numRuns: 1_000, seed: 1 }).map(recount);
+  const names = (of: (one: (typeof counted)[number]) => string | null) =>
+    new Set(counted.map(of).filter((name) => name !== null)).size;
+  expect(names(({ code }) => code)).toBe(4);
+  expect(names(({ reason }) => reason)).toBe(4);
+  expect(names(({ finish_reason }) => finish_reason)).toBe(4);
+  const holding: ((one: (typeof counted)[number]) => boolean)[] = [
+    (one) => one.is_halted,
+    (one) => one.was_unmoderated,
+    (one) => one.clock_steps > 0,
+    (one) => (one.retraction_us ?? 0) > 0,
+    (one) => Object.keys(one.takeovers).length > 1,
+  ];
+  for (const holds of holding) expect(counted.filter(holds).length).toBeGreaterThan(20);
 });
 
 test("parts that are merged, in whatever order, are the whole", () => {
