@@ -53,7 +53,7 @@ const RECONCILE_NAMES = [
   "REPRISE_ANALYTICS_KEYS",
 ] as const;
 
-const NAMES = [...ANALYTICS_NAMES, ...BROKER_SERVICE_NAMES, "REPRISE_NICE"] as const;
+const NAMES = [...ANALYTICS_NAMES, ...BROKER_SERVICE_NAMES, "REPRISE_ACCESS_LOG", "REPRISE_NICE"] as const;
 
 export type AnalyticsStorageEnvironment = Environment<(typeof STORAGE_NAMES)[number]>;
 export type AnalyticsPostgresEnvironment = Environment<(typeof POSTGRES_NAMES)[number]>;

@@ -19,6 +19,7 @@ await runService(
       REPRISE_ANALYTICS_KEYS: keys = [],
       REPRISE_METRICS_TENANTS: metricTenants,
     } = env;
+    const accessLog = env.REPRISE_ACCESS_LOG !== "off";
     const { store, dir, openRows } = openAnalyticsPostgres(env) ?? openAnalyticsStorage(env);
     const sinks = toUsageSinks(env);
     const load = () => loadPrices(env.REPRISE_MODELS_FILE);
@@ -30,7 +31,16 @@ await runService(
       priceOf: (model: string) => prices.get(model),
     };
     return startBrokerService("analytics", env, async (context) => ({
-      service: await startAnalytics({ ...context, shards, store, openRows, keys, usage, metricTenants }),
+      service: await startAnalytics({
+        ...context,
+        shards,
+        store,
+        openRows,
+        keys,
+        usage,
+        metricTenants,
+        accessLog,
+      }),
       does: "measuring",
       details: {
         rows: dir,

@@ -59,6 +59,8 @@ export interface AnalyticsOptions {
   usage?: UsageSettings;
   /** When a batch is committed. Default: 20,000 messages, 5 s or 16 MiB. */
   limits?: BatchLimits;
+  /** Whether a line is logged for each question once it is answered. Default: none is. */
+  accessLog?: boolean | undefined;
   logger: Logger;
   /** Told how far the streams go. Default: it is not known how many events this process is behind. */
   brokerWatch?: Pick<BrokerWatch, "lastStreamSeq">;
@@ -314,6 +316,7 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
       rows: rowSource,
       keys,
       priceOf,
+      onAsked: (line) => options.accessLog && logger.info(line, "request"),
       onAnswered: () => rowsWatch.worked(),
       onUnreadable: (error) => rowsWatch.failed(describeError(error)),
       onError: logError,

@@ -222,6 +222,7 @@ export async function buildServer({
   app.addHook("onSend", async (request, reply) => {
     context.notes.add(request, { firstByteMs: context.requestMetrics.elapsedMs(request) });
     context.requestMetrics.answered(request, reply.statusCode);
+    context.traces.answered(request);
     if (context.draining.aborted) void reply.headers(closing(request));
   });
 

@@ -190,6 +190,7 @@ export async function startPlatform(
           source: env.REPRISE_USAGE_SOURCE,
           priceOf: (model) => prices.get(model),
         },
+        accessLog: env.REPRISE_ACCESS_LOG !== "off",
         logger,
         metrics,
         tracing,

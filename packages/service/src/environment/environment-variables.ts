@@ -291,7 +291,7 @@ export const ENVIRONMENT_VARIABLES = {
   REPRISE_ACCESS_LOG: defaulted(
     "on",
     oneOf(["off", "on", "with-address"]),
-    "Whether a line is logged for each request when its answer is over, by delivery, the audit log (of calls) and the witness: `off`, `on`, or `with-address`, which adds the client's address in delivery.",
+    "Whether a line is logged for each request when its answer is over, by delivery, the audit log and analytics (of calls) and the witness: `off`, `on`, or `with-address`, which adds the client's address in delivery.",
   ),
   REPRISE_TLS_CERT: optional(
     text(),
@@ -367,7 +367,7 @@ export const ENVIRONMENT_VARIABLES = {
   REPRISE_TRACE_SLOW_MS: defaulted(
     "10000",
     integer(0, 86_400_000),
-    "A trace is slow, and is sent whatever the share, if its job waits longer for a worker, its engine for the first token, or its reader for the first event; `0`: none is.",
+    "A trace is slow, and is sent whatever the share, if its job waits longer than this for a worker, its engine for the first token, its reader for the first event, or a call that is no stream and no long-poll for its answer, or if its engine pauses for more than 2 s in the middle of an answer; `0`: none is.",
   ),
 } as const;
 

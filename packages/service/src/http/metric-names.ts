@@ -72,7 +72,7 @@ export const METRICS = {
   reprise_usage_events_total: {
     kind: "counter",
     labels: ["sink"],
-    help: "Usage events that were delivered, `file`, `stream` or `webhook`.",
+    help: "Usage events that were delivered: to a `file`, the `stream`, the `webhook` or `lago`.",
   },
   reprise_analytics_rows_total: {
     kind: "counter",

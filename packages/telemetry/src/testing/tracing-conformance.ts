@@ -130,15 +130,19 @@ export function describeTracing(
       expect(told).toEqual([bad.context?.traceId]);
     });
 
-    it("exports a trace that has waited too long, for a worker or for the first of what it asked for", async () => {
+    it("exports a trace that has waited too long, for a worker, an answer or the first of what it asked for, or in mid-stream", async () => {
       await using opened = await open(0, { slowMs: 5_000 });
       const { tracing } = opened;
       tracing.start("queued", { attributes: { "reprise.queue_wait_ms": 5_001 } }).end();
       tracing.start("in time", { attributes: { "reprise.queue_wait_ms": 5_000 } }).end();
+      tracing.start("answered late", { attributes: { "reprise.answer_ms": 5_001 } }).end();
+      tracing.start("answered in time", { attributes: { "reprise.answer_ms": 5_000 } }).end();
+      tracing.start("stalled", { attributes: { "reprise.longest_wait_ms": 2_001 } }).end();
+      tracing.start("flowing", { attributes: { "reprise.longest_wait_ms": 2_000 } }).end();
       const prompt = tracing.start("prompt");
       prompt.event("first_token");
       prompt.end();
-      expect((await opened.finish()).map(({ name }) => name)).toEqual(["queued"]);
+      expect((await opened.finish()).map(({ name }) => name)).toEqual(["queued", "answered late", "stalled"]);
     });
 
     it("exports what it has of a trace that another process has found worth that", async () => {

@@ -10,14 +10,21 @@ export interface SpanOutcome {
   readonly events: readonly { readonly name: string; readonly afterMs: number }[];
 }
 
+/** Waits of which a span says how long they were. */
+const WAITS = [REPRISE.queueWaitMs, REPRISE.answerMs];
+
+/** A pause of an engine from which on a reader thinks that nothing comes any more; `STALL_US` of `packages/metering`. */
+const STALL_MS = 2_000;
+
 /**
- * Whether a span makes its trace worth exporting: it has failed, or has waited longer than `slowMs` for a worker, or for the first of what it asked for.
- * @param slowMs 0: no wait is too long
+ * Whether a span makes its trace worth exporting: it has failed; has waited longer than `slowMs` for a worker, for the first of what it asked for, or for the answer of a call that is no stream; or its engine has
+ * paused for longer than a stall.
+ * @param slowMs 0: no wait is too long, and no pause either
  */
 export function isWorthKeeping({ hasFailed, attributes, events }: SpanOutcome, slowMs: number): boolean {
   if (hasFailed) return true;
   if (slowMs === 0) return false;
-  const queued = attributes[REPRISE.queueWaitMs];
-  if (typeof queued === "number" && queued > slowMs) return true;
+  const isOver = (name: string, limitMs: number) => Number(attributes[name] ?? 0) > limitMs;
+  if (WAITS.some((name) => isOver(name, slowMs)) || isOver(REPRISE.longestWaitMs, STALL_MS)) return true;
   return events.some(({ name, afterMs }) => FIRSTS.has(name) && afterMs > slowMs);
 }

@@ -12,7 +12,7 @@ import { createObjectFacts } from "../facts/object-facts.ts";
 import { ParquetRows } from "../facts/parquet-rows.ts";
 import type { RowSource } from "../facts/row-source.ts";
 import { generationRowOf } from "../testing/generation-row.ts";
-import { startAnswering } from "./start-answering.ts";
+import { type AnsweredQuestion, startAnswering } from "./start-answering.ts";
 
 const NOON_US = Date.parse("2026-11-23T12:00:00Z") * 1_000;
 const UNTIL = "2026-11-23T18:00:00.000Z";
@@ -56,6 +56,7 @@ async function openWorld({ askAgainMs = 3_600_000 } = {}) {
   await facts.commit({ lane, rows, changed: [], closed: [] }, () => []);
   const source = stack.use(new ParquetRows({ store, files: localFiles(dir) }));
   const told: string[] = [];
+  const asked: AnsweredQuestion[] = [];
   stack.use(
     startAnswering({
       connection: broker.main,
@@ -64,6 +65,7 @@ async function openWorld({ askAgainMs = 3_600_000 } = {}) {
       rows: source,
       keys: [],
       priceOf: () => undefined,
+      onAsked: (question) => asked.push(question),
       onAnswered: () => told.push("answered"),
       onUnreadable: ({ code }) => told.push(code),
       onError: (error) => told.push(String(error)),
@@ -76,8 +78,29 @@ async function openWorld({ askAgainMs = 3_600_000 } = {}) {
     return data[0]?.generations;
   };
   const owned = stack.move();
-  return { dir, store, told, client, generations, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return { dir, store, told, asked, client, generations, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
+
+test("each question is told of with its tenant, its time and its result, and nothing else of what was asked", async () => {
+  await using world = await openWorld();
+  const { client, asked } = world;
+  const { tenant } = DAY;
+  await client.ask("usage", DAY);
+  await client.ask("summary", { ...DAY, tenant: null });
+  await expect(client.ask("timeseries", { ...DAY, step: "1h", from: "Falcon" })).rejects.toMatchObject({
+    code: "invalid_request",
+  });
+  await expect(client.ask("usage", { ...DAY, tenant: "*" })).rejects.toMatchObject({
+    code: "invalid_request",
+  });
+  const ms = expect.any(Number) as number;
+  expect(asked).toEqual([
+    { call: "usage", tenant, ms, result: "ok" },
+    { call: "summary", tenant: undefined, ms, result: "ok" },
+    { call: "timeseries", tenant, ms, result: "invalid_request" },
+    { call: "usage", tenant: undefined, ms, result: "invalid_request" },
+  ]);
+});
 
 test("rows whose folder is away are no answer of nothing", async () => {
   await using world = await openWorld();

@@ -6,8 +6,11 @@ import {
   type AnalyticsCall,
   type ErrorCode,
   analyticsCallSubject,
+  isTenantId,
   parseWith,
   RepriseError,
+  type TenantId,
+  toRepriseError,
 } from "@reprise/protocol";
 import { AskedQuestions } from "./asked-questions.ts";
 import { FailedQuestions } from "./failed-questions.ts";
@@ -20,11 +23,23 @@ export interface AnsweringOptions extends QueriesOptions {
   readonly completeUntil: (asked: { readonly withDelivery: boolean }) => Promise<string | null>;
   /** How soon a question that rows could not be read for is asked again. Default 15 s. */
   readonly askAgainMs?: number;
+  /** Called for each question once it is answered, whatever the answer. */
+  readonly onAsked?: ((question: AnsweredQuestion) => void) | undefined;
   /** Called for each answer, once every question has one that rows could not be read for. */
   readonly onAnswered: () => void;
   /** Called where the rows can't be read, beside the answer that says so. */
   readonly onUnreadable: (error: RepriseError) => void;
   readonly onError: (error: unknown) => void;
+}
+
+/** Nothing in it is the caller's own text. */
+export interface AnsweredQuestion {
+  readonly call: AnalyticsCall;
+  /** Undefined where the question names none, or no valid one: the operator's are of all tenants. */
+  readonly tenant: TenantId | undefined;
+  readonly ms: number;
+  /** `ok`, or the error's code. */
+  readonly result: "ok" | ErrorCode;
 }
 
 const UNREADABLE: ReadonlySet<ErrorCode> = new Set(["archive_unavailable", "archive_corrupt"]);
@@ -33,7 +48,8 @@ const MOST_CHARS = 4 * 1_024 * 1_024;
 
 /** Answers the calls of `protocol`'s `analytics-call.ts` until it is disposed of, which waits for the answers under way. */
 export function startAnswering(given: AnsweringOptions): AsyncDisposable {
-  const { connection, completeUntil, askAgainMs, onAnswered, onUnreadable, onError, ...options } = given;
+  const { connection, completeUntil, askAgainMs, onAsked, onAnswered, onUnreadable, onError, ...options } =
+    given;
   const queries = createQueries(options);
   const turns = new FairTurns();
 
@@ -88,6 +104,20 @@ export function startAnswering(given: AnsweringOptions): AsyncDisposable {
     }
   };
 
+  const noted = async (call: AnalyticsCall, sent: unknown, work: () => Promise<CallAnswer>) => {
+    const askedAtMs = performance.now();
+    let result: AnsweredQuestion["result"] = "ok";
+    try {
+      return await work();
+    } catch (error) {
+      result = toRepriseError(error).code;
+      throw error;
+    } finally {
+      const [tenant, ms] = [tenantOf(sent), Math.round(performance.now() - askedAtMs)];
+      onAsked?.({ call, tenant: isTenantId(tenant) ? tenant : undefined, ms, result });
+    }
+  };
+
   for (const call of ANALYTICS_CALLS) {
     stack.use(
       answerCalls({
@@ -95,8 +125,10 @@ export function startAnswering(given: AnsweringOptions): AsyncDisposable {
         subject: analyticsCallSubject(call),
         queue: ANALYTICS_QUEUE,
         answer: (sent) =>
-          asked.answer(sent, (request, hungUp) =>
-            turns.run(tenantOf(request), (signal) => answer(call, request, signal), hungUp),
+          noted(call, sent, () =>
+            asked.answer(sent, (request, hungUp) =>
+              turns.run(tenantOf(request), (signal) => answer(call, request, signal), hungUp),
+            ),
           ),
         onError,
       }),

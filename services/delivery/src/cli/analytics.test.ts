@@ -35,6 +35,7 @@ test("a latency budget is a table of its terms, and names the one that breaks it
       { term: "queue", allotted_ms: 80, measured: 3, p50_ms: 1, p95_ms: 700.5, over_ms: 620.5, blamed: 2 },
       { term: "client", allotted_ms: 112, measured: 0, p50_ms: null, p95_ms: null, over_ms: null, blamed: 0 },
     ],
+    decode_ms_per_token: { p50: 20, p95: 31.25 },
     breaks: "queue",
   });
   await using _ = platform;
@@ -46,6 +47,7 @@ test("a latency budget is a table of its terms, and names the one that breaks it
     "term    allotted ms        p50 ms  p95 ms  over ms  late by it",
     "queue          80.0           1.0   700.5    620.5           2",
     "client        112.0  not measured                            0",
+    "decode, behind the first output: 20.0 ms per token at p50, 31.3 ms at p95",
     "The term that breaks it: queue",
     "",
   ]);

@@ -67,6 +67,14 @@ export class RequestTraces {
     return context && formatTraceparent(context);
   }
 
+  /** Called when the head of an answer that is no stream leaves. A long-poll says nothing of how long that took: it waits for as long as it was asked to. */
+  answered(request: FastifyRequest): void {
+    const { query } = request;
+    const isLongPoll = typeof query === "object" && query !== null && "wait" in query;
+    if (isLongPoll) return;
+    this.spanOf(request).set({ [REPRISE.answerMs]: Math.round(this.#options.metrics.elapsedMs(request)) });
+  }
+
   #end(request: FastifyRequest, { raw: response }: FastifyReply, span: TraceSpan): void {
     const { code, generation, model } = this.#options.notes.of(request);
     const status = response.headersSent ? response.statusCode : undefined;

@@ -58,6 +58,7 @@ describe("a create", () => {
         "http.route": "/v1/generations",
         "http.response.status_code": 201,
         "reprise.tenant": "acme",
+        "reprise.answer_ms": expect.any(Number),
       },
       error: undefined,
     });

@@ -37,6 +37,7 @@ const budgetSchema = z.looseObject({
       blamed: z.int(),
     }),
   ),
+  decode_ms_per_token: z.object({ p50: z.number(), p95: z.number() }).nullish(),
   breaks: z.string().nullable(),
 });
 const usageSchema = z.looseObject({
@@ -92,6 +93,11 @@ ${QUERY_USAGE}
     ]);
     const head = ["term", "allotted ms", "p50 ms", "p95 ms", "over ms", "late by it"];
     writeLine(io.out, formatTable([head, ...rows]));
+    const { decode_ms_per_token: decode } = body;
+    if (decode) {
+      const [p50, p95] = [toText(decode.p50), toText(decode.p95)];
+      writeLine(io.out, `decode, behind the first output: ${p50} ms per token at p50, ${p95} ms at p95`);
+    }
     if (body.breaks !== null) writeLine(io.out, `The term that breaks it: ${body.breaks}`);
     writeCompleteness(io, body);
   },

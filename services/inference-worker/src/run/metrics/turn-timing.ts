@@ -30,6 +30,7 @@ export class TurnTiming {
   /** How long the engine has taken behind its first chunk. */
   #decodeMs = 0;
   #firstTokens = 0;
+  #longestWaitMs = 0;
 
   /** @param onFirst called when the engine says something for the first time, with how long that took */
   constructor(observers: TurnObservers, onFirst?: (waitedMs: number) => void) {
@@ -41,12 +42,18 @@ export class TurnTiming {
   arrived(waitedMs: number): void {
     if (this.#hasBegun) {
       this.#decodeMs += waitedMs;
+      if (waitedMs > this.#longestWaitMs) this.#longestWaitMs = waitedMs;
       this.#observers.chunk.observe(waitedMs / 1_000);
       return;
     }
     this.#hasBegun = true;
     this.#observers.firstChunk.observe(waitedMs / 1_000);
     this.#onFirst?.(waitedMs);
+  }
+
+  /** The longest wait for the engine behind its first chunk. */
+  get longestWaitMs(): number {
+    return this.#longestWaitMs;
   }
 
   /** Its first chunk had so many tokens. */

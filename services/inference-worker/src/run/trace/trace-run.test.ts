@@ -90,6 +90,7 @@ test("the span of a turn says which server answered, with what, and in how many 
   const [turn] = spans.filter(({ name }) => name === "chat fake");
   expect(turn).toMatchObject({
     attributes: {
+      "reprise.longest_wait_ms": expect.any(Number),
       "gen_ai.request.stream": true,
       "gen_ai.request.max_tokens": 99,
       "gen_ai.response.id": "chatcmpl-1",

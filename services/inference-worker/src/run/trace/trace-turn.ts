@@ -1,5 +1,6 @@
 import { GEN_AI, GEN_AI_OPERATION, REPRISE, SERVER, type TraceSpan } from "@reprise/telemetry";
 import type { AnswerNames, Engine } from "../../engines/engine.ts";
+import type { TurnTiming } from "../metrics/turn-timing.ts";
 import type { Run } from "../open-run.ts";
 import type { RunRequest } from "../run-request.ts";
 import { providerOf } from "./provider-of.ts";
@@ -40,8 +41,16 @@ export function describeAnswer(span: TraceSpan, { id, model }: AnswerNames): voi
 }
 
 /** What the engine has said in numbers, and how its turn ended: one that the run has stopped has not failed. */
-export function endTurnSpan(span: TraceSpan, outcome: EngineOutcome): void {
-  span.set({ [GEN_AI.outputTokens]: outcome.counted, [REPRISE.result]: outcome.kind });
+export function endTurnSpan(
+  span: TraceSpan,
+  outcome: EngineOutcome,
+  { longestWaitMs }: Pick<TurnTiming, "longestWaitMs">,
+): void {
+  span.set({
+    [GEN_AI.outputTokens]: outcome.counted,
+    [REPRISE.result]: outcome.kind,
+    [REPRISE.longestWaitMs]: Math.round(longestWaitMs),
+  });
   switch (outcome.kind) {
     case "finished":
       span.set({

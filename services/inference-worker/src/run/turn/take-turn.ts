@@ -38,7 +38,7 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   const asked = { plans, engine, transcript, span, onLeftOut, onFirst, timing, content };
   const outcome = await askEngine(run, asked);
   if (content) span.set(content.ofAnswer(outcome.kind === "finished" ? outcome.calls : []));
-  endTurnSpan(span, outcome);
+  endTurnSpan(span, outcome, timing);
   timing.ended(toTurnEnd(outcome));
   if (outcome.kind === "failed") onEngineReport({ ...about, ...traceFields(span), error: outcome.error });
   if (outcome.kind === "timeout") context.metrics.timedOut(about.model, outcome.name);
