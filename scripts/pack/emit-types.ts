@@ -6,8 +6,8 @@ import { run } from "./run.ts";
 export interface EmitTypesOptions {
   readonly root: string;
   readonly workspaces: readonly Workspace[];
-  /** The module whose types are wanted, from the root. */
-  readonly entry: string;
+  /** The modules whose types are wanted, from the root. */
+  readonly entries: readonly string[];
   /** The folder of the package; the types go into its `types`, by the paths that their sources have below `packages`. */
   readonly staging: string;
 }
@@ -16,10 +16,10 @@ export interface EmitTypesOptions {
 const IMPORTED = /(?<before>from |import\()"(?<specifier>[^"]+)"/g;
 
 /**
- * Writes the declarations of a module and of all that it imports of other workspaces, side by side: the former find the latter by path.
+ * Writes the declarations of modules and of all that they import of other workspaces, side by side: the former find the latter by path.
  * @returns the npm packages that the declarations import
  */
-export async function emitTypes({ root, workspaces, entry, staging }: EmitTypesOptions): Promise<string[]> {
+export async function emitTypes({ root, workspaces, entries, staging }: EmitTypesOptions): Promise<string[]> {
   const doors = findDoors(workspaces);
   const folder = join(staging, "types");
   const config = {
@@ -37,7 +37,7 @@ export async function emitTypes({ root, workspaces, entry, staging }: EmitTypesO
       outDir: folder,
     },
     include: [],
-    files: [join(root, entry)],
+    files: entries.map((entry) => join(root, entry)),
   };
   const project = join(staging, "tsconfig.json");
   await writeFile(project, JSON.stringify(config));

@@ -16,7 +16,7 @@ export interface PackOptions {
 }
 
 /**
- * Packs a public workspace: one ECMAScript module with its source map, and its types. What it imports of other workspaces is part of
+ * Packs a public workspace: one ECMAScript module for each of its exports, with its source map, and their types. What it imports of other workspaces is part of
  * both. An npm package that they import, be it for types alone, is a dependency, of the version that the workspaces name.
  * @returns the path of the package
  */
@@ -25,8 +25,12 @@ export async function packPackage(packed: Workspace, options: PackOptions): Prom
   const staging = await mkdtemp(join(tmpdir(), "reprise-pack-"));
   try {
     const source = join(root, packed.folder);
-    const imported = await bundle(root, join(source, "src/index.ts"), join(staging, "dist/index.js"));
-    const typed = await emitTypes({ root, workspaces, entry: `${packed.folder}/src/index.ts`, staging });
+    const doors = Object.entries(packed.manifest.exports ?? {});
+    const imported: string[] = [];
+    for (const [door, module] of doors)
+      imported.push(...(await bundle(root, join(source, String(module)), join(staging, toFile(door)))));
+    const entries = doors.map(([, module]) => join(packed.folder, String(module)));
+    const typed = await emitTypes({ root, workspaces, entries, staging });
     await cp(join(source, "README.md"), join(staging, "README.md"));
     await cp(join(root, "LICENSE"), join(staging, "LICENSE"));
     const manifest = toPublished(packed, findVersions(new Set([...imported, ...typed]), workspaces));
@@ -38,6 +42,11 @@ export async function packPackage(packed: Workspace, options: PackOptions): Prom
   } finally {
     await rm(staging, { recursive: true });
   }
+}
+
+/** Where the package has the module of an export: `./json` is `dist/json.js`. */
+function toFile(door: string): string {
+  return `dist/${door === "." ? "index" : door.slice("./".length)}.js`;
 }
 
 /** @returns the npm packages that the module imports */

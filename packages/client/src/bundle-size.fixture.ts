@@ -5,5 +5,5 @@
  * budget by time and what wakes it; 0.8 and 0.3 are what was decided behind the end; 1.2 and 0.4 are tokens that are renewed; 0.2 and 0.1 are
  * the codes of limits and of the admin API; 0.3 and 0.1 are tokens that were cached, reasoned or taken by calls; 0.8 and 0.3 are timings that are reported; 0.2 and 0.1 are the codes of blobs and of capabilities; 1.0 and 0.3 are refusals and annotations, and the names of further events; and the rest is the names of calls that were withdrawn.
  */
-export const MAX_BYTES = 29 * 1_024;
+export const MAX_BYTES = 29.25 * 1_024;
 export const MAX_GZIP_BYTES = 10.25 * 1_024;

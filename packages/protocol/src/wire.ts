@@ -16,6 +16,7 @@ export type {
 } from "./event/event.ts";
 export { decodeEvent, isTerminal } from "./event/event-codec.ts";
 export type { JsonValue } from "./json-object.ts";
+export { PartialJson } from "./json/partial-json.ts";
 export type { OutputItem, TextItem, ToolCallItem, ToolResultItem } from "./event/output-item.ts";
 export type { Annotation } from "./event/annotation.ts";
 export { isKnownType } from "./event/known-event.ts";

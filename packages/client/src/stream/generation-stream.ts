@@ -105,6 +105,11 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
     return this.#transcript.annotations;
   }
 
+  /** The same behind the last tool call: what has the form that `response_format` asks for. */
+  get answer(): string {
+    return this.#transcript.answer;
+  }
+
   /**
    * The position right after the event that was handed out last, so within the loop: after the event in hand. Store it when
    * that event has been dealt with, and a later `stream(id, { after })` goes on with exactly the next one. Opaque. Undefined

@@ -9,7 +9,10 @@ import {
 
 /** What is kept in memory of a seq-0 event, which may be large. */
 export interface RequestMetadata extends Pick<RequestedEvent, "created_at" | "traceparent"> {
-  readonly request: Pick<GenerationRequest, "model" | "metadata">;
+  readonly request: Pick<GenerationRequest, "model" | "metadata"> & {
+    /** Without its schema. */
+    readonly response_format?: Pick<NonNullable<GenerationRequest["response_format"]>, "type">;
+  };
   /** Missing fields have their defaults. */
   readonly policy: EffectivePolicy;
 }
@@ -27,10 +30,14 @@ export function readRequestMetadata(requested: Uint8Array): RequestMetadata | un
   const event = decodeObject(requested);
   if (!event) return undefined;
   const { created_at, request, traceparent } = event;
-  const { model = "", metadata } = request ?? {};
+  const { model = "", metadata, response_format: format } = request ?? {};
   return {
     created_at: created_at ?? "",
-    request: { model, ...(metadata && { metadata }) },
+    request: {
+      model,
+      ...(metadata && { metadata }),
+      ...(format && { response_format: { type: format.type } }),
+    },
     policy: toEffectivePolicy(event),
     ...(traceparent !== undefined && { traceparent }),
   };

@@ -1,4 +1,5 @@
 import type { Annotation } from "./annotation.ts";
+import type { JsonValue } from "../json-object.ts";
 import type { Usage } from "./event.ts";
 import type { GenerationStatus } from "./transcript.ts";
 
@@ -23,6 +24,11 @@ export interface Generation {
   refusal?: string;
   /** Where something in the text comes from; absent where nothing says so, and like `text` from what such a key is answered. */
   annotations?: Annotation[];
+  /**
+   * Of a generation that was asked for JSON: the value of its text so far, as far as it is certain. Absent where there is none; like `text` from what a
+   * key without the role `read` is answered.
+   */
+  partial?: JsonValue;
   usage: Usage;
   error: { code: string; message: string; retryable: boolean } | null;
   finish_reason: string | null;

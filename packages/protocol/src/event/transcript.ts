@@ -107,6 +107,12 @@ export class Transcript {
     return this.segments.output;
   }
 
+  /** The text behind the last tool call: what has the form that the request asks for, if anything has. */
+  get answer(): string {
+    const last = this.segments.output.at(-1);
+    return last?.type === "text" ? last.text : "";
+  }
+
   /** The tool calls that have no answer. Once the generation has ended there are none, unless it has ended with them. */
   get pendingCalls(): ToolCallItem[] {
     if (this.#pendingCalls.size === 0) return [];

@@ -1,5 +1,6 @@
 // Is checked, and never run: what an event is known to be where its type was compared.
 import { createClient, type StreamEvent } from "@reprise/client";
+import { partialsOf } from "@reprise/client/json";
 
 export async function textOf(events: AsyncIterable<StreamEvent>): Promise<string> {
   let whole = "";
@@ -18,3 +19,13 @@ const run = client.generations.run({ model: "sim", input: "Tell me about streams
 export const text: Promise<string> = textOf(run);
 // @ts-expect-error a request needs a model
 client.generations.run({ input: "Tell me about streams." });
+
+export async function cityOf(): Promise<string | undefined> {
+  for await (const { value } of partialsOf<{ city: string; people: number }>(run)) {
+    const city: string | undefined = value.city;
+    // @ts-expect-error a field that has not come yet is undefined; `any` would do
+    const people: number = value.people;
+    if (people > 0) return city;
+  }
+  return undefined;
+}

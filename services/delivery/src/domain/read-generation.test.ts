@@ -2,7 +2,15 @@ import { Hub, type GenerationLog } from "@reprise/log";
 import { completed } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import { httpSseFraming } from "../readers/streams/http-sse-framing.ts";
-import { append, createGeneration, deltas, openPlatform, started, toolCall } from "../testing/platform.ts";
+import {
+  append,
+  createGeneration,
+  delta,
+  deltas,
+  openPlatform,
+  started,
+  toolCall,
+} from "../testing/platform.ts";
 import { readGeneration } from "./read-generation.ts";
 import { showGeneration } from "./shown-generation.ts";
 
@@ -10,7 +18,7 @@ test("a generation that goes on is read once, and from memory from then on, with
   await using platform = await openPlatform();
   const { broker, log } = platform;
   const { ref, worker } = await createGeneration(platform, {
-    body: { model: "sim", input: "x", metadata: { team: "a" } },
+    body: { model: "sim", input: "x", metadata: { team: "a" }, response_format: { type: "json_object" } },
   });
   const readLog = vi.fn<GenerationLog["reader"]["readLog"]>((each) => log.reader.readLog(each));
   const own = { ...log, reader: { ...log.reader, readLog } };
@@ -22,7 +30,8 @@ test("a generation that goes on is read once, and from memory from then on, with
   });
   using closing = new DisposableStack();
   closing.defer(() => hub.close());
-  const drafts = [started(), ...deltas(70), toolCall("call-1")];
+  const value = [delta('{"a": '), delta("[1, "), delta("2]}")];
+  const drafts = [started(), ...value, ...deltas(70), toolCall("call-1")];
   for (const draft of drafts) {
     await append(worker, draft);
     const { events } = await log.reader.readLog(ref);

@@ -94,3 +94,27 @@ test("a generation shows the calls that wait, as its log has them, and none that
   transcript.apply({ seq: asSeq(3), type: "tool.result", call_id: "a", output: 1 });
   expect(toGeneration(id, requested, transcript)).toMatchObject({ status: "in_progress", tool_calls: [] });
 });
+
+test("a generation that was asked for JSON has its value, as far as readers may have it, at every moment", () => {
+  const formed = {
+    ...requested,
+    request: { ...requested.request, response_format: { type: "json_object" } },
+  } as const;
+  const [log, shown] = [new Transcript(), new Transcript()];
+  const partials: unknown[] = [];
+  const say = (event: KnownEvent, isShown = true) => {
+    log.apply(event);
+    if (isShown) shown.apply(event);
+    partials.push(toGeneration(id, formed, log, shown).partial);
+  };
+  const texts = ['{"city": "Bo', 'nn", "people": 34', "0000}"];
+  for (const [i, text] of texts.entries()) say({ seq: asSeq(i + 1), type: "output.delta", text }, i < 2);
+  expect(partials).toEqual([{ city: "Bo" }, { city: "Bonn" }, { city: "Bonn" }]);
+  expect(toGeneration(id, requested, log)).not.toHaveProperty("partial");
+  say({ seq: asSeq(4), type: "output.rewind", to_seq: asSeq(0), reason: "worker_lost" });
+  say({ seq: asSeq(5), type: "output.delta", text: "12" });
+  expect(partials.slice(3)).toEqual([undefined, undefined]);
+  const usage = { input_tokens: 1, output_tokens: 1 };
+  say({ seq: asSeq(6), type: "generation.completed", finish_reason: "schema_mismatch", usage });
+  expect(partials.at(-1)).toBe(12);
+});

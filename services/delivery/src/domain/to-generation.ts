@@ -3,9 +3,15 @@ import {
   type Generation,
   type GenerationId,
   type GenerationRequest,
+  type JsonValue,
+  PartialJson,
   type RequestedEvent,
   type Transcript,
 } from "@reprise/protocol";
+
+interface FormedRequest {
+  readonly response_format?: Pick<NonNullable<GenerationRequest["response_format"]>, "type"> | undefined;
+}
 
 /**
  * What the API says of a generation, given its request and what its log says so far.
@@ -14,13 +20,15 @@ import {
 export function toGeneration(
   id: GenerationId,
   requested: Pick<RequestedEvent, "created_at"> & {
-    readonly request: Pick<GenerationRequest, "model" | "metadata">;
+    readonly request: Pick<GenerationRequest, "model" | "metadata"> & FormedRequest;
   },
   transcript: Transcript,
   shown = transcript,
 ): Generation {
   const { request, created_at } = requested;
   const { refusal, annotations } = shown;
+  const isWhole = transcript.ended && shown.cursor.seq === transcript.cursor.seq;
+  const partial = isFormed(request) ? toPartial(shown.answer, isWhole) : undefined;
   return {
     id,
     object: "generation",
@@ -29,6 +37,7 @@ export function toGeneration(
     text: shown.text,
     ...(refusal !== "" && { refusal }),
     ...(annotations.length > 0 && { annotations }),
+    ...(partial !== undefined && { partial }),
     usage: transcript.usage,
     error: transcript.failure ?? null,
     finish_reason: transcript.finishReason ?? null,
@@ -37,9 +46,20 @@ export function toGeneration(
       id: `${id}.${review_id}`,
       expires_at,
     })),
-    settled: transcript.ended && transcript.reviews.size === 0 && shown.cursor.seq === transcript.cursor.seq,
+    settled: isWhole && transcript.reviews.size === 0,
     cursor: encodeCursor(shown.cursor),
     created_at,
     metadata: request.metadata ?? {},
   };
+}
+
+function isFormed({ response_format: format }: FormedRequest): boolean {
+  return format !== undefined && format.type !== "text";
+}
+
+function toPartial(text: string, isWhole: boolean): JsonValue | undefined {
+  const parser = new PartialJson();
+  parser.push(text);
+  if (isWhole) parser.finish();
+  return parser.value;
 }

@@ -7,6 +7,7 @@ import type { RouteContext } from "./context.ts";
 /** What of a generation the model says. */
 const SAID = [
   "text",
+  "partial",
   "refusal",
   "annotations",
   "tool_calls",

@@ -16,10 +16,14 @@ test("a key without the role read gets a generation's status, and none of its te
   await using platform = await openPlatform();
   const { url } = platform.node;
   const headers = { "idempotency-key": "k" };
-  const { path, worker } = await createGeneration(platform, { headers });
-  await append(worker, started(), delta("secret words"), toolCall("call_1"), toolCall("call_2"));
+  const body = { ...REQUEST, response_format: { type: "json_object" } };
+  const { path, worker } = await createGeneration(platform, { headers, body });
+  const calls = [toolCall("call_1"), toolCall("call_2")];
+  await append(worker, started(), ...calls, delta('{"word": "secret words"}'));
+  const before = await call(`${url}${path}`);
+  expect(before.json).toMatchObject({ partial: { word: "secret words" } });
   const changes = [
-    [`${url}/v1/generations`, KEYS.acmeCreator, { body: REQUEST, headers }],
+    [`${url}/v1/generations`, KEYS.acmeCreator, { body, headers }],
     [`${url}${path}/tool-results`, KEYS.acmeTool, { body: { call_id: "call_1", output: 1 } }],
     [`${url}${path}/cancel`, KEYS.acmeCanceller, { method: "POST" }],
     // It has ended now, and is answered as it is.
@@ -30,11 +34,12 @@ test("a key without the role read gets a generation's status, and none of its te
     expect([at, status]).toEqual([at, 200]);
     expect(json).toMatchObject({ object: "generation", cursor: expect.any(String) });
     expect(Object.keys(json as Generation)).not.toContain("text");
+    expect(Object.keys(json as Generation)).not.toContain("partial");
     expect(Object.keys(json as Generation)).not.toContain("tool_calls");
     expect(text).not.toMatch(/secret|look_up|word/);
   }
   const { json } = await call(`${url}${path}`);
-  expect(json).toMatchObject({ text: "secret words", status: "cancelled" });
+  expect(json).toMatchObject({ text: '{"word": "secret words"}', status: "cancelled" });
 });
 
 test("a create whose answer is the stream needs the role to read it", async () => {

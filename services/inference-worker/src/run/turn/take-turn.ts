@@ -65,8 +65,7 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   if (!after || outcome.kind === "stopped") return { kind: "stopped" };
   const usage = rest && isWhole ? addTurnRest(after.usage, rest) : after.usage;
   if (outcome.kind === "spent") return { kind: "end", draft: failedDraft(outcome.error, usage) };
-  const answerFits = () =>
-    !run.hasForm || fitsFormat(request.get().response_format, toTurn(after).prefix.text);
+  const answerFits = () => !run.hasForm || fitsFormat(request.get().response_format, after.answer);
   return afterTurn(outcome, { context: plans, transcript: after, engine, usage, answerFits });
 }
 
