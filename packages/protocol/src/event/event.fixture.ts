@@ -4,7 +4,14 @@ import type { KnownEvent } from "./event.ts";
 import { DEFAULT_POLICY } from "../request/policy.ts";
 
 const FOUND = { rule: "cards", category: "personal-data", review_id: "rev_10" };
-const usage = { input_tokens: 3, output_tokens: 5, cached_input_tokens: 2, reasoning_tokens: 1 };
+const usage = {
+  input_tokens: 3,
+  output_tokens: 5,
+  cached_input_tokens: 2,
+  reasoning_tokens: 1,
+  audio_input_tokens: 1,
+  audio_output_tokens: 2,
+};
 
 /** One event of every type with every field, in an order that a log could have. */
 export const EVENT_EXAMPLES: readonly KnownEvent[] = [
@@ -51,6 +58,8 @@ export const EVENT_EXAMPLES: readonly KnownEvent[] = [
     reasoning_tokens: 1,
     input_tokens: 3,
     cached_input_tokens: 2,
+    audio_input_tokens: 1,
+    audio_output_tokens: 2,
   },
   { seq: asSeq(7), type: "tool.result", call_id: "call_1", output: { found: [1, null, "log"] } },
   {

@@ -82,7 +82,7 @@ const ROWS: { readonly [Type in TextType]: TextRow<EventOf<Type>> } = {
         ...pick(event, ["call_id"]),
         name: name ?? event.name,
         arguments: text ?? event.arguments,
-        ...pick(event, ["tokens", "reasoning_tokens", "input_tokens", "cached_input_tokens"]),
+        ...pick(event, ["reasoning_tokens", "audio_input_tokens", "audio_output_tokens", ...DELTA_COUNTS]),
       };
     },
   },

@@ -125,3 +125,14 @@ describe("a transcript with tool calls", () => {
     );
   });
 });
+
+it("counts the audio that calls report: of the input once, of the output over all turns", () => {
+  const audio = (id: string, input: number, output: number) => ({
+    ...called(id),
+    audio_input_tokens: input,
+    audio_output_tokens: output,
+  });
+  const { usage } = fold(started(), audio("a", 3, 1), answered("a"), audio("b", 9, 2));
+  expect(usage).toMatchObject({ audio_input_tokens: 3, audio_output_tokens: 3 });
+  expect(fold(started(), called("a")).usage).not.toHaveProperty("audio_input_tokens");
+});

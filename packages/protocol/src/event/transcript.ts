@@ -197,6 +197,7 @@ export class Transcript {
         const { call_id, name, arguments: text } = event;
         const call: ToolCallItem = { type: "tool_call", call_id, name, arguments: text };
         this.#count(event, event.tokens ?? 0, event.reasoning_tokens);
+        this.#countAudio(event);
         this.segments.add(event.seq, call);
         this.#pendingCalls.add(call_id);
         if (!this.#callSeqs.has(call_id)) this.#callSeqs.set(call_id, event.seq);
@@ -265,6 +266,12 @@ export class Transcript {
     if (said.cached_input_tokens !== undefined) usage.cached_input_tokens ??= said.cached_input_tokens;
     usage.output_tokens += tokens;
     if (reasoning !== undefined) usage.reasoning_tokens = (usage.reasoning_tokens ?? 0) + reasoning;
+  }
+
+  #countAudio({ audio_input_tokens: input, audio_output_tokens: output }: Said<"tool.call">): void {
+    const usage = this.#usage;
+    if (input) usage.audio_input_tokens ??= input;
+    if (output) usage.audio_output_tokens = (usage.audio_output_tokens ?? 0) + output;
   }
 
   #end(status: "completed" | "failed" | "cancelled", usage: Usage, keepsCalls = false): void {

@@ -5,7 +5,12 @@ import type { ToolCallEvent } from "../engines/engine.ts";
 /** What the first call of a turn says of the turn. */
 export type CallCount = Pick<
   Extract<EventDraft, { type: "tool.call" }>,
-  "tokens" | "reasoning_tokens" | "input_tokens" | "cached_input_tokens"
+  | "tokens"
+  | "reasoning_tokens"
+  | "input_tokens"
+  | "cached_input_tokens"
+  | "audio_input_tokens"
+  | "audio_output_tokens"
 >;
 
 /**

@@ -55,3 +55,21 @@ test("reasoning of earlier turns is counted where the last engine says nothing o
   const rest = toTurnRest(turn(10), { output_tokens: 10 });
   expect(addTurnRest({ ...logged(20), reasoning_tokens: 3 }, rest).reasoning_tokens).toBe(3);
 });
+
+test("audio is counted as it was known first of the input, and over all turns of the output", () => {
+  const reported = { input_tokens: 7, output_tokens: 6, audio_input_tokens: 3, audio_output_tokens: 4 };
+  const rest = toTurnRest(turn(5), reported);
+  expect(toCallCount(rest, logged(0, 7))).toEqual({
+    tokens: 1,
+    audio_input_tokens: 3,
+    audio_output_tokens: 4,
+  });
+  expect(addTurnRest(logged(5, 7), rest)).toEqual({
+    ...logged(6, 7),
+    audio_input_tokens: 3,
+    audio_output_tokens: 4,
+  });
+  const before = { ...logged(20, 7), audio_input_tokens: 2, audio_output_tokens: 1 };
+  expect(addTurnRest(before, rest)).toMatchObject({ audio_input_tokens: 2, audio_output_tokens: 5 });
+  expect(toCallCount(rest, before)).toEqual({ tokens: 1, audio_output_tokens: 4 });
+});

@@ -9,6 +9,8 @@ export interface TurnRest {
   readonly reasoningTokens: number | undefined;
   readonly inputTokens: number | undefined;
   readonly cachedInputTokens: number | undefined;
+  readonly audioInputTokens: number | undefined;
+  readonly audioOutputTokens: number | undefined;
 }
 
 /** How many tokens the chunks of a turn were taken for, and how many of these were reasoning. */
@@ -29,6 +31,8 @@ export function toTurnRest({ counted, reasoned }: TurnCount, reported: Partial<U
     reasoningTokens: reasoning === undefined ? undefined : reasoning - reasoned,
     inputTokens: reported?.input_tokens ?? undefined,
     cachedInputTokens: reported?.cached_input_tokens,
+    audioInputTokens: reported?.audio_input_tokens,
+    audioOutputTokens: reported?.audio_output_tokens,
   };
 }
 
@@ -39,6 +43,7 @@ export function toTurnRest({ counted, reasoned }: TurnCount, reported: Partial<U
  */
 export function toCallCount(rest: TurnRest, logged: Usage): CallCount {
   const { tokens, reasoningTokens, inputTokens, cachedInputTokens } = rest;
+  const { audioInputTokens, audioOutputTokens } = rest;
   const isInputKnown = logged.input_tokens !== null;
   const isCachedKnown = logged.cached_input_tokens !== undefined;
   return {
@@ -46,6 +51,9 @@ export function toCallCount(rest: TurnRest, logged: Usage): CallCount {
     ...(reasoningTokens !== undefined && { reasoning_tokens: Math.max(0, reasoningTokens) }),
     ...(!isInputKnown && inputTokens !== undefined && { input_tokens: inputTokens }),
     ...(!isCachedKnown && cachedInputTokens !== undefined && { cached_input_tokens: cachedInputTokens }),
+    ...(logged.audio_input_tokens === undefined &&
+      audioInputTokens !== undefined && { audio_input_tokens: audioInputTokens }),
+    ...(audioOutputTokens !== undefined && { audio_output_tokens: audioOutputTokens }),
   };
 }
 
@@ -60,10 +68,14 @@ export function addTurnRest(logged: Usage, rest: TurnRest): Usage {
     rest.reasoningTokens === undefined
       ? logged.reasoning_tokens
       : (logged.reasoning_tokens ?? 0) + rest.reasoningTokens;
+  const audioInput = logged.audio_input_tokens ?? rest.audioInputTokens;
+  const audioOutput = (logged.audio_output_tokens ?? 0) + (rest.audioOutputTokens ?? 0);
   return {
     input_tokens: logged.input_tokens ?? rest.inputTokens ?? null,
     output_tokens: logged.output_tokens + rest.tokens,
     ...(cached !== undefined && { cached_input_tokens: cached }),
     ...(reasoning !== undefined && { reasoning_tokens: reasoning }),
+    ...(audioInput !== undefined && { audio_input_tokens: audioInput }),
+    ...(audioOutput > 0 && { audio_output_tokens: audioOutput }),
   };
 }

@@ -9,6 +9,9 @@ export const usageSchema = z.object({
   cached_input_tokens: count.optional(),
   /** How many of the output were reasoning, shown or not. Absent: unknown. */
   reasoning_tokens: count.optional(),
+  /** How many of the input were audio, and how many of the output. Absent: none, or unknown. */
+  audio_input_tokens: count.optional(),
+  audio_output_tokens: count.optional(),
 });
 
 export const failureSchema = z.object({ code: z.string(), message: z.string(), retryable: z.boolean() });

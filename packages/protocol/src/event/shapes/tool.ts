@@ -20,6 +20,9 @@ export const toolCall = z.object({
   /** Of the generation, where it was not known before. */
   input_tokens: count.optional(),
   cached_input_tokens: count.optional(),
+  /** How many of the input were audio, where it was not known before, and how many of `tokens` and of the turn's deltas. Absent: none, or unknown. */
+  audio_input_tokens: count.optional(),
+  audio_output_tokens: count.optional(),
 });
 
 /** A tool's answer, once for each call. */

@@ -41,6 +41,9 @@ export interface ChatUsage {
   readonly cachedTokens: number | null;
   /** Of the completion. */
   readonly reasoningTokens: number | null;
+  /** Of the prompt, and of the completion; 0 where the upstream does not say. */
+  readonly audioInputTokens: number;
+  readonly audioOutputTokens: number;
 }
 
 /** `error` is set when the upstream says in mid-stream that it has failed. */
@@ -52,8 +55,14 @@ const usageSchema = z
   .object({
     prompt_tokens: tokenCount,
     completion_tokens: tokenCount,
-    prompt_tokens_details: z.object({ cached_tokens: tokenCount }).nullish().catch(null),
-    completion_tokens_details: z.object({ reasoning_tokens: tokenCount }).nullish().catch(null),
+    prompt_tokens_details: z
+      .object({ cached_tokens: tokenCount, audio_tokens: tokenCount })
+      .nullish()
+      .catch(null),
+    completion_tokens_details: z
+      .object({ reasoning_tokens: tokenCount, audio_tokens: tokenCount })
+      .nullish()
+      .catch(null),
   })
   .nullish()
   .catch(null);
@@ -152,6 +161,7 @@ export function parseChatMessage(data: string): ChatMessage {
     usage?.completion_tokens,
     usage?.prompt_tokens_details?.cached_tokens ?? timings?.cache_n,
     usage?.completion_tokens_details?.reasoning_tokens,
+    [usage?.prompt_tokens_details?.audio_tokens, usage?.completion_tokens_details?.audio_tokens],
   );
   return {
     chunk: {
@@ -185,9 +195,17 @@ function toUsage(
   completionTokens: number | null = null,
   cachedTokens: number | null = null,
   reasoningTokens: number | null = null,
+  [audioInput, audioOutput]: readonly (number | null | undefined)[] = [],
 ): ChatUsage | undefined {
   if (promptTokens === null && completionTokens === null) return undefined;
-  return { promptTokens, completionTokens, cachedTokens, reasoningTokens };
+  return {
+    promptTokens,
+    completionTokens,
+    cachedTokens,
+    reasoningTokens,
+    audioInputTokens: audioInput ?? 0,
+    audioOutputTokens: audioOutput ?? 0,
+  };
 }
 
 function sum(count: number | null | undefined, more: number | null | undefined): number | null {

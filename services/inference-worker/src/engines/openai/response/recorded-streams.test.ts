@@ -21,6 +21,8 @@ interface Expected {
   calls?: string[];
   /** Its reason and usage; absent for an answer that has failed. */
   end?: [reason: string, input: number | null, output: number];
+  /** How many of the tokens of the input and of the output were audio. */
+  audio?: [input: number, output: number];
   /** Whether asking again can help after a failure, and what the worker's log is told. */
   failure?: { retry: string; said?: string };
   leftOut?: string[];
@@ -65,7 +67,7 @@ const STREAMS: Record<string, Expected> = {
     ],
     end: ["stop", 9, 6],
   },
-  "openai-audio": { text: "Hello.", end: ["stop", 9, 2], leftOut: ["audio", "audio"] },
+  "openai-audio": { text: "Hello.", end: ["stop", 9, 2], audio: [4, 1], leftOut: ["audio", "audio"] },
   vllm: { text: "Hello.", reasoning: "Hm.", end: ["stop", 9, 7], counts: [2, 2, 2] },
   "vllm-error": {
     text: "Hel",
@@ -148,6 +150,10 @@ describe("a recorded stream", () => {
         ? [last.reason, last.usage?.input_tokens, last.usage?.output_tokens]
         : undefined;
     expect(reported).toEqual(end);
+    const usage = last?.type === "finish" ? last.usage : undefined;
+    expect([usage?.audio_input_tokens, usage?.audio_output_tokens]).toEqual(
+      expected.audio ?? [undefined, undefined],
+    );
     expect(error === undefined).toBe(failure === undefined);
     expect(error ?? {}).toMatchObject({ ...failure });
   });

@@ -41,12 +41,17 @@ export class TokenCount {
     const input = this.#inputTokens(usage ?? this.#progress);
     // llama.cpp says in its timings alone what it had cached.
     const cached = this.#cachedTokens(usage) ?? this.#cachedTokens(this.#progress);
+    const { audioInputTokens = 0, audioOutputTokens = 0 } = usage ?? {};
     const reasoning = usage?.reasoningTokens ?? this.#progress?.reasoningTokens;
     return {
       input_tokens: input,
       output_tokens: output,
       ...(cached !== undefined && { cached_input_tokens: cached }),
       ...(reasoning !== undefined && reasoning !== null && { reasoning_tokens: Math.min(reasoning, output) }),
+      ...(audioInputTokens > 0 && {
+        audio_input_tokens: Math.min(audioInputTokens, input ?? audioInputTokens),
+      }),
+      ...(audioOutputTokens > 0 && { audio_output_tokens: Math.min(audioOutputTokens, output) }),
     };
   }
 
