@@ -13,6 +13,7 @@ import {
 } from "@reprise/service";
 import { TLS_OPTIONS, toServerTls } from "../tls-options.ts";
 import { backup, BACKUP_USAGE, checkedBackup, restore } from "./backup.ts";
+import { removeLostServer, REMOVE_SERVER_USAGE } from "./remove-server.ts";
 import { status, STATUS_USAGE } from "./status.ts";
 
 const USAGE = `npm run nats -- generate --out <folder> [options]
@@ -24,6 +25,7 @@ const USAGE = `npm run nats -- generate --out <folder> [options]
 npm run nats -- set-up        creates the streams, or changes them to what the environment says, as the user admin: see REPRISE_NATS_URL,
                               REPRISE_NATS_NKEY, REPRISE_SHARDS, REPRISE_REPLICAS and REPRISE_RETENTION_HOURS
 ${STATUS_USAGE}
+${REMOVE_SERVER_USAGE}
 ${BACKUP_USAGE}`;
 
 const OPTIONS = {
@@ -80,7 +82,8 @@ try {
   else if (command === "set-up" && rest.length === 0) await setUp();
   else if (command === "status") {
     if (!(await status(rest, io))) process.exitCode = 1;
-  } else if (command === "backup") await backup(rest, io);
+  } else if (command === "remove-server") await removeLostServer(rest, io);
+  else if (command === "backup") await backup(rest, io);
   else if (command === "check-backup") await checkedBackup(rest, io);
   else if (command === "restore") await restore(rest, io);
   else {

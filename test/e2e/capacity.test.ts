@@ -60,6 +60,8 @@ test(
       retentionHours: 1,
       moderated: 1,
       archiveDays: 1,
+      blobMegabytes: 0,
+      blobHours: 24,
     };
     const seconds = DISK.tokens / DISK.tokensPerSecond;
     const planned = toLoad(demand);

@@ -76,6 +76,20 @@ describe("the calculator", () => {
     expect(load.keptGenerations).toBe(72_000);
   });
 
+  test("has a disk for blobs where there are uploads: their content, kept for its time, in each replica", () => {
+    const disksOf = (demand: object) =>
+      planCapacity(
+        COSTS,
+        { ...EXAMPLE, generations: 100, tokensPerSecond: 20, tokens: 200, ...demand },
+        DEPLOYMENT,
+      ).disks;
+    const blobs = disksOf({ blobMegabytes: 2, blobHours: 12 }).find(({ what }) => what === "BLOB_CHUNKS");
+    // 10 creates a second.
+    expect(blobs).toMatchObject({ keptDays: 0.5, copies: 3 });
+    expect(blobs!.bytes / (10 * 12 * 3_600 * 2e6 * 3)).toBeCloseTo(1.0015, 4);
+    expect(disksOf({}).map(({ what }) => what)).not.toContain("BLOB_CHUNKS");
+  });
+
   test("counts a checkpoint every 64 events or 2 s, and rewrites a large one when it has grown by a quarter", () => {
     expect(checkpointsOf(256, 1_000).count).toBe(4);
     expect(checkpointsOf(100, 10).count).toBe(5);

@@ -55,6 +55,7 @@ export { subscribePresence } from "./presence/presence-feed.ts";
 export { subscribeErasures } from "./erasure/erasure-feed.ts";
 export { type NewLog, type BufferedFeed, bufferLiveFeed } from "./hub/open-generation-cache.ts";
 export { readShardCount } from "./topology/shard-count.ts";
+export { removeServer } from "./topology/remove-server.ts";
 export { isWhole, readStreamHealth, type StreamHealth } from "./topology/stream-health.ts";
 export { openBroker } from "./topology/open-broker.ts";
 export * as openJobs from "./jobs/open-jobs.ts";

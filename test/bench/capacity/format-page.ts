@@ -15,6 +15,8 @@ export const EXAMPLE: Demand = {
   retentionHours: 24,
   moderated: 1,
   archiveDays: 365,
+  blobMegabytes: 0,
+  blobHours: 24,
 };
 const STAGES = [
   { generations: 10_000, retentionHours: 24, moderated: 1 },

@@ -24,6 +24,10 @@ export interface Demand {
   readonly moderated: number;
   /** For how long the archive and the rows of analytics are kept. */
   readonly archiveDays: number;
+  /** Of uploads for each generation, on average. */
+  readonly blobMegabytes: number;
+  /** For how long a blob is kept behind its last use. */
+  readonly blobHours: number;
 }
 
 /** What a demand amounts to, in every second. */

@@ -22,6 +22,8 @@ export const USAGE = `npm run capacity -- [options]
   --retention 24             hours for which the live log is kept
   --moderated 1              share of them that is moderated
   --archive-days 365         for which the archive and rows of analytics are kept
+  --blob-mb 0                uploaded for each generation, on average: what a request names again is no upload
+  --blob-ttl 24              hours behind its last use for which a blob is kept: REPRISE_BLOB_TTL_HOURS
   --replicas 3               of streams: 1 to 5
   --core-speed 1             of a core, as a multiple of the table's machine
   --utilisation 0.6          of a core at most
@@ -39,6 +41,8 @@ const LIMITS = {
   retention: [0.1, 24 * 365],
   moderated: [0, 1],
   "archive-days": [0, 36_500],
+  "blob-mb": [0, 1e3],
+  "blob-ttl": [0, 24 * 365],
   replicas: [1, 5],
   "core-speed": [0.1, 20],
   utilisation: [0.05, 1],
@@ -73,6 +77,8 @@ export function parseCapacityOptions(args: readonly string[]): CapacityOptions {
       retentionHours: number("retention", EXAMPLE.retentionHours),
       moderated: number("moderated", EXAMPLE.moderated),
       archiveDays: number("archive-days", EXAMPLE.archiveDays),
+      blobMegabytes: number("blob-mb", EXAMPLE.blobMegabytes),
+      blobHours: number("blob-ttl", EXAMPLE.blobHours),
     },
     deployment: {
       replicas: number("replicas", DEPLOYMENT.replicas),

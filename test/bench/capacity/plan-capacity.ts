@@ -69,6 +69,8 @@ const SINGLE_CORE_ROLES: ReadonlySet<string> = new Set([
 const STORE_COPIES = 1;
 const MEGA = 1e6;
 const DAY_HOURS = 24;
+/** Of chunks of 128 KiB, what the broker stores for each byte of content: measured with five blobs of 20 MB. */
+const STORED_PER_BLOB_BYTE = 1.0015;
 
 export function planCapacity(costs: UnitCosts, demand: Demand, deployment: Deployment): CapacityPlan {
   const load = toLoad(demand);
@@ -169,7 +171,7 @@ function planShards(costs: UnitCosts, load: Load, deployment: Deployment): Capac
 function planDisks(
   costs: UnitCosts,
   { tokens, events, creates }: Load,
-  { retentionHours, archiveDays }: Demand,
+  { retentionHours, archiveDays, blobMegabytes, blobHours }: Demand,
   { replicas }: Deployment,
 ): DiskPlan[] {
   const {
@@ -191,11 +193,14 @@ function planDisks(
     bytes: bytesPerToken * tokensPerDay * keptDays * copies,
   });
   const days = retentionHours / DAY_HOURS;
+  const blobBytes = blobMegabytes * MEGA * STORED_PER_BLOB_BYTE * generationsPerToken;
+  const blobs = [kept("BLOB_CHUNKS", blobBytes, blobHours / DAY_HOURS, replicas)];
   return [
     kept("GENERATIONS", ofEvents(streamBytes["GENERATIONS"]), days, replicas),
     kept("CHECKPOINTS", ofEvents(streamBytes["CHECKPOINTS"]), days, replicas),
     kept("VERDICTS", ofGenerations(streamBytes["VERDICTS"]), days, replicas),
     kept("OPS", ofGenerations(streamBytes["OPS"]), days, replicas),
+    ...(blobMegabytes > 0 ? blobs : []),
     kept("archive", ofEvents(archiveBytes), archiveDays, STORE_COPIES),
     kept("analytics, rows", costs.analytics.bytesPerRow * generationsPerToken, archiveDays, STORE_COPIES),
     // Commits stay until nothing of their stream can be read again.

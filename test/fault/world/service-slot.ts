@@ -6,7 +6,7 @@ import { isAlive } from "./is-alive.ts";
 export interface SlotOptions {
   /** `worker-1`, `delivery-2`, `moderation-1`, … */
   readonly name: string;
-  readonly service: "delivery" | "inference-worker" | "moderation" | "audit-log";
+  readonly service: "delivery" | "inference-worker" | "moderation" | "audit-log" | "analytics";
   readonly env: Readonly<Record<string, string>>;
   /** The repository that its first process is of. Default: this one. */
   readonly root?: string | undefined;

@@ -8,6 +8,8 @@ export interface WorldOptions {
   readonly moderations?: number;
   /** Replicas of the audit log, which share one archive. Default 0. */
   readonly audits?: number;
+  /** Analytics, with a store of rows in a folder. Default 0. */
+  readonly analytics?: number;
   /** `single`: one nats-server. `cluster`: three, and each stream three times. Default `single`. */
   readonly broker?: "single" | "cluster";
   /** After how long a silent worker's job goes to another, in milliseconds. Default 1,000; the platform's own is 5,000. */

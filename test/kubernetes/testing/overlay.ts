@@ -16,7 +16,7 @@ export const OVERLAYS = ["dev", "production"] as const;
 export type OverlayName = (typeof OVERLAYS)[number];
 
 /** @param dir absolute */
-async function buildFolder(dir: string): Promise<Resource[]> {
+export async function buildFolder(dir: string): Promise<Resource[]> {
   const [program, ...args] = await ensureKustomize(DATA_DIR);
   const { stdout } = await promisify(execFile)(program, [...args, dir]);
   return parseAllDocuments(stdout).map((document) => document.toJS() as Resource);

@@ -47,6 +47,9 @@ async function readOne(connection: NatsConnection, name: string): Promise<Stream
   const behind = (cluster?.replicas ?? [])
     .filter(({ current, offline }) => !current || offline)
     .map(({ name: server, offline }) => ({ server, why: offline ? "is away" : "is not up to date" }));
+  // A server that was removed while no other one could take its place.
+  for (let have = 1 + (cluster?.replicas ?? []).length; cluster && have < config.num_replicas; have++)
+    behind.push({ server: "a further server", why: "is missing" });
   // A single server is no cluster.
   const leader = cluster ? cluster.leader : "this server";
   return {

@@ -3,6 +3,8 @@ import { createClient, type Client } from "@reprise/client";
 import type { GenerationRequest, Policy } from "@reprise/protocol";
 import type { Tenant } from "../../world/tenant.ts";
 
+const BLOB_TYPE = "application/octet-stream";
+
 /** A request as it was sent, to send it again. */
 export interface SentRequest {
   readonly request: GenerationRequest;
@@ -60,6 +62,23 @@ export class DrillClient {
       ...(body && { body: JSON.stringify(body) }),
     });
     return { status: response.status, body: await response.json() };
+  }
+
+  /** @returns the id of a blob with this content */
+  async upload(content: Uint8Array<ArrayBuffer>): Promise<string> {
+    const response = await fetch(`${this.url}/v1/blobs`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${this.tenant.key}`, "content-type": BLOB_TYPE },
+      body: content,
+    });
+    return ((await response.json()) as { id: string }).id;
+  }
+
+  /** A blob's content, or what is answered in its place. */
+  async download(id: string): Promise<{ status: number; content: Buffer }> {
+    const headers = { authorization: `Bearer ${this.tenant.key}`, accept: BLOB_TYPE };
+    const response = await fetch(`${this.url}/v1/blobs/${id}`, { headers });
+    return { status: response.status, content: Buffer.from(await response.arrayBuffer()) };
   }
 
   async mintToken(id: string): Promise<string> {

@@ -3,7 +3,7 @@ import type { Tenant } from "../../world/tenant.ts";
 
 /** A tenants file whose keys may do everything that a drill asks for. */
 export function encodeDrillTenants(tenants: readonly Tenant[]): string {
-  const roles = ["create", "read", "cancel", "usage"];
+  const roles = ["create", "read", "cancel", "usage", "blob"];
   return JSON.stringify({
     tenants: tenants.map(({ id, key }) => ({
       id,

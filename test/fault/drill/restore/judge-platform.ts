@@ -86,6 +86,18 @@ export async function judgeAnswers(
   return problems;
 }
 
+/** A blob is there under its id, and so is the tenant's key that ids are made with: the same content has the same id. */
+export async function judgeBlob(
+  client: DrillClient,
+  [id, was]: readonly [string, Buffer<ArrayBuffer>],
+): Promise<string[]> {
+  const { status, content } = await client.download(id);
+  if (status !== 200 || !content.equals(was))
+    return [`the blob ${id} is not what it was: ${status}, ${content.length} bytes`];
+  const again = await client.upload(was);
+  return again === id ? [] : [`the content of ${id} has the id ${again} now`];
+}
+
 /** Every generation is in the tenant's usage once, whether it was measured before the loss, after it, or both. */
 export async function judgeUsage(client: DrillClient, generations: number): Promise<string[]> {
   let said = "";

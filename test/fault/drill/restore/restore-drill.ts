@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -19,6 +20,7 @@ import { type DrilledBroker, startDrilledBroker, startDrilledPlatform } from "./
 import {
   judgeAnswers,
   judgeArchive,
+  judgeBlob,
   judgeReaders,
   judgeShown,
   judgeUsage,
@@ -37,10 +39,12 @@ export interface RestoreDrillOptions {
 const LONG = { tokens: 600, tokens_per_second: 30 };
 const SHORT = { tokens: 40 };
 const CARD = { text: "My card is 4111 1111 1111 1111, thank you." };
+/** Several chunks of 128 KiB, and a part of one. */
+const BLOB_BYTES = 600_000;
 const ASLEEP_AFTER = 20;
 const BEHIND_BACKUP_MS = 1_000;
 /** Streams in which messages go by themselves: replaced by newer ones of their subject, expired, or done. */
-const THINNED = /^(?:CHECKPOINTS|VERDICTS|REVIEWS|READERS|LEASES|KEY_USE|KV_.*|RULES|JOBS)$/;
+const THINNED = /^(?:CHECKPOINTS|VERDICTS|REVIEWS|READERS|LEASES|BLOBS|KEY_USE|KV_.*|RULES|JOBS)$/;
 
 type AllContents = ReadonlyMap<string, StreamContents>;
 
@@ -86,6 +90,8 @@ export async function drillRestore(
   const whole = await readLogs(broker, tenant, [...lost.logs.keys()]);
   problems.push(...judgeShown(lost.readers, whole));
   problems.push(...(await judgeAnswers(client, lost)));
+  problems.push(...(await judgeBlob(client, lost.blob)));
+  say(`a blob of ${BLOB_BYTES} bytes is what it was, under its id, and uploaded again it has the same`);
   problems.push(...(await judgeUsage(client, whole.size)));
   say(`usage has each of ${whole.size} generations once`);
   await platform.stop();
@@ -105,6 +111,8 @@ interface Lost {
   readonly ended: readonly string[];
   readonly readers: readonly DrillReader[];
   readonly texts: ReadonlyMap<string, string>;
+  /** Content that was uploaded before the backup, by its blob's id. */
+  readonly blob: readonly [string, Buffer<ArrayBuffer>];
   /** Generations that began behind the backup. */
   readonly lost: readonly string[];
   /** A generation, and a stream token for it. */
@@ -135,6 +143,8 @@ async function loseEverything(
   const ended = [...plain, ...gated];
   const texts = new Map<string, string>();
   for (const id of ended) texts.set(id, await client.textOf(id));
+  const content = randomBytes(BLOB_BYTES);
+  const blob = [await client.upload(content), content] as const;
   const names = await listStreams(broker.admin);
   const before = await readContents(broker.admin, names);
   await untilFoldersThere(dataDir);
@@ -165,7 +175,7 @@ async function loseEverything(
   const after = await readContents(broker.admin, names);
   const logs = await readLogs(broker, tenant, [...ended, ...running]);
   say("every process was killed, and the broker's store is gone");
-  return { client, backup, before, after, logs, ended, readers, texts, lost: young, token };
+  return { client, backup, before, after, logs, ended, readers, texts, blob, lost: young, token };
 }
 
 async function listStreams({ main }: Broker): Promise<string[]> {

@@ -8,7 +8,7 @@ import type { WorldOptions } from "../../world/world-options.ts";
 
 /** Which version a part of the platform has behind a step. */
 type Version = "old" | "new";
-type Part = "delivery" | "workers" | "moderation" | "audit";
+type Part = "delivery" | "workers" | "moderation" | "audit" | "analytics";
 
 export interface Step {
   /** Which versions run side by side behind it. */
@@ -23,9 +23,11 @@ export const STEPS: readonly Step[] = [
   { title: "delivery is rolled back", part: "delivery", to: "old" },
   { title: "new moderation", part: "moderation", to: "new" },
   { title: "new audit log", part: "audit", to: "new" },
+  { title: "new analytics", part: "analytics", to: "new" },
   { title: "new workers behind old delivery", part: "workers", to: "new" },
   { title: "new delivery: all is new", part: "delivery", to: "new" },
   { title: "workers are rolled back behind new delivery", part: "workers", to: "old" },
+  { title: "analytics is rolled back", part: "analytics", to: "old" },
   { title: "the audit log is rolled back", part: "audit", to: "old" },
   { title: "moderation is rolled back", part: "moderation", to: "old" },
   { title: "delivery is rolled back: all is old", part: "delivery", to: "old" },
@@ -51,7 +53,7 @@ const GATED: LoadOptions = {
 
 /** The platform that an upgrade begins with. @param old the repository of the earlier version */
 export function worldOf(old: string): WorldOptions {
-  return { root: old, moderations: 1, audits: 1 };
+  return { root: old, moderations: 1, audits: 1, analytics: 1 };
 }
 
 /**
@@ -75,7 +77,7 @@ export function stepRow({ title, part, to }: Step, old: string): FaultRow {
 }
 
 function slotsOf(
-  { deliveries, workers, moderations, audits }: FaultWorld,
+  { deliveries, workers, moderations, audits, analytics }: FaultWorld,
   part: Part,
 ): readonly ServiceSlot[] {
   switch (part) {
@@ -87,6 +89,8 @@ function slotsOf(
       return moderations;
     case "audit":
       return audits;
+    case "analytics":
+      return analytics;
   }
 }
 
