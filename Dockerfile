@@ -31,7 +31,7 @@ COPY infra/containers/check-health.mjs /system/reprise/
 # Docker gives a new volume the owner of the folder that it is mounted over. In docker-compose.yml `prepare` has all of them.
 FROM ${NODE_IMAGE} AS volumes
 RUN for name in operator set-up-config nats-config redis-config nginx-config delivery-config inference-worker-config moderation-config \
-  audit-log-config analytics-config witness-config s3-config nats-1 nats-2 nats-3 archive archive-keys rows witness s3-data prometheus grafana; \
+  audit-log-config analytics-config witness-config s3-config prometheus-config nats-1 nats-2 nats-3 archive archive-keys rows witness s3-data prometheus grafana backup; \
   do mkdir -p "/volumes/$name"; done && chmod 700 /volumes/* && chown -R 1000:1000 /volumes
 
 FROM scratch AS service

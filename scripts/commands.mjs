@@ -11,6 +11,7 @@ export const COMMANDS = {
   test: { args: ["node_modules/vitest/vitest.mjs", "run"], needsBroker: () => true },
   "test:fault": { args: ["test/fault/main.ts"], needsBroker: () => true },
   "test:infra": { args: ["test/infra/main.ts"], needsBroker: () => true },
+  "docker:engine": { args: ["test/infra/engine/main.ts"], needsBroker: () => false },
   "test:engine": { args: ["test/engine/main.ts"], needsBroker: () => true },
   chaos: { args: ["test/fault/chaos/main.ts"], needsBroker: () => true },
   soak: { args: ["test/fault/soak/main.ts"], needsBroker: () => true },

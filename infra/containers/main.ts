@@ -2,10 +2,11 @@
 import { endWithReader } from "@reprise/service";
 import { join } from "node:path";
 import { prepare, readAccess } from "./prepare.ts";
-import { chooseProfile, isProfile, PROFILES } from "./profiles.ts";
+import { chooseProfile, isProfile, moveToProfile, PROFILES } from "./profiles.ts";
 
 const USAGE = `main.js prepare                makes keys, certificates and settings in the volumes
 main.js profile ${PROFILES.join("|")}   chooses what the next prepare makes
+main.js move full              chooses the profile full for a new project with the volumes of a backup
 main.js hello                  says how to get a first token
 main.js key|operator-key       prints the key of the tenant demo, or the operator's`;
 
@@ -28,6 +29,7 @@ try {
   if (command === "prepare") await prepare(VOLUMES, PROXY);
   else if (command === "profile" && isProfile(argument))
     await chooseProfile(join(VOLUMES, "operator"), argument);
+  else if (command === "move" && argument === "full") await moveToProfile(VOLUMES, argument);
   else if (command === "hello") process.stdout.write(HELLO);
   else if (command === "key") process.stdout.write(`${(await readAccess(VOLUMES)).apiKey}\n`);
   else if (command === "operator-key") process.stdout.write(`${(await readAccess(VOLUMES)).operatorKey}\n`);

@@ -28,6 +28,8 @@ const USERS = {
 /** Where nats-servers and Redis find what is in their volumes. */
 const NATS_DIR = "/etc/nats";
 const REDIS_DIR = "/etc/redis";
+/** Jobs of Prometheus, and the containers without their number. */
+const TWICE = { "reprise-delivery": "delivery", "reprise-inference-worker": "worker" };
 /** More than anyone sets REPRISE_SHARDS to: permissions are written for so many. */
 const SHARDS = 16;
 
@@ -38,7 +40,7 @@ export interface Access {
 }
 
 /**
- * Makes what services, nats-servers, Redis and nginx of docker-compose.yml read: keys, certificates, users, settings, each in the volume of
+ * Makes what services, nats-servers, Redis, nginx and Prometheus of docker-compose.yml read: keys, certificates, users, settings, each in the volume of
  * the one that reads it. What is there is kept, so that a start after the first changes nothing but what a newer version writes otherwise.
  *
  * @param volumes the folder with all volumes
@@ -56,7 +58,9 @@ export async function prepare(volumes: string, proxy: string): Promise<void> {
   await keepCertificate(authority, join(volumes, "nats-config", "tls"), "nats", servers);
   const redisUrls = isFull ? await prepareRedis(volumes) : undefined;
   if (isFull) await keepCertificate(authority, join(volumes, "redis-config", "tls"), "redis", ["redis"]);
-  await prepareProxy(volumes, proxy, isFull ? 2 : 1);
+  const nodes = isFull ? 2 : 1;
+  await prepareProxy(volumes, proxy, nodes);
+  await prepareTargets(volumes, nodes);
   await keepCertificate(authority, join(volumes, "nginx-config", "tls"), "proxy", ["localhost", "127.0.0.1"]);
   const s3 = profiles.has("s3") ? await prepareStore(volumes) : undefined;
 
@@ -142,6 +146,14 @@ async function prepareProxy(volumes: string, from: string, nodes: number): Promi
   const lines = (await readFile(file, "utf8")).split("\n");
   const isThere = (line: string) => Number(/^\s*server delivery-(\d+):/.exec(line)?.[1] ?? 0) <= nodes;
   await writeFile(file, lines.filter(isThere).join("\n"));
+}
+
+/** What Prometheus asks of the services that a profile has twice. It reads the files again when they change. */
+async function prepareTargets(volumes: string, nodes: number): Promise<void> {
+  for (const [job, name] of Object.entries(TWICE)) {
+    const targets = Array.from({ length: nodes }, (_, index) => `${name}-${index + 1}:9464`);
+    await put(join(volumes, "prometheus-config", `${job}.json`), `${JSON.stringify([{ targets }])}\n`);
+  }
 }
 
 /** @returns the access key of the S3-compatible store */

@@ -33,6 +33,21 @@ export async function chooseProfile(operator: string, profile: Profile): Promise
   await createSecretFile(join(operator, FOLDER, profile), profile);
 }
 
+/**
+ * Chooses a profile for volumes of a backup, in a new project: its streams are restored for that profile.
+ *
+ * @param volumes the folder with all volumes
+ * @throws Error where the project has streams
+ */
+export async function moveToProfile(volumes: string, profile: Profile): Promise<void> {
+  const store = await readdir(join(volumes, "nats-1"));
+  if (store.length > 0)
+    throw new Error(
+      "The volume of nats-1 is not empty. Move into a new project, as docs/operations/containers.md says.",
+    );
+  await createSecretFile(join(volumes, "operator", FOLDER, profile), profile);
+}
+
 /** From now on profiles that would leave data behind are refused. */
 export async function closeProfiles(operator: string): Promise<void> {
   await createSecretFile(join(operator, FOLDER, MADE), MADE);

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createTempDir } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
+import { prepare } from "../../infra/containers/prepare.ts";
 import { promtool } from "../observability/testing/promtool.ts";
 import { mountsOf, readComposeFile, ROOT } from "./testing/compose-file.ts";
 import { composeErrors } from "./testing/compose-schema.ts";
@@ -24,13 +25,17 @@ describe("docker-compose.yml", () => {
 });
 
 describe("Prometheus' configuration, with the files that its container has", () => {
-  /** Copies what the service mounts below `/etc/prometheus` into a folder. */
+  /** Copies what the service mounts below `/etc/prometheus` into a folder: files of the repository, and what the set-up makes. */
   async function mounted() {
+    await using volumes = await createTempDir("volumes");
+    await prepare(volumes.path, join(ROOT, "infra/proxies/nginx"));
     const dir = await createTempDir("prometheus");
     const below = "/etc/prometheus/";
-    for (const { source, target } of mountsOf(project.services["prometheus"]!))
+    for (const { source, target } of mountsOf(project.services["prometheus"]!)) {
+      const from = join(source.startsWith("./") ? ROOT : volumes.path, source);
       if (target.startsWith(below))
-        await cp(join(ROOT, source), join(dir.path, target.slice(below.length)), { recursive: true });
+        await cp(from, join(dir.path, target.slice(below.length)), { recursive: true });
+    }
     return dir;
   }
 

@@ -1,8 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { delimiter } from "node:path";
 import { fileURLToPath } from "node:url";
-import { chooseSuites, findMissing, SUITES, type Suite } from "./needs.ts";
+import { chooseSuites, findMissing, searchPath, SUITES, type Suite } from "./needs.ts";
 
 /* `npm run test:infra`: what `infra/` has, run with the programs that it is for. Fails before the first test where one is missing. */
 
@@ -10,13 +9,11 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const USAGE = `npm run test:infra -- [suite …] [options of vitest]
 
 Suites: ${SUITES.map(({ name }) => name).join(", ")}`;
-/** Where Debian has servers that are for root, beside what a user's PATH has. */
-const FOR_ROOT = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 const args = process.argv.slice(2);
 const options = args.findIndex((arg) => arg.startsWith("-"));
 const names = options === -1 ? args : args.slice(0, options);
-const path = [process.env["PATH"] ?? "", ...FOR_ROOT].join(delimiter);
+const path = searchPath();
 
 try {
   const suites = chooseSuites(names);

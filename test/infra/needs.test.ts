@@ -14,7 +14,7 @@ test("suites are named one by one or by their folder, and without a name all are
   );
   expect(namesOf([])).toEqual(SUITES.map(({ name }) => name));
   expect(() => namesOf(["proxies/ngin"])).toThrow(
-    "no suite is named proxies/ngin; there are: containers/images, ",
+    "no suite is named proxies/ngin; there are: containers/broker, ",
   );
 });
 

@@ -2,6 +2,12 @@ import { spawnSync } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 
+/** Where Debian has servers that are for root, beside what a user's PATH has. */
+const FOR_ROOT = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+
+/** PATH, and where programs for root are. */
+export const searchPath = (): string => [process.env["PATH"] ?? "", ...FOR_ROOT].join(delimiter);
+
 /** What tests below `test/infra` need of the machine. */
 export interface Suite {
   /** The beginning of the paths of its tests, from `test/infra` on. */
@@ -12,17 +18,24 @@ export interface Suite {
   readonly commands?: Readonly<Record<string, string>>;
 }
 
+const COMPOSE = {
+  "docker compose version":
+    "Compose 2.24 or later: Debian package docker-compose, of Debian 13 or later; or npm run docker:engine",
+};
 const DOCKER: Omit<Suite, "name"> = {
   programs: { docker: "Debian package docker.io", debootstrap: "Debian package debootstrap, run as root" },
   commands: {
-    "docker info": "a Docker engine that answers: start dockerd, or name it in DOCKER_HOST",
-    "docker compose version": "Compose 2.24 or later: Debian package docker-compose, of Debian 13 or later",
-    "docker buildx version": "Debian package docker-buildx, of Debian 13 or later",
+    "docker info": "a Docker engine that answers: npm run docker:engine, or name yours in DOCKER_HOST",
+    ...COMPOSE,
+    "docker buildx version": "Debian package docker-buildx, of Debian 13 or later; or npm run docker:engine",
   },
 };
 
 export const SUITES: readonly Suite[] = [
+  { name: "containers/broker", ...DOCKER },
+  { name: "containers/config", programs: { docker: "Debian package docker.io" }, commands: COMPOSE },
   { name: "containers/images", ...DOCKER },
+  { name: "containers/minimal", ...DOCKER },
   { name: "containers/compose", ...DOCKER },
   { name: "containers/roll", ...DOCKER },
   { name: "proxies/caddy", programs: { caddy: "Debian package caddy" } },
@@ -57,12 +70,13 @@ export function findMissing(suites: readonly Suite[], path: string): string[] {
   ]);
 }
 
-function succeeds(command: string, path: string): boolean {
+/** Whether a command, words with spaces between them, ends with 0. */
+export function succeeds(command: string, path: string): boolean {
   const [program = "", ...args] = command.split(" ");
   return spawnSync(program, args, { env: { ...process.env, PATH: path }, stdio: "ignore" }).status === 0;
 }
 
-function isOnPath(program: string, path: string): boolean {
+export function isOnPath(program: string, path: string): boolean {
   return path.split(delimiter).some((folder) => {
     try {
       accessSync(join(folder, program), constants.X_OK);

@@ -6,14 +6,14 @@ import type { ModerationPolicy } from "@reprise/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectUndisturbed, follow, untilMore } from "../proxies/testing/followers.ts";
 import { ENDLESS } from "../proxies/testing/proxied-platform.ts";
-import { type Project, startProject } from "./testing/project.ts";
+import { startProject } from "./testing/project.ts";
 import { docker, ROOT } from "./testing/docker.ts";
 
 const READERS = 20;
 const SOME = 5;
 const CARD = "4111 1111 1111 1111";
 
-let project: Project;
+let project: Awaited<ReturnType<typeof startProject>>;
 beforeAll(async () => {
   project = await startProject("reprise-test-e2e", "10.94.65");
   process.stdout.write(`docker compose up, the profile full: ${project.upS.toFixed(0)} s\n`);

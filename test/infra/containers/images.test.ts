@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { IMAGES } from "../../../infra/containers/images.ts";
+import { NATS_IMAGE } from "./testing/base-images.ts";
 import { docker, ROOT } from "./testing/docker.ts";
 import { type BuiltImages, buildImages, imageName } from "./testing/images.ts";
 
@@ -22,7 +23,7 @@ const WITH_DUCKDB = ["audit-log", "analytics"];
 let built: BuiltImages;
 beforeAll(async () => {
   built = await buildImages();
-});
+}, 1_800_000);
 
 /** As an orchestrator that trusts nothing runs it. */
 const RESTRICTED = [
@@ -123,26 +124,52 @@ test("the commands that are beside a service run too", async () => {
   expect(await help("analytics")).toContain("reprise-usage");
 });
 
-describe("a container's first process", () => {
+describe("as a container's first process", () => {
   const VKEY = "reprise+20c263dc+AUAd8StMsMhbktOlR3mjp4YBhxBmejlCeyhRSertDmk6";
-  const startWitness = async (...options: readonly string[]) => {
-    const tmpfs = ["--tmpfs", "/data:uid=1000,gid=1000"];
-    const env = ["--env", `REPRISE_WITNESS_LOGS=${VKEY}`];
-    const args = ["--detach", "--read-only", ...tmpfs, ...env, ...options, imageName("witness")];
-    const container = await docker(["run", ...args]);
-    await expect.poll(() => docker(["logs", container])).toContain("witnessing");
-    return {
-      container,
-      [Symbol.asyncDispose]: async () => void (await docker(["rm", "--force", container])),
-    };
-  };
+  const SERVICES = IMAGES.map(({ name }) => name).filter((name) => name !== "set-up");
+  const TMPFS = ["--tmpfs", "/data:uid=1000,gid=1000", "--tmpfs", "/tmp"];
+  const remove = async (container: string) => void (await docker(["rm", "--force", container]));
 
-  test("is told healthy by its own check, and ends well at SIGTERM", async () => {
-    await using witness = await startWitness("--health-interval=1s");
-    const health = () => docker(["inspect", "--format", "{{.State.Health.Status}}", witness.container]);
-    await expect.poll(health).toBe("healthy");
-    await docker(["kill", "--signal", "SIGTERM", witness.container]);
-    expect(await docker(["wait", witness.container])).toBe("0");
-    expect(await docker(["logs", witness.container])).toContain('"msg":"stopped"');
+  /** A container of the image whose address of the broker is its own. */
+  async function start(name: string) {
+    const env = { REPRISE_NATS_URL: "nats://127.0.0.1:4222", REPRISE_WITNESS_LOGS: VKEY };
+    const settings = Object.entries(env).flatMap(([key, value]) => ["--env", `${key}=${value}`]);
+    const limits = ["--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", ...TMPFS];
+    const place = ["--network", `container:${broker}`, "--health-interval=1s"];
+    const args = ["--detach", ...limits, ...place, ...settings, imageName(name)];
+    const container = await docker(["run", ...args]);
+    return { container, [Symbol.asyncDispose]: () => remove(container) };
+  }
+
+  let broker: string;
+  beforeAll(async () => {
+    const config = "max_payload: 8MB, jetstream: { store_dir: /data }";
+    const command = `echo '${config}' >/tmp/nats.conf && exec nats-server --config /tmp/nats.conf`;
+    const entry = ["--entrypoint", "sh", NATS_IMAGE, "-c", command];
+    broker = await docker(["run", "--detach", "--network", "none", ...entry]);
+  });
+  afterAll(() => remove(broker));
+
+  const healthOf = (container: string) =>
+    docker(["inspect", "--format", "{{.State.Health.Status}}", container]);
+
+  test("reprise/set-up ends by itself, with 0", async () => {
+    await using setUp = await start("set-up");
+    expect(await docker(["wait", setUp.container])).toBe("0");
+    expect(await docker(["logs", setUp.container])).toContain("The streams are there");
+  });
+
+  test.each(SERVICES)("reprise/%s is healthy by its own check, and ends with 0 at SIGTERM", async (name) => {
+    await using service = await start(name);
+    await expect.poll(() => healthOf(service.container)).toBe("healthy");
+    await docker(["kill", "--signal", "SIGTERM", service.container]);
+    expect(await docker(["wait", service.container])).toBe("0");
+    expect(await docker(["logs", service.container])).toContain('"msg":"stopped"');
+  });
+
+  test.each(SERVICES)("the check of reprise/%s fails where no process answers it", async (name) => {
+    const [inspected] = JSON.parse(await docker(["image", "inspect", imageName(name)])) as Inspected[];
+    const check = inspected!.Config.Healthcheck!.Test.slice(2);
+    await expect(docker([...RESTRICTED, imageName(name), ...check])).rejects.toThrow("ECONNREFUSED");
   });
 });

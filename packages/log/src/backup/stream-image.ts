@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { type ApiError, JetStreamApiError, type StreamConfig, type StreamState } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { newInbox } from "../access/inbox-prefix.ts";
@@ -27,6 +28,12 @@ export interface TakeImageOptions {
 const REQUEST_MS = 20_000;
 /** The server gives up after 5 s without an acknowledgement, and says so. */
 const SILENCE_MS = 30_000;
+/**
+ * How long the server of a cluster that takes a copy in may be unknown to the one that this process is connected to. A part that nothing
+ * responds to has reached no server, so it is sent again.
+ */
+const KNOWN_MS = 10_000;
+const AGAIN_MS = 20;
 /** The server stores what came before it answers the last part. */
 const FINISH_MS = 300_000;
 const PART_BYTES = 128 * 1_024;
@@ -104,15 +111,34 @@ export async function putImage(
     config,
     state,
   });
-  const send = async (part: Uint8Array, timeoutMs: number) => {
-    const reply = await inboxOf(connection).ask(deliver_subject, part, timeoutMs);
-    if (typeof reply === "string") throw streamUnavailable(name, reply, reply);
-    return reply.data.length === 0 ? undefined : accepted<{ state: StreamState }>(name, reply.json());
-  };
-  for await (const part of parts) await send(part, REQUEST_MS);
-  const made = await send(new Uint8Array(), FINISH_MS);
+  const made = await sendParts(connection, { stream: name, to: deliver_subject, parts });
   if (!made) throw streamUnavailable(name, "the server does not say what it has restored");
   return made.state;
+}
+
+/**
+ * Sends the parts of a copy, each when the one before it was taken, and the mark of its end.
+ * @param options `to`: the subject where a server takes them
+ * @returns the answer to the mark
+ * @throws RepriseError `broker_unavailable` when a part is not taken
+ */
+export async function sendParts(
+  connection: NatsConnection,
+  { stream, to, parts }: { stream: string; to: string; parts: AsyncIterable<Uint8Array> },
+): Promise<{ readonly state: StreamState } | undefined> {
+  const knownBy = performance.now() + KNOWN_MS;
+  const send = async (part: Uint8Array, timeoutMs: number) => {
+    const ask = () => inboxOf(connection).ask(to, part, timeoutMs);
+    let reply = await ask();
+    while (reply === "no_responders" && performance.now() < knownBy) {
+      await pause(AGAIN_MS);
+      reply = await ask();
+    }
+    if (typeof reply === "string") throw streamUnavailable(stream, reply, reply);
+    return reply.data.length === 0 ? undefined : accepted<{ state: StreamState }>(stream, reply.json());
+  };
+  for await (const part of parts) await send(part, REQUEST_MS);
+  return send(new Uint8Array(), FINISH_MS);
 }
 
 async function call<T extends object>(

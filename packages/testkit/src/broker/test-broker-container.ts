@@ -44,7 +44,8 @@ export async function startBrokerContainer(image: string, options: TestBrokerOpt
       await started.stop({ remove: false, timeout: STOP_GRACE_MS });
     },
     async [Symbol.asyncDispose]() {
-      await started.stop();
+      // testcontainers removes none that it has stopped before, also where it runs again.
+      await container.remove({ force: true, v: true });
     },
   };
 }

@@ -5,6 +5,7 @@ import { connect } from "@nats-io/transport-node";
 import { describe, expect, test } from "vitest";
 import { findFreePort } from "../network/free-port.ts";
 import { createTempDir } from "../process/temp-dir.ts";
+import { findBrokerImage } from "../broker-image.ts";
 import { startStoredBroker, startTestBroker } from "./start-test-broker.ts";
 
 const encode = (value: unknown) => JSON.stringify(value);
@@ -28,6 +29,11 @@ describe("the test broker", () => {
     const nc = await connect({ servers: broker.url });
     expect(nc.info).toMatchObject({ jetstream: true, max_payload: 8_388_608 });
     await nc.close();
+  });
+
+  test("is a container where there is an image for it, else a binary", async () => {
+    await using broker = await startTestBroker();
+    expect(broker.kind).toBe((await findBrokerImage()) === undefined ? "binary" : "container");
   });
 
   test("keeps its store and its address over a restart", async () => {

@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFile, cp, mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { findNatsServer } from "@reprise/service";
 import { createTempDir } from "@reprise/testkit";
 import { readAptSources } from "../../../../scripts/debian/apt-sources.ts";
@@ -16,6 +16,8 @@ import { docker, hasImage, ROOT } from "./docker.ts";
  */
 
 const DEBIAN = "reprise-test/debian";
+/** What testkit starts brokers from, where TEST_BROKER_IMAGE names it. */
+export const NATS_IMAGE = "reprise-test/nats";
 const PACKAGES = ["ca-certificates", "libstdc++6", "nginx-light", "redis-server", "wget"];
 /** What this machine trusts: a registry may be reached through a proxy of its own. */
 const CA_FILE = "/etc/ssl/certs/ca-certificates.crt";
@@ -37,10 +39,10 @@ export async function ensureBaseImages(): Promise<BaseImages> {
   const { prometheus } = await ensurePrometheus(DATA_DIR);
   return {
     NODE_IMAGE: DEBIAN,
-    NATS_IMAGE: await addPrograms("reprise-test/nats", [natsServer.path]),
+    NATS_IMAGE: await addProgram(NATS_IMAGE, natsServer.path),
     REDIS_IMAGE: DEBIAN,
     NGINX_IMAGE: DEBIAN,
-    PROMETHEUS_IMAGE: await addPrograms("reprise-test/prometheus", [prometheus]),
+    PROMETHEUS_IMAGE: await addProgram("reprise-test/prometheus", prometheus),
   };
 }
 
@@ -79,10 +81,12 @@ async function importImage(archive: string): Promise<void> {
   if (code !== 0) throw new Error(`docker import ended with ${code}`);
 }
 
-async function addPrograms(image: string, paths: readonly string[]): Promise<string> {
+async function addProgram(image: string, path: string): Promise<string> {
   await using dir = await createTempDir("image");
-  for (const path of paths) await copyFile(path, join(dir.path, path.slice(dirname(path).length + 1)));
-  await writeFile(join(dir.path, "Dockerfile"), `FROM ${DEBIAN}\nCOPY --chmod=755 . /usr/local/bin/\n`);
+  const name = basename(path);
+  await copyFile(path, join(dir.path, name));
+  const steps = [`FROM ${DEBIAN}`, `COPY --chmod=755 ${name} /usr/local/bin/`, `ENTRYPOINT ["${name}"]`];
+  await writeFile(join(dir.path, "Dockerfile"), `${steps.join("\n")}\n`);
   await docker(["build", "--quiet", "--tag", image, dir.path]);
   return image;
 }

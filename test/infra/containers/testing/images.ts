@@ -22,17 +22,6 @@ export async function buildImages(): Promise<BuiltImages> {
   ]);
   // One after the other: they share all but their last step.
   for (const { name } of IMAGES)
-    await docker([
-      "build",
-      "--quiet",
-      "--network",
-      "host",
-      ...args,
-      "--target",
-      name,
-      "--tag",
-      imageName(name),
-      ".",
-    ]);
+    await docker(["build", "--quiet", ...args, "--target", name, "--tag", imageName(name), "."]);
   return { base, revision };
 }
