@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 import { GenericContainer, getContainerRuntimeClient, Wait } from "testcontainers";
 import { isEndingSignal, standsStill } from "../process/send-signal.ts";
 import { findFreePort } from "../network/free-port.ts";
@@ -6,6 +9,8 @@ import type { TestBroker, TestBrokerOptions } from "./test-broker.ts";
 const CLIENT_PORT = 4222;
 const CONFIG_FILE = "/etc/nats/reprise.json";
 const STOP_GRACE_MS = 10_000;
+const READY_MS = 60_000;
+const AGAIN_MS = 20;
 
 /** A nats-server in a container, which keeps its store in the container's own file system until it is disposed of. */
 export async function startBrokerContainer(image: string, options: TestBrokerOptions): Promise<TestBroker> {
@@ -37,7 +42,9 @@ export async function startBrokerContainer(image: string, options: TestBrokerOpt
       if (isEndingSignal(signal)) await container.wait();
     },
     async restart() {
-      await started.restart({ timeout: STOP_GRACE_MS });
+      // testcontainers waits for a line of the log, which can be written before it listens to it.
+      await container.restart({ t: STOP_GRACE_MS / 1_000 });
+      await untilGreeted(started.getHost(), port);
       pid = await inspectPid();
     },
     async stop() {
@@ -48,6 +55,21 @@ export async function startBrokerContainer(image: string, options: TestBrokerOpt
       await container.remove({ force: true, v: true });
     },
   };
+}
+
+/** Resolves when the server sends its first line: Docker takes connections for it before it is there. */
+async function untilGreeted(host: string, port: number): Promise<void> {
+  for (const deadline = performance.now() + READY_MS; performance.now() < deadline;) {
+    const socket = connect(port, host);
+    const isGreeted = await Promise.race([once(socket, "data"), once(socket, "close")]).then(
+      ([data]) => Buffer.isBuffer(data),
+      () => false,
+    );
+    socket.destroy();
+    if (isGreeted) return;
+    await pause(AGAIN_MS);
+  }
+  throw new Error(`the nats-server in the container does not answer ${READY_MS} ms after its restart`);
 }
 
 function encodeConfig({
