@@ -36,7 +36,7 @@ export async function drive({ url, apiKey, spentApiKey }: Driven): Promise<void>
   });
   await expect.poll(async () => (await generations.get(abandoned.id)).status).toBe("cancelled");
 
-  await exceedBudget({ url, spentApiKey });
+  expect(await exceedBudget({ url, spentApiKey })).toBe("budget_exceeded");
 
   const chunks = ["The card is ", CARD, ", and ", "that ", "is ", "all."];
   for (const mode of ["retract", "gate"] as const) {
