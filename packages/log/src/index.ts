@@ -47,6 +47,7 @@ export type { LogObserver } from "./read/log-observer.ts";
 export type { Publish } from "./nats/publisher.ts";
 export { type OpsTopic, recordOps } from "./ops/record-ops.ts";
 export * as blobs from "./blobs/index.ts";
+export * as conversations from "./conversations/index.ts";
 export * as logErasure from "./erasure/index.ts";
 export { GenerationCache } from "./hub/cache/generation-cache.ts";
 export type { RemainingLog } from "./append/rollback.ts";

@@ -27,7 +27,7 @@ export {
   toStoredNeeds,
 } from "./engine/capability.ts";
 export { type Dialect, DIALECTS, dialectCapabilities, SIM_CAPABILITIES } from "./engine/dialect.ts";
-export { capabilitiesOf, capabilitiesSchema } from "./engine/declared-capabilities.ts";
+export { capabilitiesOf, capabilitiesSchema, contextTokensSchema } from "./engine/declared-capabilities.ts";
 export { assertServable, type ServedBy } from "./engine/assert-servable.ts";
 export { type OpenaiOptions, openaiOptionsOf, parseOpenaiOptions } from "./engine/openai-options.ts";
 export { foldOptionName } from "./engine/reserved-options.ts";
@@ -76,6 +76,30 @@ export {
   type SweepRow,
   type UploadRecord,
 } from "./blob/blob-row.ts";
+export {
+  type ConversationId,
+  conversationNotFound,
+  isConversationId,
+  parseConversationId,
+  toConversationId,
+} from "./conversation/conversation-id.ts";
+export { CONVERSATION_LIMITS } from "./conversation/conversation-limits.ts";
+export { type ConversationRequest, parseConversationRequest } from "./conversation/conversation-request.ts";
+export {
+  type ConversationRecord,
+  type ConversationRow,
+  type DeletedConversation,
+  decodeConversationRow,
+  encodeConversationRow,
+} from "./conversation/conversation-row.ts";
+export { fitPrompt, type PromptRoom } from "./conversation/fit-prompt.ts";
+export { findOrphan, joinPrompt, toMessages } from "./conversation/join-prompt.ts";
+export { type EndedTurn, promptBehind, toSegments } from "./conversation/prompt.ts";
+export type { Prompt, PromptSegment, TurnContext } from "./conversation/prompt-schema.ts";
+export { toTurnMessages } from "./conversation/turn-messages.ts";
+export { FULL_POLICIES, type FullPolicy } from "./conversation/when-full.ts";
+export { conversationOwner } from "./conversation/conversation-owner.ts";
+export * from "./log/conversation-subject.ts";
 export { mediaTypeOf, parseMediaType, SNIFFED_BYTES } from "./blob/media-type.ts";
 export * from "./log/blob-subject.ts";
 export { END_USER_RULE, isEndUser } from "./request/end-user.ts";

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { BLOB_LIMITS } from "./blob/blob-limits.ts";
+import { CONVERSATION_LIMITS } from "./conversation/conversation-limits.ts";
 import { CAPABILITIES } from "./engine/capability.ts";
 import { ERROR_CATALOGUE, type ErrorCode } from "./errors/error-code.ts";
 import { eventSchema } from "./event/event.ts";
@@ -108,6 +109,11 @@ describe("PROTOCOL.md", () => {
   it("lists every limit of moderation with its value, and no other", () => {
     const documented = tableUnder("| moderation limit | value | of what |").map(toLimit);
     expect(Object.fromEntries(documented)).toEqual(MODERATION_LIMITS);
+  });
+
+  it("lists every limit of conversations with its value, and no other", () => {
+    const documented = tableUnder("| limit of conversations | value | of what |").map(toLimit);
+    expect(Object.fromEntries(documented)).toEqual(CONVERSATION_LIMITS);
   });
 
   it("lists every limit of blobs with its value, and no other", () => {

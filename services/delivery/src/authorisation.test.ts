@@ -230,8 +230,19 @@ const BLOB_ROUTES = Object.entries(BLOB_PATHS).flatMap(([path, methods]) =>
   methods.map((method) => `${method} ${path}`),
 );
 
+/** Which role makes each call. Own, foreign and absent conversations are in `conversation-routes.test.ts`. */
+const CONVERSATION_ROLES: Readonly<Record<string, string>> = {
+  "GET /v1/conversations": "read",
+  "POST /v1/conversations": "create",
+  "GET /v1/conversations/:id": "read",
+  "DELETE /v1/conversations/:id": "erase",
+  "GET /v1/conversations/:id/items": "read",
+};
+
 const isKnown = ({ method, url: at }: { method: string; url: string }) =>
-  `${method} ${at}` in TABLE || BLOB_ROUTES.includes(`${method} ${at}`);
+  `${method} ${at}` in TABLE ||
+  `${method} ${at}` in CONVERSATION_ROLES ||
+  BLOB_ROUTES.includes(`${method} ${at}`);
 
 test("each route has an entry in the table, or refuses its method", async () => {
   expect(
@@ -297,6 +308,22 @@ test.each(BLOB_ROUTES)("%s: each role, the operator, and tokens of each scope", 
     expect((await ask(endpoint, token, [ABSENT])).status).toBe(403);
   }
 });
+
+test.each(Object.entries(CONVERSATION_ROLES))(
+  "%s: each role, the operator, and tokens of each scope",
+  async (endpoint, wanted) => {
+    const answered = endpoint.includes(":id") ? 404 : endpoint.startsWith("POST") ? 201 : 200;
+    for (const [role, key] of keys) {
+      const { status } = await ask(endpoint, key, [ABSENT]);
+      expect([role, status]).toEqual([role, role === wanted ? answered : 403]);
+    }
+    expect((await ask(endpoint, KEYS.operator, [ABSENT])).status).toBe(401);
+    for (const scope of TOKEN_SCOPES) {
+      const token = await mint("/v1/tokens", { scopes: [scope], end_user: "ann" });
+      expect((await ask(endpoint, token, [ABSENT])).status).toBe(403);
+    }
+  },
+);
 
 test.each(ofGenerations)(
   "%s: each scope of a token, and what is out of its reach",

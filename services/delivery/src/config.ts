@@ -11,6 +11,7 @@ import * as z from "zod";
 import {
   capabilitiesOf,
   capabilitiesSchema,
+  contextTokensSchema,
   DIALECTS,
   RepriseError,
   type ServedBy,
@@ -204,17 +205,19 @@ export async function loadModelNames(path: string | undefined): Promise<Readonly
 }
 
 const capabilities = capabilitiesSchema.optional();
+const contextTokens = contextTokensSchema.optional();
 
 /** What else the file says is the workers' own. */
 const servedSchema = z.looseObject({
   models: z.record(
     z.string(),
     z.discriminatedUnion("engine", [
-      z.looseObject({ engine: z.literal("sim"), capabilities }),
+      z.looseObject({ engine: z.literal("sim"), capabilities, context_tokens: contextTokens }),
       z.looseObject({
         engine: z.literal("openai"),
         dialect: z.enum(DIALECTS).default("openai"),
         capabilities,
+        context_tokens: contextTokens,
       }),
     ]),
   ),
@@ -230,7 +233,14 @@ export async function loadServedModels(path: string | undefined): Promise<Readon
   return new Map(
     Object.entries(models).map(([name, model]) => {
       const dialect = model.engine === "openai" ? model.dialect : undefined;
-      return [name, { engine: model.engine, capabilities: capabilitiesOf(dialect, model.capabilities) }];
+      return [
+        name,
+        {
+          engine: model.engine,
+          capabilities: capabilitiesOf(dialect, model.capabilities),
+          contextTokens: model.context_tokens,
+        },
+      ];
     }),
   );
 }

@@ -25,6 +25,7 @@ import type { CorsPolicy } from "./http/cors.ts";
 import { takeQueryToken } from "./http/query-token.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "./http/request-id.ts";
 import { addBlobRoutes, BLOB_PATHS } from "./blobs/blob-routes.ts";
+import { addConversationRoutes, CONVERSATION_PATHS } from "./conversations/conversation-routes.ts";
 import { addAnalyticsRoutes, ANALYTICS_PATHS } from "./routes/analytics/analytics.ts";
 import { addAuditRoutes } from "./routes/audit.ts";
 import { drainingError } from "./routes/begin-stream.ts";
@@ -235,6 +236,7 @@ export async function buildServer({
   addTimingsRoute(app, context);
   addTokenRoutes(app, context);
   addBlobRoutes(app, context);
+  addConversationRoutes(app, context);
   if (administration) {
     addAdminRoutes(app, { ...context, administration });
     addScaleRoute(app, { ...context, administration });
@@ -242,7 +244,8 @@ export async function buildServer({
     for (const [path, methods] of Object.entries(ADMIN_PATHS))
       refuseOtherMethods(app, path, methods, { administers: true });
   }
-  for (const [path, methods] of Object.entries(BLOB_PATHS)) refuseOtherMethods(app, path, methods);
+  for (const [path, methods] of Object.entries({ ...BLOB_PATHS, ...CONVERSATION_PATHS }))
+    refuseOtherMethods(app, path, methods);
   refuseOtherMethods(app, "/v1/generations", ["POST"]);
   refuseOtherMethods(app, "/v1/generations/:id", ["GET"]);
   refuseOtherMethods(app, "/v1/generations/:id/events", ["GET"]);

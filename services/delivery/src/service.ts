@@ -30,6 +30,7 @@ import {
 } from "@reprise/tenancy";
 import { NO_TRACING, type Tracing } from "@reprise/telemetry";
 import { type BlobTimes, openBlobs } from "./blobs/open-blobs.ts";
+import { openConversations } from "./conversations/open-conversations.ts";
 import { createAccessLog } from "./http/access-log.ts";
 import { createAuthentication } from "./http/auth.ts";
 import { CorsPolicy } from "./http/cors.ts";
@@ -215,6 +216,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const onBusy = () => refusedRequests.inc();
   const bodies = new RequestBodies({ maxBytes: requestBytes, onRefused: onBusy });
   const blobs = stack.use(openBlobs({ ...options, log, onRefused: onBusy, onError }));
+  const conversations = stack.use(openConversations({ ...options, log, onError }));
   const { limits, budgets, shared } = stack.use(
     await openLimits({
       ...options,
@@ -255,6 +257,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       limits,
       budgets,
       blobs,
+      conversations,
       shards,
       modelNames: () => names.models,
       servedBy: (model) => names.served?.get(model),

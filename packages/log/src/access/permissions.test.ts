@@ -30,6 +30,7 @@ const ref = newRef();
 const shard = protocol.shardOf(ref.generation);
 const node = protocol.parseNodeId("node-1");
 const blob = protocol.toBlobId(new Uint8Array(17));
+const conversation = protocol.toConversationId(new Uint8Array(17));
 const upload = protocol.createUploadId(new Uint8Array(17));
 
 /** By the name of what builds the subject in `protocol`. */
@@ -103,6 +104,10 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
   tenantBlobSubjects: [[protocol.tenantBlobSubjects(ref.tenant), "", ""]],
   BLOB_SWEEP_SUBJECT: [[protocol.BLOB_SWEEP_SUBJECT, "DA", ""]],
   BLOBS_SUBJECTS: [[protocol.BLOBS_SUBJECTS, "", ""]],
+  conversationSubject: [[protocol.conversationSubject(ref.tenant, conversation), "D", ""]],
+  tenantConversationSubjects: [[protocol.tenantConversationSubjects(ref.tenant), "", ""]],
+  CONVERSATION_SWEEP_SUBJECT: [[protocol.CONVERSATION_SWEEP_SUBJECT, "D", ""]],
+  CONVERSATIONS_SUBJECTS: [[protocol.CONVERSATIONS_SUBJECTS, "", ""]],
   chunkSubject: [[protocol.chunkSubject(ref.tenant, upload), "D", ""]],
   BLOB_CHUNKS_SUBJECTS: [[protocol.BLOB_CHUNKS_SUBJECTS, "", ""]],
   USAGE_SUBJECTS: [[protocol.USAGE_SUBJECTS, "Y", ""]],
@@ -152,6 +157,7 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
     [protocol.fillerSubject(protocol.VERDICTS_SUBJECTS), "M", ""],
     [protocol.fillerSubject(protocol.BLOBS_SUBJECTS), "DA", ""],
     [protocol.fillerSubject(protocol.BLOB_CHUNKS_SUBJECTS), "DA", ""],
+    [protocol.fillerSubject(protocol.CONVERSATIONS_SUBJECTS), "DA", ""],
   ],
   bucketSubjects: [
     [inBucket(protocol.TENANTS_BUCKET), "D", ""],
@@ -206,6 +212,7 @@ const STREAMS: Readonly<
   OPS: { subject: "ops.t.access.-", leader: "AY", batch: "AY", purge: "" },
   BLOBS: { subject: "blob.t.content.b", leader: "DWA", batch: "DWA", purge: "DA" },
   BLOB_CHUNKS: { subject: "chunk.t.u", leader: "DWA", batch: "DWA", purge: "DA" },
+  CONVERSATIONS: { subject: "conv.t.c", leader: "DA", batch: "DA", purge: "DA" },
   USAGE: { subject: "usage.t", leader: "", batch: "", purge: "" },
   KEY_USE: { subject: "keyuse.t.key_0", leader: "D", batch: "D", purge: "" },
   KV_TENANTS: { subject: "$KV.TENANTS.acme", leader: "DA", batch: "DA", purge: "" },

@@ -17,6 +17,8 @@ import {
   CHECKPOINTS_STREAM,
   CHECKPOINTS_SUBJECTS,
   COMMITS_STREAM,
+  CONVERSATIONS_STREAM,
+  CONVERSATIONS_SUBJECTS,
   USAGE_STREAM,
   USAGE_SUBJECTS,
   COMMITS_SUBJECTS,
@@ -120,10 +122,12 @@ const USAGE = { name: USAGE_STREAM, subjects: USAGE_SUBJECTS };
 const KEY_USE = { name: KEY_USE_STREAM, subjects: KEY_USE_SUBJECTS };
 const TENANTS = { name: bucketStream(TENANTS_BUCKET), subjects: bucketSubjects(TENANTS_BUCKET) };
 const BLOBS = { name: BLOBS_STREAM, subjects: BLOBS_SUBJECTS };
+const CONVERSATIONS = { name: CONVERSATIONS_STREAM, subjects: CONVERSATIONS_SUBJECTS };
 const BLOB_CHUNKS = { name: BLOB_CHUNKS_STREAM, subjects: BLOB_CHUNKS_SUBJECTS };
 const NAMED = [
   BLOBS,
   BLOB_CHUNKS,
+  CONVERSATIONS,
   CHECKPOINTS,
   JOBS,
   READERS,
@@ -196,8 +200,9 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       streamCall("MSG.DELETE", JOBS.name),
       BLOBS.subjects,
       BLOB_CHUNKS.subjects,
-      ...[BLOBS, BLOB_CHUNKS].flatMap(reading),
-      ...[BLOBS, BLOB_CHUNKS].map(({ name }) => streamCall("PURGE", name)),
+      CONVERSATIONS.subjects,
+      ...[BLOBS, BLOB_CHUNKS, CONVERSATIONS].flatMap(reading),
+      ...[BLOBS, BLOB_CHUNKS, CONVERSATIONS].map(({ name }) => streamCall("PURGE", name)),
       // How many jobs wait, and how busy nodes are: what a scaler is told.
       consumerList(JOBS.name),
       NODE_SUBJECTS,
@@ -314,9 +319,11 @@ function erasing(logs: readonly Stream[]): string[] {
     // Puts rows of removed blobs in the place of theirs.
     BLOBS.subjects,
     fillerSubject(BLOB_CHUNKS.subjects),
-    ...[CHECKPOINTS, JOBS, BLOBS, BLOB_CHUNKS].flatMap(reading),
-    ...[...logs, CHECKPOINTS, JOBS, VERDICTS, READERS, REVIEWS, BLOBS, BLOB_CHUNKS].map(({ name }) =>
-      streamCall("PURGE", name),
+    // Of what deleted conversations have left, the rows last.
+    fillerSubject(CONVERSATIONS.subjects),
+    ...[CHECKPOINTS, JOBS, BLOBS, BLOB_CHUNKS, CONVERSATIONS].flatMap(reading),
+    ...[...logs, CHECKPOINTS, JOBS, VERDICTS, READERS, REVIEWS, BLOBS, BLOB_CHUNKS, CONVERSATIONS].map(
+      ({ name }) => streamCall("PURGE", name),
     ),
   ];
 }

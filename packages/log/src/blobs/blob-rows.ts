@@ -10,7 +10,7 @@ import {
 } from "@reprise/protocol";
 import { purgeSubject } from "../nats/stream-api.ts";
 import { readAllMessages, readLastRaw } from "../nats/stream-messages.ts";
-import { type BlobBroker, storeBehind } from "./chunks/store-behind.ts";
+import { type RowBroker, storeBehind } from "../append/store-behind.ts";
 
 /** A row of BLOBS as its leader has it. */
 export interface PlacedRow<Row extends BlobRow = BlobRow> {
@@ -31,9 +31,9 @@ const BATCH = { maxMessages: 256, maxBytes: 256 * 1_024 };
 
 /** Rows of BLOBS: each is changed by compare-and-set. All methods throw RepriseError `broker_unavailable`. */
 export class BlobRows {
-  readonly #broker: BlobBroker;
+  readonly #broker: RowBroker;
 
-  constructor(broker: BlobBroker) {
+  constructor(broker: RowBroker) {
     this.#broker = broker;
   }
 

@@ -3,10 +3,9 @@ import type { Publish } from "../nats/publisher.ts";
 import { BlobAccounts } from "./blob-accounts.ts";
 import { BlobNames } from "./blob-names.ts";
 import { BlobRows } from "./blob-rows.ts";
-import { createBrokerChunks } from "./chunks/broker-chunks.ts";
+import { type BlobBroker, createBrokerChunks } from "./chunks/broker-chunks.ts";
 import type { ChunkStore } from "./chunks/chunk-store.ts";
 import { createObjectChunks, type ObjectStore } from "./chunks/object-chunks.ts";
-import type { BlobBroker } from "./chunks/store-behind.ts";
 
 /** Blobs as all of their functions take them. */
 export interface BlobStorage {

@@ -10,6 +10,8 @@ import {
   CHECKPOINTS_SUBJECTS,
   COMMITS_STREAM,
   COMMITS_SUBJECTS,
+  CONVERSATIONS_STREAM,
+  CONVERSATIONS_SUBJECTS,
   generationsStream,
   JOBS_STREAM,
   JOBS_SUBJECTS,
@@ -142,6 +144,8 @@ export function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions
       deny_delete: true,
       republish: { src: TENANTS_SUBJECTS, dest: LIVE_TENANTS_SUBJECTS, headers_only: true },
     },
+    // Rows say themselves until when they count. A backup copies them behind the logs: the turn that a row names last has its log, or none.
+    { ...lastValues, name: CONVERSATIONS_STREAM, subjects: [CONVERSATIONS_SUBJECTS], max_age: 0 },
     // Rows say themselves until when they count. A backup copies them before the chunks: a chunk without a row is swept.
     { ...lastValues, name: BLOBS_STREAM, subjects: [BLOBS_SUBJECTS], max_age: 0 },
     {

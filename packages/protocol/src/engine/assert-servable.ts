@@ -8,6 +8,8 @@ import { parseSimOptions } from "./sim-options.ts";
 export interface ServedBy {
   readonly engine: "sim" | "openai";
   readonly capabilities: ReadonlySet<Capability>;
+  /** How many tokens the model takes, its answer among them. Undefined: not known. */
+  readonly contextTokens?: number | undefined;
 }
 
 /**

@@ -11,8 +11,11 @@ const tools = [{ name: "f" }];
 const turn = (fields: object) => ({ input: [{ role: "assistant", content: "x", ...fields }] });
 const part = (fields: object) => ({ input: [{ role: "user", content: [fields] }] });
 
+/** No field of a request says by itself that there was something before it. */
+type OfFields = Exclude<Capability, "history">;
+
 /** For each capability the fields that need it, the field that is named, and what else they need. */
-const CASES: Record<Capability, [fields: object, param: string, others?: Capability[]]> = {
+const CASES: Record<OfFields, [fields: object, param: string, others?: Capability[]]> = {
   tools: [{ tools }, "tools"],
   strict_tools: [{ tools: [{ name: "f" }, { name: "g", strict: true }] }, "tools.1.strict", ["tools"]],
   tool_choice: [{ tools, tool_choice: "required" }, "tool_choice", ["tools"]],
@@ -50,7 +53,7 @@ const CASES: Record<Capability, [fields: object, param: string, others?: Capabil
   reasoning_summary: [{ reasoning: { summary: "auto" } }, "reasoning.summary"],
   verbosity: [{ verbosity: "low" }, "verbosity"],
 };
-const EVERY = Object.entries(CASES) as [Capability, (typeof CASES)[Capability]][];
+const EVERY = Object.entries(CASES) as [OfFields, (typeof CASES)[OfFields]][];
 const parse = (fields: object): GenerationRequest => parseGenerationRequest({ ...BASE, ...fields });
 
 describe("what a request needs", () => {

@@ -13,6 +13,7 @@ export const CAPABILITIES = [
   "named_tool_choice",
   "parallel_tool_calls",
   "end_on_tool_calls",
+  "history",
   "content_parts",
   "tool_history",
   "reasoning_history",

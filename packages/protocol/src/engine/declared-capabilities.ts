@@ -15,6 +15,9 @@ export const capabilitiesSchema = z
 
 export type DeclaredCapabilities = z.infer<typeof capabilitiesSchema>;
 
+/** How many tokens a model takes, its answer among them: what is left of it for earlier turns of a conversation is known then. */
+export const contextTokensSchema = z.int().min(256).max(100_000_000);
+
 /** @param dialect of an OpenAI-compatible server; undefined for the simulator */
 export function capabilitiesOf(
   dialect: Dialect | undefined,

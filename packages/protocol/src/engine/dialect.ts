@@ -17,7 +17,7 @@ export type Dialect = (typeof DIALECTS)[number];
 const UNDELIVERED: readonly Capability[] = ["logprobs"];
 
 /** What the platform does itself, in front of any engine. */
-const OWN: readonly Capability[] = ["end_on_tool_calls", "media_references"];
+const OWN: readonly Capability[] = ["end_on_tool_calls", "media_references", "history"];
 
 const COMMON: readonly Capability[] = [
   ...OWN,

@@ -56,6 +56,12 @@ export const ERROR_CATALOGUE = {
   upload_not_found: { retryable: false },
   /** The upload is not at the offset that the call names: another call has gone on with it, or has ended it. */
   upload_conflict: { retryable: false },
+  /** The tenant has no conversation with this id, or has it no longer. */
+  conversation_not_found: { retryable: false },
+  /** The conversation's last turn has not ended, or another create came before this one. */
+  conversation_busy: { retryable: true },
+  /** The conversation and the new turn do not fit the model's context or one request, or it has its most turns. */
+  conversation_full: { retryable: false },
   /** A limit of the tenant, the key, the end user or the address is reached: nothing was done. `param` is the limit's name. */
   limit_exceeded: { retryable: true },
   /** A budget of the tenant is used up: nothing was done, or the generation ends with what there is. `param` is the budget's name. */

@@ -7,6 +7,7 @@ export function toHttpStatus(code: ErrorCode): number {
     case "invalid_json":
     case "cursor_invalid":
     case "capability_unsupported":
+    case "conversation_full":
       return 400;
     case "unauthenticated":
       return 401;
@@ -23,6 +24,7 @@ export function toHttpStatus(code: ErrorCode): number {
     case "key_not_found":
     case "blob_not_found":
     case "upload_not_found":
+    case "conversation_not_found":
       return 404;
     case "method_not_allowed":
       return 405;
@@ -36,6 +38,7 @@ export function toHttpStatus(code: ErrorCode): number {
     case "tenants_read_only":
     case "erasure_refused":
     case "upload_conflict":
+    case "conversation_busy":
       return 409;
     case "cursor_expired":
     case "generation_expired":

@@ -4,10 +4,13 @@ import type { Message } from "./fields/input.ts";
 
 /**
  * Engines refuse a history in which an answer has no call, or a call two meanings: here it is refused by its place.
- * @param root what the path of a message begins with
+ * @param isContinued whether answers may be to calls of turns that came before all of them
  * @throws RepriseError `invalid_request` that names the first wrong field in `param`
  */
-export function assertHistory(items: readonly Message[], root = "input"): void {
+export function assertHistory(
+  items: readonly Message[],
+  { isContinued }: { readonly isContinued: boolean },
+): void {
   let parts = 0;
   const calls = new Set<string>();
   const answered = new Set<string>();
@@ -16,18 +19,18 @@ export function assertHistory(items: readonly Message[], root = "input"): void {
     if (item.role === "assistant") {
       for (const [j, { call_id: id }] of (item.tool_calls ?? []).entries()) {
         if (calls.has(id))
-          throw refused(`${root}.${i}.tool_calls.${j}.call_id`, "names a call that came before");
+          throw refused(`input.${i}.tool_calls.${j}.call_id`, "names a call that came before");
         calls.add(id);
       }
     } else if (item.role === "tool") {
       const { call_id: id } = item;
-      const param = `${root}.${i}.call_id`;
-      if (!calls.has(id)) throw refused(param, "names no call of a turn before it");
+      const param = `input.${i}.call_id`;
+      if (!calls.has(id) && !isContinued) throw refused(param, "names no call of a turn before it");
       if (answered.has(id)) throw refused(param, "names a call that has its answer already");
       answered.add(id);
     }
   }
-  if (parts > LIMITS.parts) throw refused(root, `must hold at most ${LIMITS.parts} content parts`);
+  if (parts > LIMITS.parts) throw refused("input", `must hold at most ${LIMITS.parts} content parts`);
 }
 
 function refused(param: string, problem: string): RepriseError {

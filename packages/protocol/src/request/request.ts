@@ -1,6 +1,8 @@
 import * as z from "zod";
 import { jsonObjectSchema, jsonValueSchema } from "../json-object.ts";
 import { assertHistory } from "./assert-history.ts";
+import { type ConversationId, isConversationId } from "../conversation/conversation-id.ts";
+import { type GenerationId, isGenerationId } from "../id.ts";
 import { END_USER_RULE, isEndUser } from "./end-user.ts";
 import { inputSchema } from "./fields/input.ts";
 import { LIMITS } from "./fields/limits.ts";
@@ -16,7 +18,7 @@ import { RepriseError } from "../errors/reprise-error.ts";
 
 const modelSchema = z.string().refine(isModelName, { error: MODEL_NAME_RULE });
 
-const metadataSchema = z
+export const metadataSchema = z
   .record(z.string(), z.string().max(LIMITS.metadataValueLength))
   .refine(
     (pairs) => Object.keys(pairs).every((key) => key.length >= 1 && key.length <= LIMITS.metadataKeyLength),
@@ -31,6 +33,14 @@ const metadataSchema = z
 export const generationRequestSchema = z.strictObject({
   model: modelSchema,
   input: inputSchema,
+  /** Whose next turn it is: its model is given what was said before, and then `input`. */
+  conversation: z
+    .custom<ConversationId>(isConversationId, { error: "must be a conversation's id" })
+    .optional(),
+  /** The turn of the conversation that it goes on behind. Default: the last. */
+  previous_generation: z
+    .custom<GenerationId>(isGenerationId, { error: "must be a generation's id" })
+    .optional(),
   max_output_tokens: z.int().min(1).max(LIMITS.outputTokens).optional(),
   ...samplingFields,
   stop: z.array(z.string().min(1).max(LIMITS.stopLength)).min(1).max(LIMITS.stopSequences).optional(),
@@ -70,7 +80,11 @@ export type GenerationRequest = z.infer<typeof generationRequestSchema>;
  */
 export function parseGenerationRequest(body: unknown): GenerationRequest {
   const request = parseWith(generationRequestSchema, body);
-  if (typeof request.input !== "string") assertHistory(request.input);
+  const { input, conversation, previous_generation: previous } = request;
+  if (previous !== undefined && conversation === undefined)
+    throw refused("previous_generation", "needs conversation");
+  // A turn may answer calls of the turns before it, which only its conversation knows.
+  if (typeof input !== "string") assertHistory(input, { isContinued: conversation !== undefined });
   assertToolsFit(request);
   return request.service_tier === undefined ? request : withPriority(request, request.service_tier);
 }

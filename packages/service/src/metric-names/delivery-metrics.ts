@@ -68,6 +68,10 @@ export const DELIVERY_METRICS = {
     labels: ["what"],
     help: "What this delivery node has removed because its time was over: a `blob`, an unfinished or finished `upload`, or an `orphan`, chunks that nothing named.",
   },
+  reprise_conversations_expired_total: {
+    kind: "counter",
+    help: "Conversations that this delivery node has removed because their time was over.",
+  },
   reprise_blob_transfers: {
     kind: "gauge",
     help: "Blobs that clients of this delivery node upload or are sent now.",

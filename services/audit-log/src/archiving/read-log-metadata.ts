@@ -1,10 +1,11 @@
-import { decodeEvent, hasText, isTerminal, peekType } from "@reprise/protocol";
+import { conversationOwner, decodeEvent, hasText, isTerminal, peekType } from "@reprise/protocol";
 import type { SegmentHeader } from "@reprise/archive";
 import type { Group } from "./lane/group-messages.ts";
 
 /** The fields of a generation's request that are kept outside of what is sealed. */
 export interface LogMetadata {
   readonly model: string;
+  /** Whose key seals it: that of its conversation, or of its subject. */
   readonly subject: string | undefined;
   /** Texts whose keyed hashes can be searched for. */
   readonly tagged: readonly string[];
@@ -25,13 +26,25 @@ export function readLogMetadata({ firstSeq, messages }: Group): LogMetadata | un
   // A group is made for a message, and holds it.
   const payload = messages[0]!.payload;
   if (firstSeq !== 0 || peekType(payload) !== "generation.requested") return undefined;
-  const { model, metadata, subject } = fieldsOf(readEvent(payload)["request"]);
+  const request = fieldsOf(readEvent(payload)["request"]);
+  const { model, metadata } = request;
   if (typeof model !== "string") return undefined;
   const pairs = Object.entries(fieldsOf(metadata)).flatMap(([key, value]) =>
     typeof value === "string" ? [metadataTag(key, value)] : [],
   );
-  if (typeof subject !== "string") return { model, subject: undefined, tagged: pairs };
-  return { model, subject, tagged: [...pairs, subjectTag(subject)] };
+  const owners = ownersOf(request);
+  return { model, subject: owners[0], tagged: [...pairs, ...owners.map(subjectTag)] };
+}
+
+/**
+ * By which names a generation is erased. The first one's key seals it: a turn of a conversation has the words of others in it, and is erased
+ * with all of them, or as a person's.
+ */
+export function ownersOf({ conversation, subject }: Fields): string[] {
+  return [
+    ...(typeof conversation === "string" ? [conversationOwner(conversation)] : []),
+    ...(typeof subject === "string" ? [subject] : []),
+  ];
 }
 
 /** How a log has ended; nothing when the group does not hold its end. Annotations may follow that. */

@@ -31,7 +31,7 @@ import { prepareModeration } from "../review/prepare-moderation.ts";
 import { toRequested } from "./to-requested.ts";
 
 /** What the platform adds to a request, for its worker: the request itself stays as it was sent. */
-export type RequestAdditions = Pick<RequestedEvent, "needs" | "media">;
+export type RequestAdditions = Pick<RequestedEvent, "needs" | "media" | "context" | "prompt">;
 
 export interface ToCreate {
   readonly ref: GenerationRef;
@@ -63,6 +63,8 @@ export interface CreateOptions {
    * seq 0; with nothing when there is one to join. What it throws is the answer.
    */
   admit: (created: ToCreate | undefined) => Promise<void>;
+  /** Called once it is admitted, before anything of it is stored: what it throws is the answer. */
+  claim?: ((ref: GenerationRef) => Promise<void>) | undefined;
   /** Called where the create fails once it is admitted, and nothing of the generation is stored for sure. */
   onAbandoned?: ((ref: GenerationRef) => void) | undefined;
   traceparent: string | undefined;
@@ -138,6 +140,7 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
     const more = await options.complete?.(begun.requested);
     if (more) encoded = encode(more);
     if (prepared) await ruleSets.keep(tenant, prepared.rules);
+    await options.claim?.(ref);
     options.onCreating?.(ref);
   } catch (error) {
     options.onAbandoned?.(ref);

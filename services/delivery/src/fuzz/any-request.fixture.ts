@@ -211,12 +211,21 @@ const about = {
 /** A group of fields in one request of three: with all of them in each, making requests takes longer than parsing them. */
 const sometimes = (fields: fc.Arbitrary<object>) => fc.option(fields, { freq: 2, nil: {} });
 
+const turn = fc.record(
+  {
+    conversation: fc.constant(`conv_${"0".repeat(26)}`),
+    previous_generation: fc.constant(`gen_0_${"0".repeat(26)}`),
+  },
+  { requiredKeys: ["conversation"] },
+);
+
 export const anyRequest = fc
   .tuple(
     fc.record({
       model: fc.constantFrom("sim", "meta-llama/Llama-3.1", "🙂"),
       input: fc.oneof(text, history),
     }),
+    fc.option(turn, { freq: 4, nil: {} }),
     ...[fc.record(sampling, open), tools, fc.record(answer, open), service, fc.record(about, open)].map(
       sometimes,
     ),

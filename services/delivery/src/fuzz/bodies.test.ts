@@ -1,10 +1,12 @@
 import {
   assertServable,
   CAPABILITIES,
+  CONVERSATION_LIMITS,
   effectivePolicySchema,
   encodeModelName,
   LIMITS,
   needsOf,
+  parseConversationRequest,
   parseGenerationRequest,
   parseToolResult,
   partsOf,
@@ -88,6 +90,26 @@ function leadsToValue(value: unknown, path: string): boolean {
       key === path || (path.startsWith(`${key}.`) && leadsToValue(part, path.slice(key.length + 1))),
   );
 }
+
+test("parseConversationRequest takes what a row can hold, or names what is wrong", () => {
+  const request = fc.record(
+    {
+      metadata: fc.dictionary(fc.string({ maxLength: 70 }), fc.string(), { maxKeys: 18 }),
+      subject: text,
+      end_user: fc.constantFrom("ann", "a b", ""),
+      ttl_seconds: fc.integer({ min: 0, max: 40_000_000 }),
+      when_full: fc.constantFrom("error", "truncate_oldest"),
+    },
+    { requiredKeys: [] },
+  );
+  fuzz(nearly(request), {
+    parse: parseConversationRequest,
+    check(taken) {
+      expectSameAgain(parseConversationRequest, taken);
+      expect(taken.ttl_seconds >= 60 && taken.ttl_seconds <= CONVERSATION_LIMITS.ttlSeconds).toBe(true);
+    },
+  });
+});
 
 test("parseToolResult takes what a log can hold, or names what is wrong", () => {
   const deep = fc

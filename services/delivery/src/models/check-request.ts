@@ -1,9 +1,11 @@
 import {
   assertServable,
-  type GenerationRequest,
+  effectiveRequest,
   isCapability,
+  type Need,
   needsOf,
   RepriseError,
+  type RequestedEvent,
   type ServedBy,
   toStoredNeeds,
 } from "@reprise/protocol";
@@ -21,11 +23,13 @@ const OLDER_RETRY_MS = 2_000;
  * @throws RepriseError `capability_unsupported`, `invalid_request` (options), `request_unsupported`
  */
 export async function checkRequest(
-  request: GenerationRequest,
+  requested: Pick<RequestedEvent, "request" | "prompt">,
   servedBy: ServedBy | undefined,
   workers: Pick<ScaleWatch, "capabilitiesOf">,
 ): Promise<RequestAdditions> {
-  const needs = needsOf(request);
+  const request = effectiveRequest(requested);
+  const history: Need[] = requested.prompt ? [{ capability: "history", param: "conversation" }] : [];
+  const needs = [...history, ...needsOf(request)];
   const stored = toStoredNeeds(needs);
   const told = stored ? await workers.capabilitiesOf(request.model) : [];
   if (servedBy) assertServable(request, needs, withTold(servedBy, told));

@@ -1,4 +1,10 @@
-import { type GenerationRequest, type MediaMap, tightenPolicy } from "@reprise/protocol";
+import {
+  effectiveRequest,
+  type GenerationRequest,
+  type MediaMap,
+  type RequestedEvent,
+  tightenPolicy,
+} from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { RequestAdditions } from "../domain/create-generation.ts";
 import type { RouteContext } from "../routes/context.ts";
@@ -12,10 +18,11 @@ import { resolveMedia } from "./resolve-media.ts";
  */
 export async function prepareRequest(
   { servedBy, scale, blobs }: Pick<RouteContext, "servedBy" | "scale" | "blobs">,
-  request: GenerationRequest,
+  requested: Pick<RequestedEvent, "request" | "prompt">,
   principal: Principal,
 ): Promise<RequestAdditions> {
-  const checked = await checkRequest(request, servedBy(request.model), scale);
+  const request = effectiveRequest(requested);
+  const checked = await checkRequest(requested, servedBy(request.model), scale);
   const { storage, egress } = blobs;
   const forMs = runMsOf(request, principal);
   const { tenant } = principal;

@@ -6,6 +6,7 @@ import type { Authentication } from "../http/auth.ts";
 import type { Tracing } from "@reprise/telemetry";
 import type { RequestBodies } from "../bodies/request-bodies.ts";
 import type { NodeBlobs } from "../blobs/open-blobs.ts";
+import type { NodeConversations } from "../conversations/open-conversations.ts";
 import type { RequestBudgets } from "../limits/request-budgets.ts";
 import type { RequestLimits } from "../limits/request-limits.ts";
 import type { ReaderRegistry } from "../readers/reader-registry.ts";
@@ -32,6 +33,7 @@ export interface RouteContext {
   readonly limits: RequestLimits;
   readonly budgets: RequestBudgets;
   readonly blobs: NodeBlobs;
+  readonly conversations: NodeConversations;
   readonly scale: Pick<ScaleWatch, "report" | "capabilitiesOf">;
   readonly shards: number;
   /** The public names by which models can be asked for. */

@@ -16,6 +16,9 @@ import { JOB_SPAN, MESSAGING, REPRISE, traceFields } from "@reprise/telemetry";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { lacksRole } from "../http/auth.ts";
 import { callerOf } from "../readers/delivery-marks/caller.ts";
+import { claimTurn } from "../conversations/claim-turn.ts";
+import { type PreparedTurn, prepareTurn, toAdditions } from "../conversations/prepare-turn.ts";
+import { withConversation } from "../conversations/with-conversation.ts";
 import { completeRequest, prepareRequest } from "../models/prepare-request.ts";
 import { createGeneration } from "../domain/create-generation.ts";
 import { readGeneration } from "../domain/read-generation.ts";
@@ -51,7 +54,8 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
       parseWith(noQuery, request.query, "query");
       const type = preferredType(request.headers.accept, ["application/json", "text/event-stream"]);
       if (type === "text/event-stream" && !principal.roles.has("read")) throw lacksRole("read");
-      const body = withEndUser(parseGenerationRequest(request.body), endUser);
+      const parsed = withEndUser(parseGenerationRequest(request.body), endUser);
+      const body = await withConversation(context.conversations, principal, parsed);
       if (!modelNames().has(body.model)) {
         throw new RepriseError("model_not_found", `There is no model "${body.model}" here.`, {
           param: "model",
@@ -75,6 +79,7 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
       const now = new Date();
       const charges = context.budgets.chargesOf(principal, body.model, now);
       let hasReserved = false;
+      let turn: PreparedTurn | undefined;
       const creating = createGeneration({
         log,
         ruleSets,
@@ -88,8 +93,16 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
           storedAtUs,
         },
         request: body,
-        prepare: () => prepareRequest(context, body, principal),
-        complete: ({ media }) => completeRequest(context, body, { principal, media }),
+        async prepare(ref) {
+          const { contextTokens } = context.servedBy(body.model) ?? {};
+          turn = await prepareTurn(context, { ref, request: body, contextTokens });
+          const additions = turn && toAdditions(turn);
+          const requested = { request: body, ...additions };
+          return { ...(await prepareRequest(context, requested, principal)), ...additions };
+        },
+        complete: (begun) =>
+          completeRequest(context, effectiveRequest(begun), { principal, media: begun.media }),
+        claim: async (ref) => turn && (await claimTurn(context.conversations.rows, ref, turn.place)),
         idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
         keyOwner: endUser,
         joinOnly: lastEventId !== undefined,

@@ -21,6 +21,7 @@ export function addModelRoutes(app: FastifyInstance, context: RouteContext): voi
     return {
       id,
       object: "model",
+      ...(served?.contextTokens !== undefined && { context_tokens: served.contextTokens }),
       ...(known && { capabilities: CAPABILITIES.filter((name) => known.has(name)) }),
     };
   }

@@ -44,6 +44,7 @@ export const KEYS = {
   acmeReadingAuditor: "rk_acme_reads_and_audits_",
   beta: "rk_beta_0123456789abcdef",
   acmeUploader: "rk_acme_uploads_only_01234",
+  acmeEraser: "rk_acme_erases_only_012345",
   betaUploader: "rk_beta_uploads_only_01234",
   betaAuditor: "rk_beta_audits_only_01234",
   acmeAnalyst: "rk_acme_reads_usage_only_",
@@ -67,6 +68,7 @@ const TENANTS = {
         { secret: KEYS.acmeAnalyst, roles: ["usage"], name: "ida" },
         { secret: KEYS.acmeAdmin, roles: ["admin"], name: "adm" },
         { secret: KEYS.acmeUploader, roles: ["blob"], name: "upl" },
+        { secret: KEYS.acmeEraser, roles: ["erase"], name: "era" },
       ],
     },
     {

@@ -3,6 +3,7 @@ import {
   CAPABILITIES,
   capabilitiesOf,
   capabilitiesSchema,
+  contextTokensSchema,
   type Capability,
   DIALECTS,
 } from "@reprise/protocol";
@@ -45,6 +46,8 @@ const timeoutMs = z.int().min(1).max(MAX_TIMEOUT_MS).optional();
 /** What it costs is the business of analytics and delivery. */
 const price = priceSchema.optional();
 const capabilities = capabilitiesSchema.optional();
+/** How much of a conversation fits is the business of delivery. */
+const contextTokens = contextTokensSchema.optional();
 /** What it names is checked by `findFallbackProblems`. */
 const fallback = z.string().optional();
 
@@ -53,7 +56,15 @@ const fallbacksSchema = z
   .catch({ models: {} });
 
 const simSchema = z
-  .strictObject({ engine: z.literal("sim"), slots, reserve, fallback, price, capabilities })
+  .strictObject({
+    engine: z.literal("sim"),
+    slots,
+    reserve,
+    fallback,
+    price,
+    capabilities,
+    context_tokens: contextTokens,
+  })
   .transform(({ engine, ...model }): ModelConfig => ({
     engine,
     ...(model.capabilities && { capabilities: capabilitiesOf(undefined, model.capabilities) }),
@@ -72,6 +83,7 @@ function openaiSchema(env: KeyEnvironment) {
       continuation: z.enum(CONTINUATIONS).default("none"),
       dialect: z.enum(DIALECTS).default("openai"),
       capabilities,
+      context_tokens: contextTokens,
       max_tokens_field: z.enum(MAX_TOKENS_FIELDS).default("max_tokens"),
       connect_timeout_ms: timeoutMs,
       headers_timeout_ms: timeoutMs,

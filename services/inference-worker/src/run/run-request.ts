@@ -1,10 +1,13 @@
+import { conversations, type GenerationLog } from "@reprise/log";
 import {
   decodeEvent,
   effectiveRequest,
   type GenerationRequest,
   type MediaMap,
+  type Prompt,
   RepriseError,
   type RequestedEvent,
+  type TenantId,
 } from "@reprise/protocol";
 import type { RunLog } from "./log/run-log.ts";
 
@@ -21,6 +24,8 @@ export interface Asked {
 export class RunRequest {
   readonly #log: Pick<RunLog, "first">;
   #parsed: Asked | undefined;
+  /** In the place of the stored one, of which something was withdrawn. */
+  #prompt: Prompt | undefined;
 
   constructor(log: Pick<RunLog, "first">, parsed: Asked | undefined) {
     this.#log = log;
@@ -37,19 +42,33 @@ export class RunRequest {
   }
 
   #asked(): Asked {
-    return (this.#parsed ??= parseRequest(this.#log.first()));
+    return (this.#parsed ??= toAsked(this.#requested()));
   }
 
   /** Lets go of what was parsed: the next `get` parses it again. */
   release(): void {
     this.#parsed = undefined;
   }
-}
 
-function parseRequest(first: Uint8Array): Asked {
-  const event = decodeEvent(first);
-  if (event.type === "generation.requested") return toAsked(event);
-  throw new RepriseError("protocol_violation", "A generation's first event is not its request.");
+  /**
+   * Takes out of the prompt what was withdrawn of earlier turns since it was made: to be called before each request to the engine.
+   * @throws RepriseError `generation_erased` where a turn was erased, `broker_unavailable`
+   */
+  async verify(reader: GenerationLog["reader"], tenant: TenantId): Promise<void> {
+    if (this.get().conversation === undefined) return;
+    const { prompt } = this.#requested();
+    const verified = prompt && (await conversations.verifyPrompt(reader, tenant, prompt));
+    if (verified === prompt) return;
+    this.#prompt = verified;
+    this.#parsed = undefined;
+  }
+
+  #requested(): RequestedEvent {
+    const event = decodeEvent(this.#log.first());
+    if (event.type !== "generation.requested")
+      throw new RepriseError("protocol_violation", "A generation's first event is not its request.");
+    return this.#prompt ? { ...event, prompt: this.#prompt } : event;
+  }
 }
 
 export function toAsked(requested: RequestedEvent): Asked {

@@ -29,6 +29,7 @@ import {
   logSubject,
   parseTenantId,
   parseWorkerId,
+  type Prompt,
   type RequestedEvent,
   Transcript,
   asSeq,
@@ -62,6 +63,8 @@ export interface Submission {
   needs?: readonly string[];
   /** Which optional events seq 0 lists. Default: none, as an older node does. */
   events?: readonly string[];
+  /** What came before it. */
+  prompt?: Prompt;
   /** In seq 0, and in the job. */
   traceparent?: string;
   /** What the generation is counted against. */
@@ -275,6 +278,7 @@ async function submit(
     needs,
     media,
     events,
+    prompt,
     budgets,
     history = [],
     requested = true,
@@ -291,6 +295,7 @@ async function submit(
     ...(needs && { needs: [...needs] }),
     ...(media && { media }),
     ...(events && { events: [...events] }),
+    ...(prompt && { prompt }),
     policy: { ...DEFAULT_POLICY, ...policy },
     ...(traceparent !== undefined && { traceparent }),
     ...(budgets && { budgets: [...budgets] }),

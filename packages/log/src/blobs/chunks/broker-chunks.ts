@@ -5,10 +5,11 @@ import {
   parseChunkSubject,
   STREAM_START,
 } from "@reprise/protocol";
+import type { NatsConnection } from "@nats-io/transport-node";
 import { getStreamInfo, purgeSubject } from "../../nats/stream-api.ts";
 import { readAllMessages, readLastRaw, type StreamMessage } from "../../nats/stream-messages.ts";
 import type { ChunkPlace, ChunkStore, UploadRef } from "./chunk-store.ts";
-import { type BlobBroker, storeBehind } from "./store-behind.ts";
+import { type RowBroker, storeBehind } from "../../append/store-behind.ts";
 
 /*
  * Chunks as messages of one stream: all of an upload under one subject, each stored behind the one before by compare-and-set, as events are. So a
@@ -24,6 +25,12 @@ const CHUNK_BYTES = 128 * 1_024;
 const HEAD_BYTES = 12;
 /** Two at a time: the next one is on its way while the first is sent. */
 const BATCH = { maxMessages: 2, maxBytes: 2 * (CHUNK_BYTES + 1_024) };
+
+/** What it takes to keep chunks. */
+export interface BlobBroker extends RowBroker {
+  /** Reads bytes: megabytes of them hold up no other request. */
+  readonly bulk: NatsConnection;
+}
 
 export function createBrokerChunks(broker: BlobBroker): ChunkStore {
   const stream = BLOB_CHUNKS_STREAM;

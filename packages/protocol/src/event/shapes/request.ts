@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { promptSchema, turnContextSchema } from "../../conversation/prompt-schema.ts";
 import { effectivePolicySchema } from "../../request/policy.ts";
 import { mediaMapSchema } from "../../request/media.ts";
 import { generationRequestSchema } from "../../request/request.ts";
@@ -37,6 +38,10 @@ export const requested = z.object({
   /** RFC 3339, UTC. */
   created_at: z.string(),
   request: generationRequestSchema,
+  /** Of a turn of a conversation. */
+  context: turnContextSchema.optional(),
+  /** What its model is given before the request's own input. Absent: nothing. */
+  prompt: promptSchema.optional(),
   /** What it needs of its worker and its engine, by names of `CAPABILITIES` or of a later version. Absent: what every version can do. */
   needs: z.array(z.string()).optional(),
   /** Types of events, and `logprobs`, that its creator's version knows and older ones do not: a worker appends no others of these. Absent: none. */

@@ -67,11 +67,16 @@ const toolAnswer = z
     error: "must have one of output and content",
   });
 
-const itemSchema = z.discriminatedUnion("role", [userMessage, assistantTurn, systemMessage, toolAnswer], {
-  error: "must have a role: system, developer, user, assistant or tool",
-});
+/** One message of a conversation with a model. */
+export const messageSchema = z.discriminatedUnion(
+  "role",
+  [userMessage, assistantTurn, systemMessage, toolAnswer],
+  {
+    error: "must have a role: system, developer, user, assistant or tool",
+  },
+);
 
-export type Message = z.infer<typeof itemSchema>;
+export type Message = z.infer<typeof messageSchema>;
 export type AssistantTurn = z.infer<typeof assistantTurn>;
 export type ToolAnswer = z.infer<typeof toolAnswer>;
 export type ReasoningItem = z.infer<typeof reasoningItem>;
@@ -80,7 +85,7 @@ export const inputSchema = z.union(
   [
     z.string().min(1),
     z
-      .array(itemSchema)
+      .array(messageSchema)
       .min(1)
       .max(LIMITS.messages, { error: `must hold 1 to ${LIMITS.messages} messages` }),
   ],

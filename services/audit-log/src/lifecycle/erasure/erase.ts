@@ -20,7 +20,7 @@ import {
 import { type FinishOptions, finishErasure } from "./finish-erasure.ts";
 import { eraseBlobs } from "../erase-blobs.ts";
 import type { LifecycleContext } from "../lifecycle-context.ts";
-import { endAll, isAnywhere, subjectOfLive, toRef } from "./live-generations.ts";
+import { endAll, isAnywhere, ownerOfLive, toRef } from "./live-generations.ts";
 import { requestDraft } from "./request-draft.ts";
 
 /*
@@ -34,6 +34,8 @@ export interface ErasureRequest {
   /** Whose generations: a pseudonym, as requests name it. Or one generation. */
   readonly subject?: string | undefined;
   readonly generation?: GenerationId | undefined;
+  /** What else is erased with a subject's generations, though it may not be stored yet. */
+  readonly further?: readonly GenerationId[] | undefined;
   /** The caller, and the reason. */
   readonly by: string;
   readonly reason: string;
@@ -103,12 +105,12 @@ function isSame(erasure: Erasure, { tag, generations }: GenerationFilter): boole
 /** One generation that belongs to a subject is erased as the subject is, if it is all that there is of it. */
 async function toWanted(
   context: LifecycleContext,
-  { tenant, subject, generation }: ErasureRequest,
+  { tenant, subject, generation, further = [] }: ErasureRequest,
 ): Promise<GenerationFilter> {
   const { keyring } = context;
   if (subject !== undefined && generation === undefined) {
     const tag = await keyring.tag(tenant, subjectTag(subject));
-    return { tag, generations: [] };
+    return { tag, generations: further };
   }
   if (subject !== undefined || generation === undefined)
     throw new TypeError("an erasure is of a subject or of a generation");
@@ -117,7 +119,7 @@ async function toWanted(
   // Each generation that is asked for is found, with or without keys.
   const { kids } = found.get(generation)!;
   assertKeysKnown(found, kids);
-  const named = context.live && (await subjectOfLive(context.live, toRef(tenant, generation)));
+  const named = context.live && (await ownerOfLive(context.live, toRef(tenant, generation)));
   const tag =
     named === undefined
       ? [...kids].find((kid) => isKeyOfSubject(kid))?.split(".")[1]

@@ -10,7 +10,7 @@ import {
   type TenantId,
   STREAM_START,
 } from "@reprise/protocol";
-import { subjectTag } from "../../archiving/read-log-metadata.ts";
+import { ownersOf, subjectTag } from "../../archiving/read-log-metadata.ts";
 import type { LifecycleContext, LiveStreams } from "../lifecycle-context.ts";
 import { archiveDamaged, readStoredHeaders } from "./stored-headers.ts";
 
@@ -103,8 +103,7 @@ async function* findLive(
   tagOf: (subject: string) => Promise<string>,
 ): AsyncGenerator<string> {
   for await (const { generation, request } of readLiveRequests(live, tenant)) {
-    const subject = subjectIn(request);
-    if (subject !== undefined && (await tagOf(subject)) === tag) yield generation;
+    for (const owner of ownersIn(request)) if ((await tagOf(owner)) === tag) yield generation;
   }
 }
 
@@ -135,9 +134,9 @@ async function readRequest(
   return (message ?? (await log.leader.readTail(ref, STREAM_START, 1))[0])?.payload;
 }
 
-/** The pseudonym in a seq 0; undefined when it has none, or is something else. */
-export function subjectIn(payload: Uint8Array): string | undefined {
-  if (peekType(payload) !== "generation.requested") return undefined;
+/** By which names a seq 0 says that it is erased: its conversation and its subject; none of anything else. */
+export function ownersIn(payload: Uint8Array): string[] {
+  if (peekType(payload) !== "generation.requested") return [];
   const event = decodeEvent(payload);
-  return event.type === "generation.requested" ? event.request.subject : undefined;
+  return event.type === "generation.requested" ? ownersOf(event.request) : [];
 }

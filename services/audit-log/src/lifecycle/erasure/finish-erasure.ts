@@ -3,6 +3,7 @@ import { pause } from "@reprise/async";
 import { logErasure } from "@reprise/log";
 import { type GenerationRef, RepriseError, type TenantId } from "@reprise/protocol";
 import { eraseBlobs } from "../erase-blobs.ts";
+import { removeConversations } from "../remove-conversations.ts";
 import { laneStreams } from "../../archiving/lane/lane-kind.ts";
 import { EmptiedRanges } from "./emptied-ranges.ts";
 import { type Erasure, generationsOf } from "./erasures.ts";
@@ -29,7 +30,7 @@ const TRIES = 3;
  * 3. After a while no process has one of the keys in memory any more. The streams' newest files are made full, so that what was purged leaves
  *    them, and the places of that are recorded; checkpoints of others that share a file with what was purged are moved. An archiver that sealed
  *    something meanwhile sees that record and seals anew.
- * 4. The subject's blobs are removed.
+ * 4. The subject's blobs and conversations are removed.
  * 5. Generations of the same subject that began meanwhile, and of which something was sealed with a key that is gone, are lost: they are erased as well,
  *    and so is what another process has taken into the erasure.
  * 6. The destruction is recorded.
@@ -62,7 +63,10 @@ export async function finishErasure(
     signal?.throwIfAborted();
     await clearFiles(live, refs, record);
     await purgeAll(live, refs, record);
-    if (erasure.tag !== undefined) await eraseBlobs(context, tenant, erasure.tag);
+    if (erasure.tag !== undefined) {
+      await eraseBlobs(context, tenant, erasure.tag);
+      await removeConversations(context, tenant, erasure.tag);
+    }
     let further = await findLost(context, tenant, erasure, kids);
     if (further.length === 0) {
       const at = now();

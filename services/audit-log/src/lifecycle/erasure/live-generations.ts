@@ -16,7 +16,7 @@ import {
   STREAM_START,
 } from "@reprise/protocol";
 import { EmptiedRanges } from "./emptied-ranges.ts";
-import { subjectIn } from "./find-generations.ts";
+import { ownersIn } from "./find-generations.ts";
 import type { LiveStreams } from "../lifecycle-context.ts";
 
 /** Generations that are ended or purged at once: each waits for its worker. */
@@ -88,11 +88,11 @@ export async function isAnywhere(live: LiveStreams, ref: GenerationRef): Promise
   return hasMessage(broker.main, CHECKPOINTS_STREAM, checkpointSubject(ref));
 }
 
-/** The subject in a generation's request, as far as the leaders of the live streams have that. */
-export async function subjectOfLive(live: LiveStreams, ref: GenerationRef): Promise<string | undefined> {
+/** Whose key a generation has, its conversation's or its subject's, as far as the leaders of the live streams have its request. */
+export async function ownerOfLive(live: LiveStreams, ref: GenerationRef): Promise<string | undefined> {
   const [first] = await live.log.leader.readTail(ref, STREAM_START, 1);
   const request = first?.payload ?? (await readJob(live, ref));
-  return request && subjectIn(request);
+  return request && ownersIn(request)[0];
 }
 
 /** What its job holds. */

@@ -5,6 +5,7 @@ import { LEASE_GROUPS, parseTenantId, type UnixMs, unixNow } from "@reprise/prot
 import type { AuditRetention } from "@reprise/tenancy";
 import { SHUTDOWN_MS } from "@reprise/lane";
 import { compact } from "./compaction.ts";
+import { DeletedConversations } from "./deleted-conversations.ts";
 import { type Erasure, erasuresIn, openErasures } from "../erasure/erasures.ts";
 import { clearFiles, type FinishOptions, finishErasure } from "../erasure/finish-erasure.ts";
 import type { LifecycleContext } from "../lifecycle-context.ts";
@@ -60,6 +61,7 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
   const { live, holder, onError } = options;
   const { intervalMs = INTERVAL_MS, thoroughMs = THOROUGH_MS, closeMs = SHUTDOWN_MS } = options;
   const sweeper = new Sweeper(options);
+  const deleted = new DeletedConversations();
   const stopping = new AbortController();
   /** Aborted when the round that runs is another process's to do. */
   let leaving = new AbortController();
@@ -70,7 +72,7 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
     if (isThorough) thoroughAt = performance.now();
     leaving = new AbortController();
     const signal = AbortSignal.any([stopping.signal, leaving.signal]);
-    return (running = runRound({ ...options, sweeper, signal, isThorough }).finally(() => {
+    return (running = runRound({ ...options, sweeper, deleted, signal, isThorough }).finally(() => {
       running = undefined;
     }));
   };
@@ -108,13 +110,14 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
 
 interface Round extends MaintenanceOptions {
   readonly sweeper: Sweeper;
+  readonly deleted: DeletedConversations;
   readonly signal: AbortSignal;
   readonly isThorough: boolean;
 }
 
 /** Each step is tried, also after others have failed. */
 async function runRound(options: Round): Promise<void> {
-  const { archive, tenants, sweeper, signal, isThorough, onError, now = unixNow } = options;
+  const { archive, tenants, sweeper, deleted, signal, isThorough, onError, now = unixNow } = options;
   const attempt = async (work: () => Promise<unknown>) => {
     if (signal.aborted) return;
     try {
@@ -130,6 +133,10 @@ async function runRound(options: Round): Promise<void> {
         finishErasure({ ...options, onDamaged: onError }, parseTenantId(tenant), erasure, options),
       );
   }
+  const minDaysOf = (tenant: string) => tenants().find(({ id }) => id === tenant)?.audit.minDays;
+  const erasing = { ...options, onDamaged: onError };
+  if (isThorough) deleted.forget();
+  await attempt(() => deleted.erase(erasing, minDaysOf, { ...options, onError }));
   for (const tenant of archive.state.tenants()) {
     const done = erasuresIn(archive.state.records(tenant)).filter(({ doneAt }) => doneAt !== undefined);
     const recent = done.filter((one) => isRecent(one, now()));

@@ -1,18 +1,16 @@
 import { retry } from "@reprise/async";
 import { RepriseError, STREAM_START, type StreamSeq } from "@reprise/protocol";
 import type { NatsConnection } from "@nats-io/transport-node";
-import type { Publish } from "../../nats/publisher.ts";
-import { HEADER } from "../../nats/header.ts";
-import { getLastMessage, headerOf } from "../../nats/stream-api.ts";
-import { createWriterName } from "../../nats/writer-name.ts";
+import type { Publish } from "../nats/publisher.ts";
+import { HEADER } from "../nats/header.ts";
+import { getLastMessage, headerOf } from "../nats/stream-api.ts";
+import { createWriterName } from "../nats/writer-name.ts";
 
 /** What it takes to store something behind a known place. */
-export interface BlobBroker {
+export interface RowBroker {
   readonly publish: Publish;
   /** Asks leaders. */
   readonly reads: NatsConnection;
-  /** Reads bytes: megabytes of them hold up no other request. */
-  readonly bulk: NatsConnection;
   /** How long a call goes on while the broker does not answer. */
   readonly budgetMs: number;
 }
@@ -34,7 +32,7 @@ const PAUSE_MS = 100;
  * @throws RepriseError `broker_unavailable`
  */
 export async function storeBehind(
-  { publish, reads, budgetMs }: BlobBroker,
+  { publish, reads, budgetMs }: RowBroker,
   { stream, subject, payload, expectedLast }: StoredBehind,
 ): Promise<StreamSeq | undefined> {
   const name = createWriterName();
@@ -51,7 +49,7 @@ export async function storeBehind(
   const patiently = () => tryOnce().catch(ifUnavailable);
   const outcome = await retry(patiently, { pauseMs: PAUSE_MS, budgetMs });
   if (outcome) return outcome.at;
-  throw new RepriseError("broker_unavailable", "The broker does not store what belongs to a blob.", {
+  throw new RepriseError("broker_unavailable", "The broker does not store what the call has to write.", {
     retryAfterMs: 1_000,
   });
 }

@@ -1,0 +1,80 @@
+import { Semaphore } from "@reprise/async";
+import {
+  decodeEvent,
+  type EndedTurn,
+  type GenerationRef,
+  peekSeq,
+  type Prompt,
+  type PromptSegment,
+  RepriseError,
+  type RequestedEvent,
+  type TenantId,
+  toSegments,
+  Transcript,
+} from "@reprise/protocol";
+import type { LogReader } from "../read/log-reader.ts";
+import type { LogSnapshot } from "../read/stored-event.ts";
+
+const AT_ONCE = 16;
+
+/**
+ * A prompt as it may be given to a model now: what moderation or a reviewer has withdrawn since it was made is out of it. Of turns whose logs are no
+ * longer kept nothing can be withdrawn any more. One request for each moderated turn, and a read of those that have changed.
+ * @returns the same prompt where nothing has changed
+ * @throws RepriseError `generation_erased` where a turn was erased, `broker_unavailable`
+ */
+export async function verifyPrompt(
+  reader: Pick<LogReader, "readLast" | "readLog">,
+  tenant: TenantId,
+  prompt: Prompt,
+): Promise<Prompt> {
+  const gate = new Semaphore(AT_ONCE);
+  const verified = await Promise.all(
+    prompt.map((segment) => gate.run(() => verifySegment(reader, tenant, segment))),
+  );
+  if (verified.every((segment, i) => segment === prompt[i])) return prompt;
+  return verified.filter((segment) => segment !== undefined);
+}
+
+/** @returns the same segment where nothing has changed; undefined where nothing is left of the turn */
+async function verifySegment(
+  reader: Pick<LogReader, "readLast" | "readLog">,
+  tenant: TenantId,
+  segment: PromptSegment,
+): Promise<PromptSegment | undefined> {
+  const { generation, seq, moderated = false } = segment;
+  if (generation === undefined || !moderated) return segment;
+  const ref: GenerationRef = { tenant, generation };
+  const last = await reader.readLast(ref);
+  if (!last || peekSeq(last.payload) === seq) return segment;
+  const log = await readKept(reader, ref);
+  const turn = log && foldTurn(log.events);
+  return turn ? toSegments(turn).segment : segment;
+}
+
+async function readKept(
+  reader: Pick<LogReader, "readLog">,
+  ref: GenerationRef,
+): Promise<LogSnapshot | undefined> {
+  try {
+    return await reader.readLog(ref);
+  } catch (error) {
+    if (error instanceof RepriseError && error.code === "generation_expired") return undefined;
+    throw error;
+  }
+}
+
+/** A turn as its events tell it, from seq 0 on; undefined without seq 0. */
+export function foldTurn(events: readonly Uint8Array[]): LoggedTurn | undefined {
+  const [first] = events;
+  const requested = first && decodeEvent(first);
+  if (requested?.type !== "generation.requested") return undefined;
+  const transcript = new Transcript();
+  for (const payload of events) transcript.apply(decodeEvent(payload));
+  return { requested, transcript, seq: transcript.cursor.seq };
+}
+
+/** A turn as far as its log goes. */
+export interface LoggedTurn extends EndedTurn {
+  readonly requested: RequestedEvent;
+}

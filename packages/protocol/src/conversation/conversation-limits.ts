@@ -1,0 +1,10 @@
+/** Limits on conversations; PROTOCOL.md §18 gives the same numbers. */
+export const CONVERSATION_LIMITS = {
+  leastTtlSeconds: 60,
+  /** A year. */
+  ttlSeconds: 31_536_000,
+  defaultTtlSeconds: 2_592_000,
+  turns: 10_000,
+  /** Of one page of conversations, and of items. */
+  page: 100,
+} as const;

@@ -1,0 +1,75 @@
+import * as z from "zod";
+import { type GenerationId, isGenerationId } from "../id.ts";
+import { type ConversationId, isConversationId } from "./conversation-id.ts";
+import { FULL_POLICIES } from "./when-full.ts";
+
+/*
+ * What CONVERSATIONS holds: one JSON object under each subject, its last value, each written behind the one before by compare-and-set. A row has
+ * no text of the conversation: that is in the logs of its generations. A row of a kind or version that this process does not know is left alone.
+ */
+
+const version = z.literal(1);
+const id = z.custom<ConversationId>(isConversationId);
+const generation = z.custom<GenerationId>(isGenerationId);
+
+/** The turn that was claimed last. */
+const headSchema = z.object({
+  generation,
+  /** The turn that it goes on behind. Absent: it is the first. */
+  parent: generation.optional(),
+  /** When it was claimed. RFC 3339, UTC. */
+  claimed_at: z.string(),
+});
+
+const conversationSchema = z.object({
+  version,
+  kind: z.literal("conversation"),
+  id,
+  created_at: z.string(),
+  /** How long it is kept behind its last turn. */
+  ttl_seconds: z.int().min(1),
+  /** From then on it is not there any more, whether or not it was removed yet. */
+  expires_at: z.string(),
+  /** Of all its generations. */
+  subject: z.string().optional(),
+  end_user: z.string().optional(),
+  metadata: z.record(z.string(), z.string()).optional(),
+  when_full: z.enum(FULL_POLICIES),
+  /** How many turns were claimed, without those whose generation never came. */
+  turns: z.int().min(0),
+  head: headSchema.optional(),
+});
+
+/** In the place of a conversation until the audit log has erased its generations. */
+const deletedSchema = z.object({
+  version,
+  kind: z.literal("deleted"),
+  id,
+  /** Whose key it was deleted with. */
+  by: z.string(),
+  deleted_at: z.string(),
+  /** The turn that was claimed last: it may still have been on its way. */
+  head: generation.optional(),
+});
+
+/** When a process has last looked for what is over. */
+const sweepSchema = z.object({ version, kind: z.literal("sweep"), at: z.string() });
+
+const rowSchema = z.discriminatedUnion("kind", [conversationSchema, deletedSchema, sweepSchema]);
+
+export type ConversationRecord = z.infer<typeof conversationSchema>;
+export type DeletedConversation = z.infer<typeof deletedSchema>;
+export type ConversationRow = z.infer<typeof rowSchema>;
+
+/** Undefined for what is no row of CONVERSATIONS. */
+export function decodeConversationRow(payload: Uint8Array): ConversationRow | undefined {
+  try {
+    return rowSchema.safeParse(JSON.parse(new TextDecoder().decode(payload))).data;
+  } catch {
+    return undefined;
+  }
+}
+
+export function encodeConversationRow(row: ConversationRow): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(row));
+}

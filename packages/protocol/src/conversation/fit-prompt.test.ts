@@ -1,0 +1,55 @@
+import { describe, expect, it } from "vitest";
+import { createGenerationId } from "../id.ts";
+import { fitPrompt } from "./fit-prompt.ts";
+import type { Prompt } from "./prompt-schema.ts";
+
+const turnOf = (n: number): Prompt[number] => ({
+  generation: createGenerationId(new Uint8Array(17).fill(n), 1),
+  items: [{ role: "user", content: "x".repeat(300) }],
+});
+const PINNED: Prompt[number] = { items: [{ role: "system", content: "Be brief." }] };
+const PROMPT = [PINNED, ...[1, 2, 3, 4, 5, 6, 7, 8].map(turnOf)];
+const bytesOf = (prompt: Prompt) => prompt.reduce((sum, segment) => sum + JSON.stringify(segment).length, 0);
+const BYTES = bytesOf(PROMPT);
+const unbounded = { bytes: Number.POSITIVE_INFINITY, tokens: undefined, counted: undefined };
+
+describe("a prompt", () => {
+  it("stays as it is where it fits", () => {
+    for (const room of [
+      { ...unbounded, bytes: BYTES },
+      { ...unbounded, tokens: Math.ceil(BYTES / 4) },
+    ])
+      expect(fitPrompt(PROMPT, room, "error")).toEqual({ prompt: PROMPT, dropped: 0 });
+  });
+
+  it("is refused where it does not, and the error says what it takes and what there is", () => {
+    expect(() => fitPrompt(PROMPT, { ...unbounded, bytes: BYTES - 1 }, "error")).toThrow(
+      expect.objectContaining({
+        code: "conversation_full",
+        message: expect.stringContaining(`${BYTES} bytes`),
+      }),
+    );
+    expect(() => fitPrompt(PROMPT, { ...unbounded, tokens: 10 }, "error")).toThrow(
+      expect.objectContaining({ message: expect.stringContaining("room for 10 tokens") }),
+    );
+  });
+
+  it("goes by the engine's own count of it, not by its bytes", () => {
+    const room = { ...unbounded, tokens: 1_000 };
+    expect(fitPrompt(PROMPT, { ...room, counted: 1_000 }, "error").dropped).toBe(0);
+    expect(() => fitPrompt(PROMPT, { ...room, counted: 1_001 }, "error")).toThrow("1001 tokens");
+  });
+
+  it("loses its oldest turns until half of the room is free, and never its instructions", () => {
+    const { prompt, dropped } = fitPrompt(PROMPT, { ...unbounded, bytes: BYTES - 1 }, "truncate_oldest");
+    expect(prompt[0]).toBe(PINNED);
+    expect(prompt.slice(1)).toEqual(PROMPT.slice(1 + dropped));
+    expect(bytesOf(prompt)).toBeLessThanOrEqual((BYTES - 1) / 2);
+    // One turn less would not have been enough.
+    expect(bytesOf([PINNED, ...PROMPT.slice(dropped)])).toBeGreaterThan((BYTES - 1) / 2);
+  });
+
+  it("is refused where its instructions alone do not fit", () => {
+    expect(() => fitPrompt(PROMPT, { ...unbounded, bytes: 10 }, "truncate_oldest")).toThrow("conversation");
+  });
+});

@@ -1,0 +1,88 @@
+import { describe, expect, it } from "vitest";
+import type { EventDraft } from "../event/event.ts";
+import { decodeEvent, encodeEvent } from "../event/event-codec.ts";
+import { Transcript } from "../event/transcript.ts";
+import { createGenerationId } from "../id.ts";
+import { DEFAULT_POLICY } from "../request/policy.ts";
+import { asSeq } from "../seq.ts";
+import { findOrphan, joinPrompt } from "./join-prompt.ts";
+import { type EndedTurn, promptBehind } from "./prompt.ts";
+
+const generation = createGenerationId(new Uint8Array(17), 1);
+const usage = { input_tokens: 1, output_tokens: 1 };
+const STARTED: EventDraft = { type: "generation.started", attempt: 1, worker: "w", model: "m" };
+const COMPLETED: EventDraft = { type: "generation.completed", finish_reason: "stop", usage };
+const ASKED = { role: "user", content: "Hi" } as const;
+const call = (call_id: string) => ({ call_id, name: "f", arguments: "{}" });
+
+function turnOf(drafts: EventDraft[], more: Partial<EndedTurn["requested"]> = {}): EndedTurn {
+  const transcript = new Transcript();
+  for (const [i, draft] of [STARTED, ...drafts, COMPLETED].entries())
+    transcript.apply(decodeEvent(encodeEvent(asSeq(i + 1), draft)));
+  const requested = { generation, request: { model: "m", input: [ASKED] }, policy: DEFAULT_POLICY, ...more };
+  return { requested, transcript, seq: transcript.cursor.seq };
+}
+
+const itemsOf = (turn: EndedTurn) => promptBehind(turn).flatMap(({ items }) => items);
+
+describe("the prompt behind a turn", () => {
+  it("has a refusal as the part that it is, behind what was said before it", () => {
+    const refusal: EventDraft = { type: "refusal.delta", text: "I can't." };
+    const text: EventDraft = { type: "output.delta", text: "Well." };
+    expect(itemsOf(turnOf([refusal]))).toEqual([
+      ASKED,
+      { role: "assistant", content: [{ type: "refusal", refusal: "I can't." }] },
+    ]);
+    expect(itemsOf(turnOf([text, refusal]))).toEqual([
+      ASKED,
+      {
+        role: "assistant",
+        content: [
+          { type: "text", text: "Well." },
+          { type: "refusal", refusal: "I can't." },
+        ],
+      },
+    ]);
+  });
+
+  it("has the content that a URL gave, and blobs and data as they were named", () => {
+    const url = "https://example.com/a.png";
+    const blob = `blob_${"0".repeat(26)}` as never;
+    const parts = [
+      { type: "image" as const, url, detail: "low" as const },
+      { type: "image" as const, url: "data:image/png;base64,AAAA" },
+    ];
+    const media = { [url]: { blob, type: "image/png", bytes: 1, sha256: "0" } };
+    const request = { model: "m", input: [{ role: "user" as const, content: parts }] };
+    const [asked] = itemsOf(turnOf([{ type: "output.delta", text: "A cat." }], { request, media }));
+    expect(asked).toEqual({ role: "user", content: [{ type: "image", detail: "low", blob }, parts[1]] });
+  });
+});
+
+describe("messages that are joined", () => {
+  const assistant = (...calls: string[]) => ({ role: "assistant" as const, tool_calls: calls.map(call) });
+  const answer = (call_id: string) => ({ role: "tool" as const, call_id, output: 1 });
+  const segment = (...items: ReturnType<typeof assistant | typeof answer>[]) => [{ generation, items }];
+
+  it("are without calls that nothing answers, and without answers to nothing", () => {
+    expect(joinPrompt(segment(assistant("a", "b"), answer("b")), [ASKED])).toEqual([
+      assistant("b"),
+      answer("b"),
+      ASKED,
+    ]);
+    expect(joinPrompt(segment(assistant("a")), [ASKED])).toEqual([ASKED]);
+    expect(joinPrompt([], [answer("a"), ASKED])).toEqual([ASKED]);
+  });
+
+  it("have each answer at the last call of its name, for another turn may have used that too", () => {
+    const both = segment(assistant("a"), answer("a"), assistant("a"));
+    expect(joinPrompt(both, [answer("a")])).toEqual([
+      assistant("a"),
+      answer("a"),
+      assistant("a"),
+      answer("a"),
+    ]);
+    expect(findOrphan(both, [answer("a")])).toBeUndefined();
+    expect(findOrphan(both, [ASKED, answer("a"), answer("a")])).toBe(2);
+  });
+});

@@ -1,0 +1,79 @@
+import type { RequestedEvent } from "../event/event.ts";
+import type { Transcript } from "../event/transcript.ts";
+import type { GenerationId } from "../id.ts";
+import type { AssistantTurn, Message } from "../request/fields/input.ts";
+import type { Seq } from "../seq.ts";
+import { toMessages } from "./join-prompt.ts";
+import type { Prompt, PromptSegment } from "./prompt-schema.ts";
+import { toTurnMessages } from "./turn-messages.ts";
+
+/*
+ * The prompt of a turn is that of the turn before it, behind which come that turn's own input and what it has said: so one log tells it, however
+ * long the conversation, and the model is given the same first bytes turn by turn.
+ */
+
+/** A turn that has ended, as it may be shown. */
+export interface EndedTurn {
+  readonly requested: Pick<
+    RequestedEvent,
+    "generation" | "request" | "context" | "prompt" | "media" | "policy"
+  >;
+  readonly transcript: Transcript;
+  /** The last event that `transcript` has. */
+  readonly seq: Seq;
+}
+
+/** The prompt of a turn that goes on behind another one. A turn that has failed or says nothing is left out, with its question. */
+export function promptBehind(turn: EndedTurn): Prompt {
+  const { prompt = [] } = turn.requested;
+  const { pinned, segment } = toSegments(turn);
+  return [...prompt, ...(pinned ? [pinned] : []), ...(segment ? [segment] : [])];
+}
+
+/** What a turn adds to a prompt: the instructions that it begins with, where nothing came before it, and itself. */
+export function toSegments({ requested, transcript, seq }: EndedTurn): {
+  pinned: PromptSegment | undefined;
+  segment: PromptSegment | undefined;
+} {
+  const input = toMessages(requested.request.input).map((message) => withBlobs(message, requested.media));
+  const isFirst = (requested.prompt ?? []).length === 0;
+  const rest = isFirst ? input.findIndex(({ role }) => role !== "system" && role !== "developer") : 0;
+  const begins = rest === -1 ? input.length : rest;
+  const pinned = begins > 0 ? { items: input.slice(0, begins) } : undefined;
+  const said =
+    transcript.status === "failed" ? [] : withRefusal(toTurnMessages(transcript.output), transcript.refusal);
+  if (said.length === 0) return { pinned, segment: undefined };
+  const isModerated = requested.policy.moderation !== undefined;
+  const segment: PromptSegment = {
+    generation: requested.generation as GenerationId,
+    seq,
+    ...(isModerated && { moderated: true }),
+    items: [...input.slice(begins), ...said],
+  };
+  return { pinned, segment };
+}
+
+/** What a URL has given is kept: later turns are given the same content, whatever the URL may give then. */
+function withBlobs(message: Message, media: RequestedEvent["media"]): Message {
+  if (!media || message.role !== "user" || typeof message.content === "string") return message;
+  const content = message.content.map((part) => {
+    if (part.type === "text" || part.url === undefined) return part;
+    const { url, ...rest } = part;
+    const known = media[url];
+    return known ? { ...rest, blob: known.blob } : part;
+  });
+  return { ...message, content };
+}
+
+/** Said in place of an answer, or behind the beginning of one. */
+function withRefusal(said: Message[], refusal: string): Message[] {
+  if (refusal === "") return said;
+  const last = said.at(-1);
+  const isOpen = last?.role === "assistant" && last.tool_calls === undefined;
+  const text = isOpen && typeof last.content === "string" ? last.content : "";
+  const content: AssistantTurn["content"] = [
+    ...(text === "" ? [] : [{ type: "text" as const, text }]),
+    { type: "refusal", refusal },
+  ];
+  return [...(isOpen ? said.slice(0, -1) : said), { role: "assistant", content }];
+}

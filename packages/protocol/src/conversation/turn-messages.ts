@@ -1,0 +1,57 @@
+import type { OutputItem, ToolCallItem } from "../event/output-item.ts";
+import type { JsonValue } from "../json-object.ts";
+import type { Message } from "../request/fields/input.ts";
+
+/** What the model said and asked for in one run, and what the tools answered, by the id of the call. */
+interface Turn {
+  text: string;
+  readonly calls: ToolCallItem[];
+  readonly outputs: Map<string, JsonValue>;
+}
+
+/**
+ * What a generation has produced and was answered, as the messages of a later request. Engines are given them in this form within the
+ * generation too: what they had then and what they have later is the same, byte for byte.
+ */
+export function toTurnMessages(items: readonly OutputItem[]): Message[] {
+  return toTurns(items).flatMap(fromTurn);
+}
+
+/**
+ * The answer to a model's first call may stand in the log before its second call. A call belongs to the turn before it while that
+ * has one without an answer.
+ */
+function toTurns(items: readonly OutputItem[]): Turn[] {
+  const turns: Turn[] = [];
+  for (const item of items) {
+    let turn = turns.at(-1);
+    if (turn === undefined || isAnswered(turn)) {
+      turn = { text: "", calls: [], outputs: new Map() };
+      turns.push(turn);
+    }
+    if (item.type === "text") turn.text += item.text;
+    else if (item.type === "tool_call") turn.calls.push(item);
+    else turn.outputs.set(item.call_id, item.output);
+  }
+  return turns;
+}
+
+function isAnswered({ calls, outputs }: Turn): boolean {
+  return calls.length > 0 && calls.every(({ call_id }) => outputs.has(call_id));
+}
+
+/** The answers in the order of the calls, whichever tool was first: some models' templates count on it. */
+function fromTurn({ text, calls, outputs }: Turn): Message[] {
+  if (text === "" && calls.length === 0) return [];
+  return [
+    {
+      role: "assistant",
+      ...(text !== "" && { content: text }),
+      ...(calls.length > 0 && { tool_calls: calls.map(({ type: _type, ...call }) => call) }),
+    },
+    ...calls.flatMap(({ call_id }): Message[] => {
+      const output = outputs.get(call_id);
+      return output === undefined ? [] : [{ role: "tool", call_id, output }];
+    }),
+  ];
+}

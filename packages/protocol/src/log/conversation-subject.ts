@@ -1,0 +1,28 @@
+import { type ConversationId, isConversationId } from "../conversation/conversation-id.ts";
+import { isTenantId, type TenantId } from "../id.ts";
+
+/** What is known of conversations: the last value of each subject. */
+export const CONVERSATIONS_STREAM = "CONVERSATIONS";
+export const CONVERSATIONS_SUBJECTS = "conv.>";
+
+export function conversationSubject(tenant: TenantId, conversation: ConversationId): string {
+  return `conv.${tenant}.${conversation}`;
+}
+
+/** All of a tenant. */
+export function tenantConversationSubjects(tenant: TenantId): string {
+  return `conv.${tenant}.*`;
+}
+
+/** When a process has last looked for what is over. */
+export const CONVERSATION_SWEEP_SUBJECT = "conv.sweep";
+
+/** Undefined for a subject that `conversationSubject` does not make. */
+export function parseConversationSubject(
+  subject: string,
+): { tenant: TenantId; conversation: ConversationId } | undefined {
+  const [first, tenant, conversation, ...rest] = subject.split(".");
+  if (first !== "conv" || !isTenantId(tenant) || !isConversationId(conversation) || rest.length > 0)
+    return undefined;
+  return { tenant, conversation };
+}

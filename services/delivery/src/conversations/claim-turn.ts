@@ -1,0 +1,163 @@
+import type { conversations } from "@reprise/log";
+import {
+  CONVERSATION_LIMITS,
+  type ConversationId,
+  conversationNotFound,
+  type ConversationRecord,
+  conversationSubject,
+  type GenerationId,
+  type GenerationRef,
+  RepriseError,
+  type TenantId,
+  type UnixMs,
+  unixNow,
+} from "@reprise/protocol";
+import type { NodeConversations } from "./open-conversations.ts";
+import { readTurn, type TurnSources, type TurnState } from "./read-turn.ts";
+
+/*
+ * A conversation's row names its last turn. A turn is claimed by compare-and-set on that row, before its generation exists: the other order
+ * would run, and bill, a second generation that loses. A node that dies in between leaves a claim without a generation. A create with the
+ * same Idempotency-Key has the same generation, and goes on with the claim. Any other finds that there is neither a log nor a job of it, and
+ * once the claim is older than a create goes on for, it claims the turn anew in its place.
+ */
+
+/** A create gives up after 20 s; clocks differ. */
+const VOID_MS = 60_000;
+/** By then the write has been given up. */
+const LATE_MS = 30_000;
+const RETRY_MS = 1_000;
+
+export interface Place {
+  readonly row: ConversationRecord;
+  /** Where the row lies that was read. */
+  readonly at: conversations.FoundConversation["at"];
+  /** The turn that a new one goes on behind; undefined for the first. */
+  readonly parent: GenerationId | undefined;
+  /** How that stands: it has ended. */
+  readonly before: Extract<TurnState, { kind: "ended" }>["turn"] | undefined;
+  /** Whether the turn was claimed by an earlier try of the same create. */
+  readonly isClaimed: boolean;
+  /** Which turn the new one is, from 1 on. */
+  readonly turn: number;
+}
+
+/**
+ * Where a new turn would come.
+ * @param from an older turn to go on behind; default: the last
+ * @throws RepriseError `conversation_not_found`, `conversation_busy`, `conversation_full`, `generation_not_found` (`from`), `generation_expired`, `generation_erased`,
+ *   `audit_unavailable`, `broker_unavailable`
+ */
+export async function findPlace(
+  sources: TurnSources,
+  { rows, retentionMs }: NodeConversations,
+  {
+    ref,
+    conversation,
+    from,
+    nowMs = unixNow(),
+  }: {
+    readonly ref: GenerationRef;
+    readonly conversation: ConversationId;
+    readonly from: GenerationId | undefined;
+    readonly nowMs?: UnixMs;
+  },
+): Promise<Place> {
+  const { tenant, generation } = ref;
+  const { row, at } = await rows.find(tenant, conversation, nowMs);
+  const { head, turns } = row;
+  if (head?.generation === generation) {
+    const before = head.parent && (await readEnded(sources, { tenant, generation: head.parent }));
+    return { row, at, parent: head.parent, before: before || undefined, isClaimed: true, turn: turns };
+  }
+  const ageMs = head ? nowMs - Date.parse(head.claimed_at) : 0;
+  const last =
+    head && (await readTurn(sources, { tenant, generation: head.generation }, ageMs > retentionMs));
+  if (last?.kind === "running") throw busy();
+  const isVoid = last?.kind === "missing";
+  if (isVoid && ageMs < VOID_MS) throw busy();
+  const turn = isVoid ? turns : turns + 1;
+  if (turn > CONVERSATION_LIMITS.turns)
+    throw new RepriseError(
+      "conversation_full",
+      `A conversation has at most ${CONVERSATION_LIMITS.turns} turns.`,
+      { param: "conversation" },
+    );
+  const place = { row, at, isClaimed: false, turn };
+  if (last?.kind === "gone" && from === undefined) throw gone();
+  if (from !== undefined && from !== head?.generation) {
+    const older = await readEnded(sources, { tenant, generation: from }, conversation);
+    return { ...place, parent: from, before: older };
+  }
+  if (last?.kind === "ended") return { ...place, parent: head?.generation, before: last.turn };
+  const parent = head?.parent;
+  const before = parent && (await readEnded(sources, { tenant, generation: parent }));
+  return { ...place, parent, before: before || undefined };
+}
+
+/**
+ * A turn that has ended, of any conversation or of this one.
+ * @throws RepriseError `generation_not_found`, `conversation_busy`
+ */
+async function readEnded(sources: TurnSources, ref: GenerationRef, conversation?: ConversationId) {
+  const state = await readTurn(sources, ref, true);
+  const isOther =
+    conversation !== undefined &&
+    "turn" in state &&
+    state.turn !== undefined &&
+    state.turn.requested.context?.conversation !== conversation;
+  if (state.kind === "gone" && conversation === undefined) throw gone();
+  if (state.kind === "missing" || state.kind === "gone" || isOther)
+    throw new RepriseError("generation_not_found", "The conversation has no turn with this id.", {
+      param: "previous_generation",
+    });
+  if (state.kind === "running") throw busy();
+  return state.turn;
+}
+
+/**
+ * Makes a generation the last turn, if the row is the one that was read.
+ * @throws RepriseError `conversation_busy` where another turn has come before it, `conversation_not_found` where it was deleted, `broker_unavailable`
+ */
+export async function claimTurn(
+  rows: conversations.ConversationRows,
+  { tenant, generation }: GenerationRef,
+  { row, at, parent, isClaimed, turn }: Place,
+): Promise<void> {
+  if (isClaimed) return;
+  const now = new Date(unixNow());
+  const next: ConversationRecord = {
+    ...row,
+    expires_at: new Date(now.getTime() + row.ttl_seconds * 1_000).toISOString(),
+    turns: turn,
+    head: { generation, ...(parent !== undefined && { parent }), claimed_at: now.toISOString() },
+  };
+  const isStored = (await rows.write(conversationSubject(tenant, row.id), next, at)) !== undefined;
+  if (!isStored) await assertOurs(rows, tenant, row.id, generation);
+  // A process that slept meanwhile must not queue what another create may have passed over.
+  if (unixNow() - now.getTime() > LATE_MS) throw busy();
+}
+
+/** Another try of the same create may have claimed it. */
+async function assertOurs(
+  rows: conversations.ConversationRows,
+  tenant: TenantId,
+  id: ConversationId,
+  generation: GenerationId,
+): Promise<void> {
+  const { row } = await rows.read(tenant, id);
+  if (row?.kind !== "conversation") throw conversationNotFound();
+  if (row.head?.generation !== generation) throw busy();
+}
+
+function gone(): RepriseError {
+  const message = "The conversation's last turn is no longer kept: name an older one as previous_generation.";
+  return new RepriseError("generation_expired", message, { param: "conversation" });
+}
+
+function busy(): RepriseError {
+  return new RepriseError("conversation_busy", "The conversation's last turn has not ended.", {
+    param: "conversation",
+    retryAfterMs: RETRY_MS,
+  });
+}

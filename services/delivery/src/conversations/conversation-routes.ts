@@ -1,0 +1,138 @@
+import {
+  asStreamSeq,
+  CONVERSATION_LIMITS,
+  END_USER_RULE,
+  FIRST_SEQ,
+  isEndUser,
+  parseConversationId,
+  parseConversationRequest,
+  parseIdempotencyKey,
+  parseWith,
+  STREAM_START,
+  unixNow,
+} from "@reprise/protocol";
+import type { FastifyInstance } from "fastify";
+import * as z from "zod";
+import { recordAccess } from "../domain/audit-access.ts";
+import { callerOf } from "../readers/delivery-marks/caller.ts";
+import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
+import type { RouteContext } from "../routes/context.ts";
+import { integerParam, noQuery } from "../routes/query-params.ts";
+import { createConversation, deleteConversation, toConversation } from "./create-conversation.ts";
+import { listItems } from "./list-items.ts";
+
+/** The paths of conversations, and what each allows. */
+export const CONVERSATION_PATHS: Readonly<Record<string, readonly string[]>> = {
+  "/v1/conversations": ["GET", "POST"],
+  "/v1/conversations/:id": ["GET", "DELETE"],
+  "/v1/conversations/:id/items": ["GET"],
+};
+
+const DEFAULT_LIMIT = 20;
+
+const pageFields = {
+  limit: integerParam(1, CONVERSATION_LIMITS.page).prefault(`${DEFAULT_LIMIT}`),
+};
+export const conversationListSchema = z.strictObject({
+  ...pageFields,
+  /** `cursor` of the page before. */
+  after: z
+    .string()
+    .regex(/^[0-9]{1,15}$/, { error: "must be the cursor of a page" })
+    .transform(Number)
+    .optional(),
+  end_user: z.string().refine(isEndUser, { error: END_USER_RULE }).optional(),
+});
+export const itemListSchema = z.strictObject({
+  ...pageFields,
+  after: z.string().max(64).optional(),
+  order: z.enum(["asc", "desc"]).default("asc"),
+});
+
+type WithId = { Params: { id: string } };
+
+/** Creates, shows and deletes conversations. API keys only: items have what the application has told its model. */
+export function addConversationRoutes(app: FastifyInstance, context: RouteContext): void {
+  const { authentication } = context;
+  const { rows } = context.conversations;
+
+  app.post("/v1/conversations", { config: { roles: ["create"] } }, async (request, reply) => {
+    using _ = context.bodies.keep(request.raw);
+    const { tenant } = authentication.principalOf(request);
+    parseWith(noQuery, request.query, "query");
+    const key = request.headers["idempotency-key"];
+    const { row, isNew } = await createConversation(rows, {
+      tenant,
+      request: parseConversationRequest(request.body),
+      idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
+      nowMs: unixNow(),
+    });
+    return reply
+      .code(isNew ? 201 : 200)
+      .header("location", `/v1/conversations/${row.id}`)
+      .send(toConversation(row));
+  });
+
+  app.get("/v1/conversations", { config: { roles: ["read"] } }, async (request) => {
+    const principal = authentication.principalOf(request);
+    const { limit, after, end_user: endUser } = parseWith(conversationListSchema, request.query, "query");
+    const nowMs = unixNow();
+    const page = await rows.page(principal.tenant, {
+      after: after === undefined ? STREAM_START : asStreamSeq(after),
+      limit,
+      isWanted: (row) =>
+        Date.parse(row.expires_at) > nowMs && (endUser === undefined || row.end_user === endUser),
+    });
+    authentication.renewReader(principal, "read");
+    const { next } = page;
+    return {
+      object: "list",
+      data: page.rows.map(toConversation),
+      ...(next !== undefined && { cursor: `${next}` }),
+    };
+  });
+
+  app.get<WithId>("/v1/conversations/:id", { config: { roles: ["read"] } }, async (request) => {
+    const { tenant } = authentication.principalOf(request);
+    parseWith(noQuery, request.query, "query");
+    const { row } = await rows.find(tenant, parseConversationId(request.params.id), unixNow());
+    return toConversation(row);
+  });
+
+  app.get<WithId>("/v1/conversations/:id/items", { config: { roles: ["read"] } }, async (request, reply) => {
+    const principal = authentication.principalOf(request);
+    const { tenant } = principal;
+    const { limit, after, order } = parseWith(itemListSchema, request.query, "query");
+    const { row } = await rows.find(tenant, parseConversationId(request.params.id), unixNow());
+    const caller = callerOf(request, principal);
+    const page = await listItems(context, {
+      tenant,
+      row,
+      after,
+      limit,
+      isDescending: order === "desc",
+      onArchived: (ref) => recordAccess(context.log.publish, ref, { ...caller, call: "read", query: {} }),
+    });
+    // Logs and the archive may have taken seconds.
+    authentication.renewReader(principal, "read");
+    for (const { generation, seq } of page.shown) {
+      const ref = { tenant, generation };
+      const response = { ref, caller, protocol: "snapshot", fromSeq: FIRST_SEQ, lastSeq: seq } as const;
+      recordFullResponse(context, reply, response);
+    }
+    const last = page.data.at(-1);
+    return {
+      object: "list",
+      data: page.data,
+      ...(!page.isLast && last && { cursor: last.id }),
+    };
+  });
+
+  app.delete<WithId>("/v1/conversations/:id", { config: { roles: ["erase"] } }, async (request, reply) => {
+    const { tenant, holder } = authentication.principalOf(request);
+    parseWith(noQuery, request.query, "query");
+    const id = parseConversationId(request.params.id);
+    await deleteConversation(rows, { tenant, id, by: holder, nowMs: unixNow() });
+    return reply.code(202).send({ id, object: "conversation", status: "erasing" });
+  });
+}

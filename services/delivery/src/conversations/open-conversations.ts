@@ -1,0 +1,58 @@
+import { pause } from "@reprise/async";
+import { type Broker, conversations, type GenerationLog } from "@reprise/log";
+import type { Metrics } from "@reprise/service";
+
+/** What the routes of conversations work with. */
+export interface NodeConversations {
+  readonly rows: conversations.ConversationRows;
+  /** How long the live log keeps a generation. */
+  readonly retentionMs: number;
+}
+
+export interface NodeConversationsOptions {
+  readonly broker: Broker;
+  readonly log: GenerationLog;
+  readonly retentionMs: number;
+  readonly metrics: Metrics;
+  /** How often all nodes together remove what is over. Default 5 min. */
+  readonly conversationSweepMs?: number | undefined;
+  readonly onError: (error: unknown) => void;
+}
+
+const EVERY_MS = 300_000;
+
+/** Begins to remove conversations that are over, until it is disposed of. */
+export function openConversations(options: NodeConversationsOptions): NodeConversations & AsyncDisposable {
+  const { broker, log, retentionMs } = options;
+  const { publish, budgetMs } = log;
+  const rows = new conversations.ConversationRows({ publish, reads: broker.reads, budgetMs });
+  const stop = new AbortController();
+  const sweeping = sweepUntil(stop.signal, rows, options);
+  return {
+    rows,
+    retentionMs,
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await sweeping;
+    },
+  };
+}
+
+/** Nodes take turns by the row of the last sweep. */
+async function sweepUntil(
+  signal: AbortSignal,
+  rows: conversations.ConversationRows,
+  { metrics, conversationSweepMs: everyMs = EVERY_MS, onError }: NodeConversationsOptions,
+): Promise<void> {
+  const removed = metrics.counter("reprise_conversations_expired_total");
+  while (!signal.aborted) {
+    // Not all nodes ask in the same moment.
+    await pause(everyMs * (0.5 + Math.random()), signal);
+    if (signal.aborted) return;
+    try {
+      removed.inc({}, (await conversations.sweepConversations(rows, { everyMs })) ?? 0);
+    } catch (error) {
+      if (!signal.aborted) onError(error);
+    }
+  }
+}

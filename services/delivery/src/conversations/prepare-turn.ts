@@ -1,0 +1,95 @@
+import { conversations } from "@reprise/log";
+import {
+  type EndedTurn,
+  findOrphan,
+  fitPrompt,
+  type GenerationRef,
+  type GenerationRequest,
+  LIMITS,
+  type Prompt,
+  promptBehind,
+  RepriseError,
+  type TurnContext,
+} from "@reprise/protocol";
+import { estimateInputTokens } from "@reprise/tenancy";
+import type { RequestAdditions } from "../domain/create-generation.ts";
+import type { RouteContext } from "../routes/context.ts";
+import { findPlace, type Place } from "./claim-turn.ts";
+import type { TurnSources } from "./read-turn.ts";
+
+/** What a turn is to be created with. */
+export interface PreparedTurn {
+  readonly place: Place;
+  readonly context: TurnContext;
+  readonly prompt: Prompt;
+}
+
+/** What else seq 0 has: the policy, budgets, a trace. */
+const OTHER_BYTES = 65_536;
+const MOST_ANSWER_TOKENS = 4_096;
+
+/**
+ * Where a new turn comes, and what its model is given before its input; undefined for a request of no conversation.
+ * @param contextTokens of the model; undefined: not known
+ * @throws RepriseError as `findPlace`; `conversation_full`; `invalid_request` for a tool's answer whose call no earlier turn has made
+ */
+export async function prepareTurn(
+  sources: TurnSources & Pick<RouteContext, "conversations">,
+  {
+    ref,
+    request,
+    contextTokens,
+  }: {
+    readonly ref: GenerationRef;
+    readonly request: GenerationRequest;
+    readonly contextTokens: number | undefined;
+  },
+): Promise<PreparedTurn | undefined> {
+  const { conversation, previous_generation: from } = request;
+  if (conversation === undefined) return undefined;
+  const place = await findPlace(sources, sources.conversations, { ref, conversation, from });
+  const { before, parent, row, turn } = place;
+  const behind = before ? promptBehind(before) : [];
+  const whole = await conversations.verifyPrompt(sources.log.reader, ref.tenant, behind);
+  const { prompt, dropped } = fitPrompt(
+    whole,
+    {
+      bytes: LIMITS.eventBytes - OTHER_BYTES - Buffer.byteLength(JSON.stringify(request)),
+      tokens: contextTokens === undefined ? undefined : roomFor(request, contextTokens),
+      counted: before && countOf(before),
+    },
+    row.when_full,
+  );
+  assertAnswers(prompt, request);
+  const droppedTurns = (before?.requested.context?.dropped_turns ?? 0) + dropped;
+  const context: TurnContext = {
+    conversation,
+    turn,
+    ...(parent !== undefined && { parent }),
+    ...(droppedTurns > 0 && { dropped_turns: droppedTurns }),
+  };
+  return { place, context, prompt };
+}
+
+/** What seq 0 says of it. */
+export function toAdditions({ context, prompt }: PreparedTurn): Pick<RequestAdditions, "context" | "prompt"> {
+  return { context, ...(prompt.length > 0 && { prompt }) };
+}
+
+/** What the model's context has for earlier turns. */
+function roomFor(request: GenerationRequest, contextTokens: number): number {
+  const answer = request.max_output_tokens ?? Math.min(MOST_ANSWER_TOKENS, contextTokens / 4);
+  return contextTokens - answer - estimateInputTokens(request);
+}
+
+/** What the engine has counted of the very prompt and its answer. */
+function countOf({ transcript: { usage } }: EndedTurn): number | undefined {
+  return usage.input_tokens === null ? undefined : usage.input_tokens + usage.output_tokens;
+}
+
+function assertAnswers(prompt: Prompt, { input }: GenerationRequest): void {
+  const at = findOrphan(prompt, input);
+  if (at === undefined) return;
+  const param = `input.${at}.call_id`;
+  throw new RepriseError("invalid_request", `${param}: names no call that waits for an answer`, { param });
+}

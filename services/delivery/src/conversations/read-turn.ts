@@ -1,0 +1,106 @@
+import { conversations, type GenerationLog, hasMessage, type Hub, type LogSnapshot } from "@reprise/log";
+import {
+  type EndedTurn,
+  FIRST_SEQ,
+  generationJobs,
+  type GenerationRef,
+  JOBS_STREAM,
+  plus,
+  RepriseError,
+  REQUEST_SEQ,
+  type Seq,
+} from "@reprise/protocol";
+import { readArchived } from "../archive-fallback/archived-events.ts";
+import { SHOWN_MS } from "../domain/shown-generation.ts";
+import { waitForCache } from "../domain/wait-for-cache.ts";
+import type { RouteContext } from "../routes/context.ts";
+
+export type TurnSources = Pick<RouteContext, "log" | "hub" | "audit" | "broker">;
+
+/** How a turn stands, as far as a further one depends on it. */
+export type TurnState =
+  | { readonly kind: "ended"; readonly turn: EndedTurn; readonly isArchived: boolean }
+  /** It goes on, waits in the queue, or moderation has not let readers have all of it. */
+  | { readonly kind: "running"; readonly turn: EndedTurn | undefined }
+  /** There is neither a log nor a job of it, and there was none. */
+  | { readonly kind: "missing" }
+  /** It is kept no longer, if there was one. */
+  | { readonly kind: "gone" };
+
+const PAGE_BYTES = 524_288;
+
+/**
+ * A turn out of the live log, or behind its retention out of the archive.
+ * @param mayBeOld whether the live log may have had it and have nothing left of it, no marker either
+ * @throws RepriseError `generation_erased`, `audit_unavailable`, `broker_unavailable`
+ */
+export async function readTurn(
+  sources: TurnSources,
+  ref: GenerationRef,
+  mayBeOld: boolean,
+): Promise<TurnState> {
+  const { log } = sources;
+  let events: readonly Uint8Array[];
+  try {
+    ({ events } = await readCurrent(log, ref));
+  } catch (error) {
+    if (!(error instanceof RepriseError) || error.code !== "generation_expired") throw error;
+    return readArchivedTurn(sources, ref);
+  }
+  const turn = conversations.foldTurn(events);
+  if (!turn) {
+    // A log that has lost its beginning is whole in the archive.
+    if (events.length > 0) return readArchivedTurn(sources, ref);
+    if (await isUnderWay(sources, ref)) return { kind: "running", turn: undefined };
+    return mayBeOld ? readArchivedTurn(sources, ref) : { kind: "missing" };
+  }
+  const isEnded = turn.transcript.ended && (await isShown(sources.hub, ref, turn));
+  return isEnded ? { kind: "ended", turn, isArchived: false } : { kind: "running", turn };
+}
+
+/** Whether a generation without a log has a job, or has got its log while that was looked for. */
+async function isUnderWay({ log, broker }: TurnSources, ref: GenerationRef): Promise<boolean> {
+  for (const subject of generationJobs(ref))
+    if (await hasMessage(broker.main, JOBS_STREAM, subject)) return true;
+  return (await log.leader.readLast(ref)) !== undefined;
+}
+
+/** A replica may lag behind an end that the caller has seen: where it shows none, the leader is asked for the rest. */
+async function readCurrent({ reader, leader }: GenerationLog, ref: GenerationRef): Promise<LogSnapshot> {
+  const read = await reader.readLog(ref);
+  if (conversations.foldTurn(read.events)?.transcript.ended !== false) return read;
+  const rest = await leader.readTail(ref, read.streamSeq);
+  const events = [...read.events, ...rest.map(({ payload }) => payload)];
+  return { events, streamSeq: rest.at(-1)?.streamSeq ?? read.streamSeq };
+}
+
+/** Whether readers may have all of a turn: of one that is gated, only what moderation has let through goes to a model again. */
+async function isShown(hub: Hub, ref: GenerationRef, { requested, seq }: EndedTurn): Promise<boolean> {
+  if (requested.policy.moderation === undefined) return true;
+  const cache = await hub.open(ref);
+  await hub.refresh(cache);
+  const isDue = () => cache.shownSeq >= seq || cache.failure !== undefined;
+  await waitForCache(cache, isDue, { waitMs: SHOWN_MS });
+  return cache.shownSeq >= seq;
+}
+
+/** As readers may have it: what moderation has not let through by now it never will. */
+async function readArchivedTurn({ audit }: TurnSources, ref: GenerationRef): Promise<TurnState> {
+  const events: Uint8Array[] = [];
+  try {
+    const { events: first } = await readArchived({ audit, ref, original: true }, REQUEST_SEQ, 1);
+    events.push(...first.slice(0, 1).map(({ payload }) => payload));
+    for (let from: Seq = FIRST_SEQ, more = true; more;) {
+      const page = await readArchived({ audit, ref, original: false }, from, PAGE_BYTES);
+      events.push(...page.events.map(({ payload }) => payload));
+      const last = page.events.at(-1);
+      more = page.more && last !== undefined;
+      if (last) from = plus(last.seq, 1);
+    }
+  } catch (error) {
+    if (error instanceof RepriseError && error.code === "generation_not_found") return { kind: "gone" };
+    throw error;
+  }
+  const turn = conversations.foldTurn(events);
+  return turn?.transcript.ended ? { kind: "ended", turn, isArchived: true } : { kind: "gone" };
+}

@@ -1,0 +1,31 @@
+import { conversationNotFound, type GenerationRequest, RepriseError, unixNow } from "@reprise/protocol";
+import type { Principal } from "@reprise/tenancy";
+import type { NodeConversations } from "./open-conversations.ts";
+
+/**
+ * A turn is about whom its conversation is about, and is the same end user's: the request can't say otherwise. An end user's token reaches that
+ * user's conversations alone.
+ * @throws RepriseError `conversation_not_found`, `invalid_request`, `broker_unavailable`
+ */
+export async function withConversation(
+  { rows }: NodeConversations,
+  { tenant, endUser }: Pick<Principal, "tenant" | "endUser">,
+  request: GenerationRequest,
+): Promise<GenerationRequest> {
+  if (request.conversation === undefined) return request;
+  const { row } = await rows.find(tenant, request.conversation, unixNow());
+  if (endUser !== undefined && row.end_user !== endUser) throw conversationNotFound();
+  const { subject, end_user } = row;
+  for (const [name, own] of Object.entries({ subject, end_user })) {
+    const said = request[name as "subject" | "end_user"];
+    if (said === undefined || said === own) continue;
+    throw new RepriseError("invalid_request", `${name}: is another one than the conversation's.`, {
+      param: name,
+    });
+  }
+  return {
+    ...request,
+    ...(subject !== undefined && { subject }),
+    ...(end_user !== undefined && { end_user }),
+  };
+}
