@@ -2,12 +2,13 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FIRST_SETUP, findBreakingPoints } from "../bench/capacity/breaking-points.ts";
+import { compareHeldOut } from "../bench/capacity/compare-held-out.ts";
 import { studyPath } from "../bench/capacity/compare-paths.ts";
 import { EXAMPLE, fillPage, formatPage } from "../bench/capacity/format-page.ts";
 import { formatPathPlot } from "../bench/capacity/format-path-plot.ts";
 import { checkpointsOf, toLoad } from "../bench/capacity/load.ts";
 import { parseCapacityOptions } from "../bench/capacity/options.ts";
-import { DEPLOYMENT, planCapacity } from "../bench/capacity/plan-capacity.ts";
+import { DEPLOYMENT, leftOnDisk, planCapacity } from "../bench/capacity/plan-capacity.ts";
 import { simulatePath } from "../bench/capacity/simulate-path.ts";
 import { readUnitCosts } from "../bench/capacity/unit-costs.ts";
 import {
@@ -19,6 +20,7 @@ import {
   type Phase,
   predict,
 } from "../bench/scenarios/capacity/fit-costs.ts";
+import type { HeldOut } from "../bench/scenarios/capacity/held-out.ts";
 
 const COSTS = readUnitCosts();
 const read = (path: string) => readFileSync(new URL(`../../docs/${path}`, import.meta.url), "utf8");
@@ -139,6 +141,70 @@ describe("the calculator", () => {
       expect(Number(/[\d,.]+/.exec(text)?.[0].replaceAll(",", ""))).toBe(value);
     }
   });
+});
+
+describe("the load that the costs are not fitted to", () => {
+  const { heldOut } = COSTS.capacity;
+  const DRIVEN: Drivers = {
+    seconds: 20,
+    events: 30_000,
+    deliveries: 50_000,
+    generations: 400,
+    openSeconds: 4_000,
+  };
+  const STORED = { events: 40_000, generations: 700 };
+  const left = leftOnDisk(COSTS, STORED);
+  const made: HeldOut = {
+    phase: {
+      name: "held out",
+      drivers: DRIVEN,
+      usage: Object.fromEntries(
+        Object.entries(COSTS.capacity.roles).map(([role, { cpuMicros }]) => [
+          role,
+          { cpuMicros: 2 * predict(cpuMicros, DRIVEN), readBytes: 0, writtenBytes: 0 },
+        ]),
+      ),
+    },
+    openGenerations: 200,
+    readers: 400,
+    keptGenerations: 1_000,
+    rssBytes: { worker: 1e8 },
+    stored: {
+      ...STORED,
+      streamBytes: { GENERATIONS: left.GENERATIONS / 2, VERDICTS: left.VERDICTS, OPS: 10 },
+      archiveBytes: left.archive,
+      analyticsBytes: left.commits,
+    },
+  };
+
+  test("is compared with what the table says of it, leaving out what was too little to be measured", () => {
+    const compared = compareHeldOut(COSTS, made);
+    const ratios = (kind: string) =>
+      Object.fromEntries(
+        compared
+          .filter((each) => each.kind === kind)
+          .map(({ what, predicted, measured }) => [what, predicted / measured]),
+      );
+    const ofRoles = Object.keys(COSTS.capacity.roles).map((role) => [role, expect.closeTo(0.5, 6)]);
+    expect(ratios("CPU")).toEqual(Object.fromEntries(ofRoles));
+    expect(ratios("disk")).toEqual({ GENERATIONS: 2, VERDICTS: 1, archive: 1, "analytics, commits": 1 });
+    const { rssBytes, bytesPerGeneration } = COSTS.capacity.roles["worker"]!;
+    expect(ratios("memory")["worker"]).toBeCloseTo((rssBytes + 2 * 200 * bytesPerGeneration) / 1e8, 6);
+  });
+
+  test.runIf(heldOut)(
+    "took about what the calculator says: CPU within a factor of 3, disk of 2, memory of 1.5",
+    () => {
+      const factors = { CPU: 3, disk: 2, memory: 1.5 };
+      const compared = compareHeldOut(COSTS, heldOut!);
+      expect(new Set(compared.map(({ kind }) => kind)).size).toBe(3);
+      const far = compared.filter(
+        ({ kind, predicted, measured }) =>
+          Math.max(predicted, measured) > factors[kind] * Math.min(predicted, measured),
+      );
+      expect(far).toEqual([]);
+    },
+  );
 });
 
 describe("the simulation of a token's path", () => {

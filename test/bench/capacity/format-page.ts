@@ -1,10 +1,14 @@
 import { DRIVERS } from "../scenarios/capacity/fit-costs.ts";
 import { countCells, FIRST_SETUP, findBreakingPoints } from "./breaking-points.ts";
+import { compareHeldOut } from "./compare-held-out.ts";
 import type { PathStudy } from "./compare-paths.ts";
 import { bytes, count, formatPlan, percent, round } from "./format-plan.ts";
 import type { Demand } from "./load.ts";
 import { DEPLOYMENT, planCapacity } from "./plan-capacity.ts";
 import type { UnitCosts } from "./unit-costs.ts";
+
+const OF_ANOTHER_RUN =
+  "The load was measured by itself, not in the run that the costs are from, while other work kept the two cores busy: processes were behind it, most of all the audit log and analytics, part of whose work came behind the measured time. `npm run bench -- --only CAPACITY` has both in one run.";
 
 /** What docs/operations/capacity.md plans for. */
 export const EXAMPLE: Demand = {
@@ -40,6 +44,7 @@ export function formatPage(costs: UnitCosts, study: PathStudy): Readonly<Record<
   return {
     "unit costs": formatUnitCosts(costs),
     plan: `\`\`\`\n${formatPlan(planCapacity(costs, EXAMPLE, DEPLOYMENT))}\n\`\`\``,
+    "held out": formatHeldOut(costs),
     disk: formatDisk(costs),
     "breaking points": formatBreakingPoints(costs),
     stages: formatStages(costs),
@@ -98,6 +103,23 @@ function formatUnitCosts({ capacity, analytics, benchmarks }: UnitCosts): string
     ),
     "",
     markdown(["other costs", "", "measured by"], others, ["---", "---", "---"]),
+  ].join("\n");
+}
+
+function formatHeldOut(costs: UnitCosts): string {
+  const { heldOut } = costs.capacity;
+  if (!heldOut) return "Not measured yet: the run that the table above is from had no such load.";
+  const { drivers } = heldOut.phase;
+  const { machine, measuredAt } = heldOut.source;
+  const rows = compareHeldOut(costs, heldOut).map(({ kind, what, predicted, measured }) => {
+    const value = (of: number) => (kind === "CPU" ? `${round(of / 1e6)} s` : bytes(of));
+    return [`${kind}, ${what}`, value(predicted), value(measured), `×${round(predicted / measured)}`];
+  });
+  return [
+    `${count(heldOut.openGenerations)} generations, most of them slow, and short ones beside them: ${round(drivers.events / drivers.seconds)} events/s, ${round(drivers.deliveries / drivers.seconds)} deliveries/s and ${round(drivers.generations / drivers.seconds)} creates/s for ${round(drivers.seconds)} s. Measured ${measuredAt.slice(0, 10)}, commit ${machine.commit}; load before it ${round(machine.loadBefore)}.`,
+    "",
+    markdown(["", "predicted", "measured", "ratio"], rows),
+    ...(measuredAt === costs.capacity.source.measuredAt ? [] : ["", OF_ANOTHER_RUN]),
   ].join("\n");
 }
 

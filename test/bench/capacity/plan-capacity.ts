@@ -1,6 +1,6 @@
 import { predict } from "../scenarios/capacity/fit-costs.ts";
 import { type Demand, type Load, toLoad } from "./load.ts";
-import { benchmarkCost, type UnitCosts } from "./unit-costs.ts";
+import { benchmarkCost, type FittedCosts, type UnitCosts } from "./unit-costs.ts";
 
 /** What is planned with; all of it may be set on the command line. */
 export interface Deployment {
@@ -113,8 +113,7 @@ function planRole(
   { moderated }: Demand,
 ): RolePlan {
   const { replicas, coreSpeed, utilisation, serverCores, readersPerNode } = deployment;
-  const { roles, bytesPerSubject } = costs.capacity;
-  const own = roles[role]!;
+  const own = costs.capacity.roles[role]!;
   const share = role === "moderation" ? moderated : 1;
   const copies = role === "nats-server" ? replicaFactor(costs, replicas) : 1;
   const drivers = {
@@ -131,12 +130,12 @@ function planRole(
   const least = role === "nats-server" ? replicas : 1;
   const forReaders = role === "delivery" ? Math.ceil(readers / readersPerNode) : 0;
   const processes = Math.max(least, forReaders, Math.ceil(busy / perProcess));
-  const headroom = role === "nats-server" || role === "redis" ? 1 : HEAP_HEADROOM;
-  const memoryBytes =
-    processes * own.rssBytes +
-    headroom * own.bytesPerGeneration * share * load.openGenerations +
-    (role === "delivery" ? readers * 1_024 * benchmarkCost(costs, "idleReaderKilobytes") : 0) +
-    (role === "nats-server" ? replicas * bytesPerSubject * keptSubjects(load, moderated) : 0);
+  const memoryBytes = memoryOf(role, costs, {
+    processes,
+    openGenerations: share * load.openGenerations,
+    readers,
+    subjects: replicas * keptSubjects(load, moderated),
+  });
   return {
     role,
     cores: busy + processes * idle,
@@ -144,6 +143,47 @@ function planRole(
     memoryBytes,
     readBytes: predict(own.readBytes, drivers) * copies,
     writtenBytes: predict(own.writtenBytes, drivers) * copies,
+  };
+}
+
+/** Of all processes of a role together: what each has under load, twice what is alive for each generation, and what readers and subjects take. */
+export function memoryOf(
+  role: string,
+  costs: FittedCosts,
+  of: {
+    readonly processes: number;
+    readonly openGenerations: number;
+    readonly readers: number;
+    /** Of all replicas. */
+    readonly subjects: number;
+  },
+): number {
+  const { roles, bytesPerSubject } = costs.capacity;
+  const { rssBytes, bytesPerGeneration } = roles[role]!;
+  const headroom = role === "nats-server" || role === "redis" ? 1 : HEAP_HEADROOM;
+  return (
+    of.processes * rssBytes +
+    headroom * bytesPerGeneration * of.openGenerations +
+    (role === "delivery" ? of.readers * 1_024 * benchmarkCost(costs, "idleReaderKilobytes") : 0) +
+    (role === "nats-server" ? of.subjects * bytesPerSubject : 0)
+  );
+}
+
+/** What so many events and generations leave on disk, one copy, by what it is. */
+export function leftOnDisk(
+  { capacity: { disk } }: FittedCosts,
+  { events, generations }: { readonly events: number; readonly generations: number },
+): Readonly<Record<"GENERATIONS" | "CHECKPOINTS" | "VERDICTS" | "OPS" | "archive" | "commits", number>> {
+  const ofEvents = (bytes = 0) => (bytes / disk.events) * events;
+  const ofGenerations = (bytes = 0) => (bytes / disk.generations) * generations;
+  const { streamBytes, archiveBytes, analyticsBytes } = disk;
+  return {
+    GENERATIONS: ofEvents(streamBytes["GENERATIONS"]),
+    CHECKPOINTS: ofEvents(streamBytes["CHECKPOINTS"]),
+    VERDICTS: ofGenerations(streamBytes["VERDICTS"]),
+    OPS: ofGenerations(streamBytes["OPS"]),
+    archive: ofEvents(archiveBytes),
+    commits: ofGenerations(analyticsBytes),
   };
 }
 
@@ -174,16 +214,8 @@ function planDisks(
   { retentionHours, archiveDays, blobMegabytes, blobHours }: Demand,
   { replicas }: Deployment,
 ): DiskPlan[] {
-  const {
-    generations,
-    events: measuredEvents,
-    streamBytes,
-    archiveBytes,
-    analyticsBytes,
-  } = costs.capacity.disk;
   const [eventsPerToken, generationsPerToken] = [events / tokens, creates / tokens];
-  const ofEvents = (bytes = 0) => (bytes / measuredEvents) * eventsPerToken;
-  const ofGenerations = (bytes = 0) => (bytes / generations) * generationsPerToken;
+  const left = leftOnDisk(costs, { events: eventsPerToken, generations: generationsPerToken });
   const tokensPerDay = tokens * DAY_HOURS * 3_600;
   const kept = (what: string, bytesPerToken: number, keptDays: number, copies: number): DiskPlan => ({
     what,
@@ -196,14 +228,14 @@ function planDisks(
   const blobBytes = blobMegabytes * MEGA * STORED_PER_BLOB_BYTE * generationsPerToken;
   const blobs = [kept("BLOB_CHUNKS", blobBytes, blobHours / DAY_HOURS, replicas)];
   return [
-    kept("GENERATIONS", ofEvents(streamBytes["GENERATIONS"]), days, replicas),
-    kept("CHECKPOINTS", ofEvents(streamBytes["CHECKPOINTS"]), days, replicas),
-    kept("VERDICTS", ofGenerations(streamBytes["VERDICTS"]), days, replicas),
-    kept("OPS", ofGenerations(streamBytes["OPS"]), days, replicas),
+    kept("GENERATIONS", left.GENERATIONS, days, replicas),
+    kept("CHECKPOINTS", left.CHECKPOINTS, days, replicas),
+    kept("VERDICTS", left.VERDICTS, days, replicas),
+    kept("OPS", left.OPS, days, replicas),
     ...(blobMegabytes > 0 ? blobs : []),
-    kept("archive", ofEvents(archiveBytes), archiveDays, STORE_COPIES),
+    kept("archive", left.archive, archiveDays, STORE_COPIES),
     kept("analytics, rows", costs.analytics.bytesPerRow * generationsPerToken, archiveDays, STORE_COPIES),
     // Commits stay until nothing of their stream can be read again.
-    kept("analytics, commits", ofGenerations(analyticsBytes), days, STORE_COPIES),
+    kept("analytics, commits", left.commits, days, STORE_COPIES),
   ];
 }

@@ -10,8 +10,8 @@ export function takeReport(costs: UnitCosts, report: Report): UnitCosts {
   if (!capacity && !analytics) throw new Error("The report has neither CAPACITY nor ANALYTICS.");
   const next = { ...costs };
   if (capacity) {
-    const { scenario: _, phases: __, ...figures } = capacity;
-    next.capacity = { source, ...figures };
+    const { scenario: _, phases: __, heldOut, ...figures } = capacity;
+    next.capacity = { source, ...figures, heldOut: { source, ...heldOut } };
   }
   if (analytics) next.analytics = { source, bytesPerRow: analytics.bytesPerRow };
   return next;

@@ -1,13 +1,24 @@
 import { readFileSync } from "node:fs";
 import type { CapacityResult } from "../scenarios/capacity/capacity.ts";
+import type { HeldOut } from "../scenarios/capacity/held-out.ts";
 import type { MachineFacts } from "../measure/machine.ts";
 
 /** The table that all of capacity planning reads: what was measured, when and on what. */
 export interface UnitCosts {
   /** Of the bench's CAPACITY. */
-  readonly capacity: Omit<CapacityResult, "scenario" | "phases"> & { readonly source: Source };
+  readonly capacity: Omit<CapacityResult, "scenario" | "phases" | "heldOut"> & {
+    /** A run from before there was one has none. */
+    readonly heldOut?: HeldOut & { readonly source: Source };
+    readonly source: Source;
+  };
   /** Of the bench's ANALYTICS. */
   readonly analytics: { readonly bytesPerRow: number; readonly source: Source };
+  readonly benchmarks: readonly BenchmarkCost[];
+}
+
+/** What says of one process what a load takes. */
+export interface FittedCosts {
+  readonly capacity: Pick<UnitCosts["capacity"], "roles" | "bytesPerSubject" | "disk">;
   readonly benchmarks: readonly BenchmarkCost[];
 }
 
@@ -34,7 +45,10 @@ export function readUnitCosts(): UnitCosts {
   return JSON.parse(readFileSync(UNIT_COSTS_FILE, "utf8")) as UnitCosts;
 }
 
-export function benchmarkCost({ benchmarks }: UnitCosts, name: BenchmarkCost["name"]): number {
+export function benchmarkCost(
+  { benchmarks }: Pick<UnitCosts, "benchmarks">,
+  name: BenchmarkCost["name"],
+): number {
   const found = benchmarks.find((each) => each.name === name);
   if (!found) throw new Error(`${UNIT_COSTS_FILE.pathname} has no ${name}.`);
   return found.value;

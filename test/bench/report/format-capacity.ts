@@ -1,3 +1,5 @@
+import { compareHeldOut } from "../capacity/compare-held-out.ts";
+import { readUnitCosts } from "../capacity/unit-costs.ts";
 import type { CapacityResult } from "../scenarios/capacity/capacity.ts";
 import { DRIVERS } from "../scenarios/capacity/fit-costs.ts";
 import { formatTable } from "./table.ts";
@@ -36,5 +38,18 @@ export function formatCapacity(result: CapacityResult): string {
     `  on disk, bytes per token: ${Object.entries(disk.streamBytes)
       .map(([stream, bytes]) => `${stream} ${perToken(bytes)}`)
       .join(", ")}, archive ${perToken(disk.archiveBytes)}, analytics ${perToken(disk.analyticsBytes)}`,
+    "  a mixed load, which the costs are not fitted to: predicted and measured",
+    formatHeldOut(result),
   ].join("\n");
+}
+
+function formatHeldOut(capacity: CapacityResult): string {
+  const { benchmarks } = readUnitCosts();
+  const rows = compareHeldOut({ capacity, benchmarks }, capacity.heldOut).map((one) => {
+    const { kind, what, predicted, measured } = one;
+    const value = (micros: number) =>
+      kind === "CPU" ? `${(micros / 1e6).toFixed(2)} s` : `${(micros / MIB).toFixed(1)} MB`;
+    return [`${kind} ${what}`, value(predicted), value(measured), `x${(predicted / measured).toFixed(2)}`];
+  });
+  return formatTable(["", "predicted", "measured", "ratio"], rows);
 }

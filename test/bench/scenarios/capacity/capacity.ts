@@ -14,10 +14,12 @@ import {
   type Driver,
   DRIVERS,
   fitCosts,
+  LEAST_MICROS,
   type Phase,
   type PhaseUsage,
   predict,
 } from "./fit-costs.ts";
+import { type HeldOut, measureHeldOut } from "./held-out.ts";
 import {
   measureChurn,
   measureIdle,
@@ -48,10 +50,9 @@ export interface CapacityResult {
   readonly ceilings: readonly StreamCeiling[];
   readonly disk: DiskUse;
   readonly phases: readonly Phase[];
+  readonly heldOut: HeldOut;
 }
 
-/** Less than so many of the system's ticks of 10 ms is no measure of a fit. */
-const LEAST_MICROS = 100_000;
 const LOADS: readonly StreamLoad[] = [
   { name: "100 generations", generations: 100, tokensPerSecond: 20, readers: 1 },
   { name: "4 readers each", generations: 100, tokensPerSecond: 20, readers: 4 },
@@ -92,7 +93,10 @@ export async function runCapacity({ settings, quick, signal, say }: RunContext):
     streams.push(await measureStreams(world, each, seconds));
   }
   say("CAPACITY: short generations");
-  phases.push(...streams, await measureChurn(world, quick ? 3 : 8, settled));
+  const churn = await measureChurn(world, quick ? 3 : 8, settled);
+  phases.push(...streams, churn);
+  say("CAPACITY: a mixed load, which the costs are not fitted to");
+  const heldOut = await measureHeldOut(world, 2 * seconds, churn.drivers.events / churn.drivers.generations);
   say("CAPACITY: silent readers");
   const bytesPerReader = await measureReaders(world, quick ? 500 : 2_000);
 
@@ -108,6 +112,7 @@ export async function runCapacity({ settings, quick, signal, say }: RunContext):
     ceilings,
     disk,
     phases,
+    heldOut,
   };
 }
 

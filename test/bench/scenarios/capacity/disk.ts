@@ -8,20 +8,23 @@ import { untilArchived } from "../audit/until-archived.ts";
 import { createGenerations } from "./generations.ts";
 import { countEvents, type PhaseWorld } from "./phases.ts";
 
-/** What whole generations leave behind. */
-export interface DiskUse {
-  readonly generations: number;
-  readonly tokensPerGeneration: number;
-  readonly tokensPerSecond: number;
-  readonly events: number;
-  /** Messages that were stored in the streams that there is one of each; of CHECKPOINTS and VERDICTS the last of each generation is kept. */
-  readonly messages: Readonly<Record<string, number>>;
+export interface StoredBytes {
   /** Of all files of a stream of the broker, indexes too. */
   readonly streamBytes: Readonly<Record<string, number>>;
   readonly archiveBytes: number;
   /** Commits as they are before they are merged. */
   readonly analyticsBytes: number;
   readonly analyticsFiles: number;
+}
+
+/** What whole generations leave behind. */
+export interface DiskUse extends StoredBytes {
+  readonly generations: number;
+  readonly tokensPerGeneration: number;
+  readonly tokensPerSecond: number;
+  readonly events: number;
+  /** Messages that were stored in the streams that there is one of each; of CHECKPOINTS and VERDICTS the last of each generation is kept. */
+  readonly messages: Readonly<Record<string, number>>;
 }
 
 const SINGLE_STREAMS = [CHECKPOINTS_STREAM, VERDICTS_STREAM, OPS_STREAM, JOBS_STREAM];
@@ -45,24 +48,34 @@ export async function measureDisk(
   await load.connect({ specs, copies: 1 });
   await untilEnded(platform, ids, signal);
   await load.disconnect();
-  await untilArchived(
-    { broker, store: createFileStore(join(platform.auditDir, "audit")), name: "reprise" },
-    signal,
-  );
-  await delay(SETTLED_MS, undefined, { signal });
+  const stored = await weighStored(platform, broker, signal);
   const messages = SINGLE_STREAMS.map(async (stream): Promise<[string, number]> => {
     const { lastStreamSeq } = await readStreamInfo(broker.reads, stream);
     return [stream, lastStreamSeq];
   });
-  const analytics = await weigh(join(platform.analyticsDir, "analytics"));
   return {
     generations,
     tokensPerGeneration: tokens,
     tokensPerSecond,
     events: await countEvents(broker),
     messages: Object.fromEntries(await Promise.all(messages)),
+    ...stored,
+  };
+}
+
+/** What is on disk once consumers have caught up. */
+export async function weighStored(
+  platform: PhaseWorld["platform"],
+  broker: PhaseWorld["broker"],
+  signal: AbortSignal,
+): Promise<StoredBytes> {
+  const audit = join(platform.auditDir, "audit");
+  await untilArchived({ broker, store: createFileStore(audit), name: "reprise" }, signal);
+  await delay(SETTLED_MS, undefined, { signal });
+  const analytics = await weigh(join(platform.analyticsDir, "analytics"));
+  return {
     streamBytes: await weighStreams(platform.broker.storeDir),
-    archiveBytes: (await weigh(join(platform.auditDir, "audit"))).bytes,
+    archiveBytes: (await weigh(audit)).bytes,
     analyticsBytes: analytics.bytes,
     analyticsFiles: analytics.files,
   };

@@ -29,6 +29,8 @@ export type Driver = keyof Drivers;
 export type Costs = Readonly<Record<Driver, number>>;
 
 export const DRIVERS: readonly Driver[] = ["seconds", "events", "deliveries", "generations", "openSeconds"];
+/** Less than so many of the system's ticks of 10 ms is no measure of a fit. */
+export const LEAST_MICROS = 100_000;
 const ROUNDS = 20_000;
 
 /**

@@ -38,10 +38,10 @@ export interface StreamPhase extends Phase {
   readonly rssPerGeneration: HeapByRole;
 }
 
-const WARM_UP_MS = 3_000;
+export const WARM_UP_MS = 3_000;
 const AT_ONCE = 64;
 const ATTACHED_AT_ONCE = 20;
-const CHURNED_TOKENS = 5;
+export const CHURNED_TOKENS = 5;
 /** So many tokens that no generation of a phase ends by itself. */
 const ENDLESS_SECONDS = 120;
 
@@ -61,13 +61,7 @@ export async function measureStreams(
 ): Promise<StreamPhase> {
   const { platform, load, signal } = world;
   const before = await readMemory(platform);
-  const tokens = Math.ceil(tokensPerSecond * ENDLESS_SECONDS);
-  const ids = await createGenerations(platform, generations, { tokens, tokens_per_second: tokensPerSecond });
-  // All at once would be a load of its own: each reader that comes has its generation read.
-  for (let at = 0; at < ids.length; at += ATTACHED_AT_ONCE) {
-    const specs = ids.slice(at, at + ATTACHED_AT_ONCE).map((id) => readerOf(platform, id));
-    await load.connect({ specs, copies: readers });
-  }
+  const ids = await startStreams(world, { generations, tokensPerSecond, readers });
   await delay(WARM_UP_MS, undefined, { signal });
   const phase = await observe(world, name, async (eventsSoFar) => {
     await delay(seconds * 1e3, undefined, { signal });
@@ -88,6 +82,21 @@ export async function measureStreams(
     heapPerGeneration: each(after.heap, before.heap),
     rssPerGeneration: each(after.rss, before.rss),
   };
+}
+
+/** Generations that go on until they are cancelled, with readers. */
+export async function startStreams(
+  { platform, load }: PhaseWorld,
+  { generations, tokensPerSecond, readers }: Omit<StreamLoad, "name">,
+): Promise<string[]> {
+  const tokens = Math.ceil(tokensPerSecond * ENDLESS_SECONDS);
+  const ids = await createGenerations(platform, generations, { tokens, tokens_per_second: tokensPerSecond });
+  // All at once would be a load of its own: each reader that comes has its generation read.
+  for (let at = 0; at < ids.length; at += ATTACHED_AT_ONCE) {
+    const specs = ids.slice(at, at + ATTACHED_AT_ONCE).map((id) => readerOf(platform, id));
+    await load.connect({ specs, copies: readers });
+  }
+  return ids;
 }
 
 /** Short generations as fast as the platform can. What consumers do later for them counts too. */
@@ -137,7 +146,7 @@ function readerOf({ url, apiKey }: WholePlatform, id: string) {
   return { transport: "sse", port: Number(new URL(url).port), path, headers, countedAs: 0 } as const;
 }
 
-async function observe(
+export async function observe(
   { platform, broker }: PhaseWorld,
   name: string,
   run: (eventsSoFar: () => Promise<number>) => Promise<Partial<Drivers>>,
