@@ -26,6 +26,7 @@ import { takeQueryToken } from "./http/query-token.ts";
 import { REQUEST_ID_HEADER, requestIdOf } from "./http/request-id.ts";
 import { addBlobRoutes, BLOB_PATHS } from "./blobs/blob-routes.ts";
 import { addConversationRoutes, CONVERSATION_PATHS } from "./conversations/conversation-routes.ts";
+import { addMediaRoute, MEDIA_PATH } from "./blobs/media-route.ts";
 import { addAnalyticsRoutes, ANALYTICS_PATHS } from "./routes/analytics/analytics.ts";
 import { addAuditRoutes } from "./routes/audit.ts";
 import { drainingError } from "./routes/begin-stream.ts";
@@ -237,6 +238,7 @@ export async function buildServer({
   addTokenRoutes(app, context);
   addBlobRoutes(app, context);
   addConversationRoutes(app, context);
+  addMediaRoute(app, context);
   if (administration) {
     addAdminRoutes(app, { ...context, administration });
     addScaleRoute(app, { ...context, administration });
@@ -246,6 +248,7 @@ export async function buildServer({
   }
   for (const [path, methods] of Object.entries({ ...BLOB_PATHS, ...CONVERSATION_PATHS }))
     refuseOtherMethods(app, path, methods);
+  refuseOtherMethods(app, MEDIA_PATH, ["GET"]);
   refuseOtherMethods(app, "/v1/generations", ["POST"]);
   refuseOtherMethods(app, "/v1/generations/:id", ["GET"]);
   refuseOtherMethods(app, "/v1/generations/:id/events", ["GET"]);

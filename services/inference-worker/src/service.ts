@@ -52,6 +52,8 @@ export interface WorkerOptions {
   ackWaitMs: number;
   /** What the requests of generations that run may take, in bytes: while it is used up no more jobs are taken. Default 256 MiB. */
   memoryBytes?: number;
+  /** Where model servers reach delivery, for models whose media are links. Default: they don't. */
+  mediaUrl?: string | undefined;
   /** Of the tenants' budgets, for all processes. Default: the process counts alone. */
   redisUrl?: string | undefined;
   /** How many tenants metrics name. Default 100. */
@@ -125,7 +127,10 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const context = {
     connection: broker.main,
     log,
-    blobs: blobs.createBlobStorage({ broker, publish: log.publish, budgetMs: log.budgetMs }),
+    media: {
+      storage: blobs.createBlobStorage({ broker, publish: log.publish, budgetMs: log.budgetMs }),
+      url: options.mediaUrl,
+    },
     worker,
     ackWaitMs,
     ledger: budgetMetrics.watch(ledger),

@@ -1,5 +1,12 @@
-import { createHmac, randomBytes } from "node:crypto";
-import { type BlobId, blobKeySubject, RepriseError, type TenantId, toBlobId } from "@reprise/protocol";
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import {
+  type BlobId,
+  blobKeySubject,
+  RepriseError,
+  type StreamSeq,
+  type TenantId,
+  toBlobId,
+} from "@reprise/protocol";
 import type { BlobRows } from "./blob-rows.ts";
 
 /** What a blob's id is made of. */
@@ -36,26 +43,36 @@ export class BlobNames {
 
   /** For addresses of blobs that need no key: a signature of the tenant's. @throws RepriseError `broker_unavailable` */
   async signatureOf(tenant: TenantId, text: string): Promise<Buffer> {
-    const secret = await this.#secretOf(tenant);
-    return createHmac("sha256", secret)
-      .update(JSON.stringify(["url", text]))
-      .digest();
+    return sign(await this.#secretOf(tenant), text);
+  }
+
+  /** Whether a signature is the tenant's. One that has no key has signed nothing, and gets none by this. @throws RepriseError `broker_unavailable` */
+  async isSigned(tenant: TenantId, text: string, signature: Uint8Array): Promise<boolean> {
+    const secret = this.#secrets.get(tenant) ?? (await this.#read(tenant)).secret;
+    if (!secret) return false;
+    const own = sign(secret, text);
+    return own.length === signature.length && timingSafeEqual(own, signature);
   }
 
   async #secretOf(tenant: TenantId): Promise<Buffer> {
     const known = this.#secrets.get(tenant);
     if (known) return known;
-    const subject = blobKeySubject(tenant);
     for (let tries = 0; tries < TRIES; tries++) {
-      const { row, at } = await this.#rows.read(subject);
-      if (row?.kind === "key") return this.#remember(tenant, Buffer.from(row.secret, "base64url"));
+      const { secret: kept, at } = await this.#read(tenant);
+      if (kept) return kept;
       const secret = randomBytes(SECRET_BYTES).toString("base64url");
       // Of many that make one the first counts.
-      await this.#rows.write(subject, { version: 1, kind: "key", secret }, at);
+      await this.#rows.write(blobKeySubject(tenant), { version: 1, kind: "key", secret }, at);
     }
     throw new RepriseError("broker_unavailable", "The tenant's key for blobs can't be kept.", {
       retryAfterMs: 1_000,
     });
+  }
+
+  async #read(tenant: TenantId): Promise<{ secret: Buffer | undefined; at: StreamSeq }> {
+    const { row, at } = await this.#rows.read(blobKeySubject(tenant));
+    const secret = row?.kind === "key" ? Buffer.from(row.secret, "base64url") : undefined;
+    return { secret: secret && this.#remember(tenant, secret), at };
   }
 
   #remember(tenant: TenantId, secret: Buffer): Buffer {
@@ -64,4 +81,10 @@ export class BlobNames {
     if (oldest !== undefined && this.#secrets.size > MAX_KNOWN) this.#secrets.delete(oldest);
     return secret;
   }
+}
+
+function sign(secret: Buffer, text: string): Buffer {
+  return createHmac("sha256", secret)
+    .update(JSON.stringify(["url", text]))
+    .digest();
 }

@@ -6,6 +6,7 @@ export { finishUpload, type FinishedUpload } from "./finish-upload.ts";
 export type { ObjectStore } from "./chunks/object-chunks.ts";
 export { findBlob, type FoundBlob, readBlob } from "./read-blob.ts";
 export { removeBlob, removeBlobsOf } from "./remove-blob.ts";
+export { isLinkGood, LINK_SECONDS, type SignedLink, signLink } from "./signed-links.ts";
 export { type Sweep, sweepBlobs } from "./sweep-blobs.ts";
 export {
   abandonUpload,

@@ -313,6 +313,7 @@ export const ENVIRONMENT_VARIABLES = {
     integer(1, 10_000),
     "How many blobs one delivery node takes and sends at once, each with about 1 MiB of memory; one tenant gets a third at most.",
   ),
+  REPRISE_MEDIA_URL: optional(url("http", "https"), "Where model servers reach delivery, for `media: url`."),
   REPRISE_MEDIA_FETCH_ALLOW: optional(
     list(host()),
     "Hosts that delivery fetches the https URLs in requests from, separated by commas, each with a port if it is not 443; `*.example.com` is every host below that name. Without it nothing is fetched.",

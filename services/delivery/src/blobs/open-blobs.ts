@@ -1,5 +1,7 @@
 import { blobs, type Broker, type GenerationLog } from "@reprise/log";
+import type { TenantId } from "@reprise/protocol";
 import type { Metrics } from "@reprise/service";
+import type { TenantDirectory } from "@reprise/tenancy";
 import type { DeliverySettings } from "../config.ts";
 import { toAllowedHost } from "../egress/allowed-hosts.ts";
 import { EGRESS_PORTS, type EgressPorts } from "../egress/dial.ts";
@@ -28,6 +30,7 @@ export interface NodeBlobs {
   readonly stallMs: number;
   readonly metrics: BlobMetrics;
   readonly record: RecordBlob;
+  readonly isTenant: (tenant: TenantId) => boolean;
   /** Undefined: https URLs in requests are not fetched. */
   readonly egress: Egress | undefined;
   readonly onError: (error: unknown) => void;
@@ -37,6 +40,7 @@ export interface NodeBlobsOptions
   extends BlobTimes, Pick<DeliverySettings, "blobTtlSeconds" | "blobTransfers" | "mediaFetchAllow"> {
   readonly broker: Broker;
   readonly log: GenerationLog;
+  readonly tenants: Pick<TenantDirectory, "find">;
   readonly metrics: Metrics;
   readonly onRefused: () => void;
   readonly onError: (error: unknown) => void;
@@ -62,6 +66,7 @@ export function openBlobs(options: NodeBlobsOptions): NodeBlobs & AsyncDisposabl
     stallMs: options.blobStallMs ?? STALL_MS,
     metrics,
     record: createRecordBlob(publish, onError),
+    isTenant: (tenant) => options.tenants.find(tenant) !== undefined,
     egress: options.mediaFetchAllow && {
       ...EGRESS_PORTS,
       times: {},

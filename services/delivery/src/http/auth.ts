@@ -26,6 +26,8 @@ declare module "fastify" {
     operators?: true;
     /** Whether the route counts its calls itself, together with what they take beside. */
     countsItself?: boolean;
+    /** Whether the call needs no key, because its address is signed: the route judges that. */
+    signed?: true;
     /** Whether the route reads its body itself, piece by piece, and bounds it. */
     streamsBody?: true;
   }
@@ -124,7 +126,8 @@ export function createAuthentication({
   return {
     async identify(request) {
       if (request.is404 && !request.url.startsWith("/v1/")) return;
-      const { administers, operators: forOperators } = request.routeOptions.config;
+      const { administers, operators: forOperators, signed } = request.routeOptions.config;
+      if (signed) return;
       if ((administers || forOperators || request.is404) && hasOperatorKey(request))
         return void operators.add(request);
       const caller = await authenticate(request);

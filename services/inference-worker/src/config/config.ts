@@ -8,6 +8,7 @@ const NAMES = [
   "REPRISE_ACK_WAIT_MS",
   "REPRISE_REDIS_URL",
   "REPRISE_METRICS_TENANTS",
+  "REPRISE_MEDIA_URL",
 ] as const;
 
 export type WorkerEnvironment = Environment<(typeof NAMES)[number], "REPRISE_NATS_URL">;
@@ -21,13 +22,18 @@ export function parseWorkerEnvironment(env: Readonly<Record<string, string | und
 export function toWorkerSettings(
   env: Pick<
     WorkerEnvironment,
-    "REPRISE_ACK_WAIT_MS" | "REPRISE_WORKER_MEMORY_MB" | "REPRISE_REDIS_URL" | "REPRISE_METRICS_TENANTS"
+    | "REPRISE_ACK_WAIT_MS"
+    | "REPRISE_WORKER_MEMORY_MB"
+    | "REPRISE_REDIS_URL"
+    | "REPRISE_METRICS_TENANTS"
+    | "REPRISE_MEDIA_URL"
   >,
-): { ackWaitMs: number; memoryBytes: number; redisUrl: string | undefined; metricTenants: number } {
+) {
   return {
     ackWaitMs: env.REPRISE_ACK_WAIT_MS,
     memoryBytes: env.REPRISE_WORKER_MEMORY_MB * 1_024 * 1_024,
     redisUrl: env.REPRISE_REDIS_URL,
     metricTenants: env.REPRISE_METRICS_TENANTS,
+    mediaUrl: env.REPRISE_MEDIA_URL,
   };
 }

@@ -1,3 +1,4 @@
+import { RepriseError } from "@reprise/protocol";
 import type { Engine } from "../engines/engine.ts";
 import { createOpenaiEngine } from "../engines/openai/openai-engine.ts";
 import { createSimEngine } from "../engines/sim/sim-engine.ts";
@@ -7,6 +8,7 @@ import { loadModelsFile, type EngineConfig, type ModelsConfig } from "./models-f
 interface ModelsEnvironment {
   readonly REPRISE_MODELS_FILE: string | undefined;
   readonly REPRISE_WORKER_SLOTS: number;
+  readonly REPRISE_MEDIA_URL: string | undefined;
 }
 
 /**
@@ -18,7 +20,18 @@ export async function loadEngines(
   env: ModelsEnvironment,
   processEnv: Readonly<Record<string, string | undefined>>,
 ): Promise<Map<string, ServedModel>> {
-  return createEngines(await loadModelsFile(env.REPRISE_MODELS_FILE, processEnv), env.REPRISE_WORKER_SLOTS);
+  const models = await loadModelsFile(env.REPRISE_MODELS_FILE, processEnv);
+  if (env.REPRISE_MEDIA_URL === undefined) assertNoLinks(models);
+  return createEngines(models, env.REPRISE_WORKER_SLOTS);
+}
+
+/** A model server can't fetch what has no address. */
+function assertNoLinks(models: ModelsConfig): void {
+  for (const [name, config] of models) {
+    if (config.engine !== "openai" || config.openai.media !== "url") continue;
+    const message = `models.${name}.media: "url" needs REPRISE_MEDIA_URL, by which the model server reaches delivery.`;
+    throw new RepriseError("config_invalid", message);
+  }
 }
 
 /**

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createEngines } from "./create-engines.ts";
+import { createEngines, loadEngines } from "./create-engines.ts";
 import { loadModelsFile, parseModelsFile } from "./models-file.ts";
 
 const KEY = "sk-0123456789abcdef";
@@ -193,4 +193,18 @@ test("every model gets an engine, and the default number of slots unless it has 
     ["llama", "openai", 256],
   ]);
   await Promise.all([...engines.values()].map(({ engine }) => engine.close()));
+});
+
+test("media by address need to know where model servers reach delivery", async () => {
+  const dir = await mkdtemp(join(tmpdir(), "reprise-models-"));
+  const path = join(dir, "models.json");
+  await writeFile(path, JSON.stringify({ models: { llama: { ...LLAMA, media: "url" } } }));
+  const set = { REPRISE_MODELS_FILE: path, REPRISE_WORKER_SLOTS: 1, REPRISE_MEDIA_URL: undefined };
+  await expect(loadEngines(set, env)).rejects.toMatchObject({
+    code: "config_invalid",
+    message: expect.stringContaining("models.llama.media"),
+  });
+  const engines = await loadEngines({ ...set, REPRISE_MEDIA_URL: "http://delivery:8080" }, env);
+  await engines.get("llama")!.engine.close();
+  await rm(dir, { recursive: true });
 });

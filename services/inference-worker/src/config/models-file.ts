@@ -18,6 +18,7 @@ import {
 } from "@reprise/service";
 import * as z from "zod";
 import { CONTINUATIONS, MAX_TOKENS_FIELDS } from "../engines/openai/request/chat-request.ts";
+import { MEDIA_FORMS } from "../engines/openai/request/placed-media.ts";
 import type { OpenaiEngineOptions } from "../engines/openai/openai-engine.ts";
 
 export type EngineConfig =
@@ -84,6 +85,7 @@ function openaiSchema(env: KeyEnvironment) {
       dialect: z.enum(DIALECTS).default("openai"),
       capabilities,
       context_tokens: contextTokens,
+      media: z.enum(MEDIA_FORMS).default("data"),
       max_tokens_field: z.enum(MAX_TOKENS_FIELDS).default("max_tokens"),
       connect_timeout_ms: timeoutMs,
       headers_timeout_ms: timeoutMs,
@@ -106,6 +108,7 @@ function openaiSchema(env: KeyEnvironment) {
         continuation: model.continuation,
         maxTokensField: model.max_tokens_field,
         dialect: model.dialect,
+        media: model.media,
         capabilities: capabilitiesOf(model.dialect, model.capabilities),
         denied: CAPABILITIES.filter((name) => model.capabilities?.[name] === false),
         connectTimeoutMs: model.connect_timeout_ms,

@@ -51,6 +51,11 @@ export function countText({ turns, prefix }: Progress): number {
 export interface NamedMedia extends RequestMedia {
   /** All bytes, as many as `bytes` says, or an error: RepriseError `blob_not_found`, `broker_unavailable`. May be read again. */
   read(): AsyncIterable<Uint8Array>;
+  /**
+   * An address that is good for minutes, and needs no key.
+   * @throws RepriseError `broker_unavailable`; `config_invalid` where the worker does not know by which name engines reach it
+   */
+  link(): Promise<string>;
 }
 
 /** What the parts of a request name. */

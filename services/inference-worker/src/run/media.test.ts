@@ -5,7 +5,7 @@ import { buffer } from "node:stream/consumers";
 import { blobs } from "@reprise/log";
 import { type MediaMap, parseTenantId } from "@reprise/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createOpenaiEngine } from "../engines/openai/openai-engine.ts";
+import { createOpenaiEngine, type OpenaiEngineOptions } from "../engines/openai/openai-engine.ts";
 import { content, DONE, finish, ROLE } from "../engines/testing/chat-frames.ts";
 import { piecesOf, storeBlob } from "../testing/stored-blob.ts";
 import { openWorld, textOf, typesOf, type World } from "../testing/world.ts";
@@ -23,12 +23,16 @@ type Serve = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** A model server that does with its n-th request what the n-th of these says, and an engine in front of it. */
 async function openEngine(...serves: Serve[]) {
+  return openEngineWith({}, ...serves);
+}
+
+async function openEngineWith(options: Partial<OpenaiEngineOptions>, ...serves: Serve[]) {
   const left = [...serves];
   const server = createServer((request, response) => left.shift()!(request, response));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-  const engine = createOpenaiEngine({ baseUrl, upstreamModel: "m" });
+  const engine = createOpenaiEngine({ baseUrl, upstreamModel: "m", ...options });
   return {
     engine,
     left,
@@ -85,7 +89,7 @@ async function submit() {
   return { ref, named };
 }
 
-const URL = `data:image/png;base64,${PNG.toString("base64")}`;
+const DATA_URL = `data:image/png;base64,${PNG.toString("base64")}`;
 const able = (engine: ReturnType<typeof createOpenaiEngine>) => ({
   ...engine,
   capabilities: new Set([...engine.capabilities!, "images" as const]),
@@ -102,7 +106,7 @@ test("an engine gets a blob's bytes, as if they had been in the request", async 
       {
         content: [
           { type: "text", text: "What is it?" },
-          { type: "image_url", image_url: { url: URL } },
+          { type: "image_url", image_url: { url: DATA_URL } },
         ],
       },
     ],
@@ -123,7 +127,7 @@ test("a connection that is cut within the body is followed by another attempt, w
     "generation.completed",
   ]);
   expect(bodies).toHaveLength(1);
-  expect(bodies[0]!.includes(URL)).toBe(true);
+  expect(bodies[0]!.includes(DATA_URL)).toBe(true);
 });
 
 test("a kept connection that breaks within the body is replaced, and the body is read from its blob again", async () => {
@@ -134,7 +138,7 @@ test("a kept connection that breaks within the body is replaced, and the body is
   await world.run(first.ref, engine);
   const { ref } = await submit();
   expect(await world.run(ref, engine)).toBe("completed");
-  expect(bodies.map((body) => body.includes(URL))).toEqual([true, true]);
+  expect(bodies.map((body) => body.includes(DATA_URL))).toEqual([true, true]);
   expect(typesOf(await world.read(ref))).not.toContain("attempt.ended");
 });
 
@@ -175,4 +179,25 @@ test("a blob that is deleted while it is sent ends the generation with that, and
   expect(await world.run(ref, able(upstream.engine), { blobs: storage })).toBe("failed");
   expect((await world.read(ref)).at(-1)).toMatchObject({ error: { code: "blob_not_found" } });
   await blobs.removeBlob(world.blobs, parseTenantId("acme"), named.blob);
+});
+
+test("a model server that fetches images itself gets an address that the tenant's key has signed", async () => {
+  const bodies: Buffer[] = [];
+  await using upstream = await openEngineWith({ media: "url" }, answers(bodies));
+  const { ref, named } = await submit();
+  expect(await world.run(ref, able(upstream.engine), { mediaUrl: "http://delivery:8080/" })).toBe(
+    "completed",
+  );
+  const { messages } = JSON.parse(bodies[0]!.toString()) as {
+    messages: [{ content: [unknown, { image_url: { url: string } }] }];
+  };
+  const { origin, pathname, searchParams } = new URL(messages[0].content[1].image_url.url);
+  expect([origin, pathname]).toEqual(["http://delivery:8080", `/v1/media/acme/${named.blob}`]);
+  const link = { tenant: parseTenantId("acme"), blob: named.blob };
+  const signed = {
+    ...link,
+    expires: searchParams.get("expires")!,
+    signature: searchParams.get("signature")!,
+  };
+  expect(await blobs.isLinkGood(world.blobs, signed)).toBe(true);
 });

@@ -1,7 +1,8 @@
-import type { blobs, Broker, GenerationLog, LogSnapshot } from "@reprise/log";
+import type { Broker, GenerationLog, LogSnapshot } from "@reprise/log";
 import type { GenerationId, TenantId, WorkerId } from "@reprise/protocol";
 import type { BudgetLedger } from "@reprise/tenancy";
 import type { Tracing } from "@reprise/telemetry";
+import type { MediaStore } from "../media/open-media.ts";
 import type { EngineReport } from "./turn/engine-report.ts";
 import type { WorkerMetrics } from "./metrics/worker-metrics.ts";
 import type { RunLog } from "./log/run-log.ts";
@@ -11,7 +12,7 @@ export interface RunContext {
   readonly connection: Broker["main"];
   readonly log: GenerationLog;
   /** What requests name. */
-  readonly blobs: blobs.BlobStorage;
+  readonly media: MediaStore;
   readonly worker: WorkerId;
   readonly ackWaitMs: number;
   /** Of the tenants' budgets. */

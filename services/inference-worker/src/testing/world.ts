@@ -206,6 +206,7 @@ interface RunOverrides {
   /** Generations that the worker runs already. */
   holding?: readonly GenerationId[];
   blobs?: blobs.BlobStorage;
+  mediaUrl?: string;
   /** What is heard of the job: that it is worked on, done, given back, parked. */
   job?: Partial<Job>;
 }
@@ -225,7 +226,7 @@ function runOne(run: OneRun): Promise<RunResult> {
   const context = {
     connection,
     log,
-    blobs: storage,
+    media: { storage, url: run.mediaUrl },
     worker: parseWorkerId("worker-test"),
     ackWaitMs: 60_000,
     ledger,

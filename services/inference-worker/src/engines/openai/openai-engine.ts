@@ -8,7 +8,7 @@ import {
   type GenerateOptions,
 } from "../engine.ts";
 import { canContinueRequest, toChatRequest, type UpstreamModel } from "./request/chat-request.ts";
-import { findPlaces } from "./request/placed-media.ts";
+import { findPlaces, type MediaForm } from "./request/placed-media.ts";
 import { readChatStream } from "./response/chat-stream.ts";
 import { isEventStream, toStatusError } from "./errors/status-error.ts";
 import { askCapabilities, tells } from "./told-capabilities.ts";
@@ -18,6 +18,8 @@ export interface OpenaiEngineOptions extends UpstreamOptions, Partial<UpstreamMo
   readonly upstreamModel: string;
   /** How many servers answer at the base URL. Default 1. */
   readonly servers?: number | undefined;
+  /** How the server is given what parts name. Default `data`. */
+  readonly media?: MediaForm | undefined;
   /** What the model can do. Default: what the server can, whatever its model. */
   readonly capabilities?: ReadonlySet<Capability> | undefined;
   /** What it can't do, whatever the server says. */
@@ -30,7 +32,7 @@ export interface OpenaiEngineOptions extends UpstreamOptions, Partial<UpstreamMo
  */
 export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
   const { upstreamModel, continuation = "none", maxTokensField = "max_tokens", ...rest } = options;
-  const { dialect = "openai", servers = 1, denied = [], ...others } = rest;
+  const { dialect = "openai", servers = 1, denied = [], media = "data", ...others } = rest;
   const { capabilities: known = capabilitiesOf(dialect), ...upstreamOptions } = others;
   const { hostname: host, protocol, port } = new URL(upstreamOptions.baseUrl);
   const model: UpstreamModel = { upstreamModel, continuation, maxTokensField, dialect };
@@ -58,7 +60,8 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
       },
     }),
     canContinue: (request, seam) => canContinueRequest(request, model, seam),
-    generate: (request, generateOptions) => generate({ upstream, model, leftOut }, request, generateOptions),
+    generate: (request, generateOptions) =>
+      generate({ upstream, model, media, leftOut }, request, generateOptions),
     close: () => upstream.close(),
   };
 }
@@ -66,12 +69,13 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
 interface Target {
   upstream: Upstream;
   model: UpstreamModel;
+  media: MediaForm;
   /** The parts of answers that were told of: each once, however many answers have it. */
   leftOut: Set<string>;
 }
 
 function generate(
-  { upstream, model, leftOut }: Target,
+  { upstream, model, media: mediaForm, leftOut }: Target,
   request: EngineRequest,
   { signal, media, onPiece, onFinished, onLeftOut, traceparent, onAnswer, ...progress }: GenerateOptions,
 ): AsyncGenerator<EngineEvent, void> {
@@ -81,7 +85,7 @@ function generate(
     const sent = unsent;
     unsent = undefined;
     if (!sent) throw new RepriseError("internal", "A request is sent to its engine once.");
-    const places = await findPlaces(sent, media);
+    const places = await findPlaces(sent, media, mediaForm);
     const body = places.toBody(JSON.stringify(toChatRequest(sent, progress, model, places.place)));
     // An earlier attempt was lost between its last token and its end, or the last token was a tool call's: nothing is left to ask for.
     if (sent.max_output_tokens !== undefined && countProduced(progress) >= sent.max_output_tokens)

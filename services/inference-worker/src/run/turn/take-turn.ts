@@ -122,7 +122,7 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
     turn: toTurn(transcript),
     media() {
       const named = request.media();
-      return named && openMedia(run.context.blobs, job.ref.tenant, named);
+      return named && openMedia(run.context.media, job.ref.tenant, named);
     },
     timeouts: policy.timeouts,
     totalAtMs,

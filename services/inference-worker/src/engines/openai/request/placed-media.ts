@@ -9,10 +9,15 @@ import {
 import type { EngineRequest, MediaSource } from "../../engine.ts";
 import { MediaMarks, type RequestBody } from "./request-body.ts";
 
-/** How an engine is given the content of a part: its base64, or a mark where that is put in while it is sent. */
+/** How a model server is given what parts name: within the request, or, for images, by an address that it fetches. */
+export const MEDIA_FORMS = ["data", "url"] as const;
+export type MediaForm = (typeof MEDIA_FORMS)[number];
+
+/** Where the content of a part is: its base64, or a mark where that is put in while it is sent; an address, where the upstream fetches it. */
 export interface PlacedMedia {
   readonly mediaType: string;
   readonly base64: string;
+  readonly link?: string;
 }
 
 export type PlaceMedia = (part: MediaPart) => PlacedMedia;
@@ -35,12 +40,13 @@ export const placeInline: PlaceMedia = (part) => {
 };
 
 /**
- * Looks up what the parts name, before an engine is asked.
+ * Looks up what the parts name, before an engine is asked. Sound and files have no form in which a chat completion's part names an address.
  * @throws RepriseError as `MediaSource.find`
  */
 export async function findPlaces(
   { input }: Pick<EngineRequest, "input">,
   media: MediaSource | undefined,
+  form: MediaForm = "data",
 ): Promise<RequestPlaces> {
   const marks = new MediaMarks();
   const found = new Map<string, PlacedMedia>();
@@ -48,7 +54,9 @@ export async function findPlaces(
     const reference = isMediaPart(part) ? referenceOf(part) : undefined;
     if (!media || reference === undefined || found.has(reference)) continue;
     const named = await media.find(reference);
-    found.set(reference, { mediaType: named.type, base64: marks.mark(named) });
+    const link = form === "url" && named.type.startsWith("image/") ? await named.link() : undefined;
+    const placed = { mediaType: named.type, base64: marks.mark(named) };
+    found.set(reference, link === undefined ? placed : { ...placed, link });
   }
   return {
     place: (part) => found.get(referenceOf(part) ?? "") ?? placeInline(part),

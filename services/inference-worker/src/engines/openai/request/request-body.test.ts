@@ -27,6 +27,7 @@ test("a streamed body is what it would be with its content in the request, howev
           const i = named.findIndex((_, n) => referenceTo(n) === reference);
           return {
             ...named[i]!,
+            link: () => Promise.reject(new Error("no link is asked for")),
             async *read() {
               // As a store may, one memory for all pieces.
               const memory = new Uint8Array(40);

@@ -15,7 +15,11 @@ function toPart(part: ContentPart, { refusalParts, place = placeInline }: Messag
       return refusalParts ? { type: "refusal", refusal: part.refusal } : { type: "text", text: part.refusal };
     case "image": {
       const { detail } = part;
-      return { type: "image_url", image_url: { url: toDataUrl(place(part)), ...(detail && { detail }) } };
+      const placed = place(part);
+      return {
+        type: "image_url",
+        image_url: { url: placed.link ?? toDataUrl(placed), ...(detail && { detail }) },
+      };
     }
     case "audio": {
       const { mediaType, base64 } = place(part);

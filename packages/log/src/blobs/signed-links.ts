@@ -1,0 +1,46 @@
+import { type BlobId, type TenantId, unixNow } from "@reprise/protocol";
+import type { BlobStorage } from "./blob-storage.ts";
+
+/*
+ * Addresses of blobs that need no key, for model servers: the tenant's own key has signed which blob it is, and until when.
+ */
+
+/** How long one is good for. */
+export const LINK_SECONDS = 900;
+
+/** What is known of an address once it is parsed. */
+export interface SignedLink {
+  readonly tenant: TenantId;
+  readonly blob: BlobId;
+  /** Unix seconds, as text. */
+  readonly expires: string;
+  /** In base64url. */
+  readonly signature: string;
+}
+
+/** The path and query of a new one. @throws RepriseError `broker_unavailable` */
+export async function signLink(
+  { names }: Pick<BlobStorage, "names">,
+  tenant: TenantId,
+  blob: BlobId,
+  nowMs: number = unixNow(),
+): Promise<string> {
+  const expires = `${Math.floor(nowMs / 1_000) + LINK_SECONDS}`;
+  const signature = await names.signatureOf(tenant, textOf(blob, expires));
+  return `/v1/media/${tenant}/${blob}?expires=${expires}&signature=${signature.toString("base64url")}`;
+}
+
+/** Whether the tenant has signed it, and its time is not over. @throws RepriseError `broker_unavailable` */
+export async function isLinkGood(
+  { names }: Pick<BlobStorage, "names">,
+  { tenant, blob, expires, signature }: SignedLink,
+  nowMs: number = unixNow(),
+): Promise<boolean> {
+  const leftMs = Number(expires) * 1_000 - nowMs;
+  if (!(leftMs > 0 && leftMs <= LINK_SECONDS * 1_000)) return false;
+  return names.isSigned(tenant, textOf(blob, expires), Buffer.from(signature, "base64url"));
+}
+
+function textOf(blob: BlobId, expires: string): string {
+  return `${blob} ${expires}`;
+}
