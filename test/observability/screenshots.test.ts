@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { DASHBOARDS } from "../../infra/observability/dashboards/dashboards.ts";
 import type { Dashboard, Panel } from "../../infra/observability/dashboards/panels.ts";
 import { openPage } from "../e2e/testing/browser.ts";
+import { dashboardHashes, DRAWN_FROM } from "./drawing/dashboard-hashes.ts";
 import { drawPage, drawTracePage } from "./drawing/draw-page.ts";
 import { findData, type Sources } from "./drawing/find-data.ts";
 import { hasData, type PanelData } from "./drawing/panel-data.ts";
@@ -75,6 +76,8 @@ test("each dashboard and a trace are drawn from what a platform under load has m
     await keep(name, drawPage(dashboard, { data: found.data, fromMs: begin, toMs, note: NOTE }));
   }
   await keep("trace", drawTracePage(spans, TRACE_NOTE));
+  if (FOLDER !== undefined)
+    await writeFile(join(FOLDER, DRAWN_FROM), `${JSON.stringify(dashboardHashes(), null, 2)}\n`);
 
   async function keep(name: string, html: string): Promise<void> {
     const { png, overlaps } = await photograph(opened.page, html);

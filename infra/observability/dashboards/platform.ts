@@ -314,15 +314,15 @@ export const PLATFORM = toDashboard(
       title: "Broker",
       charts: [
         lines(
-          { title: "Connected", description: "0 while a connection is away.", unit: "short", width: 6 },
+          { title: "Connected", description: "0 while a connection is away.", unit: "short", width: 12 },
           { "{{service}} {{connection}}": "min by (service, connection) (reprise_broker_connected)" },
         ),
         lines(
-          { title: "Reconnects", unit: "short", width: 6 },
+          { title: "Reconnects", unit: "short", width: 12 },
           { "{{service}} {{connection}}": growth("reprise_broker_reconnects_total", "service, connection") },
         ),
         lines(
-          { title: "Round trip of a ping", unit: "s", width: 6 },
+          { title: "Round trip of a ping", unit: "s", width: 12 },
           { "{{service}} {{connection}}": "max by (service, connection) (reprise_broker_rtt_seconds)" },
         ),
         lines(
@@ -330,7 +330,7 @@ export const PLATFORM = toDashboard(
             title: "Reads of logs, p95",
             description: "Direct gets: a log's `last` event or checkpoint, or a `batch` of its events.",
             unit: "s",
-            width: 6,
+            width: 12,
           },
           { "{{service}} {{call}}": quantile(0.95, "reprise_log_read_seconds", "", "service, call") },
         ),
