@@ -47,6 +47,7 @@ test("metrics count what was delivered, in the form of Prometheus, and name no t
     reprise_budget_ledger_errors_total: 0,
     reprise_request_bytes: 0,
     reprise_blob_transfers: 0,
+    reprise_conversations_expired_total: 0,
     reprise_malformed_messages_total: 0,
     reprise_repairs_total: expect.any(Number),
     reprise_hub_memory_bytes: expect.any(Number),
