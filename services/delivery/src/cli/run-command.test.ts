@@ -51,7 +51,7 @@ describe("reprise-admin", () => {
       code: EXIT.fine,
       out: "gamma\n",
     });
-    expect((await admin("tenant", "list")).out).toBe("acme\t11 keys\nbeta\t3 keys\ngamma\t0 keys\n");
+    expect((await admin("tenant", "list")).out).toBe("acme\t12 keys\nbeta\t3 keys\ngamma\t0 keys\n");
     expect(JSON.parse((await admin("tenant", "list", "--json")).out)).toMatchObject([
       { id: "acme" },
       { id: "beta" },

@@ -88,7 +88,9 @@ test("the simulator says what its options list before its text", async () => {
   ];
   const ref = await world.submit({ events: OPTIONAL_EVENTS, options: { says, text: "Hello there." } });
   const events = await world.untilEnded(ref);
-  expect(events.slice(2).map(({ type }) => type)).toEqual([
+  const types = events.slice(2).map(({ type }) => type);
+  // How many events the text becomes depends on how fast the broker acknowledges.
+  expect(types.filter((type, i) => type !== types[i - 1])).toEqual([
     "reasoning.delta",
     "reasoning.summary.delta",
     "reasoning.sealed",
