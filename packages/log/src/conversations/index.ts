@@ -1,4 +1,4 @@
 /* Conversations and their turns, as one name of the package, `conversations`. */
 export { ConversationRows, type FoundConversation, isOver } from "./conversation-rows.ts";
 export { sweepConversations } from "./sweep-conversations.ts";
-export { foldTurn, type LoggedTurn, verifyPrompt } from "./verify-prompt.ts";
+export { type CurrentLogs, foldTurn, type LoggedTurn, verifyPrompt } from "./verify-prompt.ts";

@@ -12,25 +12,25 @@ import {
   toSegments,
   Transcript,
 } from "@reprise/protocol";
-import type { LogReader } from "../read/log-reader.ts";
+import { readCurrentLog } from "../read/current-log.ts";
+import type { GenerationLog } from "../read/generation-log.ts";
 import type { LogSnapshot } from "../read/stored-event.ts";
 
 const AT_ONCE = 16;
 
+export type CurrentLogs = Pick<GenerationLog, "reader" | "leader">;
+
 /**
  * A prompt as it may be given to a model now: what moderation or a reviewer has withdrawn since it was made is out of it. Of turns whose logs are no
- * longer kept nothing can be withdrawn any more. One request for each moderated turn, and a read of those that have changed.
+ * longer kept nothing can be withdrawn any more. One request to a leader for each moderated turn, and a read of those that have changed: a replica that
+ * lags shows a turn as it was before a withdrawal.
  * @returns the same prompt where nothing has changed
  * @throws RepriseError `generation_erased` where a turn was erased, `broker_unavailable`
  */
-export async function verifyPrompt(
-  reader: Pick<LogReader, "readLast" | "readLog">,
-  tenant: TenantId,
-  prompt: Prompt,
-): Promise<Prompt> {
+export async function verifyPrompt(log: CurrentLogs, tenant: TenantId, prompt: Prompt): Promise<Prompt> {
   const gate = new Semaphore(AT_ONCE);
   const verified = await Promise.all(
-    prompt.map((segment) => gate.run(() => verifySegment(reader, tenant, segment))),
+    prompt.map((segment) => gate.run(() => verifySegment(log, tenant, segment))),
   );
   if (verified.every((segment, i) => segment === prompt[i])) return prompt;
   return verified.filter((segment) => segment !== undefined);
@@ -38,26 +38,23 @@ export async function verifyPrompt(
 
 /** @returns the same segment where nothing has changed; undefined where nothing is left of the turn */
 async function verifySegment(
-  reader: Pick<LogReader, "readLast" | "readLog">,
+  log: CurrentLogs,
   tenant: TenantId,
   segment: PromptSegment,
 ): Promise<PromptSegment | undefined> {
   const { generation, seq, moderated = false } = segment;
   if (generation === undefined || !moderated) return segment;
   const ref: GenerationRef = { tenant, generation };
-  const last = await reader.readLast(ref);
-  if (!last || peekSeq(last.payload) === seq) return segment;
-  const log = await readKept(reader, ref);
-  const turn = log && foldTurn(log.events);
+  const last = await log.leader.readLast(ref);
+  if (!last || (seq !== undefined && peekSeq(last.payload) <= seq)) return segment;
+  const kept = await readKept(log, ref);
+  const turn = kept && foldTurn(kept.events);
   return turn ? toSegments(turn).segment : segment;
 }
 
-async function readKept(
-  reader: Pick<LogReader, "readLog">,
-  ref: GenerationRef,
-): Promise<LogSnapshot | undefined> {
+async function readKept(log: CurrentLogs, ref: GenerationRef): Promise<LogSnapshot | undefined> {
   try {
-    return await reader.readLog(ref);
+    return await readCurrentLog(log, ref);
   } catch (error) {
     if (error instanceof RepriseError && error.code === "generation_expired") return undefined;
     throw error;

@@ -55,7 +55,8 @@ export function toSegments({ requested, transcript, seq }: EndedTurn): {
 
 /** What a URL has given is kept: later turns are given the same content, whatever the URL may give then. */
 function withBlobs(message: Message, media: RequestedEvent["media"]): Message {
-  if (!media || message.role !== "user" || typeof message.content === "string") return message;
+  if (!media || (message.role !== "user" && message.role !== "tool")) return message;
+  if (message.content === undefined || typeof message.content === "string") return message;
   const content = message.content.map((part) => {
     if (part.type === "text" || part.url === undefined) return part;
     const { url, ...rest } = part;

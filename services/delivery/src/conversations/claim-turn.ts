@@ -18,7 +18,7 @@ import { readTurn, type TurnSources, type TurnState } from "./read-turn.ts";
 /*
  * A conversation's row names its last turn. A turn is claimed by compare-and-set on that row, before its generation exists: the other order
  * would run, and bill, a second generation that loses. A node that dies in between leaves a claim without a generation. A create with the
- * same Idempotency-Key has the same generation, and goes on with the claim. Any other finds that there is neither a log nor a job of it, and
+ * same Idempotency-Key has the same generation, and claims it once more. Any other finds that there is neither a log nor a job of it, and
  * once the claim is older than a create goes on for, it claims the turn anew in its place.
  */
 
@@ -36,8 +36,6 @@ export interface Place {
   readonly parent: GenerationId | undefined;
   /** How that stands: it has ended. */
   readonly before: Extract<TurnState, { kind: "ended" }>["turn"] | undefined;
-  /** Whether the turn was claimed by an earlier try of the same create. */
-  readonly isClaimed: boolean;
   /** Which turn the new one is, from 1 on. */
   readonly turn: number;
 }
@@ -68,7 +66,7 @@ export async function findPlace(
   const { head, turns } = row;
   if (head?.generation === generation) {
     const before = head.parent && (await readEnded(sources, { tenant, generation: head.parent }));
-    return { row, at, parent: head.parent, before: before || undefined, isClaimed: true, turn: turns };
+    return { row, at, parent: head.parent, before: before || undefined, turn: turns };
   }
   const ageMs = head ? nowMs - Date.parse(head.claimed_at) : 0;
   const last =
@@ -83,7 +81,7 @@ export async function findPlace(
       `A conversation has at most ${CONVERSATION_LIMITS.turns} turns.`,
       { param: "conversation" },
     );
-  const place = { row, at, isClaimed: false, turn };
+  const place = { row, at, turn };
   if (last?.kind === "gone" && from === undefined) throw gone();
   if (from !== undefined && from !== head?.generation) {
     const older = await readEnded(sources, { tenant, generation: from }, conversation);
@@ -116,15 +114,14 @@ async function readEnded(sources: TurnSources, ref: GenerationRef, conversation?
 }
 
 /**
- * Makes a generation the last turn, if the row is the one that was read.
+ * Makes a generation the last turn, if the row is the one that was read. A claim of an earlier try is made anew: another create may have passed it over since.
  * @throws RepriseError `conversation_busy` where another turn has come before it, `conversation_not_found` where it was deleted, `broker_unavailable`
  */
 export async function claimTurn(
   rows: conversations.ConversationRows,
   { tenant, generation }: GenerationRef,
-  { row, at, parent, isClaimed, turn }: Place,
+  { row, at, parent, turn }: Place,
 ): Promise<void> {
-  if (isClaimed) return;
   const now = new Date(unixNow());
   const next: ConversationRecord = {
     ...row,

@@ -58,7 +58,7 @@ export async function listItems(
   },
 ): Promise<ItemPage> {
   const prompt = await conversations.verifyPrompt(
-    sources.log.reader,
+    sources.log,
     tenant,
     await readPrompt(sources, row, { tenant, onArchived }),
   );

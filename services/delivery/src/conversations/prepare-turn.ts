@@ -50,7 +50,7 @@ export async function prepareTurn(
   const place = await findPlace(sources, sources.conversations, { ref, conversation, from });
   const { before, parent, row, turn } = place;
   const behind = before ? promptBehind(before) : [];
-  const whole = await conversations.verifyPrompt(sources.log.reader, ref.tenant, behind);
+  const whole = await conversations.verifyPrompt(sources.log, ref.tenant, behind);
   const { prompt, dropped } = fitPrompt(
     whole,
     {

@@ -23,6 +23,7 @@ import {
   started,
   toolCall,
 } from "../testing/platform.ts";
+import { claimTurn } from "./claim-turn.ts";
 import {
   ACME,
   ask,
@@ -250,6 +251,19 @@ describe("a claim whose generation never came", () => {
     const second = await turn(platform, { conversation: old, input: "Two?" });
     expect((await requestedOf(platform, second)).context?.turn).toBe(2);
     expect(await promptOf(second)).toEqual([user("One?"), assistant("1.")]);
+  });
+
+  test("is not gone on with once another create has passed it over", async () => {
+    const lost = parseGenerationId(`gen_0_${"2".repeat(26)}`);
+    const next = parseGenerationId(`gen_0_${"3".repeat(26)}`);
+    const conversation = await claim(unixNow() - 61_000, lost);
+    const { row, at } = await rows.find(ACME, conversation);
+    const place = { row, at, parent: row.head!.parent, before: undefined, turn: 2 };
+    await claimTurn(rows, { tenant: ACME, generation: next }, place);
+    await expect(claimTurn(rows, { tenant: ACME, generation: lost }, place)).rejects.toMatchObject({
+      code: "conversation_busy",
+    });
+    await claimTurn(rows, { tenant: ACME, generation: next }, place);
   });
 
   test("is gone on with by a create with the same key", async () => {

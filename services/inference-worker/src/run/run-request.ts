@@ -1,4 +1,4 @@
-import { conversations, type GenerationLog } from "@reprise/log";
+import { conversations } from "@reprise/log";
 import {
   decodeEvent,
   effectiveRequest,
@@ -54,10 +54,10 @@ export class RunRequest {
    * Takes out of the prompt what was withdrawn of earlier turns since it was made: to be called before each request to the engine.
    * @throws RepriseError `generation_erased` where a turn was erased, `broker_unavailable`
    */
-  async verify(reader: GenerationLog["reader"], tenant: TenantId): Promise<void> {
+  async verify(log: conversations.CurrentLogs, tenant: TenantId): Promise<void> {
     if (this.get().conversation === undefined) return;
     const { prompt } = this.#requested();
-    const verified = prompt && (await conversations.verifyPrompt(reader, tenant, prompt));
+    const verified = prompt && (await conversations.verifyPrompt(log, tenant, prompt));
     if (verified === prompt) return;
     this.#prompt = verified;
     this.#parsed = undefined;

@@ -106,6 +106,22 @@ test("the turns of a deleted conversation are erased, with one on its way, and n
   expect(await streamsWith(broker, PUBLIC)).not.toEqual([]);
 });
 
+test("a round erases four conversations of a tenant that had turns, and removes all that had none", async () => {
+  await using world = await openLifecycleWorld();
+  const ids = Array.from({ length: 7 }, (_, i) => parseConversationId(`conv_${`${i}`.repeat(26)}`));
+  for (const [i, id] of ids.entries())
+    await put(world, { ...deleted(i < 5 ? createRef().generation : undefined), id });
+  const round = new DeletedConversations();
+  const left = async () => {
+    const rows = await Promise.all(ids.map((id) => rowsOf(world).read(tenant, id)));
+    return ids.filter((_, i) => rows[i]!.row !== undefined);
+  };
+  expect(await erase(world, 0, round)).toEqual([]);
+  expect(await left()).toEqual([ids[4]]);
+  expect(await erase(world, 0, round)).toEqual([]);
+  expect(await left()).toEqual([]);
+});
+
 test("a subject's erasure takes its conversations, and a single turn is not erased without the others", async () => {
   await using world = await openLifecycleWorld();
   const { log } = world.live;

@@ -11,13 +11,19 @@ import type { FinishOptions } from "../erasure/finish-erasure.ts";
 import type { LifecycleContext } from "../lifecycle-context.ts";
 import { clearRows, rowsOf } from "../remove-conversations.ts";
 
+/** Of a tenant's in one round: each is a scan of the archive and a wait, and the rounds are all tenants'. */
+const MOST_AT_ONCE = 4;
+
 /**
- * Erases the generations of conversations that were deleted, and then their rows. What a legal hold or a tenant's minimum forbids is tried again in the
- * next round. Rows are read once, and again when they have changed: there may be a million of them.
+ * Erases the generations of conversations that were deleted, and then their rows: in each round up to four of each tenant that had turns, the first that
+ * were deleted first. What a legal hold or a tenant's minimum forbids is tried again in a later round. Rows are read once, and again when they have
+ * changed: there may be a million of them.
  */
 export class DeletedConversations {
   #after = STREAM_START;
   readonly #waiting = new Map<string, DeletedRow>();
+  /** Whether rows were removed whose text the stream's files may still have. */
+  #hasRemoved = false;
 
   /** All rows are read again by the next call: a stream that was restored has changes that this process has not seen. */
   forget(): void {
@@ -43,18 +49,37 @@ export class DeletedConversations {
       if (row.kind === "deleted" && tenant) this.#waiting.set(subject, { tenant, row, at });
       else this.#waiting.delete(subject);
     }
-    for (const [subject, { tenant, row, at }] of this.#waiting) {
+    const tried = new Map<TenantId, number>();
+    // As they are now: what fails is put behind the others for the next round.
+    const all = [...this.#waiting];
+    for (const [subject, waiting] of all) {
+      const { tenant, row, at } = waiting;
       const minDays = minDaysOf(tenant);
       if (minDays === undefined) continue;
+      const before = tried.get(tenant) ?? 0;
+      if (row.head !== undefined && before === MOST_AT_ONCE) continue;
       try {
-        await eraseSubject(context, toRequest(tenant, row, minDays), options);
+        if (row.head !== undefined) {
+          tried.set(tenant, before + 1);
+          await eraseSubject(context, toRequest(tenant, row, minDays), options);
+        }
         await rows.remove(subject, at);
-        await clearRows(live);
+        this.#hasRemoved = true;
         this.#waiting.delete(subject);
       } catch (error) {
         options.signal?.throwIfAborted();
+        this.#waiting.delete(subject);
+        this.#waiting.set(subject, waiting);
         onError(error);
       }
+    }
+    if (!this.#hasRemoved) return;
+    try {
+      await clearRows(live);
+      this.#hasRemoved = false;
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      onError(error);
     }
   }
 }
