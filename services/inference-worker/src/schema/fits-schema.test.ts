@@ -122,6 +122,7 @@ describe("fitsSchema is not certain of", () => {
   const text = "a".repeat(60_000);
   const deep = JSON.parse("[".repeat(5_000) + "]".repeat(5_000)) as JsonValue;
   const fields = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`f${i}`, i]));
+  const untried = Object.fromEntries(Array.from({ length: 4_500 }, (_, i) => [`(?=a)${i}`, true]));
   const bomb = Object.fromEntries(
     Array.from({ length: 40 }, (_, i) => {
       const next = { $ref: `#/$defs/d${i + 1}` };
@@ -129,6 +130,16 @@ describe("fitsSchema is not certain of", () => {
     }),
   );
   test.each<[string, JsonValue, JsonValue]>([
+    [
+      "a long reference that leads nowhere, from many items",
+      { items: { $ref: `#/${text}` }, maxItems: 1 },
+      Array.from({ length: 1_000 }, () => 1),
+    ],
+    [
+      "many patterns that are not tried, beside many fields",
+      { additionalProperties: true, patternProperties: untried, maxProperties: 1 },
+      fields,
+    ],
     ["a reference to itself", { $ref: "#" }, 1],
     ["references that double at each step", { $ref: "#/$defs/d0", $defs: bomb }, 1],
     ["a schema that is larger than 64 KiB", { const: text, description: text }, 1],

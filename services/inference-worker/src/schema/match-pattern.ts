@@ -1,6 +1,6 @@
 import { RE2JS } from "re2js";
 import type { Fit } from "./fit.ts";
-import type { Validation } from "./validation.ts";
+import { CHARACTERS_PER_STEP, type Validation } from "./validation.ts";
 
 const MAX_PATTERN_LENGTH = 512;
 
@@ -23,6 +23,8 @@ const DIFFERENT_BLANKS = /[^\S \t\n\f]|\u0085/;
  * @throws ValidationSpent
  */
 export function matchesPattern(pattern: string, text: string, validation: Validation): Fit {
+  // Patterns that are not tried cost their search, too.
+  validation.spend(1 + Math.min(pattern.length, MAX_PATTERN_LENGTH) / CHARACTERS_PER_STEP);
   if (pattern.length > MAX_PATTERN_LENGTH || DIFFERENT.test(pattern)) return undefined;
   if (!text.isWellFormed() || !pattern.isWellFormed()) return undefined;
   validation.spend(COMPILE_STEPS * pattern.length + MATCH_STEPS * pattern.length * text.length);

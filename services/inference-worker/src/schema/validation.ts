@@ -4,6 +4,8 @@ import { isJsonObject, type JsonObject } from "./json-type.ts";
 /** Thrown where a validation takes more than it may: then nothing is known. */
 export class ValidationSpent extends Error {}
 
+/** Of a text that is searched or compared. */
+export const CHARACTERS_PER_STEP = 64;
 const NAMES_PER_STEP = 2;
 
 /** Of nested schemas and references: each is some frames of the stack. */

@@ -1,10 +1,10 @@
+import { CHARACTERS_PER_STEP } from "../validation.ts";
 import type { JsonValue } from "@reprise/protocol";
 import { all, countWithin, type Fit } from "../fit.ts";
 import { isCount, isJsonObject } from "../json-type.ts";
 import { type Keyword, leftOpen, type Place } from "./keyword.ts";
 
 /** About as much as one step. */
-const CHARACTERS_PER_STEP = 64;
 
 /** What is said of arrays. */
 export const ARRAY_KEYWORDS: Readonly<Record<string, Keyword>> = {

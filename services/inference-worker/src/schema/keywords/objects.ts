@@ -71,7 +71,8 @@ function isNamedBeside(name: string, { schema, validation }: Place): Fit {
   if (!isJsonObject(properties) || !isJsonObject(patterns)) return undefined;
   if (Object.hasOwn(properties, name)) return true;
   return any(
-    Object.keys(patterns)
+    validation
+      .namesOf(patterns)
       .values()
       .map((pattern) => matchesPattern(pattern, name, validation)),
   );

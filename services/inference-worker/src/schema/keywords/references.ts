@@ -1,6 +1,6 @@
 import type { JsonValue } from "@reprise/protocol";
 import { isJsonObject } from "../json-type.ts";
-import type { Validation } from "../validation.ts";
+import { CHARACTERS_PER_STEP, type Validation } from "../validation.ts";
 import { type Keyword, leftOpen } from "./keyword.ts";
 
 /** Schemas that stand elsewhere. Nothing is fetched: only what is in the same document is read. */
@@ -15,6 +15,7 @@ export const REFERENCE_KEYWORDS: Readonly<Record<string, Keyword>> = {
 
 /** What a JSON pointer in a fragment leads to. */
 function find(reference: string, validation: Validation): JsonValue | undefined {
+  validation.spend(1 + reference.length / CHARACTERS_PER_STEP);
   if (!/^#(\/|$)/.test(reference) || validation.hasInnerIds) return undefined;
   const steps = reference.slice(1).split("/").slice(1);
   validation.spend(steps.length);

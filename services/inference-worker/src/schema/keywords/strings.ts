@@ -1,9 +1,9 @@
+import { CHARACTERS_PER_STEP } from "../validation.ts";
 import { isCount } from "../json-type.ts";
 import { matchesPattern } from "../match-pattern.ts";
 import type { Keyword, Place } from "./keyword.ts";
 
 /** About as much as one step. */
-const CHARACTERS_PER_STEP = 64;
 
 /** What is said of strings. */
 export const STRING_KEYWORDS: Readonly<Record<string, Keyword>> = {
