@@ -20,6 +20,11 @@ export { hashKey } from "./keys/key-hash.ts";
 export { tenantNotFound, type TenantStore } from "./store/tenant-store.ts";
 export type { Principal } from "./directory/principal.ts";
 export { loadTenantsFile, parseTenantsFile, type TenancyConfig } from "./file/tenants-file.ts";
+export {
+  type ConversationRules,
+  conversationRulesOf,
+  type ConversationSettings,
+} from "./records/conversation-settings.ts";
 export { type Role, ROLES } from "./records/roles.ts";
 export { parseTenantRecord, type TenantRecord } from "./records/tenant-record.ts";
 export type { AuditRetention, TenantConfig, TenantKey } from "./records/tenant.ts";

@@ -105,6 +105,7 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
   BLOB_SWEEP_SUBJECT: [[protocol.BLOB_SWEEP_SUBJECT, "DA", ""]],
   BLOBS_SUBJECTS: [[protocol.BLOBS_SUBJECTS, "", ""]],
   conversationSubject: [[protocol.conversationSubject(ref.tenant, conversation), "D", ""]],
+  conversationAccountSubject: [[protocol.conversationAccountSubject(ref.tenant), "D", ""]],
   tenantConversationSubjects: [[protocol.tenantConversationSubjects(ref.tenant), "", ""]],
   CONVERSATION_SWEEP_SUBJECT: [[protocol.CONVERSATION_SWEEP_SUBJECT, "D", ""]],
   CONVERSATIONS_SUBJECTS: [[protocol.CONVERSATIONS_SUBJECTS, "", ""]],

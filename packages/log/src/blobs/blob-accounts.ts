@@ -1,7 +1,6 @@
-import { blobAccountSubject, RepriseError, type TenantId } from "@reprise/protocol";
+import { blobAccountSubject, RepriseError, type StreamSeq, type TenantId } from "@reprise/protocol";
+import { changeAccount } from "../append/change-account.ts";
 import type { BlobRows } from "./blob-rows.ts";
-
-const TRIES = 100;
 
 /**
  * How many bytes each tenant has stored or has room kept for: one row per tenant, changed by compare-and-set, so that all nodes together keep to
@@ -16,8 +15,7 @@ export class BlobAccounts {
 
   /** @throws RepriseError `broker_unavailable` */
   async bytesOf(tenant: TenantId): Promise<number> {
-    const { row } = await this.#rows.read(blobAccountSubject(tenant));
-    return row?.kind === "account" ? row.bytes : 0;
+    return (await this.#read(tenant)).count;
   }
 
   /**
@@ -25,18 +23,19 @@ export class BlobAccounts {
    * @throws RepriseError `limit_exceeded`, `broker_unavailable`
    */
   async add(tenant: TenantId, bytes: number, quota?: number): Promise<void> {
-    if (bytes === 0) return;
-    const subject = blobAccountSubject(tenant);
-    for (let tries = 0; tries < TRIES; tries++) {
-      const { row, at } = await this.#rows.read(subject);
-      const before = row?.kind === "account" ? row.bytes : 0;
-      if (quota !== undefined && before + bytes > quota) throw quotaReached(quota, quota - before);
-      const next = { version: 1, kind: "account", bytes: Math.max(0, before + bytes) } as const;
-      if ((await this.#rows.write(subject, next, at)) !== undefined) return;
-    }
-    throw new RepriseError("broker_unavailable", "Too many uploads of this tenant begin or end at once.", {
-      retryAfterMs: 1_000,
+    const account = {
+      read: () => this.#read(tenant),
+      write: (count: number, at: StreamSeq) =>
+        this.#rows.write(blobAccountSubject(tenant), { version: 1, kind: "account", bytes: count }, at),
+    };
+    await changeAccount(account, bytes, (next) => {
+      if (quota !== undefined && next > quota) throw quotaReached(quota, quota - (next - bytes));
     });
+  }
+
+  async #read(tenant: TenantId) {
+    const { row, at } = await this.#rows.read(blobAccountSubject(tenant));
+    return { count: row?.kind === "account" ? row.bytes : 0, at };
   }
 }
 

@@ -38,6 +38,7 @@ export interface ListedConversation {
   readonly subject: string;
   readonly row: ConversationRow;
   readonly at: StreamSeq;
+  readonly storedAtUs: number;
 }
 
 export interface ConversationPage {
@@ -101,7 +102,8 @@ export class ConversationRows {
     const request = { ...BATCH, afterStreamSeq, subject };
     for await (const message of readAllMessages(this.#broker.reads, CONVERSATIONS_STREAM, request)) {
       const row = decodeConversationRow(message.payload);
-      if (row) yield { subject: message.subject, row, at: message.streamSeq };
+      const { subject: of, streamSeq: at, storedAtUs } = message;
+      if (row) yield { subject: of, row, at, storedAtUs };
     }
   }
 

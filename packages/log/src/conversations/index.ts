@@ -1,4 +1,5 @@
 /* Conversations and their turns, as one name of the package, `conversations`. */
+export { ConversationAccounts } from "./conversation-accounts.ts";
 export { ConversationRows, type FoundConversation, isOver } from "./conversation-rows.ts";
 export { sweepConversations } from "./sweep-conversations.ts";
 export { type CurrentLogs, foldTurn, type LoggedTurn, verifyPrompt } from "./verify-prompt.ts";

@@ -1,33 +1,95 @@
-import { CONVERSATION_SWEEP_SUBJECT, type UnixMs, unixNow } from "@reprise/protocol";
+import {
+  CONVERSATION_SWEEP_SUBJECT,
+  conversationAccountSubject,
+  STREAM_START,
+  type StreamSeq,
+  parseConversationTenant,
+  type TenantId,
+  type UnixMs,
+  unixNow,
+} from "@reprise/protocol";
+import type { ConversationAccounts } from "./conversation-accounts.ts";
 import { type ConversationRows, isOver } from "./conversation-rows.ts";
 
 const EVERY_MS = 300_000;
 /** Clocks differ, and a call that has found a row goes on with it. */
 const GRACE_MS = 60_000;
+/** An account that has not changed for so long has no call under way that has changed it and not its rows. */
+const QUIET_MS = 60_000;
+
+/** Of a tenant without a row. */
+const NONE = { count: 0, storedAtUs: 0, at: STREAM_START };
+
+/** What a sweep has seen of one tenant. */
+interface Seen {
+  /** Rows that have not changed since the sweep began. */
+  kept: number;
+  /** Rows that have changed since: some of them may be among `kept`. */
+  readonly changed: Set<string>;
+  removed: number;
+  account: { readonly count: number; readonly storedAtUs: number; readonly at: StreamSeq };
+}
 
 /**
- * Removes the rows of conversations behind their time. Their generations are kept as long as all others. Any process may do it; of those that
- * come at the same time one does.
+ * Removes the rows of conversations behind their time, and puts accounts right. Their generations are kept as long as all others. Any process may do
+ * it; of those that come at the same time one does.
  * @returns how many; undefined where another process does it, or has done it lately
  * @throws RepriseError `broker_unavailable`
  */
 export async function sweepConversations(
-  rows: ConversationRows,
+  { rows, accounts }: { readonly rows: ConversationRows; readonly accounts: ConversationAccounts },
   { everyMs = EVERY_MS, nowMs = unixNow() }: { readonly everyMs?: number; readonly nowMs?: UnixMs } = {},
 ): Promise<number | undefined> {
-  if (!(await takeTurn(rows, nowMs, everyMs))) return undefined;
+  const began = await takeTurn(rows, nowMs, everyMs);
+  if (began === undefined) return undefined;
+  const quietUs = (nowMs - QUIET_MS) * 1_000;
+  const tenants = new Map<TenantId, Seen>();
   let removed = 0;
-  for await (const { subject, row, at } of rows.list()) {
-    if (row.kind !== "conversation" || !isOver(row, nowMs - GRACE_MS)) continue;
-    await rows.remove(subject, at);
-    removed++;
+  for await (const { subject, row, at, storedAtUs } of rows.list()) {
+    const tenant = parseConversationTenant(subject);
+    if (tenant === undefined) continue;
+    const seen = tenants.get(tenant) ?? { kept: 0, changed: new Set(), removed: 0, account: NONE };
+    tenants.set(tenant, seen);
+    if (row.kind === "account") seen.account = { count: row.conversations, storedAtUs, at };
+    if (row.kind !== "conversation") continue;
+    if (isOver(row, nowMs - GRACE_MS)) {
+      await rows.remove(subject, at);
+      seen.removed++;
+      removed++;
+    } else if (at < began) seen.kept++;
+    else seen.changed.add(row.id);
+  }
+  for (const [tenant, { kept, changed, removed: gone, account }] of tenants) {
+    if (account.storedAtUs > quietUs) await accounts.add(tenant, -gone);
+    else await putAccount(rows, tenant, { account, least: kept, most: kept + changed.size, gone });
   }
   return removed;
 }
 
-async function takeTurn(rows: ConversationRows, nowMs: UnixMs, everyMs: number): Promise<boolean> {
+/** Only if it has not changed since it was read: it may not be further from the rows than those that changed meanwhile are many. */
+async function putAccount(
+  rows: ConversationRows,
+  tenant: TenantId,
+  {
+    account: { count, at },
+    least,
+    most,
+    gone,
+  }: { account: { count: number; at: StreamSeq }; least: number; most: number; gone: number },
+): Promise<void> {
+  const conversations = Math.min(Math.max(count - gone, least), most);
+  if (conversations === count) return;
+  await rows.write(conversationAccountSubject(tenant), { version: 1, kind: "account", conversations }, at);
+}
+
+/** @returns where the row of the sweep lies: what changes from then on lies behind it */
+async function takeTurn(
+  rows: ConversationRows,
+  nowMs: UnixMs,
+  everyMs: number,
+): Promise<StreamSeq | undefined> {
   const { row, at } = await rows.readSubject(CONVERSATION_SWEEP_SUBJECT);
-  if (row?.kind === "sweep" && Date.parse(row.at) > nowMs - everyMs) return false;
+  if (row?.kind === "sweep" && Date.parse(row.at) > nowMs - everyMs) return undefined;
   const next = { version: 1, kind: "sweep", at: new Date(nowMs).toISOString() } as const;
-  return (await rows.write(CONVERSATION_SWEEP_SUBJECT, next, at)) !== undefined;
+  return rows.write(CONVERSATION_SWEEP_SUBJECT, next, at);
 }

@@ -5,6 +5,8 @@ export const CONVERSATION_LIMITS = {
   ttlSeconds: 31_536_000,
   defaultTtlSeconds: 2_592_000,
   turns: 10_000,
+  /** Of a tenant. */
+  tenantConversations: 100_000,
   /** Of one page of conversations, and of items. */
   page: 100,
 } as const;

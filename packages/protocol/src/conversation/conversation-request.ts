@@ -15,7 +15,7 @@ const schema = z.strictObject({
     .int()
     .min(CONVERSATION_LIMITS.leastTtlSeconds)
     .max(CONVERSATION_LIMITS.ttlSeconds)
-    .default(CONVERSATION_LIMITS.defaultTtlSeconds),
+    .optional(),
   when_full: z.enum(FULL_POLICIES).default("error"),
 });
 

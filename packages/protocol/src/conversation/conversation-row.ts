@@ -52,10 +52,18 @@ const deletedSchema = z.object({
   head: generation.optional(),
 });
 
+/** How many conversations a tenant has, those that are over and not yet removed included. */
+const accountSchema = z.object({ version, kind: z.literal("account"), conversations: z.int().min(0) });
+
 /** When a process has last looked for what is over. */
 const sweepSchema = z.object({ version, kind: z.literal("sweep"), at: z.string() });
 
-const rowSchema = z.discriminatedUnion("kind", [conversationSchema, deletedSchema, sweepSchema]);
+const rowSchema = z.discriminatedUnion("kind", [
+  conversationSchema,
+  deletedSchema,
+  accountSchema,
+  sweepSchema,
+]);
 
 export type ConversationRecord = z.infer<typeof conversationSchema>;
 export type DeletedConversation = z.infer<typeof deletedSchema>;

@@ -9,6 +9,11 @@ export function conversationSubject(tenant: TenantId, conversation: Conversation
   return `conv.${tenant}.${conversation}`;
 }
 
+/** How many conversations a tenant has. */
+export function conversationAccountSubject(tenant: TenantId): string {
+  return `conv.${tenant}.account`;
+}
+
 /** All of a tenant. */
 export function tenantConversationSubjects(tenant: TenantId): string {
   return `conv.${tenant}.*`;
@@ -16,6 +21,12 @@ export function tenantConversationSubjects(tenant: TenantId): string {
 
 /** When a process has last looked for what is over. */
 export const CONVERSATION_SWEEP_SUBJECT = "conv.sweep";
+
+/** Whose row it is; undefined for that of the sweeps. */
+export function parseConversationTenant(subject: string): TenantId | undefined {
+  const [first, tenant, ...rest] = subject.split(".");
+  return first === "conv" && isTenantId(tenant) && rest.length === 1 ? tenant : undefined;
+}
 
 /** Undefined for a subject that `conversationSubject` does not make. */
 export function parseConversationSubject(

@@ -61,7 +61,7 @@ export function newTenant({ id, ...settings }: z.infer<typeof newTenantSchema>, 
 /** Replaces all settings: one that is not named has its default again. */
 export function withSettings(present: TenantRecord, settings: TenantSettings): TenantRecord {
   const { models: _models, limits: _limits, slots: _slots, budgets: _budgets, ...others } = present;
-  const { cors_origins: _origins, ...rest } = others;
+  const { conversations: _conversations, cors_origins: _origins, ...rest } = others;
   return { ...rest, ...settings };
 }
 

@@ -32,8 +32,10 @@ export function viewRevocation(revocation: Revocation) {
   return { object: "revocation", ...revocation } as const;
 }
 
-export function viewSettings({ policy, audit, models, limits, slots, budgets, cors_origins }: TenantRecord) {
-  return { object: "tenant_policy", policy, audit, models, limits, slots, budgets, cors_origins } as const;
+export function viewSettings({ policy, audit, models, limits, slots, ...others }: TenantRecord) {
+  const { budgets, conversations, cors_origins } = others;
+  const ofUse = { limits, slots, budgets, conversations };
+  return { object: "tenant_policy", policy, audit, models, ...ofUse, cors_origins } as const;
 }
 
 export function viewTenant(record: TenantRecord, used?: ReadonlyMap<string, string>) {

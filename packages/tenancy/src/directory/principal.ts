@@ -1,6 +1,7 @@
 import type { GenerationId, Policy, TenantId, UnixMs } from "@reprise/protocol";
 import type { Budget } from "../budgets/budget-settings.ts";
 import type { TenantLimits } from "../limits/tenant-limits.ts";
+import type { ConversationSettings } from "../records/conversation-settings.ts";
 import type { TenantSlots } from "../records/tenant-record.ts";
 import type { Role } from "../records/roles.ts";
 import type { PublicKey } from "../tokens/public-key.ts";
@@ -21,6 +22,8 @@ export interface Principal {
   readonly slots?: TenantSlots | undefined;
   /** What the tenant may use in each period. Undefined: no limit. */
   readonly budgets?: readonly Budget[] | undefined;
+  /** Of the tenant's conversations. Undefined: as `CONVERSATION_LIMITS` has it. */
+  readonly conversations?: ConversationSettings | undefined;
   /** When the bucket has stored the tenant's record, in microseconds. */
   readonly storedAtUs?: number | undefined;
   /** The API key's id; of a stream token, the id of the key that signed it. */

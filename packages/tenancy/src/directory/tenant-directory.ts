@@ -118,6 +118,7 @@ function principalOf(entry: Entry): Principal {
     limits: tenant.limits,
     slots: tenant.slots,
     budgets: tenant.budgets,
+    conversations: tenant.conversations,
     storedAtUs: tenant.storedAtUs,
     keyId: key.id,
     expiresAtMs: key.expiresAtMs,

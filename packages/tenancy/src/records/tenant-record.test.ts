@@ -16,6 +16,7 @@ const RECORD = {
   audit: { min_days: 1 },
   models: ["sim"],
   slots: { weight: 3, max: 20 },
+  conversations: { max: 5, ttl_days: 7 },
   cors_origins: ["https://app.example"],
   keys: [
     { name: "web", sha256: SHA256, prefix: "rk_acme_ab", roles: ["read"], created_at: AT, expires_at: AT },
@@ -54,6 +55,7 @@ describe("a tenant's record", () => {
       policy: { max_attempts: 99 },
       models: [],
       slots: { weight: 0, max: 0.5 },
+      conversations: { max: 0, ttl_days: 366 },
       cors_origins: ["https://app.example/path"],
       keys: [...keys, { ...keys[0], sha256: "x" }, { ...keys[0], name: "b", roles: ["operator"] }],
       signing_keys: [{ ...signing_keys[0], public_jwk: { ...JWK, d: "private" } }],
@@ -66,6 +68,8 @@ describe("a tenant's record", () => {
         "models",
         "slots.weight",
         "slots.max",
+        "conversations.max",
+        "conversations.ttl_days",
         "cors_origins[0]",
         "keys[1].sha256",
         "keys[2].roles[0]",
@@ -97,10 +101,10 @@ describe("a tenant's record", () => {
       { sha256: SHA256, roles: ["read", "admin"], expires_at: AT },
       { secret: "rk_acme_0123456789abcdef", roles: ["create"], name: "b" },
     ];
-    const { policy, audit, models, slots, cors_origins, signing_keys } = RECORD;
+    const { policy, audit, models, slots, conversations, cors_origins, signing_keys } = RECORD;
     const file = {
       tenants: [
-        { id: "acme", keys, policy, audit, models, slots, cors_origins, signing_keys },
+        { id: "acme", keys, policy, audit, models, slots, conversations, cors_origins, signing_keys },
         { id: "globex", keys: [{ sha256: "0e".repeat(32), roles: ["read"] }] },
       ],
     };

@@ -2,6 +2,7 @@ import { parseTenantId, type RepriseError, type TenantId } from "@reprise/protoc
 import { modelName, parseConfigFile } from "@reprise/service";
 import * as z from "zod";
 import { budgetsSchema } from "../budgets/budget-settings.ts";
+import { conversationSettingsSchema } from "./conversation-settings.ts";
 import { keyRecordSchema, MAX_KEYS, timeSchema } from "./key-record.ts";
 import { tenantPolicySchema } from "./tenant-policy.ts";
 import { tenantLimitsSchema } from "../limits/tenant-limits.ts";
@@ -74,6 +75,8 @@ export const tenantSettings = {
   slots: slotsSchema.optional(),
   /** Absent: none. */
   budgets: budgetsSchema.optional(),
+  /** Absent: as `CONVERSATION_LIMITS` has it. */
+  conversations: conversationSettingsSchema.optional(),
   /** The origins whose pages may call the API for this tenant. Absent: those of `REPRISE_CORS_ORIGINS`. */
   cors_origins: originsSchema.optional(),
 };

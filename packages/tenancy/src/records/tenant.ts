@@ -1,5 +1,6 @@
 import { type Policy, type TenantId, type UnixMs, NEVER, toUnixMs } from "@reprise/protocol";
 import type { Budget } from "../budgets/budget-settings.ts";
+import type { ConversationSettings } from "./conversation-settings.ts";
 import { defaultKeyName, keyIdOf, type KeyRecord } from "./key-record.ts";
 import { type Role, roleSet } from "./roles.ts";
 import type { TenantLimits } from "../limits/tenant-limits.ts";
@@ -43,6 +44,7 @@ export interface TenantConfig {
   readonly slots?: TenantSlots;
   /** What the tenant may use in each period. Undefined: no limit. */
   readonly budgets?: readonly Budget[];
+  readonly conversations?: ConversationSettings;
   readonly corsOrigins?: readonly string[];
   readonly signingKeys: readonly SigningKey[];
   readonly revocations: readonly Revocation[];
@@ -51,14 +53,14 @@ export interface TenantConfig {
 /** What a tenants file and a record have in common. */
 export type TenantSource = Pick<
   TenantRecord,
-  "id" | "policy" | "audit" | "models" | "limits" | "slots" | "budgets" | "cors_origins"
+  "id" | "policy" | "audit" | "models" | "limits" | "slots" | "budgets" | "conversations" | "cors_origins"
 > & {
   readonly keys: readonly Omit<KeyRecord, "created_at" | "prefix">[];
 } & Partial<Pick<TenantRecord, "signing_keys" | "revocations">>;
 
 export function toTenant(source: TenantSource): TenantConfig {
   const { id, keys, policy, audit, models, limits, slots, budgets } = source;
-  const { cors_origins, signing_keys, revocations } = source;
+  const { conversations, cors_origins, signing_keys, revocations } = source;
   const { min_days: minDays = 0, max_days: maxDays } = audit;
   return {
     id,
@@ -69,6 +71,7 @@ export function toTenant(source: TenantSource): TenantConfig {
     ...(limits && { limits }),
     ...(slots && { slots }),
     ...(budgets && { budgets }),
+    ...(conversations && { conversations }),
     ...(cors_origins && { corsOrigins: cors_origins }),
     signingKeys: signing_keys ?? [],
     revocations: revocations ?? [],
@@ -78,7 +81,7 @@ export function toTenant(source: TenantSource): TenantConfig {
 /** The record of a tenant that comes from the tenants file. */
 export function toRecord(tenant: TenantConfig, createdAt: string): TenantRecord {
   const { id, keys, policy, audit, models, limits, slots, budgets } = tenant;
-  const { corsOrigins, signingKeys, revocations } = tenant;
+  const { conversations, corsOrigins, signingKeys, revocations } = tenant;
   return {
     version: RECORD_VERSION,
     id,
@@ -89,6 +92,7 @@ export function toRecord(tenant: TenantConfig, createdAt: string): TenantRecord 
     ...(limits && { limits }),
     ...(slots && { slots }),
     ...(budgets && { budgets: [...budgets] }),
+    ...(conversations && { conversations }),
     ...(corsOrigins && { cors_origins: [...corsOrigins] }),
     keys: keys.map(({ holder, sha256, roles, expiresAtMs }) => ({
       name: holder,

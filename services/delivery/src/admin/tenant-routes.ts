@@ -122,7 +122,7 @@ export function addTenantRoutes(app: FastifyInstance, context: AdminContext): vo
 
 /** What a tenant must not set for itself: how long the platform keeps records of it, which models it may use, and how much. */
 function assertOwnSettings(present: TenantSettings, next: TenantSettings): void {
-  for (const field of ["models", "limits", "slots", "budgets", "audit"] as const) {
+  for (const field of ["models", "limits", "slots", "budgets", "conversations", "audit"] as const) {
     if (isDeepStrictEqual(present[field], next[field])) continue;
     throw new RepriseError("forbidden", `${field}: only the operator changes it. Send it as it is.`, {
       param: field,

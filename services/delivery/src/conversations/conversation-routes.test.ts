@@ -30,12 +30,14 @@ import {
 let platform: AuditedPlatform;
 let url: string;
 let rows: conversations.ConversationRows;
+let accounts: conversations.ConversationAccounts;
 
 beforeAll(async () => {
   platform = await openAuditedPlatform();
   url = `${platform.node.url}/v1/conversations`;
   const { broker, log } = platform;
   rows = new conversations.ConversationRows({ publish: log.publish, reads: broker.reads, budgetMs: 20_000 });
+  accounts = new conversations.ConversationAccounts(rows);
 });
 afterAll(() => platform[Symbol.asyncDispose]());
 
@@ -108,7 +110,7 @@ describe("a conversation", () => {
     const kept = await openConversation(platform, { ttl_seconds: 3_600 });
     const nowMs = (unixNow() + 180_000) as ReturnType<typeof unixNow>;
     const swept = await Promise.all(
-      Array.from({ length: 4 }, () => conversations.sweepConversations(rows, { nowMs })),
+      Array.from({ length: 4 }, () => conversations.sweepConversations({ rows, accounts }, { nowMs })),
     );
     expect(swept.filter((one) => one !== undefined)).toHaveLength(1);
     expect(await rows.read(ACME, id)).toMatchObject({ row: undefined });

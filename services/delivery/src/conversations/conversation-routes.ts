@@ -11,6 +11,7 @@ import {
   STREAM_START,
   unixNow,
 } from "@reprise/protocol";
+import { conversationRulesOf } from "@reprise/tenancy";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
 import { recordAccess } from "../domain/audit-access.ts";
@@ -58,12 +59,13 @@ export function addConversationRoutes(app: FastifyInstance, context: RouteContex
 
   app.post("/v1/conversations", { config: { roles: ["create"] } }, async (request, reply) => {
     using _ = context.bodies.keep(request.raw);
-    const { tenant } = authentication.principalOf(request);
+    const { tenant, conversations: settings } = authentication.principalOf(request);
     parseWith(noQuery, request.query, "query");
     const key = request.headers["idempotency-key"];
-    const { row, isNew } = await createConversation(rows, {
+    const { row, isNew } = await createConversation(context.conversations, {
       tenant,
       request: parseConversationRequest(request.body),
+      rules: conversationRulesOf(settings),
       idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
       nowMs: unixNow(),
     });
@@ -132,7 +134,7 @@ export function addConversationRoutes(app: FastifyInstance, context: RouteContex
     const { tenant, holder } = authentication.principalOf(request);
     parseWith(noQuery, request.query, "query");
     const id = parseConversationId(request.params.id);
-    await deleteConversation(rows, { tenant, id, by: holder, nowMs: unixNow() });
+    await deleteConversation(context.conversations, { tenant, id, by: holder, nowMs: unixNow() });
     return reply.code(202).send({ id, object: "conversation", status: "erasing" });
   });
 }

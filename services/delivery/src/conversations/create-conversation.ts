@@ -1,6 +1,6 @@
 import { hash, randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import type { conversations } from "@reprise/log";
+import type { ConversationRules } from "@reprise/tenancy";
 import {
   type ConversationId,
   type ConversationRecord,
@@ -13,6 +13,7 @@ import {
   toConversationId,
   type UnixMs,
 } from "@reprise/protocol";
+import type { NodeConversations } from "./open-conversations.ts";
 
 /** What the API says of a conversation. */
 export interface Conversation {
@@ -30,38 +31,56 @@ export interface Conversation {
   readonly end_user?: string;
 }
 
+interface ToCreate {
+  readonly tenant: TenantId;
+  readonly request: ConversationRequest;
+  readonly rules: ConversationRules;
+  readonly idempotencyKey: string | undefined;
+  readonly nowMs: UnixMs;
+}
+
+type Stored = Pick<NodeConversations, "rows" | "accounts">;
+
 /**
  * Creates a conversation, or finds the one that the idempotency key stands for.
- * @throws RepriseError `idempotency_conflict`; `conversation_not_found` where the key's was deleted or is over; `broker_unavailable`
+ * @throws RepriseError `limit_exceeded` (`conversations.max`); `invalid_request` (`ttl_seconds`); `idempotency_conflict`; `conversation_not_found` where the
+ *   key's was deleted or is over; `broker_unavailable`
  */
 export async function createConversation(
-  rows: conversations.ConversationRows,
-  {
-    tenant,
-    request,
-    idempotencyKey,
-    nowMs,
-  }: {
-    readonly tenant: TenantId;
-    readonly request: ConversationRequest;
-    readonly idempotencyKey: string | undefined;
-    readonly nowMs: UnixMs;
-  },
+  stored: Stored,
+  options: ToCreate,
 ): Promise<{ readonly row: ConversationRecord; readonly isNew: boolean }> {
+  const { tenant, request, rules, idempotencyKey, nowMs } = options;
+  const { rows, accounts } = stored;
   const id = idOf(tenant, idempotencyKey);
+  const subject = conversationSubject(tenant, id);
+  if (idempotencyKey !== undefined) {
+    const { row } = await rows.readSubject(subject);
+    if (row) return join(rows, id, options);
+  }
+  const ttl_seconds = request.ttl_seconds ?? rules.defaultTtlSeconds;
+  if (ttl_seconds > rules.mostTtlSeconds) throw tooLong(rules);
   const row: ConversationRecord = {
     version: 1,
     kind: "conversation",
     id,
     created_at: new Date(nowMs).toISOString(),
-    expires_at: new Date(nowMs + request.ttl_seconds * 1_000).toISOString(),
+    expires_at: new Date(nowMs + ttl_seconds * 1_000).toISOString(),
     ...request,
+    ttl_seconds,
     turns: 0,
   };
-  const isStored = (await rows.write(conversationSubject(tenant, id), row, STREAM_START)) !== undefined;
-  if (isStored) return { row, isNew: true };
-  const { row: known } = await rows.find(tenant, id, nowMs);
-  if (isDeepStrictEqual(requestOf(known), requestOf(row))) return { row: known, isNew: false };
+  await accounts.add(tenant, 1, rules.most);
+  // Where that throws the row may be stored all the same; a sweep puts the account right.
+  if ((await rows.write(subject, row, STREAM_START)) !== undefined) return { row, isNew: true };
+  await accounts.add(tenant, -1);
+  return join(rows, id, options);
+}
+
+async function join(rows: Stored["rows"], id: ConversationId, { tenant, request, nowMs }: ToCreate) {
+  const { row } = await rows.find(tenant, id, nowMs);
+  const { ttl_seconds = row.ttl_seconds } = request;
+  if (isDeepStrictEqual(requestOf(row), requestOf({ ...request, ttl_seconds }))) return { row, isNew: false };
   throw new RepriseError(
     "idempotency_conflict",
     "This Idempotency-Key was used for a different conversation.",
@@ -74,8 +93,13 @@ function idOf(tenant: TenantId, key: string | undefined): ConversationId {
   return toConversationId(hash("sha256", `${tenant}\nconversation\n${key}`, "buffer"));
 }
 
+function tooLong({ mostTtlSeconds }: ConversationRules): RepriseError {
+  const message = `ttl_seconds: is ${mostTtlSeconds} at most for this tenant.`;
+  return new RepriseError("invalid_request", message, { param: "ttl_seconds" });
+}
+
 /** What its client has said, as JSON has it. */
-function requestOf({ ttl_seconds, when_full, subject, end_user, metadata }: ConversationRecord): unknown {
+function requestOf({ ttl_seconds, when_full, subject, end_user, metadata }: ConversationRequest): unknown {
   return JSON.parse(JSON.stringify({ ttl_seconds, when_full, subject, end_user, metadata }));
 }
 
@@ -84,7 +108,7 @@ function requestOf({ ttl_seconds, when_full, subject, end_user, metadata }: Conv
  * @throws RepriseError `conversation_not_found`, `broker_unavailable`
  */
 export async function deleteConversation(
-  rows: conversations.ConversationRows,
+  { rows, accounts }: Stored,
   {
     tenant,
     id,
@@ -109,7 +133,8 @@ export async function deleteConversation(
       deleted_at: new Date(nowMs).toISOString(),
       ...(row.head && { head: row.head.generation }),
     } as const;
-    if ((await rows.write(conversationSubject(tenant, id), deleted, at)) !== undefined) return;
+    if ((await rows.write(conversationSubject(tenant, id), deleted, at)) === undefined) continue;
+    return accounts.add(tenant, -1);
   }
 }
 

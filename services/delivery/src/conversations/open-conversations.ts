@@ -5,6 +5,8 @@ import type { Metrics } from "@reprise/service";
 /** What the routes of conversations work with. */
 export interface NodeConversations {
   readonly rows: conversations.ConversationRows;
+  /** How many each tenant has. */
+  readonly accounts: conversations.ConversationAccounts;
   /** How long the live log keeps a generation. */
   readonly retentionMs: number;
 }
@@ -26,10 +28,12 @@ export function openConversations(options: NodeConversationsOptions): NodeConver
   const { broker, log, retentionMs } = options;
   const { publish, budgetMs } = log;
   const rows = new conversations.ConversationRows({ publish, reads: broker.reads, budgetMs });
+  const accounts = new conversations.ConversationAccounts(rows);
   const stop = new AbortController();
-  const sweeping = sweepUntil(stop.signal, rows, options);
+  const sweeping = sweepUntil(stop.signal, { rows, accounts }, options);
   return {
     rows,
+    accounts,
     retentionMs,
     async [Symbol.asyncDispose]() {
       stop.abort();
@@ -41,7 +45,7 @@ export function openConversations(options: NodeConversationsOptions): NodeConver
 /** Nodes take turns by the row of the last sweep. */
 async function sweepUntil(
   signal: AbortSignal,
-  rows: conversations.ConversationRows,
+  stored: Pick<NodeConversations, "rows" | "accounts">,
   { metrics, conversationSweepMs: everyMs = EVERY_MS, onError }: NodeConversationsOptions,
 ): Promise<void> {
   const removed = metrics.counter("reprise_conversations_expired_total");
@@ -50,7 +54,7 @@ async function sweepUntil(
     await pause(everyMs * (0.5 + Math.random()), signal);
     if (signal.aborted) return;
     try {
-      removed.inc({}, (await conversations.sweepConversations(rows, { everyMs })) ?? 0);
+      removed.inc({}, (await conversations.sweepConversations(stored, { everyMs })) ?? 0);
     } catch (error) {
       if (!signal.aborted) onError(error);
     }

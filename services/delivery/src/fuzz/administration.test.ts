@@ -77,6 +77,10 @@ const settings = {
   models: fc.array(fc.constantFrom("sim", "a/b"), { minLength: 1, maxLength: 2 }),
   limits: fc.record({ tenant: limits, key: limits, end_user: limits, address: limits }, open),
   slots: fc.record({ weight: fc.integer({ min: 1, max: 9 }), max: fc.integer({ min: 1, max: 9 }) }, open),
+  conversations: fc.record(
+    { max: fc.integer({ min: 1, max: 9 }), ttl_days: fc.integer({ min: 1, max: 9 }) },
+    open,
+  ),
   cors_origins: fc.array(rarely(fc.constantFrom("https://a.example", "http://[::1]:8080"), fc.webUrl()), {
     maxLength: 3,
   }),

@@ -106,7 +106,8 @@ test("parseConversationRequest takes what a row can hold, or names what is wrong
     parse: parseConversationRequest,
     check(taken) {
       expectSameAgain(parseConversationRequest, taken);
-      expect(taken.ttl_seconds >= 60 && taken.ttl_seconds <= CONVERSATION_LIMITS.ttlSeconds).toBe(true);
+      const { ttl_seconds: ttl = 60 } = taken;
+      expect(ttl >= 60 && ttl <= CONVERSATION_LIMITS.ttlSeconds).toBe(true);
     },
   });
 });

@@ -156,7 +156,7 @@ const MODERATED = { moderation: { mode: "gate", rules: [{ pattern: "(a" }] } };
 const SETTINGS = [
   { policy: { max_attempts: 2 }, cors_origins: ["https://a.example"] },
   { policy: MODERATED },
-  { limits: { tenant: { requests_per_minute: 1_000 } }, slots: { weight: 2 } },
+  { limits: { tenant: { requests_per_minute: 1_000 } }, slots: { weight: 2 }, conversations: { max: 9 } },
 ];
 const JWK = { kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" };
 /** What a route takes, by how its path ends. */

@@ -18,7 +18,7 @@ const policySchema = z.looseObject({ object: z.literal("tenant_policy") });
 export const tenantAdd: Command = {
   summary: "adds a tenant; it has no keys yet",
   usage: `reprise-admin tenant add <tenant> [--settings <file>]
-  --settings <file>  JSON as \`tenant policy\` prints it: policy, audit, models, limits, slots, budgets, cors_origins
+  --settings <file>  JSON as \`tenant policy\` prints it: policy, audit, models, limits, slots, budgets, conversations, cors_origins
   --json             the platform's answer`,
   async run(args, io) {
     const { values, positionals } = parseCall(args, ["tenant"], {

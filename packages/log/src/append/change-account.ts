@@ -1,0 +1,32 @@
+import { RepriseError, type StreamSeq } from "@reprise/protocol";
+
+const TRIES = 100;
+
+/** Where a count of one tenant lies that all nodes change. */
+export interface Account {
+  /** What it says, 0 where there is none, and where it lies. */
+  read(): Promise<{ readonly count: number; readonly at: StreamSeq }>;
+  /** @returns undefined where it has changed since it was read */
+  write(count: number, at: StreamSeq): Promise<StreamSeq | undefined>;
+}
+
+/**
+ * Changes a count by compare-and-set, so that all nodes together keep to a quota. It never falls below 0.
+ * @param assertRoom throws where a count must not become so large
+ * @throws RepriseError `broker_unavailable`; what `assertRoom` throws
+ */
+export async function changeAccount(
+  account: Account,
+  change: number,
+  assertRoom: (count: number) => void = () => {},
+): Promise<void> {
+  if (change === 0) return;
+  for (let tries = 0; tries < TRIES; tries++) {
+    const { count, at } = await account.read();
+    assertRoom(count + change);
+    if ((await account.write(Math.max(0, count + change), at)) !== undefined) return;
+  }
+  throw new RepriseError("broker_unavailable", "Too many calls change what this tenant has at once.", {
+    retryAfterMs: 1_000,
+  });
+}

@@ -1,0 +1,38 @@
+import { CONVERSATION_LIMITS } from "@reprise/protocol";
+import * as z from "zod";
+
+const DAY_SECONDS = 86_400;
+const MAX_CONVERSATIONS = 1_000_000_000;
+
+/** Of a tenant's conversations. */
+export const conversationSettingsSchema = z.strictObject({
+  /** The most that it has at a time, over all nodes. Default `CONVERSATION_LIMITS.tenantConversations`. */
+  max: z.int().min(1).max(MAX_CONVERSATIONS).optional(),
+  /**
+   * How many days one is kept behind its last turn: what a client may ask for at most, and what one has whose client does not ask. Default: a year at
+   * most, and 30 days.
+   */
+  ttl_days: z
+    .int()
+    .min(1)
+    .max(CONVERSATION_LIMITS.ttlSeconds / DAY_SECONDS)
+    .optional(),
+});
+export type ConversationSettings = z.infer<typeof conversationSettingsSchema>;
+
+/** What holds for a tenant's conversations, with and without settings. */
+export interface ConversationRules {
+  readonly most: number;
+  readonly mostTtlSeconds: number;
+  readonly defaultTtlSeconds: number;
+}
+
+export function conversationRulesOf({ max, ttl_days: days }: ConversationSettings = {}): ConversationRules {
+  const { tenantConversations, ttlSeconds, defaultTtlSeconds } = CONVERSATION_LIMITS;
+  const own = days === undefined ? undefined : days * DAY_SECONDS;
+  return {
+    most: max ?? tenantConversations,
+    mostTtlSeconds: own ?? ttlSeconds,
+    defaultTtlSeconds: own ?? defaultTtlSeconds,
+  };
+}
