@@ -37,8 +37,8 @@ const READ_BYTES = 1_024 * 1_024;
 /** What a message takes in memory besides its payload: headers, mostly. */
 const MESSAGE_BYTES = 400;
 const IDLE_PAUSE_MS = 100;
-/** After a read that has reached the end of the stream: what comes meanwhile is one read, where each event had its own. */
-const PAUSE_AT_END_MS = 50;
+/** After a read that has reached the end of the stream: what comes meanwhile is one read, where each event had its own. A batch waits for seconds anyway. */
+const PAUSE_AT_END_MS = 250;
 const FACTS_EVERY_MS = 1_000;
 
 /**

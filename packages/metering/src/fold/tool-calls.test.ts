@@ -104,9 +104,11 @@ test("with the worker's record, a call's way into the log is the broker's, and t
     longest_gap_us: null,
     reconnects: null,
   };
-  expect(toBudgetSample({ ...foldOf(CALL_FIRST).toRow(), delivery })).toMatchObject({
+  expect(toBudgetSample({ ...foldOf(CALL_FIRST).toRow(), delivery }, { tokens: 22 })).toMatchObject({
     queue: 10_000,
     prefill: 488_500,
+    // The call has 20 of the tokens, each further one takes 25 ms.
+    decode: 50_000,
     broker: 2_500,
     delivery: 200,
   });

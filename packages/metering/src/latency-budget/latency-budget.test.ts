@@ -1,22 +1,26 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { ALLOTTED_SHARES, BUDGET_CLASSES, BUDGET_TERMS } from "./budget-class.ts";
+import { asSeq, encodeEvent } from "@reprise/protocol";
+import { completed, createRef, requested, started } from "@reprise/testkit";
+import { allottedShares, BUDGET_CLASSES, BUDGET_TERMS, type BudgetClass } from "./budget-class.ts";
+import { GenerationFold } from "../fold/generation-fold.ts";
 import { LatencyBudget } from "./latency-budget.ts";
+import { toBudgetSample } from "./to-budget-sample.ts";
 
 const CHAT = BUDGET_CLASSES["chat-responsive"];
 const GOOD = { queue: 10_000, prefill: 200_000, broker: 2_000, delivery: 1_000, client: 40_000 };
 
-function reportOf(
-  samples: readonly object[],
-  of: { targets: readonly { quantile: number; ms: number }[] } = CHAT,
-) {
+function reportOf(samples: readonly object[], of: BudgetClass = CHAT) {
   const budget = new LatencyBudget(of);
   for (const sample of samples) budget.add(sample);
   return budget.toReport();
 }
 
 test("shares of a target add up to it", () => {
-  expect(Object.values(ALLOTTED_SHARES).reduce((sum, share) => sum + share, 0)).toBeCloseTo(1, 9);
+  const sums = [1, 8].map((tokens) =>
+    Object.values(allottedShares({ tokens })).reduce((sum, share) => sum + share, 0),
+  );
+  expect(sums).toEqual([expect.closeTo(1, 9), expect.closeTo(1, 9)]);
 });
 
 test("where the target is met no term breaks it, though one is over its share", () => {
@@ -75,4 +79,23 @@ test("the sum of each generation is measured, within a hundredth", () => {
       expect(Math.abs((target?.measured_ms ?? NaN) - exact)).toBeLessThanOrEqual(exact / 100 + 0.001);
     }),
   );
+});
+
+test("decoding is what the tokens behind the first output take, as far as there are so many", () => {
+  const ref = createRef("acme");
+  const fold = GenerationFold.begin(ref);
+  for (const [i, draft] of [requested(ref), started(), completed()].entries())
+    fold.feed(encodeEvent(asSeq(i), draft), i);
+  const row = {
+    ...fold.toRow(),
+    queue_us: 0,
+    prefill_us: 100_000,
+    first_us: 100_000,
+    first_tokens: 2,
+    output_tokens: 12,
+    total_us: 1_100_000,
+  };
+  const decodeTo = (tokens: number) => toBudgetSample(row, { tokens }).decode;
+  expect([1, 2, 3, 8, 12, 40].map(decodeTo)).toEqual([0, 0, 100_000, 600_000, 1_000_000, 1_000_000]);
+  expect(toBudgetSample({ ...row, first_us: null, prefill_us: null }, { tokens: 8 }).decode).toBeUndefined();
 });

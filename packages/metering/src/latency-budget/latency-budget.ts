@@ -1,7 +1,7 @@
 import { Sketch } from "../sketch/sketch.ts";
-import { ALLOTTED_SHARES, BUDGET_TERMS, type BudgetClass, type BudgetTerm } from "./budget-class.ts";
+import { allottedShares, BUDGET_TERMS, type BudgetClass, type BudgetTerm } from "./budget-class.ts";
 
-/** What was measured of one generation on its way to the first that a reader saw, in microseconds. A term that is absent was not measured; without `prefill` there was no output. */
+/** What was measured of one generation on its way to the first that a reader could use, in microseconds. A term that is absent was not measured; without `prefill` there was no output. */
 export type BudgetSample = { readonly [term in BudgetTerm]?: number | undefined } & {
   /** Of each token after the first. */
   readonly perToken?: number | undefined;
@@ -19,6 +19,8 @@ export interface BudgetReport {
     readonly met: boolean | null;
   }[];
   readonly terms: readonly BudgetTermReport[];
+  /** Which output token the targets are about: 1 is the first output. */
+  readonly tokens: number;
   /** Of each output token after the first. */
   readonly decode_ms_per_token: { readonly p50: number; readonly p95: number } | null;
   /** The term that is furthest over what it is allotted, where a target is missed. */
@@ -48,6 +50,8 @@ const MS = 1_000;
 export class LatencyBudget {
   readonly #targets: BudgetClass["targets"];
   readonly #strictest: BudgetClass["targets"][number];
+  readonly #tokens: number;
+  readonly #shares: ReturnType<typeof allottedShares>;
   readonly #sums = new Sketch();
   readonly #terms = new Map(BUDGET_TERMS.map((term) => [term, { sketch: new Sketch(), blamed: 0 }]));
   readonly #perToken = new Sketch();
@@ -55,11 +59,13 @@ export class LatencyBudget {
   #withoutOutput = 0;
 
   /** @param class_ with one target at least */
-  constructor({ targets }: BudgetClass) {
+  constructor({ targets, tokens }: BudgetClass) {
     const [first] = targets.toSorted((a, b) => b.quantile - a.quantile || a.ms - b.ms);
     if (!first) throw new RangeError("A class of latency budgets has no target.");
     this.#targets = targets;
     this.#strictest = first;
+    this.#tokens = tokens;
+    this.#shares = allottedShares({ tokens });
   }
 
   add(sample: BudgetSample): void {
@@ -103,6 +109,7 @@ export class LatencyBudget {
     return {
       generations: this.#generations,
       without_output: this.#withoutOutput,
+      tokens: this.#tokens,
       targets,
       terms,
       decode_ms_per_token: p50 === null || p95 === null ? null : { p50, p95 },
@@ -125,7 +132,7 @@ export class LatencyBudget {
   }
 
   #allottedUs(term: BudgetTerm): number {
-    return Math.round(this.#strictest.ms * MS * ALLOTTED_SHARES[term]);
+    return Math.round(this.#strictest.ms * MS * this.#shares[term]);
   }
 }
 

@@ -120,7 +120,7 @@ test("the terms of the latency budget add up to the way from the request to the 
         moderation = 0,
         delivery: sent = 0,
         client,
-      } = toBudgetSample(row);
+      } = toBudgetSample(row, { tokens: 1 });
       const { received_us: received, held_us: held, sent_us: handed, round_trip_us } = row.delivery ?? {};
       const behind = (received ?? 0) + (row.moderation_mode === null ? 0 : (held ?? 0)) + (handed ?? 0);
       const stored = (row.queue_us ?? 0) + (row.prefill_us ?? 0);

@@ -59,6 +59,8 @@ export const ANALYTICS_LIMITS = {
   dimensions: 3,
   groups: 200,
   page: 1_000,
+  /** Output tokens that a latency budget may be about. */
+  budgetTokens: 1_000,
   /** Steps of a timeseries, times its groups. */
   points: 2_000,
   rangeDays: 400,
@@ -122,6 +124,8 @@ export const ANALYTICS_REQUESTS = {
     /** Own: instead of a class. */
     target_ms: milliseconds.optional(),
     quantile: z.number().gt(0).lt(1).optional(),
+    /** Up to which output token. Default: the class's; 1 for an own target. */
+    tokens: z.int().min(1).max(ANALYTICS_LIMITS.budgetTokens).optional(),
   }),
   usage: z.object({
     ...query,

@@ -250,6 +250,12 @@ test("a latency budget names the term that breaks it, for a class and for an own
     class: "own",
     breaks: null,
   });
+  const slow = rows.map((row) => ({ ...row, output_tokens: 9, first_tokens: 1, total_us: 10_000_000 }));
+  expect(await ask("budget", slow, { target_ms: 1_000, tokens: 1 })).toMatchObject({ breaks: null });
+  expect(await ask("budget", slow, { target_ms: 1_000, tokens: 2 })).toMatchObject({
+    tokens: 2,
+    breaks: "decode",
+  });
   expect(await errorOf(ask("budget", rows, { class: "voice", target_ms: 1 }))).toEqual([
     "invalid_request",
     "target_ms",

@@ -150,11 +150,12 @@ export function createQueries({ rows, keys, priceOf }: QueriesOptions): Answers 
         const message = "target_ms: a class has its own targets; leave class or target_ms and quantile out.";
         throw new RepriseError("invalid_request", message, { param: "target_ms" });
       }
-      const budgetClass =
-        name === undefined ? { targets: [{ quantile, ms: ms ?? 0 }] } : BUDGET_CLASSES[name];
+      const ofName =
+        name === undefined ? { tokens: 1, targets: [{ quantile, ms: ms ?? 0 }] } : BUDGET_CLASSES[name];
+      const budgetClass = { ...ofName, tokens: request.tokens ?? ofName.tokens };
       const { budget } = await rows.read(toRowQuery(request, keys, { withDelivery: true, signal }), () => {
         const sum = new LatencyBudget(budgetClass);
-        return { budget: sum, add: (row: DeliveredRow) => sum.add(toBudgetSample(row)) };
+        return { budget: sum, add: (row: DeliveredRow) => sum.add(toBudgetSample(row, budgetClass)) };
       });
       return {
         object: "analytics.budget",

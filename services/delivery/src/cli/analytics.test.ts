@@ -28,6 +28,7 @@ async function openShell(...answers: object[]) {
 test("a latency budget is a table of its terms, and names the one that breaks it", async () => {
   const { platform, asked, run } = await openShell({
     class: "voice",
+    tokens: 8,
     generations: 5,
     without_output: 2,
     targets: [{ quantile: 0.95, target_ms: 800, measured_ms: 912.34, met: false }],
@@ -39,11 +40,20 @@ test("a latency budget is a table of its terms, and names the one that breaks it
     breaks: "queue",
   });
   await using _ = platform;
-  const { code, out } = await run("analytics", "budget", "--class", "voice", "--tenant", "acme");
+  const { code, out } = await run(
+    "analytics",
+    "budget",
+    "--class",
+    "voice",
+    "--tokens",
+    "8",
+    "--tenant",
+    "acme",
+  );
   expect(code).toBe(EXIT.fine);
   expect(out.split("\n")).toEqual([
     "voice, 5 generations, 2 of them without output: not counted below",
-    "p95 within 800 ms: 912.3 ms, MISSED",
+    "p95 of the first 8 tokens within 800 ms: 912.3 ms, MISSED",
     "term    allotted ms        p50 ms  p95 ms  over ms  late by it",
     "queue          80.0           1.0   700.5    620.5           2",
     "client        112.0  not measured                            0",
@@ -51,7 +61,7 @@ test("a latency budget is a table of its terms, and names the one that breaks it
     "The term that breaks it: queue",
     "",
   ]);
-  expect(asked).toMatchObject([{ call: "budget", request: { tenant: "acme", class: "voice" } }]);
+  expect(asked).toMatchObject([{ call: "budget", request: { tenant: "acme", class: "voice", tokens: 8 } }]);
 });
 
 test("usage is a table of its groups", async () => {

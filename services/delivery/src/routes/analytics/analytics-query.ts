@@ -89,6 +89,7 @@ const SCHEMAS = {
       .transform(Number)
       .refine((value) => value > 0, { error: "must be more than 0" })
       .optional(),
+    tokens: integerParam(1, ANALYTICS_LIMITS.budgetTokens).optional(),
   }),
   usage: z.strictObject({
     ...common,

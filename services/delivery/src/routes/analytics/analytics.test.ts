@@ -37,7 +37,7 @@ test("what narrows, groups and aims is passed on, and without times the last day
   );
   await call(`${url}/v1/analytics/timeseries?step=1h&by=status`, { key });
   await call(`${url}/v1/analytics/generations?limit=3&after=abc`, { key });
-  await call(`${url}/v1/analytics/budget?target_ms=250&quantile=0.99`, { key });
+  await call(`${url}/v1/analytics/budget?target_ms=250&quantile=0.99&tokens=8`, { key });
   expect(asked).toMatchObject([
     {
       call: "summary",
@@ -55,7 +55,7 @@ test("what narrows, groups and aims is passed on, and without times the last day
     },
     { call: "timeseries", request: { step: "1h", by: ["status"] } },
     { call: "generations", request: { limit: 3, after: "abc" } },
-    { call: "budget", request: { target_ms: 250, quantile: 0.99 } },
+    { call: "budget", request: { target_ms: 250, quantile: 0.99, tokens: 8 } },
   ]);
   const { from, to } = (asked[1]?.request ?? {}) as { from: string; to: string };
   expect(Date.parse(to) - Date.parse(from)).toBe(86_400_000);
