@@ -23,9 +23,10 @@ export type CurrentLogs = Pick<GenerationLog, "reader" | "leader">;
 /**
  * A prompt as it may be given to a model now: what moderation or a reviewer has withdrawn since it was made is out of it. Of turns whose logs are no
  * longer kept nothing can be withdrawn any more. One request to a leader for each moderated turn, and a read of those that have changed: a replica that
- * lags shows a turn as it was before a withdrawal.
+ * lags shows a turn as it was before a withdrawal. Turns are erased with their whole conversation, the turn that asks among them: that is not looked
+ * for here, and a turn that is erased has no log like one that is no longer kept.
  * @returns the same prompt where nothing has changed
- * @throws RepriseError `generation_erased` where a turn was erased, `broker_unavailable`
+ * @throws RepriseError `generation_erased` where a turn that has changed is erased before it is read, `broker_unavailable`
  */
 export async function verifyPrompt(log: CurrentLogs, tenant: TenantId, prompt: Prompt): Promise<Prompt> {
   const gate = new Semaphore(AT_ONCE);

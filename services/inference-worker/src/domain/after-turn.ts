@@ -43,7 +43,7 @@ export interface TurnFacts {
 
 /** @param outcome of a turn that was not stopped */
 export function afterTurn(
-  outcome: Exclude<EngineOutcome, { kind: "stopped" | "spent" }>,
+  outcome: Exclude<EngineOutcome, { kind: "stopped" | "spent" | "unprepared" }>,
   facts: TurnFacts,
 ): NextStep {
   const { usage } = facts;

@@ -1,15 +1,17 @@
-import { conversations } from "@reprise/log";
+import { conversations, type GenerationLog } from "@reprise/log";
 import {
   asSeq,
   type EventDraft,
   type GenerationRef,
   parseConversationId,
   promptBehind,
+  RepriseError,
 } from "@reprise/protocol";
 import { completed, moderatedPolicy } from "@reprise/testkit";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { EngineRequest } from "../engines/engine.ts";
-import { delta, started } from "../testing/drafts.ts";
+import { EngineError } from "../engines/engine-error.ts";
+import { attemptsIn, delta, started } from "../testing/drafts.ts";
 import { createFakeEngine } from "../testing/fake-engine.ts";
 import { openWorld, type World } from "../testing/world.ts";
 
@@ -93,4 +95,59 @@ test("what was withdrawn since a turn was created, or while it waits for a tool,
   });
   await world.untilEnded(third);
   expect(inputs).toEqual([asked("It is 42."), asked("[removed]"), asked("[removed]")]);
+});
+
+test("what is withdrawn while an engine is busy is not given to it when it is asked again", async () => {
+  await using world = await openWorld();
+  const [first, second] = await submitTwo(world);
+  const inputs: EngineRequest["input"][] = [];
+  const engine = createFakeEngine(async function* (request) {
+    inputs.push(request.input);
+    if (inputs.length === 1) {
+      await world.append(first, WITHDRAWN);
+      throw new EngineError("engine_unavailable", "The engine answered 503.", { retry: "busy" });
+    }
+    yield { type: "text", text: "No." };
+    yield { type: "finish", reason: "stop" };
+  });
+  expect(await world.run(second, engine)).toBe("completed");
+  expect(inputs).toEqual([asked("It is 42."), asked("[removed]")]);
+});
+
+/** A log of which the leader of one generation does not answer, so many times. */
+function withoutLeader({ log }: World, { generation }: GenerationRef, times: number): GenerationLog {
+  let left = times;
+  return {
+    ...log,
+    leader: {
+      ...log.leader,
+      async readLast(ref) {
+        if (ref.generation === generation && left-- > 0)
+          throw new RepriseError("broker_unavailable", "The leader does not answer.");
+        return log.leader.readLast(ref);
+      },
+    },
+  };
+}
+
+test("a leader of an earlier turn that does not answer for a while costs no attempt", async () => {
+  await using world = await openWorld();
+  const [first, second] = await submitTwo(world);
+  const { engine, inputs } = createListener({ asksTool: false });
+  expect(await world.run(second, engine, { log: withoutLeader(world, first, 2) })).toBe("completed");
+  expect(attemptsIn(await world.read(second))).toEqual([[1, undefined]]);
+  expect(inputs).toEqual([asked("It is 42.")]);
+});
+
+test("a job whose earlier turns can't be looked at for too long is given back, and no worker counts as lost", async () => {
+  await using world = await openWorld();
+  const [first, second] = await submitTwo(world);
+  const { engine, inputs } = createListener({ asksTool: false });
+  const released = vi.fn<() => void>();
+  const log = { ...withoutLeader(world, first, Number.POSITIVE_INFINITY), budgetMs: 0 };
+  expect(await world.run(second, engine, { log, job: { release: released } })).toBe("handed_over");
+  expect(released).toHaveBeenCalledOnce();
+  expect((await world.read(second)).at(-1)).toMatchObject({ type: "attempt.ended", reason: "handover" });
+  expect(await world.run(second, engine)).toBe("completed");
+  expect(inputs).toEqual([asked("It is 42.")]);
 });

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { blobs } from "@reprise/log";
-import { type MediaMap, parseTenantId } from "@reprise/protocol";
+import { type MediaMap, parseTenantId, RepriseError } from "@reprise/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createOpenaiEngine, type OpenaiEngineOptions } from "../engines/openai/openai-engine.ts";
 import { content, DONE, finish, ROLE } from "../engines/testing/chat-frames.ts";
@@ -179,6 +179,39 @@ test("a blob that is deleted while it is sent ends the generation with that, and
   expect(await world.run(ref, able(upstream.engine), { blobs: storage })).toBe("failed");
   expect((await world.read(ref)).at(-1)).toMatchObject({ error: { code: "blob_not_found" } });
   await blobs.removeBlob(world.blobs, parseTenantId("acme"), named.blob);
+});
+
+/** The world's blobs, at a broker that breaks off the first reads of rows and of chunks, so many of each. */
+function failing({ rows, chunks }: { rows: number; chunks: number }): blobs.BlobStorage {
+  const away = () => new RepriseError("broker_unavailable", "The broker does not answer.");
+  const left = { rows, chunks };
+  const readRow = world.blobs.rows.read.bind(world.blobs.rows);
+  return {
+    ...world.blobs,
+    rows: Object.assign(Object.create(world.blobs.rows) as blobs.BlobStorage["rows"], {
+      read: (subject: string) => (left.rows-- > 0 ? Promise.reject(away()) : readRow(subject)),
+    }),
+    chunks: {
+      ...world.blobs.chunks,
+      async *read(upload) {
+        for await (const chunk of world.blobs.chunks.read(upload)) {
+          yield chunk;
+          if (left.chunks-- > 0) throw away();
+        }
+      },
+    },
+  };
+}
+
+test("a broker that breaks off while a blob is looked up, or sent, ends neither the attempt nor the generation", async () => {
+  const bodies: Buffer[] = [];
+  const takes: Serve = (request) => void request.on("error", () => undefined).resume();
+  await using upstream = await openEngine(takes, answers(bodies));
+  const { ref } = await submit();
+  const storage = failing({ rows: 1, chunks: 1 });
+  expect(await world.run(ref, able(upstream.engine), { blobs: storage })).toBe("completed");
+  expect(bodies.map((body) => body.includes(DATA_URL))).toEqual([true]);
+  expect(typesOf(await world.read(ref))).not.toContain("attempt.ended");
 });
 
 test("a model server that fetches images itself gets an address that the tenant's key has signed", async () => {

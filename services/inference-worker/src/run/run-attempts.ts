@@ -81,7 +81,6 @@ async function takeTurns(run: Run, engine: EngineChoice): Promise<Exclude<NextSt
     const isWaiting = transcript.pendingCalls.length > 0;
     if (isWaiting && run.endsOnCalls) return { kind: "end", draft: endOnCalls(transcript) };
     if (!isWaiting && givesWay(run)) return { kind: "stopped" };
-    if (!isWaiting) await run.request.verify(run.context.log, run.job.ref.tenant);
     const next = isWaiting ? await awaitToolResults(run, engine) : await takeTurn(run, engine, transcript);
     if (next.kind !== "proceed") return next;
   }

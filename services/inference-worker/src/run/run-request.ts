@@ -52,15 +52,15 @@ export class RunRequest {
 
   /**
    * Takes out of the prompt what was withdrawn of earlier turns since it was made: to be called before each request to the engine.
-   * @throws RepriseError `generation_erased` where a turn was erased, `broker_unavailable`
+   * @throws RepriseError as `verifyPrompt`
    */
   async verify(log: conversations.CurrentLogs, tenant: TenantId): Promise<void> {
-    if (this.get().conversation === undefined) return;
-    const { prompt } = this.#requested();
+    if (this.#parsed && this.#parsed.request.conversation === undefined) return;
+    const requested = this.#requested();
+    const { prompt } = requested;
     const verified = prompt && (await conversations.verifyPrompt(log, tenant, prompt));
-    if (verified === prompt) return;
-    this.#prompt = verified;
-    this.#parsed = undefined;
+    if (verified !== prompt) this.#prompt = verified;
+    this.#parsed = toAsked({ ...requested, prompt: verified });
   }
 
   #requested(): RequestedEvent {

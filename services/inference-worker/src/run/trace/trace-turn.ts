@@ -63,6 +63,7 @@ export function endTurnSpan(
       break;
     case "failed":
     case "spent":
+    case "unprepared":
       span.fail(outcome.error.code);
       break;
     case "timeout":

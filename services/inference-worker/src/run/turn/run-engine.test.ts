@@ -1,4 +1,10 @@
-import { DEFAULT_POLICY, type EffectiveTimeouts, type EventDraft, asUnixMs } from "@reprise/protocol";
+import {
+  asUnixMs,
+  DEFAULT_POLICY,
+  type EffectiveTimeouts,
+  type EventDraft,
+  RepriseError,
+} from "@reprise/protocol";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type Engine, type EngineEvent, NO_PROGRESS } from "../../engines/engine.ts";
 import { EngineError } from "../../engines/engine-error.ts";
@@ -214,6 +220,65 @@ test("a wait for a busy engine ends with the run", async () => {
   await vi.advanceTimersByTimeAsync(1_000);
   stop.abort();
   expect(await outcome).toEqual({ kind: "stopped", counted: 0 });
+});
+
+const brokerAway = () => new RepriseError("broker_unavailable", "The broker does not answer.");
+
+test("what was withdrawn while an engine was busy is looked for before each time that it is asked", async () => {
+  const { askedAtMs, generate } = busyEngine(2, 3_000);
+  const preparedAtMs: number[] = [];
+  const { outcome } = start(generate, {
+    timeouts: PATIENT,
+    random: () => 1,
+    prepare: async () => void preparedAtMs.push(Date.now()),
+  });
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(await outcome).toMatchObject({ kind: "finished" });
+  expect(preparedAtMs).toEqual(askedAtMs);
+  expect(askedAtMs).toHaveLength(3);
+});
+
+test("a broker that does not give what the request needs is asked again, and that is not the engine's silence", async () => {
+  let asked = 0;
+  const { outcome } = start(
+    async function* () {
+      // The content that the request names can't be read, twice.
+      if (asked++ < 2) throw brokerAway();
+      yield text("a");
+      yield FINISH;
+    },
+    {
+      // Five times as long as an engine may be silent.
+      prepare: async () => {
+        if (Date.now() < 5_000) throw brokerAway();
+      },
+      waitsWhileBusy: false,
+    },
+  );
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(await outcome).toMatchObject({ kind: "finished", counted: 1 });
+  expect(asked).toBe(3);
+});
+
+test("a broker that is away for longer than that ends the run, and not the generation", async () => {
+  const { outcome } = start(
+    async function* () {
+      yield FINISH;
+    },
+    { prepare: () => Promise.reject(brokerAway()), random: () => 1 },
+  );
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(await outcome).toMatchObject({
+    kind: "unprepared",
+    error: { code: "broker_unavailable" },
+    counted: 0,
+  });
+});
+
+test("what is wrong with a prompt for good fails the run at once", async () => {
+  const erased = new RepriseError("generation_erased", "This generation was erased.");
+  const { outcome } = start(busyEngine(0).generate, { prepare: () => Promise.reject(erased) });
+  expect(await outcome).toEqual({ kind: "failed", error: erased, counted: 0 });
 });
 
 test("an engine that has finished its text is not late, however long its usage takes", async () => {

@@ -4,12 +4,12 @@ import {
   type EffectiveTimeouts,
   type EventDraft,
   type FinishReason,
-  type RepriseError,
+  RepriseError,
   toRepriseError,
   type Usage,
   type UnixMs,
 } from "@reprise/protocol";
-import { busyRetryDelayMs } from "../../domain/retry-delay.ts";
+import { busyRetryDelayMs, retryDelayMs } from "../../domain/retry-delay.ts";
 import type { Turn } from "../../domain/plan-attempt.ts";
 import type {
   AnnotationEvent,
@@ -31,6 +31,7 @@ import { type TurnTimeout, type TurnWatch, watchTurn } from "./turn-watch.ts";
 
 /** An engine that is this many characters ahead of the log has to wait. */
 const MAX_BACKLOG = 256 * 1_024;
+const BROKER_BUDGET_MS = 20_000;
 
 /** Is told of the engine's tokens, and may have it wait. */
 export type Throttle = Pick<Pace, "said" | "hold">;
@@ -40,6 +41,8 @@ export interface EngineRun {
   /** Released once the engine has begun: its bytes are in the log. */
   request: Pick<RunRequest, "get" | "release">;
   turn: Turn;
+  /** Done before each request to the engine, a busy one's further ones included: takes out of the prompt what was withdrawn meanwhile. */
+  prepare?: (() => Promise<void>) | undefined;
   /** What the request names. Asked for when the engine is. */
   media?: (() => MediaSource | undefined) | undefined;
   timeouts: EffectiveTimeouts;
@@ -53,6 +56,8 @@ export interface EngineRun {
   budget?: Pick<RunBudget, "spent" | "counted" | "toError"> | undefined;
   /** Aborted when this worker is fenced, or is to stop. An engine that has said its last word is not stopped: only its usage may still come. */
   signal: AbortSignal;
+  /** For how long in a row the broker is asked for what a request needs. Default 20 s. */
+  brokerBudgetMs?: number;
   /** Whether an engine that is busy is asked again, as long as the policy waits for the first token. Default true. */
   waitsWhileBusy?: boolean;
   /** The optional types of events that may be appended. Default: none. */
@@ -91,16 +96,20 @@ export type EngineOutcome = { readonly counted: number } & (
   | { readonly kind: "timeout"; readonly name: TurnTimeout }
   /** The tenant's budget is used up. */
   | { readonly kind: "spent"; readonly error: RepriseError }
+  /** What the request needs of the broker could not be read for so long that another worker may try it. The engine has not got a whole request. */
+  | { readonly kind: "unprepared"; readonly error: RepriseError }
   /** The signal stopped it. */
   | { readonly kind: "stopped" }
 );
 
 /**
  * Runs an engine for one turn: its text goes to the log as it comes, its tool calls and its end are the outcome. An engine that is busy
- * is asked again, in the time that the policy has for the first token.
+ * is asked again, in the time that the policy has for the first token. That time begins when the engine is asked: what the request needs of
+ * the broker, its prompt as it may be given to a model and the content that it names, is asked for before, for `brokerBudgetMs`.
  */
 export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
   const { timeouts, totalAtMs, signal, budget, timing } = run;
+  const { brokerBudgetMs = BROKER_BUDGET_MS, random = Math.random } = run;
   const late = new AbortController();
   let timeout: TurnTimeout | undefined;
   using watch = watchTurn({
@@ -121,10 +130,14 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
     watch.finished();
     run.onFinished?.();
   };
-  const firstTokenDueMs = performance.now() + timeouts.first_token.after_ms;
-  watch.waiting();
+  let firstTokenDueMs: number | undefined;
+  let brokerDueMs: number | undefined;
   for (let tries = 0; ; tries++) {
     try {
+      stop.throwIfAborted();
+      await run.prepare?.();
+      if (firstTokenDueMs === undefined) watch.waiting();
+      firstTokenDueMs ??= performance.now() + timeouts.first_token.after_ms;
       await consumeEngine(run, heard, { watch, stop, onFinished });
       break;
     } catch (thrown) {
@@ -132,9 +145,20 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
       if (unfinished.signal.aborted) return { kind: "stopped", counted };
       if (timeout) return { kind: "timeout", name: timeout, counted };
       if (budget?.spent.aborted) return { kind: "spent", error: budget.toError(), counted };
-      const waitMs = isBusy(thrown)
-        ? toWait(run, thrown, tries, firstTokenDueMs - performance.now())
-        : undefined;
+      const nowMs = performance.now();
+      if (isBrokerAway(thrown) && !watch.hasBegun) {
+        // What takes its time now is not the engine.
+        watch.held();
+        firstTokenDueMs = undefined;
+        brokerDueMs ??= nowMs + brokerBudgetMs;
+        const waitMs = retryDelayMs(tries, random());
+        if (nowMs + waitMs > brokerDueMs) return { kind: "unprepared", error: thrown, counted };
+        await pause(waitMs, stop);
+        continue;
+      }
+      brokerDueMs = undefined;
+      const leftMs = (firstTokenDueMs ?? nowMs) - nowMs;
+      const waitMs = isBusy(thrown) ? toWait(run, thrown, tries, leftMs) : undefined;
       if (waitMs === undefined) return { kind: "failed", error: toRepriseError(thrown), counted };
       await pause(waitMs, stop);
     }
@@ -241,6 +265,11 @@ function beginEngine(
 /** An engine that is busy has not begun with the request. */
 function isBusy(thrown: unknown): thrown is EngineError {
   return thrown instanceof EngineError && thrown.retry === "busy";
+}
+
+/** What an engine's failure never is: the broker, or the archive, does not give what the request needs. */
+function isBrokerAway(thrown: unknown): thrown is RepriseError {
+  return thrown instanceof RepriseError && !(thrown instanceof EngineError) && thrown.retryable;
 }
 
 function toWait(

@@ -33,14 +33,14 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   );
   const onFirst = () => span.event("first_token");
   const content = context.tracing.recordsContent && span.isRecorded ? new TurnContent() : undefined;
-  if (content) span.set(TurnContent.ofRequest(request.get()));
   if (span.isRecorded) describeRequest(span, request);
   const asked = { plans, engine, transcript, span, onLeftOut, onFirst, timing, content };
   const outcome = await askEngine(run, asked);
   if (content) span.set(content.ofAnswer(outcome.kind === "finished" ? outcome.calls : []));
   endTurnSpan(span, outcome, timing);
   timing.ended(toTurnEnd(outcome));
-  if (outcome.kind === "failed") onEngineReport({ ...about, ...traceFields(span), error: outcome.error });
+  if (outcome.kind === "failed" || outcome.kind === "unprepared")
+    onEngineReport({ ...about, ...traceFields(span), error: outcome.error });
   if (outcome.kind === "timeout") context.metrics.timedOut(about.model, outcome.name);
   if (outcome.kind === "timeout" && outcome.name !== "total")
     onEngineReport({ ...about, ...traceFields(span), silentMs: policy.timeouts[outcome.name].after_ms });
@@ -62,7 +62,7 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   // What the engine has said to its end is not given up because the worker is to stop: nothing but the end is left to append.
   const isWhole = outcome.kind === "finished" && outcome.calls.length === 0;
   const after = await (isWhole ? log.settledTranscript() : readSettled(run));
-  if (!after || outcome.kind === "stopped") return { kind: "stopped" };
+  if (!after || outcome.kind === "stopped" || outcome.kind === "unprepared") return { kind: "stopped" };
   const usage = rest && isWhole ? addTurnRest(after.usage, rest) : after.usage;
   if (outcome.kind === "spent") return { kind: "end", draft: failedDraft(outcome.error, usage) };
   const answerFits = () => !run.hasForm || fitsFormat(request.get().response_format, after.answer);
@@ -91,6 +91,7 @@ function toTurnEnd(outcome: EngineOutcome): TurnEnd {
       return { how: "stopped", tokens, usage: undefined };
     case "failed":
     case "spent":
+    case "unprepared":
       return { how: { error: outcome.error.code }, tokens, usage: undefined };
     case "timeout":
       return { how: { error: `${outcome.name}_timeout` }, tokens, usage: undefined };
@@ -120,6 +121,11 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
     engine: engineOf(model, engine),
     request,
     turn: toTurn(transcript),
+    async prepare() {
+      await request.verify(run.context.log, job.ref.tenant);
+      if (content) span.set(TurnContent.ofRequest(request.get()));
+    },
+    brokerBudgetMs: run.context.log.budgetMs,
     media() {
       const named = request.media();
       return named && openMedia(run.context.media, job.ref.tenant, named);

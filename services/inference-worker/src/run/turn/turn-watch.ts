@@ -8,6 +8,10 @@ export interface TurnWatch extends Disposable {
   waiting(): void;
   /** It has said something; until it is asked again, what takes its time is not the engine. */
   arrived(): void;
+  /** It is not asked after all: what takes its time until it is asked again is not the engine. */
+  held(): void;
+  /** Whether it has said, or made, anything. */
+  readonly hasBegun: boolean;
   /** It has made something that it can't say yet: its time begins anew, if it runs. */
   progressed(): void;
   /** It has said its last word: no time runs any more. */
@@ -77,6 +81,12 @@ export function watchTurn(options: TurnWatchOptions): TurnWatch {
   return {
     waiting,
     arrived,
+    held() {
+      waitingSince = undefined;
+    },
+    get hasBegun() {
+      return limit === "between_tokens";
+    },
     progressed() {
       if (waitingSince === undefined) return;
       arrived();
