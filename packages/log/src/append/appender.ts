@@ -122,7 +122,7 @@ export class Appender {
     return this.#state;
   }
 
-  /** Characters of text that are accepted but not yet stored. */
+  /** Characters of text that are accepted but not yet stored, and the size of the log probabilities with them. */
   get backlog(): number {
     return this.#queue.length;
   }

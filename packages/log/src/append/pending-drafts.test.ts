@@ -1,4 +1,4 @@
-import type { EventDraft } from "@reprise/protocol";
+import { type EventDraft, logprobsSize, MAX_LOGPROBS_SIZE } from "@reprise/protocol";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { AppendQueue } from "./pending-drafts.ts";
@@ -66,6 +66,35 @@ test("the pushed drafts themselves are left as they were", () => {
   const first = delta("a");
   drain(queueOf(first, delta("b")));
   expect(first).toEqual(delta("a"));
+});
+
+const anyLikely = fc.array(fc.record({ token: fc.string(), logprob: fc.double({ noNaN: true }) }), {
+  maxLength: 3,
+});
+const anyAskedDelta = fc
+  .record({ text: fc.string(), logprobs: fc.option(anyLikely, { nil: undefined }) })
+  .map(({ text, logprobs }) => ({ type: "output.delta" as const, text, ...(logprobs && { logprobs }) }));
+
+test("log probabilities are merged as the texts are that they are of, in order and without a loss", () => {
+  fc.assert(
+    fc.property(fc.array(anyAskedDelta, { minLength: 1, maxLength: 20 }), (drafts) => {
+      const [merged, ...others] = drain(queueOf(...drafts)) as (typeof drafts)[number][];
+      expect(others).toEqual([]);
+      expect(merged?.text).toBe(drafts.map(({ text }) => text).join(""));
+      expect(merged?.logprobs ?? []).toEqual(drafts.flatMap(({ logprobs = [] }) => logprobs));
+    }),
+  );
+});
+
+test("an event stays within its limit however many log probabilities are pushed, and what waits counts as it grows", () => {
+  const top = Array.from({ length: 20 }, (_, i) => ({ token: "x".repeat(40), logprob: -i }));
+  const one: EventDraft = { type: "output.delta", text: "x", logprobs: [{ token: "x", logprob: 0, top }] };
+  const queue = queueOf(...Array.from({ length: 200 }, () => one));
+  expect(queue.length).toBe(200 * (1 + logprobsSize([{ token: "x", logprob: 0, top }])));
+  const sizes = drain(queue).map((draft) => logprobsSize((draft as { logprobs?: [] }).logprobs));
+  expect(sizes.length).toBeGreaterThan(1);
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(MAX_LOGPROBS_SIZE);
+  expect(queue.length).toBe(0);
 });
 
 test("a cleared queue is empty and counts nothing", () => {

@@ -1,4 +1,11 @@
-import { type EventDraft, isDelta, tokensOf } from "@reprise/protocol";
+import {
+  type EventDraft,
+  isDelta,
+  logprobsSize,
+  MAX_LOGPROBS_SIZE,
+  type TokenLogprobs,
+  tokensOf,
+} from "@reprise/protocol";
 
 /** A merged delta is cut at this many UTF-16 code units, far below the largest event. */
 const MAX_MERGED_LENGTH = 65_536;
@@ -9,7 +16,7 @@ const MAX_MERGED_LENGTH = 65_536;
  */
 export class AppendQueue {
   #drafts: EventDraft[] = [];
-  /** Characters of text that wait. */
+  /** Characters of text that wait, and the size of what is told of their tokens. */
   #length = 0;
 
   get isEmpty(): boolean {
@@ -25,12 +32,12 @@ export class AppendQueue {
     const merged = last && merge(last, draft);
     if (merged) this.#drafts[this.#drafts.length - 1] = merged;
     else this.#drafts.push(draft);
-    if (isDelta(draft)) this.#length += draft.text.length;
+    this.#length += lengthOf(draft);
   }
 
   shift(): EventDraft | undefined {
     const draft = this.#drafts.shift();
-    if (draft && isDelta(draft)) this.#length -= draft.text.length;
+    if (draft) this.#length -= lengthOf(draft);
     return draft;
   }
 
@@ -40,14 +47,26 @@ export class AppendQueue {
   }
 }
 
+/** Adds up: that of a merged draft is the sum. */
+function lengthOf(draft: EventDraft): number {
+  return isDelta(draft) ? draft.text.length + logprobsSize(logprobsOf(draft)) : 0;
+}
+
+function logprobsOf(draft: EventDraft): TokenLogprobs | undefined {
+  return draft.type === "output.delta" ? draft.logprobs : undefined;
+}
+
 function merge(last: EventDraft, next: EventDraft): EventDraft | undefined {
   if (!isDelta(last) || !isDelta(next) || last.type !== next.type) return undefined;
   if (partOf(last) !== partOf(next)) return undefined;
   if (last.text.length + next.text.length > MAX_MERGED_LENGTH) return undefined;
   const text = last.text + next.text;
-  return last.type === "reasoning.summary.delta"
-    ? { ...last, text }
-    : { ...last, text, tokens: tokensOf(last) + tokensOf(next) };
+  if (last.type === "reasoning.summary.delta") return { ...last, text };
+  const merged = { ...last, text, tokens: tokensOf(last) + tokensOf(next) };
+  const [before, behind] = [logprobsOf(last), logprobsOf(next)];
+  if (!before && !behind) return merged;
+  if (logprobsSize(before) + logprobsSize(behind) > MAX_LOGPROBS_SIZE) return undefined;
+  return { ...merged, logprobs: [...(before ?? []), ...(behind ?? [])] } as EventDraft;
 }
 
 /** Which of several texts of its type it goes on with. */

@@ -1,17 +1,9 @@
 import * as z from "zod";
 import { CAPABILITIES, type Capability } from "./capability.ts";
-import { type Dialect, dialectCapabilities, isDeclarable, SIM_CAPABILITIES } from "./dialect.ts";
+import { type Dialect, dialectCapabilities, SIM_CAPABILITIES } from "./dialect.ts";
 
 /** What a models file says of a model beside what its engine can do: whether it can, by name. */
-export const capabilitiesSchema = z
-  .partialRecord(z.enum(CAPABILITIES), z.boolean())
-  .superRefine((declared, context) => {
-    for (const [name, can] of Object.entries(declared)) {
-      if (can && !isDeclarable(name as Capability)) {
-        context.addIssue({ code: "custom", path: [name], message: "asks for what no event can deliver" });
-      }
-    }
-  });
+export const capabilitiesSchema = z.partialRecord(z.enum(CAPABILITIES), z.boolean());
 
 export type DeclaredCapabilities = z.infer<typeof capabilitiesSchema>;
 

@@ -13,9 +13,6 @@ export const DIALECTS = [
 ] as const;
 export type Dialect = (typeof DIALECTS)[number];
 
-/** No event has a place for what these ask for. */
-const UNDELIVERED: readonly Capability[] = ["logprobs"];
-
 /** What the platform does itself, in front of any engine. */
 const OWN: readonly Capability[] = ["end_on_tool_calls", "media_references", "history"];
 
@@ -43,6 +40,7 @@ const BY_DIALECT: Readonly<Record<Dialect, readonly Capability[]>> = {
     "json_object",
     "json_schema",
     "logit_bias",
+    "logprobs",
     "reasoning_effort",
     "verbosity",
   ],
@@ -58,6 +56,7 @@ const BY_DIALECT: Readonly<Record<Dialect, readonly Capability[]>> = {
     "min_p",
     "repetition_penalty",
     "logit_bias",
+    "logprobs",
     "reasoning_effort",
     "reasoning_max_tokens",
   ],
@@ -73,6 +72,7 @@ const BY_DIALECT: Readonly<Record<Dialect, readonly Capability[]>> = {
     "min_p",
     "repetition_penalty",
     "logit_bias",
+    "logprobs",
     "reasoning_effort",
   ],
   "llama.cpp": [
@@ -86,10 +86,11 @@ const BY_DIALECT: Readonly<Record<Dialect, readonly Capability[]>> = {
     "min_p",
     "repetition_penalty",
     "logit_bias",
+    "logprobs",
     "reasoning_effort",
     "reasoning_max_tokens",
   ],
-  tgi: [...COMMON, "tool_choice", "named_tool_choice", "json_schema"],
+  tgi: [...COMMON, "tool_choice", "named_tool_choice", "json_schema", "logprobs"],
   ollama: [...COMMON, "reasoning_history", "json_object", "json_schema", "reasoning_effort"],
   "lm-studio": [...COMMON, "tool_choice", "json_schema", "top_k", "repetition_penalty", "logit_bias"],
   mistral: [
@@ -111,11 +112,4 @@ export function dialectCapabilities(dialect: Dialect): ReadonlySet<Capability> {
 }
 
 /** It takes any request and pays no heed to it, so that a program can be tried with it. */
-export const SIM_CAPABILITIES: ReadonlySet<Capability> = new Set(
-  CAPABILITIES.filter((name) => !UNDELIVERED.includes(name)),
-);
-
-/** Whether a models file may say that a model can do it. */
-export function isDeclarable(name: Capability): boolean {
-  return !UNDELIVERED.includes(name);
-}
+export const SIM_CAPABILITIES: ReadonlySet<Capability> = new Set(CAPABILITIES);

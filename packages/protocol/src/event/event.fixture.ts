@@ -45,6 +45,11 @@ export const EVENT_EXAMPLES: readonly KnownEvent[] = [
     tokens: 2,
     input_tokens: 3,
     cached_input_tokens: 2,
+    logprobs: [
+      { token: "Hel", logprob: -0.1, top: [{ token: "Hel", logprob: -0.1 }] },
+      { token: "l\uFFFD", logprob: -2, bytes: [108, 240] },
+      { logprob: -3 },
+    ],
   },
   { seq: asSeq(4), type: "output.rewind", to_seq: asSeq(1), reason: "worker_lost" },
   { seq: asSeq(5), type: "attempt.ended", attempt: 2, reason: "handover" },

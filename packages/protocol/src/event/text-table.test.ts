@@ -77,7 +77,7 @@ test("every text that is judged has a channel, and is replaced where that is wit
 
 test("a field that a later version has added is not shown of an event that was withdrawn", () => {
   for (const event of EVENT_EXAMPLES) {
-    const later = { ...event, logprobs: [{ token: "secret" }], spoken: "secret" };
+    const later = { ...event, alternatives: [{ token: "secret" }], spoken: "secret" };
     expect(JSON.stringify(withdrawnForm(later, () => "R") ?? {})).not.toContain("secret");
   }
 });

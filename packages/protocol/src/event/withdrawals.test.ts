@@ -35,6 +35,20 @@ describe("what moderation has withdrawn", () => {
     ]);
   });
 
+  it("takes the log probabilities of its events, whose tokens tell the text again", () => {
+    const likely = { token: "555", logprob: -1, top: [{ token: "556", logprob: -2 }] };
+    const log = toLog([
+      started(),
+      { ...delta("555"), tokens: 1, logprobs: [likely] },
+      { ...delta("."), logprobs: [{ logprob: -1 }] },
+      redacted(2, 2),
+    ]);
+    expect(projected(log).slice(1, 3)).toEqual([
+      { seq: 2, type: "output.delta", text: "[redacted]", tokens: 1, redacted: true },
+      { seq: 3, type: "output.delta", text: ".", logprobs: [{ logprob: -1 }] },
+    ]);
+  });
+
   it("is of one channel alone: others that lie between its events stay", () => {
     const log = toLog([
       started(),

@@ -39,13 +39,14 @@ describe("a create", () => {
       ],
       tools: TOOLS,
       tool_choice: "none",
+      logprobs: 2,
       response_format: { type: "json_schema", schema: { type: "object" }, strict: true },
     };
     const { status, json } = await create(platform, body);
     expect(status).toBe(201);
     expect(await stored(platform, json as Generation)).toMatchObject({
       request: { model: "gpt", ...body },
-      needs: ["tool_choice", "json_schema", "tool_history", "content_parts"],
+      needs: ["logprobs", "tool_choice", "json_schema", "tool_history", "content_parts"],
     });
   });
 
@@ -68,7 +69,6 @@ describe("a create", () => {
 
   test.each([
     [{ top_k: 5 }, "capability_unsupported", "top_k"],
-    [{ model: "sim", logprobs: 2 }, "capability_unsupported", "logprobs"],
     [
       { input: [{ role: "user", content: [{ type: "image", url: PNG }] }] },
       "capability_unsupported",

@@ -4,6 +4,7 @@ import type {
   GenerationRequest,
   OutputItem,
   RequestMedia,
+  TokenLogprobs,
   Usage,
 } from "@reprise/protocol";
 
@@ -99,6 +100,8 @@ export interface TextEvent {
   readonly tokens?: number;
   readonly inputTokens?: number;
   readonly cachedInputTokens?: number;
+  /** Of its tokens, where the request asks for them: no larger than `MAX_LOGPROBS_SIZE`. */
+  readonly logprobs?: TokenLogprobs;
 }
 
 /** What a model says to itself before it answers. Not part of the text, nor of a later attempt's prefix. */

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { count, nameLike, seq } from "./field.ts";
+import { tokenLogprobsSchema } from "./token-logprobs.ts";
 
 export const outputDelta = z.object({
   seq,
@@ -13,6 +14,8 @@ export const outputDelta = z.object({
   input_tokens: count.optional(),
   /** How many of those the engine took from its cache, said with the first delta of a run by an engine that tells so early. */
   cached_input_tokens: count.optional(),
+  /** Of the tokens of the text, in order, where the request asks for them and the engine gives them. */
+  logprobs: tokenLogprobsSchema.optional(),
 });
 
 /** What a model says to itself before it answers. Not part of the text. */

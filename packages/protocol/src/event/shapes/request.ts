@@ -44,7 +44,7 @@ export const requested = z.object({
   prompt: promptSchema.optional(),
   /** What it needs of its worker and its engine, by names of `CAPABILITIES` or of a later version. Absent: what every version can do. */
   needs: z.array(z.string()).optional(),
-  /** Types of events, and `logprobs`, that its creator's version knows and older ones do not: a worker appends no others of these. Absent: none. */
+  /** Types of events that its creator's version knows and older ones do not: a worker appends no others of these. Absent: none. */
   events: z.array(z.string()).optional(),
   /** The blobs that its parts name. Absent: they name none. */
   media: mediaMapSchema.optional(),

@@ -24,6 +24,8 @@ export interface FieldNames {
   readonly reasoningBudget: string;
   /** Mistral's name for it is older than the API's. */
   readonly requiredChoice: "required" | "any";
+  /** llama.cpp gives none where it is asked for 0 others. */
+  readonly leastTopLogprobs: 0 | 1;
   /** `value`: TGI has the schema as the value of the format. */
   readonly jsonSchema: "json_schema" | "value";
 }
@@ -38,6 +40,7 @@ const OPENAI: DialectForm = {
   reasoningBudget: "thinking_token_budget",
   requiredChoice: "required",
   jsonSchema: "json_schema",
+  leastTopLogprobs: 0,
 };
 
 const FORMS: Readonly<Record<Dialect, DialectForm>> = {
@@ -50,6 +53,7 @@ const FORMS: Readonly<Record<Dialect, DialectForm>> = {
     repetitionPenalty: "repeat_penalty",
     reasoningEffort: "chat_template_kwargs",
     reasoningBudget: "thinking_budget_tokens",
+    leastTopLogprobs: 1,
   },
   tgi: { ...OPENAI, refusalParts: false, jsonSchema: "value" },
   ollama: { ...OPENAI, refusalParts: false, reasoning: thoughtsAs("reasoning") },

@@ -105,5 +105,6 @@ function generate(
     leftOut.add(part);
   };
   const told = { onPiece, onFinished, onLeftOut: tellOnce, onAnswer };
-  return readChatStream(ask, { signal, producedTokens: countText(progress), ...told });
+  const wanted = { producedTokens: countText(progress), topLogprobs: request.logprobs };
+  return readChatStream(ask, { signal, ...wanted, ...told });
 }

@@ -52,6 +52,22 @@ describe("the simulator", () => {
     ]);
   });
 
+  test("asked for log probabilities makes them up, the same for the same tokens, as many others as were asked for", async () => {
+    const request = requestOf({ chunks: ["a", "b"] }, { logprobs: 2 });
+    const { events } = await run(request);
+    const likely = events.flatMap((event) => (event.type === "text" ? (event.logprobs ?? []) : []));
+    expect(likely).toMatchObject([
+      { token: "a", logprob: -Math.LN2, top: [{ token: "a" }, { logprob: -2 * Math.LN2 }] },
+      { token: "b", top: [{ token: "b" }, {}] },
+    ]);
+    expect((await run(request, { text: "a", tokens: 1 })).events).toEqual(events.slice(1));
+    expect((await run(requestOf({ chunks: ["a"] }, { logprobs: 0 }))).events[0]).toEqual({
+      type: "text",
+      text: "a",
+      logprobs: [{ token: "a", logprob: -Math.LN2 }],
+    });
+  });
+
   test("says what it had cached and has reasoned where the options ask for it", async () => {
     const { events } = await run(
       requestOf({ chunks: ["a", "b"], cached_input_tokens: 1, reasoning_tokens: 7 }),

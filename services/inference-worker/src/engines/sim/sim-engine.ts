@@ -14,7 +14,7 @@ import {
 } from "../engine.ts";
 import { EngineError } from "../engine-error.ts";
 import { type Clock, createClock } from "./clock.ts";
-import { countInputTokens, toTokenSource } from "./sim-tokens.ts";
+import { countInputTokens, toSimLogprobs, toTokenSource } from "./sim-tokens.ts";
 import { toToolCalls } from "./sim-tool-calls.ts";
 
 /** How many tokens may follow one another before others get a turn of the event loop. */
@@ -31,7 +31,7 @@ interface SimEngineOptions {
 
 /**
  * The built-in simulator: an engine for load and tests, not a model. It pays no heed to what the input says,
- * nor to `temperature` and `stop`.
+ * nor to `temperature` and `stop`. Asked for log probabilities it makes them up.
  *
  * The i-th token is a function of the options and i alone, and is due i / tokens_per_second after the first; late ones catch
  * up in one go. A continued run has the same tokens from the produced ones' count on, and its own schedule. Tools are asked for
@@ -69,6 +69,7 @@ async function* simulate(
   const options = parseSimOptions(request);
   signal.throwIfAborted();
   const source = toTokenSource(options, request.seed);
+  const { logprobs } = request;
   const { tokens_per_second: perSecond, fail_after_tokens: failAt, stall_after_tokens: stallAt } = options;
   const callAt = turns.some(({ type }) => type === "tool_result")
     ? undefined
@@ -109,7 +110,9 @@ async function* simulate(
     burst++;
     const cached = index === begin ? cachedOf(options, request) : undefined;
     const text = source.tokenAt(index);
-    yield cached === undefined ? { type: "text", text } : { type: "text", text, cachedInputTokens: cached };
+    const said: EngineEvent =
+      cached === undefined ? { type: "text", text } : { type: "text", text, cachedInputTokens: cached };
+    yield logprobs === undefined ? said : { ...said, logprobs: toSimLogprobs(text, index, logprobs) };
     signal.throwIfAborted();
   }
   const reason = end < source.count ? "length" : "stop";

@@ -1,4 +1,4 @@
-import { type SimOptions, textsOf } from "@reprise/protocol";
+import { type SimOptions, textsOf, type TokenLogprobs } from "@reprise/protocol";
 import type { EngineRequest } from "../engine.ts";
 
 /** Tokens by their index: an array, or made up on demand. */
@@ -54,6 +54,15 @@ export function tokenAt(seed: number, index: number): string {
   if (!endsSentence(seed, index - 1)) return ` ${word}${endsSentence(seed, index) ? "." : ""}`;
   const gap = mix(~seed, index) % PARAGRAPH_SENTENCES === 0 ? "\n\n" : " ";
   return `${gap}${capitalise(word)}${endsSentence(seed, index) ? "." : ""}`;
+}
+
+/** As if each place had halved the chance of the next likely token: a function of the token and its index, as the tokens are. */
+export function toSimLogprobs(text: string, index: number, top: number): TokenLogprobs {
+  const likely = (rank: number) => ({
+    token: rank === 0 ? text : tokenAt(rank, index),
+    logprob: -(rank + 1) * Math.LN2,
+  });
+  return [{ ...likely(0), ...(top > 0 && { top: Array.from({ length: top }, (_, i) => likely(i)) }) }];
 }
 
 /** Cuts a text into word-like tokens, blanks before the word. Joined they are the text again, for any text. */

@@ -27,6 +27,7 @@ import type { Pace } from "../pace.ts";
 import type { TurnTiming } from "../metrics/turn-timing.ts";
 import type { RunBudget } from "../run-budget.ts";
 import type { RunRequest } from "../run-request.ts";
+import { withLogprobs } from "./with-logprobs.ts";
 import { type TurnTimeout, type TurnWatch, watchTurn } from "./turn-watch.ts";
 
 /** An engine that is this many characters ahead of the log has to wait. */
@@ -62,6 +63,8 @@ export interface EngineRun {
   waitsWhileBusy?: boolean;
   /** The optional types of events that may be appended. Default: none. */
   emits?: ReadonlySet<string> | undefined;
+  /** Whether readers may see text only once moderation has judged it, or until then: of log probabilities the numbers alone are appended then. Default false. */
+  isJudged?: boolean;
   onLeftOut?: (part: string) => void;
   /** Handed to the engine. */
   traceparent?: string | undefined;
@@ -198,7 +201,7 @@ interface EngineProgress {
  * @throws the engine's error, or the reason of the signal
  */
 async function consumeEngine(run: EngineRun, heard: EngineProgress, control: TurnControl): Promise<void> {
-  const { request, appender, throttle, timing, onSaid, onLeftOut, emits = NONE } = run;
+  const { request, appender, throttle, timing, onSaid, onLeftOut, emits = NONE, isJudged = false } = run;
   const { watch, stop } = control;
   stop.throwIfAborted();
   for await (const event of beginEngine(run, control)) {
@@ -231,7 +234,8 @@ async function consumeEngine(run: EngineRun, heard: EngineProgress, control: Tur
       throttle?.said(tokens);
       if (event.inputTokens !== undefined || event.cachedInputTokens !== undefined)
         run.budget?.counted(event.inputTokens, event.cachedInputTokens);
-      appender.append(toDelta(event, tokens, emits));
+      const draft = toDelta(event, tokens, emits);
+      appender.append("logprobs" in event ? withLogprobs(draft, event.logprobs, isJudged) : draft);
       onSaid?.(event);
       if (appender.backlog > MAX_BACKLOG) await appender.settled();
       else {

@@ -1,3 +1,4 @@
+import { holdingModeration } from "@reprise/log";
 import { failedDraft, type RepriseError, toRepriseError } from "@reprise/protocol";
 import { formatTraceparent, traceFields, type TraceSpan } from "@reprise/telemetry";
 import { afterTurn, mayFallBack, type NextStep } from "../../domain/after-turn.ts";
@@ -137,6 +138,7 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
     budget,
     signal: stop,
     emits: run.emits,
+    isJudged: holdingModeration(policy) !== undefined,
     waitsWhileBusy: !mayFallBack({ context: plans, transcript, engine }),
     onLeftOut,
     traceparent: span.context && formatTraceparent(span.context),

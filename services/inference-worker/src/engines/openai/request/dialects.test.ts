@@ -1,12 +1,5 @@
 import { readFileSync } from "node:fs";
-import {
-  type Capability,
-  capabilitiesOf,
-  type Dialect,
-  DIALECTS,
-  needsOf,
-  parseGenerationRequest,
-} from "@reprise/protocol";
+import { capabilitiesOf, type Dialect, DIALECTS, needsOf, parseGenerationRequest } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { NO_PROGRESS } from "../../engine.ts";
 import { toChatRequest } from "./chat-request.ts";
@@ -50,14 +43,11 @@ const FIELDS: Record<string, object> = {
 };
 
 const MODEL = { upstreamModel: "m", continuation: "none", maxTokensField: "max_tokens" } as const;
-/** What the models file can't declare. */
-const NEVER: readonly Capability[] = ["logprobs"];
 
 /** What the upstream gets for a field: where it stands in the body, and its value where that is the dialect's own. */
 function cellOf(fields: object, dialect: Dialect): string {
   const request = parseGenerationRequest({ model: "m", input: "x", ...fields });
   const needs = needsOf(request).map(({ capability }) => capability);
-  if (needs.some((name) => NEVER.includes(name))) return "–";
   const can = capabilitiesOf(dialect);
   const body = toChatRequest(request, NO_PROGRESS, { ...MODEL, dialect });
   const place = placeOf(body);
@@ -90,7 +80,7 @@ describe("the README's table of fields", () => {
     const rule = `|${"---|".repeat(DIALECTS.length + 1)}`;
     const rows = Object.entries(FIELDS).map(([name, fields]) => {
       const cells = DIALECTS.map((dialect) => cellOf(fields, dialect));
-      return `| ${[name, ...cells].map((cell) => (cell === "–" ? cell : `\`${cell}\``)).join(" | ")} |`;
+      return `| ${[name, ...cells].map((cell) => `\`${cell}\``).join(" | ")} |`;
     });
     expect(README).toContain([head, rule, ...rows].join("\n"));
   });

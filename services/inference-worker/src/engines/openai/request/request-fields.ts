@@ -27,10 +27,15 @@ export function toRequestFields(
   forced: boolean,
 ): Record<string, unknown> {
   const { repetition_penalty: repetition, tool_choice: choice, response_format: format, reasoning } = request;
+  const { logprobs } = request;
   const said = SAME_NAMES.filter((name) => request[name] !== undefined).map((name) => [name, request[name]]);
   return {
     ...(Object.fromEntries(said) as Record<string, unknown>),
     ...(repetition !== undefined && { [names.repetitionPenalty]: repetition }),
+    ...(logprobs !== undefined && {
+      logprobs: true,
+      top_logprobs: Math.max(logprobs, names.leastTopLogprobs),
+    }),
     ...(choice !== undefined && {
       tool_choice: toChoice(forced || !isForced(choice) ? choice : "auto", names),
     }),

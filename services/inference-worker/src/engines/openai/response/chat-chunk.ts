@@ -1,9 +1,11 @@
+import type { TokenLogprobs } from "@reprise/protocol";
 import * as z from "zod";
 import { EngineError } from "../../engine-error.ts";
 import { toUpstreamEnd, type UpstreamEnd } from "./finish-reason.ts";
 import { joinParts, type MessageContent, plainText } from "../request/message-content.ts";
 import type { AnnotationEvent, SealedEvent, SummaryEvent } from "../../engine.ts";
 import { toAnnotations, toSources } from "./annotations.ts";
+import { toLogprobs } from "./logprobs.ts";
 import { toReasoningDetails } from "./reasoning-details.ts";
 import type { ToolCallDelta } from "./tool-call-assembly.ts";
 
@@ -26,6 +28,8 @@ export interface ChatChunk {
   readonly annotations: readonly AnnotationEvent[];
   /** Sources of the answer as a whole, told again with each chunk; undefined where the chunk names none. */
   readonly sources: readonly AnnotationEvent[] | undefined;
+  /** Of the tokens of the chunk, whatever they are of; undefined where it has none, or none are wanted. */
+  readonly logprobs: TokenLogprobs | undefined;
   readonly toolCalls: readonly ToolCallDelta[];
   readonly end: UpstreamEnd | undefined;
   readonly usage: ChatUsage | undefined;
@@ -139,9 +143,10 @@ type Delta = z.infer<typeof delta>;
 
 /**
  * Parses the data of one SSE message other than `[DONE]`. Of several choices the first counts: this version asks for one.
+ * @param topLogprobs how many of the most likely tokens were asked for; undefined where log probabilities were not
  * @throws EngineError `engine_failed` when it is not a chunk
  */
-export function parseChatMessage(data: string): ChatMessage {
+export function parseChatMessage(data: string, topLogprobs?: number): ChatMessage {
   const json = parseJson(data);
   const parsed = chunkSchema.safeParse(json);
   if (!parsed.success) throw notAChunk("The engine sent a chunk that is not one of a chat completion.");
@@ -156,6 +161,7 @@ export function parseChatMessage(data: string): ChatMessage {
   const details = toReasoningDetails(said?.reasoning_details, reasoning);
   const hasSummary = details.thoughts.some(({ type }) => type === "summary");
   const annotated = toAnnotations(said?.annotations);
+  const logprobs = topLogprobs === undefined ? undefined : toLogprobs(choice?.logprobs, topLogprobs);
   const counted = toUsage(
     usage?.prompt_tokens,
     usage?.completion_tokens,
@@ -173,12 +179,13 @@ export function parseChatMessage(data: string): ChatMessage {
       thoughts: details.thoughts,
       annotations: [...content.annotations, ...annotated.annotations],
       sources: toSources(citations, results),
+      logprobs,
       toolCalls: said?.tool_calls ?? [],
       end: toUpstreamEnd(choice?.finish_reason),
       usage: counted,
       progress:
         counted ?? toUsage(sum(timings?.prompt_n, timings?.cache_n), timings?.predicted_n, timings?.cache_n),
-      leftOut: findLeftOut(choice?.logprobs, said ?? {}, {
+      leftOut: findLeftOut(logprobs ? undefined : choice?.logprobs, said ?? {}, {
         ...content,
         hasOtherSources: annotated.hasOthers,
       }),

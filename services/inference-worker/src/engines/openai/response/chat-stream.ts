@@ -3,6 +3,7 @@ import type { AnswerNames, EngineEvent } from "../../engine.ts";
 import { EngineError } from "../../engine-error.ts";
 import { type ChatUsage, type UnsupportedPart, parseChatMessage } from "./chat-chunk.ts";
 import type { UpstreamEnd } from "./finish-reason.ts";
+import { TextLogprobs } from "./logprobs.ts";
 import { SourceList } from "./source-list.ts";
 import { toStreamError } from "../errors/stream-error.ts";
 import { TokenCount } from "./token-count.ts";
@@ -18,6 +19,8 @@ export interface ChatStreamOptions {
   readonly signal: AbortSignal;
   /** How many tokens of the upstream's input this generation has produced itself. */
   readonly producedTokens: number;
+  /** How many of the most likely tokens of each place are wanted beside the text's own; undefined: no log probabilities are. */
+  readonly topLogprobs?: number | undefined;
   /** Called for every chunk that has pieces of tool calls. */
   readonly onPiece?: (() => void) | undefined;
   /** Called once the upstream has given a finish reason. */
@@ -53,7 +56,7 @@ export interface ChatAnswer {
  */
 export async function* readChatStream(
   ask: () => Promise<ChatAnswer | undefined>,
-  { signal, producedTokens, onPiece, onFinished, onLeftOut, onAnswer }: ChatStreamOptions,
+  { signal, producedTokens, topLogprobs, onPiece, onFinished, onLeftOut, onAnswer }: ChatStreamOptions,
 ): AsyncGenerator<EngineEvent, void> {
   signal.throwIfAborted();
   const answer = await ask();
@@ -71,6 +74,7 @@ export async function* readChatStream(
   let isNamed = false;
   const count = new TokenCount(producedTokens);
   const calls = new ToolCallAssembly();
+  const likely = topLogprobs === undefined ? undefined : new TextLogprobs();
   try {
     for (let over = false; !over;) {
       const step = await pieces.next();
@@ -78,7 +82,8 @@ export async function* readChatStream(
       for (const { event, data } of decode(decoder, step.value)) {
         over = data.startsWith(DONE);
         if (over) break;
-        const parsed = event === "error" ? { error: tryJson(data) ?? data } : parseChatMessage(data);
+        const parsed =
+          event === "error" ? { error: tryJson(data) ?? data } : parseChatMessage(data, topLogprobs);
         if ("error" in parsed) throw toStreamError(parsed.error);
         const { chunk } = parsed;
         const { id, model } = chunk;
@@ -88,8 +93,9 @@ export async function* readChatStream(
         }
         usage = chunk.usage ?? usage;
         if (end === undefined) {
+          const logprobs = likely?.take(chunk, onLeftOut);
           for (const piece of count.toEvents(chunk)) {
-            yield piece;
+            yield logprobs && piece.type === "text" ? { ...piece, logprobs } : piece;
             signal.throwIfAborted();
           }
           for (const piece of chunk.toolCalls) calls.add(piece);

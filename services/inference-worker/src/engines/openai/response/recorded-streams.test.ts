@@ -28,6 +28,8 @@ interface Expected {
   leftOut?: string[];
   /** By the server's own count, which pieces it makes of it. */
   counts?: number[];
+  /** Where log probabilities are asked for. */
+  logprobs?: object[];
 }
 
 const LLAMA_REASONING = " were now most go here other go most way";
@@ -82,7 +84,15 @@ const STREAMS: Record<string, Expected> = {
   },
   "llama.cpp": { text: " for your while on", end: ["length", 21, 4], counts: [1, 1, 1, 1] },
   "llama.cpp-thinking": { text: "", reasoning: LLAMA_REASONING, end: ["length", 28, 14] },
-  "llama.cpp-logprobs": { text: " for your", end: ["length", 21, 2], leftOut: ["logprobs", "logprobs"] },
+  "llama.cpp-logprobs": {
+    text: " for your",
+    end: ["length", 21, 2],
+    leftOut: ["logprobs", "logprobs"],
+    logprobs: [
+      { token: " for", logprob: -3.0177738666534424, top: [{ token: " for", logprob: -3.0177738666534424 }] },
+      { token: " your", logprob: -3.026536226272583, top: [{ token: " your", logprob: -3.026536226272583 }] },
+    ],
+  },
   "llama.cpp-error": {
     text: "Hel",
     failure: { retry: "broken", said: "server error Failed to parse input at …" },
@@ -114,7 +124,7 @@ const STREAMS: Record<string, Expected> = {
   "mistral-finish-error": { text: "Hel", failure: { retry: "broken" } },
 };
 
-async function read(name: string) {
+async function read(name: string, topLogprobs?: number) {
   const bytes = readFileSync(new URL(`${name}.sse`, FOLDER));
   const leftOut: string[] = [];
   async function* body() {
@@ -123,7 +133,9 @@ async function read(name: string) {
   const { signal } = new AbortController();
   const onLeftOut = (part: string) => void leftOut.push(part);
   return {
-    ...(await collect(readChatStream(answerOf(body()), { signal, producedTokens: 0, onLeftOut }))),
+    ...(await collect(
+      readChatStream(answerOf(body()), { signal, producedTokens: 0, topLogprobs, onLeftOut }),
+    )),
     leftOut,
   };
 }
@@ -157,6 +169,16 @@ describe("a recorded stream", () => {
     expect(error === undefined).toBe(failure === undefined);
     expect(error ?? {}).toMatchObject({ ...failure });
   });
+
+  test.each(Object.entries(STREAMS))(
+    "of %s has the log probabilities that were asked for",
+    async (name, expected) => {
+      const { events, leftOut } = await read(name, 1);
+      const likely = events.flatMap((event) => (event.type === "text" ? (event.logprobs ?? []) : []));
+      expect(likely).toEqual(expected.logprobs ?? []);
+      expect(leftOut).toEqual((expected.leftOut ?? []).filter((part) => part !== "logprobs"));
+    },
+  );
 
   test("is read for every file that there is", () => {
     const files = readdirSync(FOLDER).map((file) => file.replace(/\.sse$/, ""));

@@ -1,0 +1,39 @@
+import * as z from "zod";
+
+const likelyToken = z.object({
+  /** Absent where readers may not see a word that moderation has not judged: then the number stands alone. */
+  token: z.string().optional(),
+  logprob: z.number(),
+  /** Of a token that is no UTF-8 by itself. */
+  bytes: z.array(z.int().min(0).max(255)).optional(),
+});
+type LikelyToken = z.infer<typeof likelyToken>;
+
+/** How likely the tokens of a delta were, in order, and the most likely ones of each place. */
+export const tokenLogprobsSchema = z.array(likelyToken.extend({ top: z.array(likelyToken).optional() }));
+export type TokenLogprobs = z.infer<typeof tokenLogprobsSchema>;
+
+/** One delta holds no more than this of them, by `logprobsSize`: with the longest merged text it stays far below the largest event. */
+export const MAX_LOGPROBS_SIZE = 262_144;
+
+/** Names, quotes, commas and the longest number. */
+const ENTRY_BYTES = 64;
+/** A UTF-16 unit that JSON escapes. */
+const UNIT_BYTES = 6;
+/** Three digits and a comma. */
+const BYTE_BYTES = 4;
+
+/** At most so many bytes they take in an event. Told without encoding them, because it is asked with every token. */
+export function logprobsSize(logprobs: TokenLogprobs | undefined): number {
+  if (!logprobs) return 0;
+  let size = 0;
+  for (const { top, ...token } of logprobs) {
+    size += sizeOf(token);
+    for (const other of top ?? []) size += sizeOf(other);
+  }
+  return size;
+}
+
+function sizeOf({ token = "", bytes }: LikelyToken): number {
+  return ENTRY_BYTES + token.length * UNIT_BYTES + (bytes?.length ?? 0) * BYTE_BYTES;
+}
