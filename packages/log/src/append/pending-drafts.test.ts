@@ -37,17 +37,31 @@ test("output 0 and an output that is not named are the same", () => {
   ]);
 });
 
-test("refusals and summaries are merged like text: a refusal with its tokens, a summary part by part and without any", () => {
+test("refusals and summaries are merged like text: a refusal with its tokens, a summary part by part, with those that it says", () => {
   const refusal = (text: string): EventDraft => ({ type: "refusal.delta", text });
-  const summary = (text: string, part?: number): EventDraft => ({
+  const summary = (text: string, part?: number, tokens?: number): EventDraft => ({
     type: "reasoning.summary.delta",
     text,
     ...(part !== undefined && { part }),
+    ...(tokens !== undefined && { tokens }),
   });
   const merged = drain(
-    queueOf(summary("a"), summary("b", 0), summary("c", 1), refusal("d"), refusal("e"), delta("f")),
+    queueOf(
+      summary("a", undefined, 3),
+      summary("b", 0, 4),
+      summary("c", 0),
+      summary("d", 1),
+      refusal("e"),
+      refusal("f"),
+      delta("g"),
+    ),
   );
-  expect(merged).toEqual([summary("ab"), summary("c", 1), { ...refusal("de"), tokens: 2 }, delta("f")]);
+  expect(merged).toEqual([
+    summary("abc", undefined, 7),
+    summary("d", 1),
+    { ...refusal("ef"), tokens: 2 },
+    delta("g"),
+  ]);
 });
 
 test("an event that is no delta is a wall between deltas", () => {
@@ -94,6 +108,16 @@ test("an event stays within its limit however many log probabilities are pushed,
   const sizes = drain(queue).map((draft) => logprobsSize((draft as { logprobs?: [] }).logprobs));
   expect(sizes.length).toBeGreaterThan(1);
   expect(Math.max(...sizes)).toBeLessThanOrEqual(MAX_LOGPROBS_SIZE);
+  expect(queue.length).toBe(0);
+});
+
+test("sealed reasoning counts with what waits, for it may be larger than any text", () => {
+  const queue = queueOf(
+    { type: "reasoning.sealed", encrypted: "x".repeat(200_000), id: "rs_1" },
+    delta("abc"),
+  );
+  expect(queue.length).toBe(200_007);
+  drain(queue);
   expect(queue.length).toBe(0);
 });
 

@@ -16,7 +16,7 @@ const MAX_MERGED_LENGTH = 65_536;
  */
 export class AppendQueue {
   #drafts: EventDraft[] = [];
-  /** Characters of text that wait, and the size of what is told of their tokens. */
+  /** Characters of text and of sealed reasoning that wait, and the size of what is told of their tokens. */
   #length = 0;
 
   get isEmpty(): boolean {
@@ -47,9 +47,10 @@ export class AppendQueue {
   }
 }
 
-/** Adds up: that of a merged draft is the sum. */
+/** Adds up: that of a merged draft is the sum. What comes once, at the end of a turn, has limits of its own, and counts for nothing. */
 function lengthOf(draft: EventDraft): number {
-  return isDelta(draft) ? draft.text.length + logprobsSize(logprobsOf(draft)) : 0;
+  if (isDelta(draft)) return draft.text.length + logprobsSize(logprobsOf(draft));
+  return draft.type === "reasoning.sealed" ? draft.encrypted.length + (draft.id?.length ?? 0) : 0;
 }
 
 function logprobsOf(draft: EventDraft): TokenLogprobs | undefined {
@@ -60,9 +61,7 @@ function merge(last: EventDraft, next: EventDraft): EventDraft | undefined {
   if (!isDelta(last) || !isDelta(next) || last.type !== next.type) return undefined;
   if (partOf(last) !== partOf(next)) return undefined;
   if (last.text.length + next.text.length > MAX_MERGED_LENGTH) return undefined;
-  const text = last.text + next.text;
-  if (last.type === "reasoning.summary.delta") return { ...last, text };
-  const merged = { ...last, text, tokens: tokensOf(last) + tokensOf(next) };
+  const merged = { ...last, text: last.text + next.text, tokens: tokensOf(last) + tokensOf(next) };
   const [before, behind] = [logprobsOf(last), logprobsOf(next)];
   if (!before && !behind) return merged;
   if (logprobsSize(before) + logprobsSize(behind) > MAX_LOGPROBS_SIZE) return undefined;

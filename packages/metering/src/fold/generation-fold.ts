@@ -196,7 +196,7 @@ export class GenerationFold {
         }
         return;
       case "reasoning.summary.delta":
-        this.#chunk("reasoning", { seq: event.seq, tokens: 0, atUs });
+        this.#chunk("reasoning", { seq: event.seq, tokens: event.tokens ?? 0, atUs });
         return;
       case "output.delta":
       case "refusal.delta":

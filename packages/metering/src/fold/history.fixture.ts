@@ -30,6 +30,7 @@ const step = fc.record({
     "delta",
     "delta",
     "reasoning",
+    "summary",
     "takeover",
     "rewind",
     "call",
@@ -107,20 +108,22 @@ function toHistory({ steps, end: { status, how, input, difference, afterUs }, is
   for (const each of steps) {
     if (attempt === 0) begin();
     const { kind, at } = each;
-    const say = (type: string) => {
-      produced += each.tokens ?? 1;
+    const say = (type: string, isCounted = true) => {
+      produced += each.tokens ?? (isCounted ? 1 : 0);
       append(
         {
           type,
           text: each.text,
           ...(each.tokens !== undefined && { tokens: each.tokens }),
-          ...(each.input !== undefined && { input_tokens: each.input, cached_input_tokens: each.input >> 2 }),
+          ...(isCounted &&
+            each.input !== undefined && { input_tokens: each.input, cached_input_tokens: each.input >> 2 }),
         },
         each.afterUs,
       );
     };
     if (kind === "delta" && open.length === 0) say("output.delta");
     if (kind === "reasoning" && open.length === 0) say("reasoning.delta");
+    if (kind === "summary" && open.length === 0) say("reasoning.summary.delta", false);
     if (kind === "takeover") begin(TAKEOVER_REASONS[Math.floor(at * 4)]);
     if (kind === "rewind") {
       const toSeq = Math.floor(at * drafts.length);

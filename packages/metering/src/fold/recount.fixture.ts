@@ -4,12 +4,14 @@ import type { StoredBytes } from "./history.fixture.ts";
 
 type Json = Record<string, unknown> & { seq: number; type: string; at: number };
 
-const OUTPUT = ["output.delta", "reasoning.delta", "tool.call"];
+const OUTPUT = ["output.delta", "reasoning.delta", "reasoning.summary.delta", "tool.call"];
 
 export function recount(log: readonly StoredBytes[]) {
   const events = parse(log);
   const of = (...types: string[]) => events.filter(({ type }) => types.includes(type));
-  const deltas = of("output.delta", "reasoning.delta");
+  const deltas = of("output.delta", "reasoning.delta", "reasoning.summary.delta").map((delta) =>
+    delta.type === "reasoning.summary.delta" ? { tokens: 0, ...delta } : delta,
+  );
   const tokensOf = (list: readonly Json[]) =>
     list.reduce((sum, { tokens }) => sum + ((tokens as number | undefined) ?? 1), 0);
   const [requested] = events;
@@ -45,7 +47,7 @@ export function recount(log: readonly StoredBytes[]) {
     .toSorted((a, b) => a.seq - b.seq)
     .flatMap((event: Partial<Json>) => (event["cached_input_tokens"] as number | undefined) ?? []);
   const reasoned =
-    tokensOf(of("reasoning.delta")) +
+    tokensOf(deltas.filter(({ type }) => type.startsWith("reasoning."))) +
     calls.reduce(
       (sum, call: Partial<Json>) => sum + ((call["reasoning_tokens"] as number | undefined) ?? 0),
       0,

@@ -98,7 +98,7 @@ export const EVENT_EXAMPLES: readonly KnownEvent[] = [
   },
   { seq: asSeq(12), type: "moderation.unavailable", answer: "fail_open", judged_seq: asSeq(5) },
   { seq: asSeq(13), type: "refusal.delta", text: "No.", tokens: 2, input_tokens: 3, cached_input_tokens: 2 },
-  { seq: asSeq(14), type: "reasoning.summary.delta", text: "Looks it up.", part: 1 },
+  { seq: asSeq(14), type: "reasoning.summary.delta", text: "Looks it up.", part: 1, tokens: 3 },
   { seq: asSeq(15), type: "reasoning.sealed", encrypted: "c2VhbGVk", id: "rs_1" },
   {
     seq: asSeq(16),

@@ -56,7 +56,7 @@ const ROWS: { readonly [Type in TextType]: TextRow<EventOf<Type>> } = {
     grows: true,
     channel: () => "reasoning_summary",
     text: ({ text }) => text,
-    withdrawn: (event, replacementOf) => withText(event, ["part"], replacementOf),
+    withdrawn: (event, replacementOf) => withText(event, ["part", "tokens"], replacementOf),
   },
   "output.annotation": {
     fields: ["url", "title", "file", "name", "quote"],
@@ -134,9 +134,10 @@ export function textFieldsOf(type: string): readonly string[] {
   return BY_TYPE.get(type)?.fields ?? [];
 }
 
-/** Of a delta: how many of the engine's tokens its text is. A summary is no token by itself. */
+/** Of a delta: how many of the engine's tokens it counts for. A summary says so, or is none by itself. */
 export function tokensOf(event: EventDraft): number {
-  return "tokens" in event ? (event.tokens ?? 1) : event.type === "reasoning.summary.delta" ? 0 : 1;
+  const otherwise = event.type === "reasoning.summary.delta" ? 0 : 1;
+  return "tokens" in event ? (event.tokens ?? otherwise) : otherwise;
 }
 
 /** An event as it is to be shown; undefined where that is the event itself. Sealed reasoning has no text, and none is left behind a halt. */

@@ -187,6 +187,9 @@ export class Transcript {
         this.#shownSeq = event.seq;
         return;
       case "reasoning.summary.delta":
+        if (event.tokens) this.#count({}, event.tokens, event.tokens);
+        this.#shownSeq = event.seq;
+        return;
       case "reasoning.sealed":
         this.#shownSeq = event.seq;
         return;

@@ -45,6 +45,13 @@ describe("reasoning", () => {
     expect(fold(started(1), reasoning(2), rewind(1), delta("a")).turnReasoned).toBe(false);
   });
 
+  test("is counted with the summaries that stand for it", () => {
+    const summary: EventDraft = { type: "reasoning.summary.delta", text: "Thinks.", tokens: 3 };
+    const transcript = fold(started(1), summary, { ...summary, tokens: 0 }, reasoning(2));
+    expect([transcript.reasoningTokens, transcript.usage.reasoning_tokens]).toEqual([5, 5]);
+    expect(fold(started(1), summary, rewind(1)).reasoningTokens).toBe(0);
+  });
+
   test("is counted once, however often its event comes", () => {
     const transcript = fold(started(1), reasoning(2));
     transcript.apply({ seq: asSeq(2), type: "reasoning.delta", text: "Hm.", tokens: 2 });

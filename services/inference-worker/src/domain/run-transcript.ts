@@ -80,7 +80,11 @@ export class RunTranscript extends Transcript {
       });
     }
     if (UNFIT.has(event.type)) this.#unfit.push(event.seq);
-    if (!isDelta(event) || event.type === "reasoning.summary.delta") return;
+    if (event.type === "reasoning.summary.delta") {
+      if (event.tokens) this.#reasoning.push({ seq: event.seq, tokens: event.tokens });
+      return;
+    }
+    if (!isDelta(event)) return;
     if (event.input_tokens !== undefined) this.#countedSeq = event.seq;
     if (event.type === "reasoning.delta") this.#reasoning.push({ seq: event.seq, tokens: event.tokens ?? 1 });
   }

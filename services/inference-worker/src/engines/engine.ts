@@ -122,16 +122,20 @@ export interface RefusalEvent {
   readonly cachedInputTokens?: number;
 }
 
-/** What an engine tells of reasoning that it does not show; `part` is which of several, default 0. */
+/**
+ * What an engine tells of reasoning that it does not show; `part` is which of several, default 0. `tokens` is how many tokens of the reasoning
+ * are counted with it; default 1.
+ */
 export interface SummaryEvent {
   readonly type: "summary";
   readonly text: string;
+  readonly tokens?: number;
   readonly part?: number;
   /** Whether it is reasoning where summaries can't be told: the engine has given the same text as such. Default false: it is left out there. */
   readonly isReasoning?: boolean;
 }
 
-/** Reasoning that the engine alone can read. */
+/** Reasoning that the engine alone can read. An `id` has at most `LIMITS.toolCallIdLength` characters: a request that hands it back has no more. */
 export interface SealedEvent {
   readonly type: "sealed";
   readonly encrypted: string;

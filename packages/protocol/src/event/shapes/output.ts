@@ -38,13 +38,15 @@ export const refusalDelta = z.object({
   cached_input_tokens: count.optional(),
 });
 
-/** What an engine tells of reasoning that it does not show. Its tokens are those of the reasoning. */
+/** What an engine tells of reasoning that it does not show. */
 export const summaryDelta = z.object({
   seq,
   type: z.literal("reasoning.summary.delta"),
   text: z.string(),
   /** Which part of the summary, when there are several. Default 0. */
   part: count.optional(),
+  /** How many of the reasoning's tokens were counted when it came. Default 0. */
+  tokens: count.optional(),
 });
 
 /** Reasoning in a form that its engine alone can read, to be handed back with a further request. */

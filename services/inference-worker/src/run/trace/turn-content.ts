@@ -1,6 +1,7 @@
 import { type GenerationRequest, isMediaPart, partsOf, textsOf } from "@reprise/protocol";
 import { GEN_AI, type SpanAttributes } from "@reprise/telemetry";
-import type { ReasoningEvent, RefusalEvent, TextEvent, ToolCallEvent } from "../../engines/engine.ts";
+import type { ToolCallEvent } from "../../engines/engine.ts";
+import type { SaidEvent } from "../turn/run-engine.ts";
 
 type Part =
   | { readonly type: "text" | "reasoning"; readonly content: string }
@@ -17,8 +18,10 @@ export class TurnContent {
   #reasoning = "";
   #text = "";
 
-  said({ type, text }: TextEvent | ReasoningEvent | RefusalEvent): void {
-    if (type === "reasoning") this.#reasoning = append(this.#reasoning, text);
+  said(event: SaidEvent): void {
+    if (event.type === "sealed") return;
+    const { type, text } = event;
+    if (type === "reasoning" || type === "summary") this.#reasoning = append(this.#reasoning, text);
     else this.#text = append(this.#text, text);
   }
 

@@ -3,6 +3,7 @@ import {
   DEFAULT_POLICY,
   type EffectiveTimeouts,
   type EventDraft,
+  OPTIONAL_EVENTS,
   RepriseError,
 } from "@reprise/protocol";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -33,7 +34,13 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 function start(
   generate: Engine["generate"],
-  { hold = () => undefined, ...run }: Partial<EngineRun> & Partial<Pick<Pace, "hold">> = {},
+  {
+    hold = () => undefined,
+    backlog = 0,
+    settled = async () => undefined,
+    ...run
+  }: Partial<EngineRun> &
+    Partial<Pick<Pace, "hold">> & { backlog?: number; settled?: () => Promise<void> } = {},
 ) {
   const appended: EventDraft[] = [];
   const outcome = runEngine({
@@ -46,8 +53,11 @@ function start(
     ...run,
     appender: {
       append: (draft) => appended.push(draft),
-      backlog: 0,
-      settled: async () => ({ kind: "open" }),
+      backlog,
+      async settled() {
+        await settled();
+        return { kind: "open" };
+      },
     },
     throttle: { said: () => undefined, hold },
   });
@@ -99,6 +109,50 @@ test("a broker that is away, or a reader that sets the pace, is not the engine's
   await vi.advanceTimersByTimeAsync(30_000);
   held.resolve();
   expect(await outcome).toMatchObject({ kind: "finished", counted: 2 });
+});
+
+test.each<EngineEvent>([
+  text("a"),
+  { type: "summary", text: "Thinks." },
+  { type: "sealed", encrypted: "c2VhbGVk" },
+])("an engine that is far ahead of the log waits behind $type", async (said) => {
+  const stored = Promise.withResolvers<void>();
+  let asked = 0;
+  const { outcome } = start(
+    async function* () {
+      asked++;
+      yield said;
+      asked++;
+      yield FINISH;
+    },
+    { backlog: 1_000_000, settled: () => stored.promise, emits: new Set(OPTIONAL_EVENTS) },
+  );
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(asked).toBe(1);
+  stored.resolve();
+  expect(await outcome).toMatchObject({ kind: "finished" });
+});
+
+test("tokens of summaries count as reasoning where a run does not finish, and are in the log and told to what limits it", async () => {
+  const told: number[] = [];
+  const { appended, outcome } = start(
+    async function* (_request, { signal }) {
+      yield { type: "summary", text: "Thinks.", part: 1, tokens: 5 };
+      yield { type: "summary", text: " Hard." };
+      await untilAborted(signal);
+    },
+    {
+      emits: new Set(OPTIONAL_EVENTS),
+      timing: { arrived: () => undefined, firstChunk: (n) => told.push(n) },
+    },
+  );
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(await outcome).toEqual({ kind: "timeout", name: "between_tokens", counted: 6 });
+  expect(appended).toEqual([
+    { type: "reasoning.summary.delta", text: "Thinks.", part: 1, tokens: 5 },
+    { type: "reasoning.summary.delta", text: " Hard.", tokens: 1 },
+  ]);
+  expect(told).toEqual([5]);
 });
 
 test("an engine that is held is let go of when the generation's time is over", async () => {

@@ -19,6 +19,8 @@ import type {
   MediaSource,
   ReasoningEvent,
   RefusalEvent,
+  SealedEvent,
+  SummaryEvent,
   TextEvent,
   ToolCallEvent,
 } from "../../engines/engine.ts";
@@ -81,8 +83,8 @@ export interface EngineRun {
   random?: () => number;
 }
 
-/** What a model says, token by token. */
-export type SaidEvent = TextEvent | ReasoningEvent | RefusalEvent;
+/** What a model says, token by token, and what stands for what it does not show. */
+export type SaidEvent = TextEvent | ReasoningEvent | RefusalEvent | SummaryEvent | SealedEvent;
 
 /** How a run of an engine ended, and how many tokens it has said, by our count of its chunks. */
 export type EngineOutcome = { readonly counted: number } & (
@@ -201,7 +203,7 @@ interface EngineProgress {
  * @throws the engine's error, or the reason of the signal
  */
 async function consumeEngine(run: EngineRun, heard: EngineProgress, control: TurnControl): Promise<void> {
-  const { request, appender, throttle, timing, onSaid, onLeftOut, emits = NONE, isJudged = false } = run;
+  const { request, appender, throttle, onSaid, onLeftOut, emits = NONE, isJudged = false } = run;
   const { watch, stop } = control;
   stop.throwIfAborted();
   for await (const event of beginEngine(run, control)) {
@@ -215,38 +217,38 @@ async function consumeEngine(run: EngineRun, heard: EngineProgress, control: Tur
     else if (event.type === "annotation") {
       if (!emits.has("output.annotation")) onLeftOut?.("annotations");
       else heard.annotations.push(event);
-    } else if (event.type === "summary" || event.type === "sealed") {
-      stop.throwIfAborted();
-      const draft = toThoughtDraft(event);
-      if (emits.has(draft.type)) appender.append(draft);
-      else if (event.type === "summary" && event.isReasoning) {
-        heard.counted++;
-        heard.reasoned++;
-        appender.append({ type: "reasoning.delta", text: event.text });
-      } else onLeftOut?.(`reasoning ${event.type}`);
     } else {
       // What comes behind a stop may be no place to go on from.
       stop.throwIfAborted();
-      const { tokens = 1 } = event;
-      if (heard.counted === 0) timing?.firstChunk(tokens);
-      heard.counted += tokens;
-      if (event.type === "reasoning") heard.reasoned += tokens;
-      throttle?.said(tokens);
-      if (event.inputTokens !== undefined || event.cachedInputTokens !== undefined)
-        run.budget?.counted(event.inputTokens, event.cachedInputTokens);
-      const draft = toDelta(event, tokens, emits);
-      appender.append("logprobs" in event ? withLogprobs(draft, event.logprobs, isJudged) : draft);
-      onSaid?.(event);
-      if (appender.backlog > MAX_BACKLOG) await appender.settled();
+      const draft = toDraft(event, emits);
+      if (!draft) onLeftOut?.(`reasoning ${event.type}`);
       else {
-        const held = throttle?.hold(stop);
-        if (held) await held;
+        count(run, heard, event);
+        appender.append("logprobs" in event ? withLogprobs(draft, event.logprobs, isJudged) : draft);
+        onSaid?.(event);
+        if (appender.backlog > MAX_BACKLOG) await appender.settled();
+        else {
+          const held = throttle?.hold(stop);
+          if (held) await held;
+        }
       }
     }
     stop.throwIfAborted();
     watch.waiting();
   }
   stop.throwIfAborted();
+}
+
+/** What is sealed counts for nothing by itself. */
+function count({ throttle, timing, budget }: EngineRun, heard: EngineProgress, event: SaidEvent): void {
+  if (event.type === "sealed") return;
+  const { type, tokens = 1 } = event;
+  if (heard.counted === 0) timing?.firstChunk(tokens);
+  heard.counted += tokens;
+  if (type === "reasoning" || type === "summary") heard.reasoned += tokens;
+  throttle?.said(tokens);
+  if (type !== "summary" && (event.inputTokens !== undefined || event.cachedInputTokens !== undefined))
+    budget?.counted(event.inputTokens, event.cachedInputTokens);
 }
 
 /** A function of its own: the frame of one that waits for the engine would keep the request. */
@@ -287,18 +289,24 @@ function toWait(
 
 const NONE: ReadonlySet<string> = new Set();
 
-function toThoughtDraft(event: Extract<EngineEvent, { type: "summary" | "sealed" }>): EventDraft {
+/** Undefined for what a creator's node does not know and has no other form. */
+function toDraft(event: SaidEvent, emits: ReadonlySet<string>): EventDraft | undefined {
   if (event.type === "sealed") {
     const { encrypted, id } = event;
+    if (!emits.has("reasoning.sealed")) return undefined;
     return { type: "reasoning.sealed", encrypted, ...(id !== undefined && { id }) };
   }
-  const { text, part } = event;
-  return { type: "reasoning.summary.delta", text, ...(part !== undefined && { part }) };
+  const { tokens = 1 } = event;
+  if (event.type !== "summary") return toDelta(event, tokens, emits);
+  const { text, part, isReasoning = false } = event;
+  if (emits.has("reasoning.summary.delta"))
+    return { type: "reasoning.summary.delta", text, ...(part !== undefined && { part }), tokens };
+  return isReasoning ? toDelta({ type: "reasoning", text }, tokens, emits) : undefined;
 }
 
 /** A refusal is text for nodes that know no event for it. */
 function toDelta(
-  { type, text, inputTokens, cachedInputTokens }: SaidEvent,
+  { type, text, inputTokens, cachedInputTokens }: TextEvent | ReasoningEvent | RefusalEvent,
   tokens: number,
   emits: ReadonlySet<string>,
 ): EventDraft {

@@ -31,7 +31,7 @@ test("what a model says beside its text is in the log where its creator's node k
   const source = events.find(({ type }) => type === "output.annotation");
   const texts = events.filter(({ type }) => type === "output.delta");
   expect(events.slice(2, 4)).toEqual([
-    { seq: 2, type: "reasoning.summary.delta", text: "Thinks", part: 0 },
+    { seq: 2, type: "reasoning.summary.delta", text: "Thinks", part: 0, tokens: 1 },
     { seq: 3, type: "reasoning.sealed", encrypted: "c2VhbGVk", id: "rs_1" },
   ]);
   expect(source).toMatchObject({ kind: "url", url: URL, title: "Example", from_seq: texts[0]?.seq });
@@ -42,7 +42,7 @@ test("what a model says beside its text is in the log where its creator's node k
     "generation.completed",
   ]);
   const { text, refusal, annotations, usage } = transcriptOf(events);
-  expect([text, refusal, usage.output_tokens]).toEqual(["It is 👍 so.", "I can't.", 5]);
+  expect([text, refusal, usage.output_tokens]).toEqual(["It is 👍 so.", "I can't.", 6]);
   expect(annotations).toHaveLength(2);
   const { from_seq: from = 0, to_seq: to = 0, from_offset, to_offset } = source as AnnotationPlace;
   const joined = texts.map((event) =>
@@ -74,6 +74,24 @@ test("a worker's loss behind a refusal restarts the turn: no engine goes on behi
   const events = await world.untilEnded(ref);
   expect(events.find(({ type }) => type === "output.rewind")).toMatchObject({ to_seq: 0 });
   expect(transcriptOf(events)).toMatchObject({ text: "Sorry.", refusal: "I can't." });
+});
+
+test("a batch generation offers its slot behind no reasoning that its engine keeps to itself", async () => {
+  await using world = await openWorld();
+  const offers: unknown[] = [];
+  const ref = await world.submit({ events: OPTIONAL_EVENTS, request: { priority: "batch" } });
+  const sealed = createFakeEngine(
+    async function* () {
+      yield { type: "sealed", encrypted: "c2VhbGVk" };
+      yield { type: "text", text: "So." };
+      yield { type: "finish", reason: "stop" };
+    },
+    { canContinue: (_request, { reasoned }) => !reasoned },
+  );
+  const job = { priority: "batch", setYield: (offer: unknown) => void offers.push(offer) } as const;
+  expect(await world.run(ref, sealed, { job })).toBe("completed");
+  expect(offers.filter((offer) => offer !== undefined)).toEqual([]);
+  expect(offers.length).toBeGreaterThan(0);
 });
 
 test("the simulator says what its options list before its text", async () => {

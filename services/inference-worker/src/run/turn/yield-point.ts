@@ -1,5 +1,6 @@
 import type { Job } from "@reprise/log";
-import type { ReasoningEvent, RefusalEvent, Seam, TextEvent } from "../../engines/engine.ts";
+import type { Seam } from "../../engines/engine.ts";
+import type { SaidEvent } from "./run-engine.ts";
 
 interface YieldPointOptions {
   job: Pick<Job, "setYield">;
@@ -36,13 +37,14 @@ export class YieldPoint implements Disposable {
   }
 
   /** The engine has said this, and it is appended. */
-  said({ type, text, tokens = 1, inputTokens }: TextEvent | ReasoningEvent | RefusalEvent): void {
+  said(event: SaidEvent): void {
     const { prefix, reasoned, counted } = this.#seam;
-    const isText = type === "text";
+    const isText = event.type === "text";
+    const { text, tokens = 1 } = isText ? event : { text: "", tokens: 0 };
     this.#seam = {
       prefix: isText ? { text: prefix.text + text, tokens: prefix.tokens + tokens } : prefix,
       reasoned: reasoned || !isText,
-      counted: counted || inputTokens !== undefined,
+      counted: counted || ("inputTokens" in event && event.inputTokens !== undefined),
     };
     if (this.#isWanted) return this.#tryYield();
     const isOther = this.#seam.reasoned !== reasoned || this.#seam.counted !== counted;

@@ -1,3 +1,4 @@
+import { LIMITS } from "@reprise/protocol";
 import type { SealedEvent, SummaryEvent } from "../../engine.ts";
 
 /** What `reasoning_details` say. */
@@ -14,7 +15,7 @@ const NONE: ReasoningDetails = { text: "", thoughts: [] };
 
 /**
  * A delta's `reasoning_details`, as gateways have them: `{type: "reasoning.summary", summary, index?}`, `{type: "reasoning.encrypted", data, id?}`,
- * `{type: "reasoning.text", text}`. A sealed one above 256 KiB is left out: half of one is none. They are the form in which a request hands them back.
+ * `{type: "reasoning.text", text}`. A sealed one above 256 KiB is left out: half of one is none. So is an `id` that no request could hand back. They are the form in which a request hands them back.
  * @param reasoning the delta's own text of the reasoning: gateways repeat summaries there, for clients that know no others
  */
 export function toReasoningDetails(value: unknown, reasoning: string): ReasoningDetails {
@@ -33,7 +34,8 @@ export function toReasoningDetails(value: unknown, reasoning: string): Reasoning
         ...(reasoning !== "" && { isReasoning: true }),
       });
     } else if (type === "reasoning.encrypted" && isText(data) && data.length <= MAX_SEALED) {
-      thoughts.push({ type: "sealed", encrypted: data, ...(isText(id) && { id }) });
+      const isId = isText(id) && id.length <= LIMITS.toolCallIdLength;
+      thoughts.push({ type: "sealed", encrypted: data, ...(isId && { id }) });
     } else if (type === "reasoning.text" && isText(said)) text += said;
   }
   return { text, thoughts };

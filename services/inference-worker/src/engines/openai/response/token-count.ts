@@ -1,5 +1,5 @@
 import type { Usage } from "@reprise/protocol";
-import type { EngineEvent } from "../../engine.ts";
+import type { EngineEvent, SealedEvent, SummaryEvent } from "../../engine.ts";
 import type { ChatChunk, ChatUsage } from "./chat-chunk.ts";
 
 /**
@@ -10,7 +10,7 @@ import type { ChatChunk, ChatUsage } from "./chat-chunk.ts";
  */
 export class TokenCount {
   readonly #producedTokens: number;
-  /** Pieces of text and of tool calls. */
+  /** Pieces of text, of summaries and of tool calls. */
   #pieces = 0;
   #progress: ChatUsage | undefined;
   /** What the pieces so far are taken for: by the upstream's count what of that belongs to them, else one each. */
@@ -26,7 +26,7 @@ export class TokenCount {
   toEvents(chunk: ChatChunk): EngineEvent[] {
     this.#progress = chunk.progress ?? this.#progress;
     const { reasoning, text, refusal, toolCalls } = chunk;
-    const events: EngineEvent[] = [...chunk.thoughts];
+    const events: EngineEvent[] = chunk.thoughts.map((thought) => this.#toThought(thought, chunk.progress));
     if (reasoning !== "") events.push(this.#toEvent("reasoning", reasoning, chunk.progress));
     if (text !== "") events.push(this.#toEvent("text", text, chunk.progress));
     if (refusal !== "") events.push(this.#toEvent("refusal", refusal, chunk.progress));
@@ -71,6 +71,13 @@ export class TokenCount {
       ...(inputTokens !== null && { inputTokens }),
       ...(cachedInputTokens !== undefined && { cachedInputTokens }),
     };
+  }
+
+  /** What is sealed is no piece: its tokens are those of the next one. */
+  #toThought(thought: SummaryEvent | SealedEvent, progress: ChatUsage | undefined): EngineEvent {
+    if (thought.type === "sealed") return thought;
+    const tokens = this.#take(progress);
+    return tokens === 1 ? thought : { ...thought, tokens };
   }
 
   #take(progress: ChatUsage | undefined): number {
