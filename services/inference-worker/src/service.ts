@@ -196,6 +196,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       memory,
       ackWaitMs,
       capabilities: () => [...(served.engine.capabilities ?? CAPABILITIES)],
+      contextTokens: () => served.engine.contextTokens,
       run: (job) => run(job, served),
       onSlotTime: (ms) => slotSeconds.inc({ model }, ms / 1_000),
       onError,

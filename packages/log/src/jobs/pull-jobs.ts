@@ -27,6 +27,8 @@ export interface PullOptions {
   ackWaitMs: number;
   /** What the model's engine can do here, which delivery is told. Default: it is not told. */
   capabilities?: () => readonly string[];
+  /** How many tokens the model takes here, which delivery is told. Default: it is not told. */
+  contextTokens?: () => number | undefined;
   /** Runs one job. Its slot is free again when the promise settles; a rejection is reported and releases the job. */
   run: (job: Job) => Promise<void>;
   /** Called once a second at least, with the time that jobs have had slots since, summed over slots. */
@@ -76,6 +78,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     slots: () => (stopped ? 0 : slots),
     running: () => sharing.running(),
     capabilities: options.capabilities,
+    contextTokens: options.contextTokens,
     totals: () => ({ ...totals, slotMs: Math.round(totals.slotMs), held: running.size }),
     onOthers: (others) => void next({ kind: "others", ...others }),
     onGone: () => (renewalsToList = 0),

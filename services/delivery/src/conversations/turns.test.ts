@@ -4,10 +4,12 @@ import {
   conversationSubject,
   deriveGenerationId,
   effectiveRequest,
+  type EventDraft,
   type GenerationId,
   joinPrompt,
   parseConversationId,
   parseGenerationId,
+  slotsSubject,
   unixNow,
 } from "@reprise/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -53,6 +55,26 @@ const promptOf = async (generation: GenerationId) => {
   const { prompt = [] } = await requestedOf(platform, generation);
   return joinPrompt(prompt, []);
 };
+
+test("a conversation has the room that a worker says its model's context has", async () => {
+  await using own = await openPlatform();
+  const announce = async (contextTokens: number) => {
+    const announced = { worker: "w", slots: 1, running: {}, capabilities: [], contextTokens };
+    own.broker.main.publish(slotsSubject("sim"), JSON.stringify(announced));
+    const heard = async () => (await call(`${own.node.url}/v1/models`)).json;
+    await expect.poll(heard).toMatchObject({ data: [{ id: "sim", context_tokens: contextTokens }] });
+  };
+  const conversation = await openConversation(own);
+  const worker = await workerOf(own, await turn(own, { conversation, input: "One?" }));
+  const usage = { input_tokens: 600, output_tokens: 2 };
+  await append(worker, started(1), delta("1."), { ...completed(), usage } as EventDraft);
+  await announce(300);
+  const next = { conversation, input: "Two?" };
+  const full = await ask(own, next);
+  expect([full.status, full.json]).toMatchObject([400, { error: { code: "conversation_full" } }]);
+  await announce(100_000);
+  expect((await ask(own, next)).status).toBe(201);
+});
 
 describe("the prompt of a turn", () => {
   test("is what was asked and said before it, and its request stays as it was sent", async () => {

@@ -167,6 +167,29 @@ test("what each worker of a model says that its server can do, the model can do"
   await expect.poll(async () => (await create(platform, seen)).status).toBe(400);
 });
 
+test("what its workers say of a model's context the list of models says, unless the models file says it", async () => {
+  const SMALL = { ...SERVED.get("sim")!, contextTokens: 512 };
+  await using platform = await openPlatform({
+    served: new Map([...SERVED, ["sim", SMALL]]),
+    models: new Set(["gpt", "sim"]),
+  });
+  for (const model of ["gpt", "sim"]) {
+    const text = JSON.stringify({
+      worker: "w",
+      slots: 1,
+      running: {},
+      capabilities: [],
+      contextTokens: 8_192,
+    });
+    platform.broker.main.publish(slotsSubject(model), text);
+  }
+  const listed = async () => {
+    const { json } = await call(`${platform.node.url}/v1/models`);
+    return (json as { data: { context_tokens?: number }[] }).data.map((model) => model.context_tokens);
+  };
+  await expect.poll(listed).toEqual([8_192, 512]);
+});
+
 test("the list of models says what each can do, to keys that create or read", async () => {
   await using platform = await open();
   const url = `${platform.node.url}/v1/models`;

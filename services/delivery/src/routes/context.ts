@@ -34,7 +34,7 @@ export interface RouteContext {
   readonly budgets: RequestBudgets;
   readonly blobs: NodeBlobs;
   readonly conversations: NodeConversations;
-  readonly scale: Pick<ScaleWatch, "report" | "capabilitiesOf">;
+  readonly scale: Pick<ScaleWatch, "report" | "capabilitiesOf" | "contextTokensOf">;
   readonly shards: number;
   /** The public names by which models can be asked for. */
   readonly modelNames: () => ReadonlySet<string>;

@@ -19,6 +19,7 @@ import { callerOf } from "../readers/delivery-marks/caller.ts";
 import { claimTurn } from "../conversations/claim-turn.ts";
 import { type PreparedTurn, prepareTurn, toAdditions } from "../conversations/prepare-turn.ts";
 import { withConversation } from "../conversations/with-conversation.ts";
+import { contextTokensOf } from "../models/context-tokens.ts";
 import { completeRequest, prepareRequest } from "../models/prepare-request.ts";
 import { createGeneration } from "../domain/create-generation.ts";
 import { readGeneration } from "../domain/read-generation.ts";
@@ -94,7 +95,8 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
         },
         request: body,
         async prepare(ref) {
-          const { contextTokens } = context.servedBy(body.model) ?? {};
+          const contextTokens =
+            body.conversation === undefined ? undefined : await contextTokensOf(context, body.model);
           turn = await prepareTurn(context, { ref, request: body, contextTokens });
           const additions = turn && toAdditions(turn);
           const requested = { request: body, ...additions };

@@ -1,6 +1,7 @@
 import { CAPABILITIES, parseWith } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
 import { withTold } from "../models/check-request.ts";
+import { contextTokensOf } from "../models/context-tokens.ts";
 import type { RouteContext } from "./context.ts";
 import { noQuery } from "./query-params.ts";
 
@@ -17,11 +18,12 @@ export function addModelRoutes(app: FastifyInstance, context: RouteContext): voi
   /** Without its capabilities where this node does not know them. */
   async function toModel(id: string): Promise<object> {
     const served = servedBy(id);
+    const contextTokens = await contextTokensOf(context, id);
     const known = served && withTold(served, await scale.capabilitiesOf(id)).capabilities;
     return {
       id,
       object: "model",
-      ...(served?.contextTokens !== undefined && { context_tokens: served.contextTokens }),
+      ...(contextTokens !== undefined && { context_tokens: contextTokens }),
       ...(known && { capabilities: CAPABILITIES.filter((name) => known.has(name)) }),
     };
   }

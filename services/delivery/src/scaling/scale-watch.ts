@@ -104,6 +104,12 @@ export class ScaleWatch implements Disposable {
     return this.#workers.capabilitiesOf(model);
   }
 
+  /** How many tokens a model takes, by the word of its workers; undefined where none says it. Waits as `capabilitiesOf` does. */
+  async contextTokensOf(model: string): Promise<number | undefined> {
+    await this.#workers.untilComplete(this.#closed.signal);
+    return this.#workers.contextTokensOf(model);
+  }
+
   [Symbol.dispose](): void {
     this.#closed.abort();
     this.#workers.stop();

@@ -196,10 +196,12 @@ export interface Engine {
   readonly servers?: number;
   /** What its model can do, as far as it is known. Default: all there is. */
   readonly capabilities?: ReadonlySet<Capability>;
+  /** How many tokens its model takes, its answer among them, by the server's own word. Absent: not known. */
+  readonly contextTokens?: number | undefined;
   /** Whether the server has still to say what its model can do: then a request may be put to it all the same. Default false. */
   readonly isLearning?: boolean;
 
-  /** Asks the server; `capabilities` has its word from then on. Never throws. False: it does not answer now. */
+  /** Asks the server; `capabilities` and `contextTokens` have its word from then on. Never throws. False: it does not answer now. */
   learn?(signal: AbortSignal): Promise<boolean>;
 
   /**

@@ -36,6 +36,7 @@ test("tells the slots of a real worker, what it has in them, and what it has don
     model: MODEL,
     slots: 3,
     ackWaitMs: 60_000,
+    contextTokens: () => 4_096,
     onError: (error) => world.errors.push(error),
     async run(job) {
       if (jobs.push(job) === 1) job.park();
@@ -44,6 +45,7 @@ test("tells the slots of a real worker, what it has in them, and what it has don
     },
   });
   await eventually(() => expect(heard.watch.read(MODEL)).toMatchObject({ workers: 1, slots: 3, running: 0 }));
+  expect(heard.watch.contextTokensOf(MODEL)).toBe(4_096);
   for (let i = 0; i < 2; i++) {
     const ref = newRef();
     await enqueueJob(world.log.publish, {
@@ -113,11 +115,17 @@ test("tells what the engine of each worker can do, and which worker does not say
     world.broker.reads.publish(slotsSubject(MODEL), text);
   };
   say("earlier version", {});
-  say("malformed", { capabilities: ["a", 7] });
-  say("new", { capabilities: ["a", "of_a_later_version"] });
-  say("stopped", { slots: 0 });
+  say("malformed", { capabilities: ["a", 7], contextTokens: "4096" });
+  say("new", { capabilities: ["a", "of_a_later_version"], contextTokens: 8_192 });
+  say("stopped", { slots: 0, contextTokens: 512 });
   const told = [undefined, undefined, ["a", "of_a_later_version"]];
   await eventually(() => expect(heard.watch.capabilitiesOf(MODEL)).toEqual(told));
   expect(heard.watch.capabilitiesOf("another")).toEqual([]);
+  expect([heard.watch.contextTokensOf(MODEL), heard.watch.contextTokensOf("another")]).toEqual([
+    8_192,
+    undefined,
+  ]);
+  say("smaller", { capabilities: [], contextTokens: 4_096 });
+  await eventually(() => expect(heard.watch.contextTokensOf(MODEL)).toBe(4_096));
   expect(world.errors).toEqual([]);
 });

@@ -94,11 +94,13 @@ export class WorkersWatch {
 
   /** What the engine of each worker of the model can do, by the worker's own word; undefined for one of a version that does not tell. */
   capabilitiesOf(model: string): (readonly string[] | undefined)[] {
-    const nowMs = performance.now();
-    const heard = [...(this.#models.get(model)?.workers.values() ?? [])];
-    return heard
-      .filter(({ slots, heardAtMs }) => slots > 0 && nowMs - heardAtMs <= GONE_MS)
-      .map(({ capabilities }) => capabilities);
+    return this.#present(model).map(({ capabilities }) => capabilities);
+  }
+
+  /** How many tokens the model takes at each of its workers that say so: the least, for which worker gets a job is not known. */
+  contextTokensOf(model: string): number | undefined {
+    const told = this.#present(model).flatMap(({ contextTokens }) => contextTokens ?? []);
+    return told.length > 0 ? Math.min(...told) : undefined;
   }
 
   /** Resolves when every worker has been heard, or the signal is aborted. */
@@ -110,6 +112,12 @@ export class WorkersWatch {
 
   stop(): void {
     if (!this.#connection.isClosed()) this.#subscription.unsubscribe();
+  }
+
+  #present(model: string): HeardWorker[] {
+    const nowMs = performance.now();
+    const heard = [...(this.#models.get(model)?.workers.values() ?? [])];
+    return heard.filter(({ slots, heardAtMs }) => slots > 0 && nowMs - heardAtMs <= GONE_MS);
   }
 
   #receive(msg: Msg, nowMs: number): void {

@@ -1,4 +1,4 @@
-import { isTenantId, type TenantId } from "@reprise/protocol";
+import { contextTokensSchema, isTenantId, type TenantId } from "@reprise/protocol";
 
 /** What a worker has done with the jobs of a model since it began; `held` is what it has now, parked jobs included. */
 export interface JobTotals {
@@ -19,6 +19,8 @@ export interface SlotsAnnouncement {
   readonly totals?: JobTotals | undefined;
   /** What the model's engine can do there, by names that this version may not know: for delivery. Workers that do not tell know no such names. */
   readonly capabilities?: readonly string[] | undefined;
+  /** How many tokens the model takes there, as far as its engine says it: for delivery. */
+  readonly contextTokens?: number | undefined;
 }
 
 const MAX_COUNT = 1_000_000;
@@ -27,13 +29,13 @@ const MAX_CAPABILITIES = 256;
 const MAX_CAPABILITY_LENGTH = 64;
 
 export function formatAnnouncement({ running, ...told }: SlotsAnnouncement): string {
-  const { worker, slots, totals, capabilities } = told;
-  return JSON.stringify({ worker, slots, running: Object.fromEntries(running), totals, capabilities });
+  const { worker, slots, ...others } = told;
+  return JSON.stringify({ worker, slots, running: Object.fromEntries(running), ...others });
 }
 
 /** Undefined for what `formatAnnouncement` has not made: any service that may publish on the subject can send it. */
 export function parseAnnouncement(text: string): SlotsAnnouncement | undefined {
-  const { worker, slots, running, totals, capabilities } = parseObject(text) ?? {};
+  const { worker, slots, running, totals, capabilities, contextTokens } = parseObject(text) ?? {};
   if (typeof worker !== "string" || worker.length > MAX_WORKER_LENGTH) return undefined;
   if (!isCount(slots) || !isObject(running)) return undefined;
   const counts = new Map<TenantId, number>();
@@ -47,6 +49,7 @@ export function parseAnnouncement(text: string): SlotsAnnouncement | undefined {
     running: counts,
     totals: parseTotals(totals),
     capabilities: parseCapabilities(capabilities),
+    contextTokens: contextTokensSchema.safeParse(contextTokens).data,
   };
 }
 

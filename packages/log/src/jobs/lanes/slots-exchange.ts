@@ -19,6 +19,8 @@ export interface SlotsExchangeOptions {
   totals: () => JobTotals;
   /** What the model's engine can do here. Default: it is not told. */
   capabilities?: (() => readonly string[]) | undefined;
+  /** How many tokens the model takes here. Default: it is not told. */
+  contextTokens?: (() => number | undefined) | undefined;
   onOthers: (others: OtherSlots) => void;
   /** A worker has fallen silent: its jobs come back after their ack wait. */
   onGone: () => void;
@@ -78,12 +80,13 @@ export class SlotsExchange {
   }
 
   #publish(now: OtherSlots): void {
-    const { connection, model, totals, capabilities } = this.#options;
+    const { connection, model, totals, capabilities, contextTokens } = this.#options;
     const announcement = formatAnnouncement({
       worker: this.#worker,
       ...now,
       totals: totals(),
       capabilities: capabilities?.(),
+      contextTokens: contextTokens?.(),
     });
     connection.publish(slotsSubject(model), announcement);
   }

@@ -11,7 +11,7 @@ import { canContinueRequest, toChatRequest, type UpstreamModel } from "./request
 import { findPlaces, type MediaForm } from "./request/placed-media.ts";
 import { readChatStream } from "./response/chat-stream.ts";
 import { isEventStream, toStatusError } from "./errors/status-error.ts";
-import { askCapabilities, tells } from "./told-capabilities.ts";
+import { askModel, isAsked, tells } from "./told-capabilities.ts";
 import { createUpstream, type Upstream, type UpstreamOptions } from "./upstream.ts";
 
 export interface OpenaiEngineOptions extends UpstreamOptions, Partial<UpstreamModel> {
@@ -39,6 +39,7 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
   const upstream = createUpstream(upstreamOptions);
   const leftOut = new Set<string>();
   let capabilities = known;
+  let contextTokens: number | undefined;
   let isLearning = tells(dialect);
   return {
     name: "openai",
@@ -47,14 +48,18 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
     get capabilities() {
       return capabilities;
     },
+    get contextTokens() {
+      return contextTokens;
+    },
     get isLearning() {
       return isLearning;
     },
-    ...(tells(dialect) && {
+    ...(isAsked(dialect) && {
       async learn(signal: AbortSignal) {
-        const told = await askCapabilities(upstream, upstreamModel, signal);
+        const told = await askModel(upstream, model, signal);
         if (!told) return false;
-        capabilities = new Set([...known, ...told.filter((name) => !denied.includes(name))]);
+        capabilities = new Set([...known, ...told.capabilities.filter((name) => !denied.includes(name))]);
+        contextTokens = told.contextTokens ?? told.mostTokens;
         isLearning = false;
         return true;
       },

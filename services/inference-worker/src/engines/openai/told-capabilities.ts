@@ -1,45 +1,58 @@
-import type { Capability, Dialect } from "@reprise/protocol";
-import * as z from "zod";
+import { Readable } from "node:stream";
+import type { Dialect } from "@reprise/protocol";
+import { tryJson } from "./response/try-json.ts";
+import { type Question, questionsFor, type ToldModel } from "./told-model.ts";
 import type { Upstream } from "./upstream.ts";
 
-/** Of a longer list nothing is read. */
+/** Of a longer answer nothing is read. */
 const MAX_BYTES = 1_048_576;
 
-/** llama.cpp, and gateways: what goes in. Mistral: by name whether the model can. */
-const modelSchema = z.object({
-  id: z.string().optional(),
-  architecture: z
-    .object({ input_modalities: z.array(z.string()) })
-    .optional()
-    .catch(undefined),
-  capabilities: z.record(z.string(), z.unknown()).optional().catch(undefined),
-});
-const listSchema = z.object({ data: z.array(modelSchema) });
+/** Of these the answer says what goes into a model: until it has come, a request may be put to the model all the same. */
+const TELLING: ReadonlySet<Dialect> = new Set(["llama.cpp", "mistral", "ollama", "lm-studio"]);
 
-/** The dialects whose `GET <base URL>/models` tells what goes into a model. Other servers are not asked. */
-const TELLING: ReadonlySet<Dialect> = new Set(["llama.cpp", "mistral"]);
-
-const BY_MODALITY: Readonly<Record<string, Capability>> = { image: "images", audio: "audio", file: "files" };
-const BY_NAME: Readonly<Record<string, Capability>> = { vision: "images", audio: "audio" };
+/** Whether a server is asked what it knows of its model. */
+export function isAsked(dialect: Dialect): boolean {
+  return questionsFor(dialect).length > 0;
+}
 
 export function tells(dialect: Dialect): boolean {
   return TELLING.has(dialect);
 }
 
 /**
- * What a model server says that its model can do, beside what every model of such a server can.
+ * What a model server says of its model: what it can do beside what every model of such a server can, and how many tokens it takes.
  * @returns undefined where it does not answer now; nothing where it does not say
  */
-export async function askCapabilities(
-  upstream: Pick<Upstream, "get">,
+export async function askModel(
+  upstream: Pick<Upstream, "get" | "post">,
+  { dialect, upstreamModel }: { readonly dialect: Dialect; readonly upstreamModel: string },
+  signal: AbortSignal,
+): Promise<ToldModel | undefined> {
+  const [first, ...others] = questionsFor(dialect);
+  let told = first && (await ask(upstream, first, upstreamModel, signal));
+  if (!told) return undefined;
+  for (const question of others) {
+    if (told.contextTokens !== undefined) break;
+    // What it does not answer is not known: the first answer stands.
+    told = { ...told, ...(await ask(upstream, question, upstreamModel, signal)) };
+  }
+  const { capabilities = [], contextTokens, mostTokens } = told;
+  return { capabilities, contextTokens, mostTokens };
+}
+
+async function ask(
+  upstream: Pick<Upstream, "get" | "post">,
+  { path, body, parse }: Question,
   upstreamModel: string,
   signal: AbortSignal,
-): Promise<readonly Capability[] | undefined> {
+): Promise<Partial<ToldModel> | undefined> {
   try {
-    const answer = await upstream.get("/models", signal);
+    const answer = await (body
+      ? upstream.post(path, toBody(body(upstreamModel)), { signal })
+      : upstream.get(path, signal));
     try {
       if (answer.status >= 500 || answer.status === 429) return undefined;
-      return parseList(await answer.readStart(MAX_BYTES), upstreamModel);
+      return parse(tryJson(await answer.readStart(MAX_BYTES)), upstreamModel);
     } finally {
       answer.release(false);
     }
@@ -49,25 +62,7 @@ export async function askCapabilities(
   }
 }
 
-function parseList(text: string, upstreamModel: string): Capability[] {
-  const { success, data: list } = listSchema.safeParse(tryParse(text));
-  if (!success) return [];
-  const { data: models } = list;
-  // llama.cpp serves one model, whatever it is asked for.
-  const model =
-    models.find(({ id }) => id === upstreamModel) ?? (models.length === 1 ? models[0] : undefined);
-  const modalities = model?.architecture?.input_modalities ?? [];
-  const names = Object.entries(model?.capabilities ?? {}).flatMap(([name, can]) =>
-    can === true ? [name] : [],
-  );
-  const found = [...modalities.map((name) => BY_MODALITY[name]), ...names.map((name) => BY_NAME[name])];
-  return found.filter((name) => name !== undefined);
-}
-
-function tryParse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+function toBody(value: object) {
+  const bytes = Buffer.from(JSON.stringify(value));
+  return { bytes: bytes.length, open: () => Readable.from([bytes]) };
 }

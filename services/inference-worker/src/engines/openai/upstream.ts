@@ -46,6 +46,7 @@ export interface PostOptions {
 
 export interface Upstream {
   /**
+   * @param path behind the base URL; one that begins with `../` is in the place of its last segment
    * @throws EngineError `engine_unavailable` when no answer begins, `engine_failed` when it is not HTTP
    * @throws what the body fails with
    * @throws the signal's reason, at once, when that aborts; the request is closed
@@ -104,7 +105,9 @@ export function createUpstream({ baseUrl, apiKey, ...timeouts }: UpstreamOptions
       throw toUnreachable(error, { connectTimeoutMs, headersTimeoutMs });
     }
   };
-  const pathOf = (path: string) => pathname.replace(/\/$/, "") + path;
+  const base = pathname.replace(/\/$/, "");
+  const pathOf = (path: string) =>
+    path.startsWith("../") ? base.replace(/\/[^/]*$/, "") + path.slice(2) : base + path;
   return {
     get(path, signal) {
       const asked = {

@@ -6,9 +6,13 @@ import { startMisbehavingServer } from "./misbehaving-server.ts";
 export const REQUEST: EngineRequest = { model: "public", input: "Hi" };
 
 /** An OpenAI engine and the server that it talks to. */
-export async function startOpenaiWorld(options: Partial<OpenaiEngineOptions> = {}) {
+export async function startOpenaiWorld({
+  path = "/v1",
+  ...options
+}: Partial<OpenaiEngineOptions> & { /** Of the base URL. */ readonly path?: string } = {}) {
   const server = await startMisbehavingServer();
-  const engine = createOpenaiEngine({ baseUrl: server.baseUrl, upstreamModel: "org/m", ...options });
+  const baseUrl = new URL(path, server.baseUrl).href;
+  const engine = createOpenaiEngine({ baseUrl, upstreamModel: "org/m", ...options });
 
   /** A run that can be aborted. */
   const start = (request = REQUEST) => {
