@@ -19,7 +19,7 @@ describe("a prompt", () => {
       { ...unbounded, bytes: BYTES },
       { ...unbounded, tokens: Math.ceil(BYTES / 4) },
     ])
-      expect(fitPrompt(PROMPT, room, "error")).toEqual({ prompt: PROMPT, dropped: 0 });
+      expect(fitPrompt(PROMPT, room, "error")).toEqual({ prompt: PROMPT, dropped: 0, bytes: BYTES });
   });
 
   it("is refused where it does not, and the error says what it takes and what there is", () => {
@@ -41,10 +41,12 @@ describe("a prompt", () => {
   });
 
   it("loses its oldest turns until half of the room is free, and never its instructions", () => {
-    const { prompt, dropped } = fitPrompt(PROMPT, { ...unbounded, bytes: BYTES - 1 }, "truncate_oldest");
+    const fitted = fitPrompt(PROMPT, { ...unbounded, bytes: BYTES - 1 }, "truncate_oldest");
+    const { prompt, dropped } = fitted;
     expect(prompt[0]).toBe(PINNED);
     expect(prompt.slice(1)).toEqual(PROMPT.slice(1 + dropped));
-    expect(bytesOf(prompt)).toBeLessThanOrEqual((BYTES - 1) / 2);
+    expect(fitted.bytes).toBe(bytesOf(prompt));
+    expect(fitted.bytes).toBeLessThanOrEqual((BYTES - 1) / 2);
     // One turn less would not have been enough.
     expect(bytesOf([PINNED, ...PROMPT.slice(dropped)])).toBeGreaterThan((BYTES - 1) / 2);
   });

@@ -17,21 +17,21 @@ const BYTES_PER_TOKEN = 4;
 /**
  * The part of a prompt that fits. Where it does not, and the policy says so, the oldest turns are left out until half of the room is free:
  * the first bytes of the next prompts are then the same again for many turns, and the engine's cache holds.
- * @returns the same prompt where it fits
+ * @returns the same prompt where it fits, and its bytes
  * @throws RepriseError `conversation_full`
  */
 export function fitPrompt(
   prompt: Prompt,
   room: PromptRoom,
   policy: FullPolicy,
-): { readonly prompt: Prompt; readonly dropped: number } {
-  if (prompt.length === 0) return { prompt, dropped: 0 };
+): { readonly prompt: Prompt; readonly dropped: number; readonly bytes: number } {
+  if (prompt.length === 0) return { prompt, dropped: 0, bytes: 0 };
   const bytes = prompt.map((segment) => bytesOf(segment));
   const all = sum(bytes);
   // A count of the engine's is worth more than a guess from bytes.
   const tokensPerByte = room.counted === undefined || all === 0 ? 1 / BYTES_PER_TOKEN : room.counted / all;
   const used = (size: number) => ({ bytes: size, tokens: size * tokensPerByte });
-  if (isWithin(used(all), room, 1)) return { prompt, dropped: 0 };
+  if (isWithin(used(all), room, 1)) return { prompt, dropped: 0, bytes: all };
   if (policy === "error") throw full(used(all), room);
   const kept = new Set(prompt.keys());
   let left = all;
@@ -42,7 +42,8 @@ export function fitPrompt(
     left -= bytes[i] ?? 0;
   }
   if (!isWithin(used(left), room, 1)) throw full(used(left), room);
-  return { prompt: prompt.filter((_, i) => kept.has(i)), dropped: prompt.length - kept.size };
+  const dropped = prompt.length - kept.size;
+  return { prompt: prompt.filter((_, i) => kept.has(i)), dropped, bytes: left };
 }
 
 function isWithin(

@@ -300,8 +300,8 @@ export const ENVIRONMENT_VARIABLES = {
   REPRISE_TLS_KEY: optional(text(), "PEM file with the private key of that certificate."),
   REPRISE_REQUEST_MEMORY_MB: defaulted(
     "64",
-    integer(4, 1_048_576),
-    "MiB of request bodies that delivery holds at once; one tenant gets a third at most.",
+    integer(8, 1_048_576),
+    "MiB of request bodies, and of what turns of conversations have before them, that delivery holds at once; one tenant gets a third at most.",
   ),
   REPRISE_BLOB_TTL_HOURS: defaulted(
     "24",

@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { PassThrough } from "node:stream";
 import { LIMITS } from "@reprise/protocol";
-import { expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { RequestBodies } from "./request-bodies.ts";
 
 const BYTES = LIMITS.bodyBytes;
@@ -11,13 +11,16 @@ function openBodies() {
   return new RequestBodies({ maxBytes: 12 * BYTES, onRefused: () => {} });
 }
 
-/** A large body that has been read, and waits for its turn. */
-function admitLarge(bodies: RequestBodies) {
-  const headers = { "content-length": `${BYTES}` };
+const admitLarge = (bodies: RequestBodies) => admit(bodies, BYTES);
+const admitSmall = (bodies: RequestBodies) => admit(bodies, 10);
+
+/** A body that has been read, and waits for its turn where it is large. */
+function admit(bodies: RequestBodies, bytes: number) {
+  const headers = { "content-length": `${bytes}` };
   const request = Object.assign(new PassThrough(), { headers }) as unknown as IncomingMessage;
   const response = new EventEmitter();
   bodies.admit(request, response as ServerResponse, "acme");
-  return { request, turn: bodies.turn(request, BYTES)!, closeAnswer: () => response.emit("close") };
+  return { request, turn: bodies.turn(request, bytes)!, closeAnswer: () => response.emit("close") };
 }
 
 test("a body whose client leaves while it waits counts until its turn, and is dropped then", async () => {
@@ -55,4 +58,45 @@ test("a body that is not read to its end, or whose call never begins, is given b
   await turn;
   closeAnswer();
   expect(bodies.bytes).toBe(0);
+});
+
+describe("what calls read beside their bodies", () => {
+  test("is read by eight of them at a time, with room for the longest each, and what is kept counts as long as the body", async () => {
+    const bodies = new RequestBodies({ maxBytes: 100 * LIMITS.eventBytes, onRefused: () => {} });
+    const calls = Array.from({ length: 9 }, () => {
+      const { request } = admitSmall(bodies);
+      return { request, gate: Promise.withResolvers<{ value: string; bytes: number }>() };
+    });
+    const own = bodies.bytes;
+    let begun = 0;
+    const reads = calls.map(({ request, gate }) =>
+      bodies.read([request, "acme"], () => {
+        begun++;
+        return gate.promise;
+      }),
+    );
+    await vi.waitUntil(() => begun === 8);
+    expect(bodies.bytes).toBe(own + 8 * LIMITS.eventBytes);
+    calls[0]!.gate.resolve({ value: "read", bytes: 100 });
+    expect(await reads[0]).toBe("read");
+    await vi.waitUntil(() => begun === 9);
+    expect(bodies.bytes).toBe(own + 8 * LIMITS.eventBytes + 100);
+    for (const { gate } of calls.slice(1)) gate.reject(new Error("gone"));
+    expect((await Promise.allSettled(reads)).filter(({ status }) => status === "rejected")).toHaveLength(8);
+    expect(bodies.bytes).toBe(own + 100);
+    for (const { request } of calls) bodies.release(request);
+    expect(bodies.bytes).toBe(0);
+  });
+
+  test("is refused where the tenant has its share of others, before it is read", async () => {
+    let refused = 0;
+    const bodies = new RequestBodies({ maxBytes: 2 * LIMITS.eventBytes, onRefused: () => void refused++ });
+    const { request } = admitSmall(bodies);
+    const read = () => expect.unreachable("it was read");
+    await expect(bodies.read([request, "acme"], read)).rejects.toMatchObject({
+      code: "overloaded",
+      retryable: true,
+    });
+    expect(refused).toBe(1);
+  });
 });

@@ -1,9 +1,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LIMITS, RepriseError } from "@reprise/protocol";
 import { ByteBudget, type Reservation } from "./byte-budget.ts";
-import { FairQueue } from "./fair-queue.ts";
+import { FairQueue, type Load } from "./fair-queue.ts";
 import { bodyLengthOf } from "../connections/http2.ts";
 import { LARGE_BYTES, PacedReading } from "./paced-reading.ts";
+
+/** Reads of earlier turns that a node makes at a time: each may bring `eventBytes` and the events of a generation. */
+const READS = 8;
+/** What a read costs this process is little; that it waits for others is for their memory. */
+const NO_REST: Load = { busyMs: () => 0, rest: (next) => void setImmediate(next) };
 
 export interface RequestBodiesOptions {
   /** Bytes of request bodies that this process works on at a time, of all tenants together. */
@@ -31,6 +36,7 @@ interface HeldBody {
 export class RequestBodies {
   readonly #budget: ByteBudget;
   readonly #large = new FairQueue(LARGE_BYTES_AT_A_TIME);
+  readonly #reads = new FairQueue(READS, { load: NO_REST });
   readonly #pace = new PacedReading((next) => void setImmediate(next));
   readonly #onRefused: () => void;
   readonly #held = new WeakMap<IncomingMessage, HeldBody>();
@@ -56,12 +62,7 @@ export class RequestBodies {
       throw new RepriseError("body_too_large", `The body is larger than ${LIMITS.bodyBytes} bytes.`, {
         param: "body",
       });
-    const reserved = this.#budget.reserve(tenant, bytes);
-    if (!reserved) {
-      this.#onRefused();
-      const message = "Too many bytes of requests with keys of this tenant are under way.";
-      throw new RepriseError("overloaded", message, { retryAfterMs: retryAfterMs() });
-    }
+    const reserved = this.#reserve(tenant, bytes);
     if (bytes > LARGE_BYTES) this.#pace.add(request);
     this.#held.set(request, { tenant, parts: [reserved], isInUse: false, hasLeft: false });
     response.once("close", () => this.#leave(request));
@@ -79,16 +80,40 @@ export class RequestBodies {
     return this.#large.enter(held.tenant, length).then((place) => {
       if (!place) {
         this.release(request);
-        this.#onRefused();
-        throw new RepriseError("overloaded", "Too many large requests wait for their turn.", {
-          retryAfterMs: retryAfterMs(),
-        });
+        throw this.#refused("Too many large requests wait for their turn.");
       }
       held.parts.push(place);
       held.isInUse = false;
       if (held.hasLeft) this.release(request);
       return !held.hasLeft;
     });
+  }
+
+  /**
+   * Reads what a call needs beside its body, of which it is not known how long it is: a few calls of this process at a time, tenants in turn, each with
+   * room for the longest that there may be. What is kept of it stays reserved for as long as the body.
+   * @param read answers what it has read, and how many bytes that are: `eventBytes` at most
+   * @throws RepriseError `overloaded`, when the turn has not come in time or the tenant has its share of others under way; what `read` throws
+   */
+  async read<Value>(
+    [request, tenant]: readonly [IncomingMessage, string],
+    read: () => Promise<{ readonly value: Value; readonly bytes: number }>,
+  ): Promise<Value> {
+    const place = await this.#reads.enter(tenant, 1);
+    if (!place) throw this.#refused("Too many conversations are read at once.");
+    try {
+      const whole = this.#reserve(tenant, LIMITS.eventBytes);
+      try {
+        const { value, bytes } = await read();
+        whole.release();
+        this.#held.get(request)?.parts.push(this.#reserve(tenant, bytes));
+        return value;
+      } finally {
+        whole.release();
+      }
+    } finally {
+      place.release();
+    }
   }
 
   /** For the call that works on a body: its bytes stay reserved until this is disposed of, or the body is released. */
@@ -103,6 +128,17 @@ export class RequestBodies {
     const held = this.#held.get(request);
     this.#held.delete(request);
     for (const part of held?.parts ?? []) part.release();
+  }
+
+  #reserve(tenant: string, bytes: number): Reservation {
+    const reserved = this.#budget.reserve(tenant, bytes);
+    if (reserved) return reserved;
+    throw this.#refused("Too many bytes of requests with keys of this tenant are under way.");
+  }
+
+  #refused(message: string): RepriseError {
+    this.#onRefused();
+    return new RepriseError("overloaded", message, { retryAfterMs: retryAfterMs() });
   }
 
   #leave(request: IncomingMessage): void {

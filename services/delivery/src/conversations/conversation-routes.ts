@@ -107,13 +107,16 @@ export function addConversationRoutes(app: FastifyInstance, context: RouteContex
     const { limit, after, order } = parseWith(itemListSchema, request.query, "query");
     const { row } = await rows.find(tenant, parseConversationId(request.params.id), unixNow());
     const caller = callerOf(request, principal);
-    const page = await listItems(context, {
-      tenant,
-      row,
-      after,
-      limit,
-      isDescending: order === "desc",
-      onArchived: (ref) => recordAccess(context.log.publish, ref, { ...caller, call: "read", query: {} }),
+    const page = await context.bodies.read([request.raw, tenant], async () => {
+      const value = await listItems(context, {
+        tenant,
+        row,
+        after,
+        limit,
+        isDescending: order === "desc",
+        onArchived: (ref) => recordAccess(context.log.publish, ref, { ...caller, call: "read", query: {} }),
+      });
+      return { value, bytes: 0 };
     });
     // Logs and the archive may have taken seconds.
     authentication.renewReader(principal, "read");

@@ -1,5 +1,7 @@
+import type { IncomingMessage } from "node:http";
 import { conversations } from "@reprise/log";
 import {
+  type ConversationId,
   type EndedTurn,
   findOrphan,
   fitPrompt,
@@ -28,30 +30,42 @@ export interface PreparedTurn {
 const OTHER_BYTES = 65_536;
 const MOST_ANSWER_TOKENS = 4_096;
 
+type Sources = TurnSources & Pick<RouteContext, "conversations" | "bodies">;
+
+interface NewTurn {
+  readonly ref: GenerationRef;
+  readonly request: GenerationRequest;
+  /** Of the model; undefined: not known. */
+  readonly contextTokens: number | undefined;
+  /** The call, with whose body the prompt is reserved. */
+  readonly raw: IncomingMessage;
+}
+
 /**
  * Where a new turn comes, and what its model is given before its input; undefined for a request of no conversation.
- * @param contextTokens of the model; undefined: not known
- * @throws RepriseError as `findPlace`; `conversation_full`; `invalid_request` for a tool's answer whose call no earlier turn has made
+ * @throws RepriseError as `findPlace`; `overloaded`; `conversation_full`; `invalid_request` for a tool's answer whose call no earlier turn has made
  */
-export async function prepareTurn(
-  sources: TurnSources & Pick<RouteContext, "conversations">,
-  {
-    ref,
-    request,
-    contextTokens,
-  }: {
-    readonly ref: GenerationRef;
-    readonly request: GenerationRequest;
-    readonly contextTokens: number | undefined;
-  },
-): Promise<PreparedTurn | undefined> {
-  const { conversation, previous_generation: from } = request;
+export async function prepareTurn(sources: Sources, turn: NewTurn): Promise<PreparedTurn | undefined> {
+  const { request, ref, raw } = turn;
+  const { conversation } = request;
   if (conversation === undefined) return undefined;
+  return sources.bodies.read([raw, ref.tenant], async () => {
+    const prepared = await readPlace(sources, turn, conversation);
+    return { value: prepared, bytes: prepared.bytes };
+  });
+}
+
+async function readPlace(
+  sources: Sources,
+  { ref, request, contextTokens }: NewTurn,
+  conversation: ConversationId,
+): Promise<PreparedTurn & { readonly bytes: number }> {
+  const { previous_generation: from } = request;
   const place = await findPlace(sources, sources.conversations, { ref, conversation, from });
   const { before, parent, row, turn } = place;
   const behind = before ? promptBehind(before) : [];
   const whole = await conversations.verifyPrompt(sources.log, ref.tenant, behind);
-  const { prompt, dropped } = fitPrompt(
+  const { prompt, dropped, bytes } = fitPrompt(
     whole,
     {
       bytes: LIMITS.eventBytes - OTHER_BYTES - Buffer.byteLength(JSON.stringify(request)),
@@ -68,7 +82,7 @@ export async function prepareTurn(
     ...(parent !== undefined && { parent }),
     ...(droppedTurns > 0 && { dropped_turns: droppedTurns }),
   };
-  return { place, context, prompt };
+  return { place, context, prompt, bytes };
 }
 
 /** What seq 0 says of it. */

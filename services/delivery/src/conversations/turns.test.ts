@@ -316,6 +316,33 @@ test("a create that is repeated with its key joins its turn", async () => {
   expect((await rows.find(ACME, conversation)).row.head?.generation).toBe(second);
 });
 
+test.each([["over"], ["deleted"]])(
+  "a create that is repeated joins its turn, though its conversation is %s meanwhile",
+  async (how) => {
+    const conversation = await openConversation(platform, { subject: "s-1", end_user: "ann" });
+    const asked = { headers: { "idempotency-key": `behind-${how}` } };
+    const first = await turn(platform, { conversation }, asked);
+    const { row, at } = await rows.find(ACME, conversation);
+    const time = new Date(unixNow() - 1).toISOString();
+    const after = {
+      over: { ...row, expires_at: time },
+      deleted: { version: 1, kind: "deleted", id: row.id, by: "era", deleted_at: time, head: first } as const,
+    }[how]!;
+    await rows.write(conversationSubject(ACME, conversation), after, at);
+
+    const missing = { status: 404, json: { error: { code: "conversation_not_found" } } };
+    expect(await ask(platform, { conversation })).toMatchObject(missing);
+    expect(await ask(platform, { conversation }, asked)).toMatchObject({ status: 200, json: { id: first } });
+    const named = { conversation, subject: "s-1", end_user: "ann" };
+    expect(await ask(platform, named, asked)).toMatchObject({ status: 200, json: { id: first } });
+    for (const more of [{ subject: "s-2" }, { input: "bye" }])
+      expect(await ask(platform, { conversation, ...more }, asked)).toMatchObject({
+        status: 409,
+        json: { error: { code: "idempotency_conflict" } },
+      });
+  },
+);
+
 test("a turn is its conversation's subject's and end user's, and the request can't say otherwise", async () => {
   const owner = { subject: "s-1", end_user: "ann" };
   const conversation = await openConversation(platform, owner);

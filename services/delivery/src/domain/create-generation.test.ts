@@ -109,7 +109,7 @@ test("a create that fails before its job is sent is abandoned", async () => {
   const creating = create(platform.log, {
     ruleSets: { keep: () => Promise.reject(failed) },
     tenantPolicy: MODERATED,
-    admit: async (created) => void admitted.push(created?.ref),
+    admit: async (created) => void admitted.push(created),
     onAbandoned: (ref) => abandoned.push(ref),
   });
   await expect(creating).rejects.toBe(failed);

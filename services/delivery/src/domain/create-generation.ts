@@ -48,10 +48,15 @@ export interface CreateOptions {
   tenantPolicy: Policy;
   /** What the tenant may have of the model's slots. */
   share: TenantShare;
+  /** As it was sent. */
   request: GenerationRequest;
-  /** Called where the generation is to be created, before anything is stored: what stands beside the request in seq 0. What it throws is the answer. */
+  /** The request as it is stored, called where the generation is to be created: a turn says whom its conversation is about. What it throws is the answer. */
+  toStored?: (() => Promise<GenerationRequest>) | undefined;
+  /** Called once it is admitted, before anything is stored: what stands beside the request in seq 0. What it throws is the answer. */
   prepare?: ((ref: GenerationRef) => Promise<RequestAdditions>) | undefined;
-  /** Called once it is admitted, for what is not to be done before: what stands in seq 0 beside that. What it throws is the answer. */
+  /** Called behind that with seq 0 as it is now: the budgets of all that the model is given. What it throws is the answer. */
+  reserve?: ((created: ToCreate) => Promise<void>) | undefined;
+  /** Called behind that, for what is not to be done before: what stands in seq 0 beside that. What it throws is the answer. */
   complete?: ((requested: RequestedEvent) => Promise<Partial<RequestAdditions> | undefined>) | undefined;
   idempotencyKey: string | undefined;
   /** The end user whose key it is: those of two users, and of the tenant itself, name different generations. Default: the tenant. */
@@ -59,11 +64,11 @@ export interface CreateOptions {
   /** Whether the caller resumes: there must be something to join, and nothing is created. */
   joinOnly: boolean;
   /**
-   * Called once, when everything that was sent is valid and before anything is stored, with the generation that is to be created and its
-   * seq 0; with nothing when there is one to join. What it throws is the answer.
+   * Called once, before anything is read for the generation that is to be created, let alone stored; with nothing when there is one to join. What it
+   * throws is the answer.
    */
-  admit: (created: ToCreate | undefined) => Promise<void>;
-  /** Called once it is admitted, before anything of it is stored: what it throws is the answer. */
+  admit: (created: GenerationRef | undefined) => Promise<void>;
+  /** Called last of these, before anything of it is stored: what it throws is the answer. */
   claim?: ((ref: GenerationRef) => Promise<void>) | undefined;
   /** Called where the create fails once it is admitted, and nothing of the generation is stored for sure. */
   onAbandoned?: ((ref: GenerationRef) => void) | undefined;
@@ -96,11 +101,11 @@ export interface Created {
  * carries. The other way round would leave a generation that no worker ever runs. Before both, the rules that seq 0 will name, if it is
  * to be moderated: moderation must find the rules of every log that it reads. All steps are harmless when repeated: the
  * job's message id and the compare-and-set on an empty log let the first one win, and all others find what it wrote.
- * @throws RepriseError what `prepare` throws; `idempotency_conflict`, `generation_expired`, `generation_erased` (the key's), `invalid_request`, `cursor_invalid` (nothing to
+ * @throws RepriseError what the callbacks throw; `idempotency_conflict`, `generation_expired`, `generation_erased` (the key's), `invalid_request`, `cursor_invalid` (nothing to
  *   join), `broker_unavailable`
  */
 export async function createGeneration(options: CreateOptions): Promise<Created> {
-  const { log, ruleSets, classifiers, shards, tenant, tenantPolicy, request, joinOnly } = options;
+  const { log, ruleSets, classifiers, shards, tenant, tenantPolicy, joinOnly } = options;
   const { idempotencyKey, keyOwner } = options;
   const generation =
     idempotencyKey === undefined
@@ -110,7 +115,7 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
   if (idempotencyKey !== undefined) {
     const first = await log.reader.readFirst(ref);
     if (first) {
-      const requested = assertSameRequest(toRequested(first.payload), request);
+      const requested = assertSameRequest(toRequested(first.payload), options.request);
       await options.admit(undefined);
       return { ref, requested, joined: true, first };
     }
@@ -125,19 +130,22 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
     );
   }
 
-  const additions = await options.prepare?.(ref);
+  const request = (await options.toStored?.()) ?? options.request;
   const policies = { tenantPolicy, requestPolicy: request.policy ?? {}, classifiers };
   const prepared = await prepareModeration(policies);
-  const encode = (more?: Partial<RequestAdditions>) =>
-    encodeRequested(ref, options, {
-      moderation: prepared?.moderation,
-      additions: { ...additions, ...more },
-    });
-  const begun = encode();
-  await options.admit({ ref, requested: begun.requested });
-  let encoded = begun;
+  await options.admit(ref);
+  let encoded: ReturnType<typeof encodeRequested>;
   try {
-    const more = await options.complete?.(begun.requested);
+    const additions = await options.prepare?.(ref);
+    const encode = (more?: Partial<RequestAdditions>) =>
+      encodeRequested(
+        ref,
+        { ...options, request },
+        { moderation: prepared?.moderation, additions: { ...additions, ...more } },
+      );
+    encoded = encode();
+    await options.reserve?.({ ref, requested: encoded.requested });
+    const more = await options.complete?.(encoded.requested);
     if (more) encoded = encode(more);
     if (prepared) await ruleSets.keep(tenant, prepared.rules);
     await options.claim?.(ref);
@@ -231,9 +239,11 @@ function ownedKey(key: string, owner: string | undefined): string {
   return owner === undefined ? key : `${key} ${owner}`;
 }
 
-/** Compared as it would be stored: JSON has no -0. */
-function assertSameRequest(existing: RequestedEvent, request: GenerationRequest): RequestedEvent {
-  if (isDeepStrictEqual(existing.request, JSON.parse(JSON.stringify(request)))) return existing;
+/** Compared as it would be stored: JSON has no -0, and a turn that does not say whom it is about is about whom its conversation is. */
+function assertSameRequest(existing: RequestedEvent, sent: GenerationRequest): RequestedEvent {
+  const { subject, end_user } = existing.request;
+  const owner = sent.conversation === undefined ? {} : { subject, end_user };
+  if (isDeepStrictEqual(existing.request, JSON.parse(JSON.stringify({ ...owner, ...sent })))) return existing;
   throw new RepriseError("idempotency_conflict", "This Idempotency-Key was used with a different request.", {
     param: "Idempotency-Key",
   });

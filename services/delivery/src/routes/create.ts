@@ -55,8 +55,8 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
       parseWith(noQuery, request.query, "query");
       const type = preferredType(request.headers.accept, ["application/json", "text/event-stream"]);
       if (type === "text/event-stream" && !principal.roles.has("read")) throw lacksRole("read");
-      const parsed = withEndUser(parseGenerationRequest(request.body), endUser);
-      const body = await withConversation(context.conversations, principal, parsed);
+      const sent = withEndUser(parseGenerationRequest(request.body), endUser);
+      let body = sent;
       if (!modelNames().has(body.model)) {
         throw new RepriseError("model_not_found", `There is no model "${body.model}" here.`, {
           param: "model",
@@ -74,7 +74,7 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
       const { main: connection } = context.broker;
       using expected = new DisposableStack();
       let listening: BufferedFeed | undefined;
-      // Parsed again it is `body`; kept here it would be kept for as long as a stream that is the answer.
+      // Parsed it is `sent`; kept here it would be kept for as long as a stream that is the answer.
       request.body = undefined;
       const tokens = reservationOf(body);
       const now = new Date();
@@ -93,15 +93,18 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
           maxRunning: slots?.max ?? Number.POSITIVE_INFINITY,
           storedAtUs,
         },
-        request: body,
+        request: sent,
+        toStored: async () => (body = await withConversation(context.conversations, principal, sent)),
         async prepare(ref) {
           const contextTokens =
             body.conversation === undefined ? undefined : await contextTokensOf(context, body.model);
-          turn = await prepareTurn(context, { ref, request: body, contextTokens });
+          turn = await prepareTurn(context, { ref, request: body, contextTokens, raw: request.raw });
           const additions = turn && toAdditions(turn);
           const requested = { request: body, ...additions };
           return { ...(await prepareRequest(context, requested, principal)), ...additions };
         },
+        reserve: ({ ref, requested }) =>
+          context.budgets.reserve(ref, charges, effectiveRequest(requested), requested.media),
         complete: (begun) =>
           completeRequest(context, effectiveRequest(begun), { principal, media: begun.media }),
         claim: async (ref) => turn && (await claimTurn(context.conversations.rows, ref, turn.place)),
@@ -112,16 +115,16 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
           hasReserved = created !== undefined;
           await context.limits.create([request, reply], principal, {
             endUser: body.end_user,
-            generation: created?.ref.generation,
+            generation: created?.generation,
             tokens,
             isStream,
           });
-          if (!created) return;
+          // How much there was before a turn is not known yet.
+          if (!created || body.conversation === undefined) return;
           try {
-            const { ref, requested } = created;
-            await context.budgets.reserve(ref, charges, effectiveRequest(requested), requested.media);
+            await context.budgets.reserve(created, charges, body);
           } catch (error) {
-            context.limits.abandoned(created.ref, tokens);
+            context.limits.abandoned(created, tokens);
             throw error;
           }
         },
