@@ -4,7 +4,6 @@ import { readStreamMessages } from "@reprise/log";
 import {
   type AuditRecord,
   decodeOpsRecord,
-  SSE_HEARTBEAT,
   logSubject,
   OPS_STREAM,
   type DeliveryMark,
@@ -13,7 +12,7 @@ import {
 } from "@reprise/protocol";
 import { createTempDir, openSseReader, type SseReader } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { refOf, reprise, untilArchived } from "./testing/archive.ts";
+import { bytesOf, refOf, reprise, untilReadersAreKept } from "./testing/archive.ts";
 import { type Cluster, type DeliveryProcess, startCluster } from "./testing/cluster.ts";
 import { CARD, PATIENT, TENANT, untilJudged } from "./testing/moderated.ts";
 import { startToldModel, type ToldModel } from "./testing/told-model.ts";
@@ -64,12 +63,7 @@ async function countReaders(opsUrl: string): Promise<number> {
   return Number(/^reprise_readers (\d+)$/m.exec(metrics)?.[1]);
 }
 
-/** What a connection got, byte by byte, without what keeps it open. */
-function bytesOf({ bytes }: SseReader): string {
-  return bytes.toString().replaceAll(SSE_HEARTBEAT, "");
-}
-
-/** The same up to its last whole frame. */
+/** What a connection got, up to its last whole frame. */
 function wholeFramesOf(reader: SseReader): string {
   const bytes = bytesOf(reader);
   return bytes.slice(0, bytes.lastIndexOf("\n\n") + 2);
@@ -103,19 +97,6 @@ async function expire({ broker }: Cluster, id: string): Promise<void> {
   expect(answer.json()).toMatchObject({ success: true });
 }
 
-/** Until every connection's last mark is recorded, and archived. */
-async function untilReadersAreKept(cluster: Cluster, id: string): Promise<readonly DeliveryMark[]> {
-  const marks = new Map<string, DeliveryMark>();
-  const ended = async () => {
-    const { reader } = await untilArchived(cluster);
-    for await (const record of reader.opsOf(refOf(TENANT, id)))
-      if (record.kind === "delivered") for (const mark of record.readers) marks.set(mark.reader, mark);
-    return [...marks.values()].filter(({ ended_at }) => ended_at !== undefined).length;
-  };
-  await expect.poll(ended).toBe(3);
-  return [...marks.values()].toSorted((a, b) => a.seq - b.seq);
-}
-
 test("what has left the live log is listed, replayed and shown as it was to keys with the role, and each access is recorded", async () => {
   await using cluster = await startCluster({ tenants: [TENANT, OTHER] });
   await using dir = await createTempDir("told");
@@ -129,7 +110,7 @@ test("what has left the live log is listed, replayed and shown as it was to keys
     cluster.startWorker(env),
   ]);
   const { id, live, leaver, late } = await generate(cluster, { url, opsUrl }, model);
-  const marks = await untilReadersAreKept(cluster, id);
+  const marks = await untilReadersAreKept(cluster, id, 3);
   await expire(cluster, id);
   // It has nothing of the generation in memory.
   const node = await cluster.startDelivery();

@@ -13,16 +13,19 @@ import {
 } from "@reprise/archive";
 import { readStreamInfo } from "@reprise/log";
 import {
+  type DeliveryMark,
   generationsStream,
   type GenerationRef,
   OPS_STREAM,
   parseGenerationId,
   parseTenantId,
+  SSE_HEARTBEAT,
   VERDICTS_STREAM,
 } from "@reprise/protocol";
 import { expect } from "vitest";
-import { untilAnswered } from "@reprise/testkit";
+import { type SseReader, untilAnswered } from "@reprise/testkit";
 import type { Cluster } from "./cluster.ts";
+import { TENANT } from "./moderated.ts";
 
 const COMMAND = fileURLToPath(new URL("../../../services/audit-log/src/cli/main.ts", import.meta.url));
 const STREAMS = [generationsStream(0), generationsStream(1), VERDICTS_STREAM, OPS_STREAM];
@@ -60,6 +63,29 @@ export async function untilArchived(cluster: Cluster): Promise<OpenedArchive> {
   const masterKey = parseMasterKey(await readFile(join(keysDir, "master.key"), "utf8"));
   const keyring = await openKeyring({ store: createFileStore(join(keysDir, "wrapped")), masterKey });
   return { archive, reader: new ArchiveReader({ archive, keyring }) };
+}
+
+/** Resolves with the last marks of a generation's streams, when so many have ended and are archived: those that had least come first. */
+export async function untilReadersAreKept(
+  cluster: Cluster,
+  id: string,
+  count: number,
+): Promise<readonly DeliveryMark[]> {
+  const marks = new Map<string, DeliveryMark>();
+  const ended = async () => {
+    const { reader } = await untilArchived(cluster);
+    for await (const record of reader.opsOf(refOf(TENANT, id)))
+      if (record.kind === "delivered")
+        for (const mark of record.readers) if (mark.protocol === "sse") marks.set(mark.reader, mark);
+    return [...marks.values()].filter(({ ended_at }) => ended_at !== undefined).length;
+  };
+  await expect.poll(ended).toBe(count);
+  return [...marks.values()].toSorted((a, b) => a.seq - b.seq);
+}
+
+/** What a connection got, byte by byte, without what keeps it open. */
+export function bytesOf({ bytes }: SseReader): string {
+  return bytes.toString().replaceAll(SSE_HEARTBEAT, "");
 }
 
 /** How many processes have committed anything to a cluster's archive. */

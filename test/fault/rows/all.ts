@@ -5,6 +5,12 @@ import { brokerSigkill } from "./broker/broker-sigkill.ts";
 import { brokerSigstop } from "./broker/broker-sigstop.ts";
 import { cancelRaces } from "./reader/cancel-races.ts";
 import { clusterLeaderRestart, clusterLeaderSigkill, clusterLeaderSigstop } from "./broker/cluster-leader.ts";
+import {
+  conversationBrokerSigkill,
+  conversationDeliverySigkill,
+  conversationLeaderSigkill,
+  conversationWorkerSigkill,
+} from "./conversation/conversation-sigkill.ts";
 import { cursorFuzz } from "./delivery/cursor-fuzz.ts";
 import { deliveryCutOff } from "./delivery/delivery-cut-off.ts";
 import { deliveryRollingRestart } from "./delivery/delivery-rolling-restart.ts";
@@ -56,8 +62,12 @@ export const ROWS: readonly FaultRow[] = [
   cancelRaces,
   timeouts,
   pace,
+  conversationWorkerSigkill,
+  conversationDeliverySigkill,
+  conversationBrokerSigkill,
   retentionExpired,
   clusterLeaderSigkill,
   clusterLeaderSigstop,
   clusterLeaderRestart,
+  conversationLeaderSigkill,
 ];

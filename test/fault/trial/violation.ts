@@ -9,6 +9,7 @@
  * - `early_end`: a response that ended cleanly before the terminal event; `late_break`: one that broke behind it, for no fault
  * - `text`: another text, or another usage, than the undisturbed run's
  * - `unjudged`: an event that was shown before moderation had cleared it, or that it has never judged; `decisions`: one made twice
+ * - `conversation`: an engine was asked something else than the conversation so far, or a turn of it is lost, doubled or out of place
  * - `answer`: a create or a cancel that was answered is not in the log
  * - `lines`: a process has logged an outage in another number of lines than it is to
  * - `refused`: a reader or a caller got an error that no fault excuses
@@ -30,6 +31,7 @@ export type ViolationKind =
   | "text"
   | "unjudged"
   | "decisions"
+  | "conversation"
   | "answer"
   | "lines"
   | "refused"

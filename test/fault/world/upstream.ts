@@ -10,6 +10,8 @@ export type UpstreamConduct = "answers" | "stalls" | "refuses";
 /** One request for tokens. Times by `performance.now()`. */
 export interface UpstreamRequest {
   readonly openedAt: number;
+  /** As it came, byte for byte. */
+  readonly body: string;
   /** When its connection was given up; undefined while it is open, and for one that was answered whole. */
   closedAt: number | undefined;
   isAnswered: boolean;
@@ -40,9 +42,11 @@ export async function startUpstream(): Promise<Upstream> {
   });
 
   async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = JSON.parse(await text(incoming)) as ChatBody;
+    const sent = await text(incoming);
+    const body = JSON.parse(sent) as ChatBody;
     const request: UpstreamRequest = {
       openedAt: performance.now(),
+      body: sent,
       closedAt: undefined,
       isAnswered: false,
     };

@@ -35,12 +35,16 @@ export class DrillClient {
         options: { tokens_per_second: 60, ...options },
         ...(policy && { policy }),
       };
-      const idempotencyKey = randomUUID();
-      const { id } = await this.#client.generations.create(request, { idempotencyKey });
-      this.sent.set(id, { request, idempotencyKey });
-      return id;
+      return this.send(request);
     });
     return Promise.all(creating);
+  }
+
+  async send(request: GenerationRequest): Promise<string> {
+    const idempotencyKey = randomUUID();
+    const { id } = await this.#client.generations.create(request, { idempotencyKey });
+    this.sent.set(id, { request, idempotencyKey });
+    return id;
   }
 
   /** @returns the id that the platform answers with */

@@ -16,6 +16,12 @@ import { copyFolders, untilFoldersThere } from "./copy-folders.ts";
 import { DrillClient } from "./drill-client.ts";
 import { DrillReader } from "./drill-reader.ts";
 import { encodeDrillTenants } from "./drill-tenants.ts";
+import {
+  askTurn,
+  type DrilledConversation,
+  holdConversation,
+  judgeConversation,
+} from "./drilled-conversation.ts";
 import { type DrilledBroker, startDrilledBroker, startDrilledPlatform } from "./drilled-platform.ts";
 import {
   judgeAnswers,
@@ -43,8 +49,11 @@ const CARD = { text: "My card is 4111 1111 1111 1111, thank you." };
 const BLOB_BYTES = 600_000;
 const ASLEEP_AFTER = 20;
 const BEHIND_BACKUP_MS = 1_000;
+/** Of a conversation, before the backup. */
+const TURNS = 3;
 /** Streams in which messages go by themselves: replaced by newer ones of their subject, expired, or done. */
-const THINNED = /^(?:CHECKPOINTS|VERDICTS|REVIEWS|READERS|LEASES|BLOBS|KEY_USE|KV_.*|RULES|JOBS)$/;
+const THINNED =
+  /^(?:CHECKPOINTS|VERDICTS|REVIEWS|READERS|LEASES|BLOBS|KEY_USE|CONVERSATIONS|KV_.*|RULES|JOBS)$/;
 
 type AllContents = ReadonlyMap<string, StreamContents>;
 
@@ -94,6 +103,9 @@ export async function drillRestore(
   say(`a blob of ${BLOB_BYTES} bytes is what it was, under its id, and uploaded again it has the same`);
   problems.push(...(await judgeUsage(client, whole.size)));
   say(`usage has each of ${whole.size} generations once`);
+  const read = (id: string) => readLogs(broker, tenant, [id]);
+  problems.push(...(await judgeConversation(client, lost.conversation, read)));
+  say(`a conversation has the ${TURNS} turns that it had, and went on behind them`);
   await platform.stop();
   problems.push(...(await judgeArchive(copyDir, tenant.id, whole)));
   say(`the archive verifies, and plays generations as the log has them`);
@@ -113,6 +125,8 @@ interface Lost {
   readonly texts: ReadonlyMap<string, string>;
   /** Content that was uploaded before the backup, by its blob's id. */
   readonly blob: readonly [string, Buffer<ArrayBuffer>];
+  /** Another turn of it began behind the backup. */
+  readonly conversation: DrilledConversation;
   /** Generations that began behind the backup. */
   readonly lost: readonly string[];
   /** A generation, and a stream token for it. */
@@ -140,7 +154,8 @@ async function loseEverything(
   const client = new DrillClient(platform.url, tenant);
   const plain = await client.create(endedCount, SHORT);
   const gated = await client.create(1, CARD, { moderation: { mode: "gate", rules: ["cards"] } });
-  const ended = [...plain, ...gated];
+  const conversation = await holdConversation(client, TURNS);
+  const ended = [...plain, ...gated, ...conversation.turns];
   const texts = new Map<string, string>();
   for (const id of ended) texts.set(id, await client.textOf(id));
   const content = randomBytes(BLOB_BYTES);
@@ -169,13 +184,27 @@ async function loseEverything(
     `backed up ${names.length} streams, ${bytes} bytes, and the folders in ${ms} ms; readers were shown ${shown() - shownBefore} events meanwhile`,
   );
   const young = await client.create(youngCount, LONG);
+  young.push(await askTurn(client, conversation.id, "Behind the backup?"));
   await delay(BEHIND_BACKUP_MS);
   await platform.kill();
   await Promise.all(readers.map((reader) => reader.sleep()));
   const after = await readContents(broker.admin, names);
   const logs = await readLogs(broker, tenant, [...ended, ...running]);
   say("every process was killed, and the broker's store is gone");
-  return { client, backup, before, after, logs, ended, readers, texts, blob, lost: young, token };
+  return {
+    client,
+    backup,
+    before,
+    after,
+    logs,
+    ended,
+    readers,
+    texts,
+    blob,
+    conversation,
+    lost: young,
+    token,
+  };
 }
 
 async function listStreams({ main }: Broker): Promise<string[]> {

@@ -42,7 +42,7 @@ function clusterLeader(
 }
 
 /** On a busy machine a leader's word may come late, and another election is held. */
-async function untilLed(cluster: TestCluster, stream: string): Promise<ClusterNode> {
+export async function untilLed(cluster: TestCluster, stream: string): Promise<ClusterNode> {
   for (;;) {
     const leader = await cluster.leaderOf(stream);
     if (leader) return leader;
