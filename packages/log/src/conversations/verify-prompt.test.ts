@@ -4,6 +4,7 @@ import {
   type EventDraft,
   type GenerationRef,
   type PromptSegment,
+  RepriseError,
   type StreamSeq,
 } from "@reprise/protocol";
 import { completed, createRef, delta, requested, started } from "@reprise/testkit";
@@ -65,6 +66,16 @@ test("what the leader has withdrawn is taken out, also where a replica does not 
     expect(textsOf(verified)).toContain("[card]");
     expect(textsOf(verified)).not.toContain(SECRET);
   }
+});
+
+test("a turn that is erased before what has changed of it is read is given to no model", async () => {
+  const erased = new RepriseError("generation_erased", "This generation was erased.");
+  const log = {
+    ...logOf({ leader: WHOLE, replica: WHOLE }),
+    reader: { readLog: () => Promise.reject(erased) },
+  };
+  const verified = verifyPrompt(log as never, ref.tenant, [segmentOf(WHOLE - 1, SECRET)]);
+  await expect(verified).rejects.toBe(erased);
 });
 
 test("a log that shows less than a prompt was made of brings nothing back", async () => {

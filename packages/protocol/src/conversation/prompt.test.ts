@@ -57,6 +57,38 @@ describe("the prompt behind a turn", () => {
     const [asked] = itemsOf(turnOf([{ type: "output.delta", text: "A cat." }], { request, media }));
     expect(asked).toEqual({ role: "user", content: [{ type: "image", detail: "low", blob }, parts[1]] });
   });
+
+  it("has the content that a URL in a tool's answer gave", () => {
+    const url = "https://example.com/a.png";
+    const blob = `blob_${"0".repeat(26)}` as never;
+    const media = { [url]: { blob, type: "image/png", bytes: 1, sha256: "0" } };
+    const answer = { role: "tool" as const, call_id: "a", content: [{ type: "image" as const, url }] };
+    const input = [ASKED, { role: "assistant" as const, tool_calls: [call("a")] }, answer];
+    const request = { model: "m", input };
+    const items = itemsOf(turnOf([{ type: "output.delta", text: "A cat." }], { request, media }));
+    expect(items[2]).toEqual({ role: "tool", call_id: "a", content: [{ type: "image", blob }] });
+  });
+
+  it("has no call whose name was withdrawn, nor its answer: no model server takes what stands in its place", () => {
+    const called = (call_id: string): EventDraft => ({ type: "tool.call", ...call(call_id) });
+    const answered = (call_id: string): EventDraft => ({ type: "tool.result", call_id, output: 1 });
+    const withdrawn: EventDraft = {
+      type: "moderation.redacted",
+      from_seq: asSeq(2),
+      to_seq: asSeq(2),
+      replacement: "[a name]",
+      rule: "r",
+      category: "c",
+      channel: "tool_name",
+    };
+    const drafts = [called("a"), called("b"), answered("a"), answered("b"), withdrawn];
+    expect(itemsOf(turnOf(drafts))).toEqual([
+      ASKED,
+      { role: "assistant", tool_calls: [call("b")] },
+      { role: "tool", call_id: "b", output: 1 },
+    ]);
+    expect(itemsOf(turnOf([called("a"), answered("a"), withdrawn]))).toEqual([]);
+  });
 });
 
 describe("messages that are joined", () => {

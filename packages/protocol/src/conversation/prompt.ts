@@ -1,7 +1,9 @@
 import type { RequestedEvent } from "../event/event.ts";
+import type { OutputItem } from "../event/output-item.ts";
 import type { Transcript } from "../event/transcript.ts";
 import type { GenerationId } from "../id.ts";
 import type { AssistantTurn, Message } from "../request/fields/input.ts";
+import { isFunctionName } from "../request/fields/tools.ts";
 import type { Seq } from "../seq.ts";
 import { toMessages } from "./join-prompt.ts";
 import type { Prompt, PromptSegment } from "./prompt-schema.ts";
@@ -41,7 +43,9 @@ export function toSegments({ requested, transcript, seq }: EndedTurn): {
   const begins = rest === -1 ? input.length : rest;
   const pinned = begins > 0 ? { items: input.slice(0, begins) } : undefined;
   const said =
-    transcript.status === "failed" ? [] : withRefusal(toTurnMessages(transcript.output), transcript.refusal);
+    transcript.status === "failed"
+      ? []
+      : withRefusal(toTurnMessages(namedOnly(transcript.output)), transcript.refusal);
   if (said.length === 0) return { pinned, segment: undefined };
   const isModerated = requested.policy.moderation !== undefined;
   const segment: PromptSegment = {
@@ -51,6 +55,16 @@ export function toSegments({ requested, transcript, seq }: EndedTurn): {
     items: [...input.slice(begins), ...said],
   };
   return { pinned, segment };
+}
+
+/** Without calls whose name was withdrawn, and their answers: what stands in its place is no name that a model server takes. */
+function namedOnly(output: readonly OutputItem[]): readonly OutputItem[] {
+  const nameless = new Set(
+    output.flatMap((item) => (item.type === "tool_call" && !isFunctionName(item.name) ? item.call_id : [])),
+  );
+  return nameless.size === 0
+    ? output
+    : output.filter((item) => item.type === "text" || !nameless.has(item.call_id));
 }
 
 /** What a URL has given is kept: later turns are given the same content, whatever the URL may give then. */

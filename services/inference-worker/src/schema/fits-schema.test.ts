@@ -122,7 +122,7 @@ describe("fitsSchema is not certain of", () => {
   const text = "a".repeat(60_000);
   const deep = JSON.parse("[".repeat(5_000) + "]".repeat(5_000)) as JsonValue;
   const fields = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`f${i}`, i]));
-  const untried = Object.fromEntries(Array.from({ length: 4_500 }, (_, i) => [`(?=a)${i}`, true]));
+  const untried = Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`(?=a)${i}`, true]));
   const bomb = Object.fromEntries(
     Array.from({ length: 40 }, (_, i) => {
       const next = { $ref: `#/$defs/d${i + 1}` };
@@ -137,8 +137,9 @@ describe("fitsSchema is not certain of", () => {
     ],
     [
       "many patterns that are not tried, beside many fields",
-      { additionalProperties: true, patternProperties: untried, maxProperties: 1 },
-      fields,
+      // In this order: what it costs to try them against each other stands before what is certain.
+      { additionalProperties: true, maxProperties: 1, patternProperties: untried },
+      Object.fromEntries(Object.entries(fields).slice(0, 100)),
     ],
     ["a reference to itself", { $ref: "#" }, 1],
     ["references that double at each step", { $ref: "#/$defs/d0", $defs: bomb }, 1],

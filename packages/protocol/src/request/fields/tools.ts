@@ -8,6 +8,10 @@ export const functionName = z
   .string()
   .regex(FUNCTION_NAME, { error: "must be 1 to 64 characters of A-Z, a-z, 0-9, _ and -" });
 
+export function isFunctionName(name: string): boolean {
+  return FUNCTION_NAME.test(name);
+}
+
 const toolSchema = z.strictObject({
   /** The only kind there is. */
   type: z.literal("function").optional(),
