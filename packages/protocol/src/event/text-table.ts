@@ -1,6 +1,6 @@
 import { ANNOTATION_CHANNEL, redactAnnotation } from "./annotation.ts";
 import type { EventDraft, KnownEvent, UnknownEvent } from "./event.ts";
-import { NAME_CHANNEL } from "./withdrawn-text.ts";
+import { NAME_CHANNEL, SEALED_CHANNEL } from "./withdrawn-text.ts";
 
 /*
  * Every text that a model has said and a person may read: in which event it stands, in which channel moderation judges it, and how the event reads
@@ -140,14 +140,16 @@ export function tokensOf(event: EventDraft): number {
   return "tokens" in event ? (event.tokens ?? otherwise) : otherwise;
 }
 
-/** An event as it is to be shown; undefined where that is the event itself. Sealed reasoning has no text, and none is left behind a halt. */
+/** An event as it is to be shown; undefined where that is the event itself. Sealed reasoning has no text, and none is left behind a halt, or where reasoning was withdrawn. */
 export function withdrawnForm(
   event: KnownEvent | UnknownEvent,
   replacementOf: ReplacementOf,
 ): (KnownEvent & { readonly redacted: true }) | undefined {
   if (event.type === "reasoning.sealed") {
     const { seq, type } = event;
-    return replacementOf("sealed") === undefined ? undefined : { seq, type, encrypted: "", redacted: true };
+    return replacementOf(SEALED_CHANNEL) === undefined
+      ? undefined
+      : { seq, type, encrypted: "", redacted: true };
   }
   const shown = BY_TYPE.get(event.type)?.withdrawn(event as KnownEvent, replacementOf);
   return shown && ({ seq: event.seq, type: event.type, ...shown, redacted: true } as never);

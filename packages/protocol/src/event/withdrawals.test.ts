@@ -144,6 +144,28 @@ describe("what moderation has withdrawn", () => {
     ]);
   });
 
+  it.each(["reasoning", "reasoning_summary"])(
+    "is all that was sealed, before and behind it, where text of %s was withdrawn: it may hold the same",
+    (channel) => {
+      const sealed = { type: "reasoning.sealed", encrypted: "c2VhbGVk", id: "rs_1" } as const;
+      const log = toLog([
+        sealed,
+        { type: "reasoning.delta", text: "x" },
+        { type: "reasoning.summary.delta", text: "y" },
+        sealed,
+        redacted(3, 3, "", channel),
+        sealed,
+      ]);
+      const kept = projected(log).filter((event) => event.type === "reasoning.sealed");
+      expect(kept).toEqual(
+        [1, 4, 6].map((seq) => ({ seq, type: sealed.type, encrypted: "", redacted: true })),
+      );
+      expect(projected(log, 4)).toEqual(log);
+      const ofText = toLog([sealed, delta("a"), redacted(2, 2, "")]);
+      expect(projected(ofText)[0]).toEqual(ofText[0]);
+    },
+  );
+
   it("is what the last of overlapping ranges says", () => {
     expect(textsOf(toLog([...said, redacted(3, 3, "A"), redacted(2, 4, "B")])).join("")).toBe("B now.");
     expect(textsOf(toLog([...said, redacted(2, 4, "A"), redacted(4, 5, "B")])).join("")).toBe("AB");

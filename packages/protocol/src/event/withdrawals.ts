@@ -1,6 +1,6 @@
 import type { Seq } from "../seq.ts";
 import type { KnownEvent } from "./event.ts";
-import { decodeEvent, encodeEvent } from "./event-codec.ts";
+import { decodeEvent, encodeEvent, peekType } from "./event-codec.ts";
 import { withdrawnForm } from "./text-table.ts";
 import type { SeqRange, Withdrawal } from "./withdrawn-ranges.ts";
 import { NAME_CHANNEL, WithdrawnText } from "./withdrawn-text.ts";
@@ -22,7 +22,8 @@ export class Withdrawals extends WithdrawnText {
 
   /** An encoded event as it is to be shown: the bytes themselves where nothing of it was withdrawn. */
   project(seq: Seq, payload: Uint8Array): Uint8Array {
-    if (seq < this.lowest) return payload;
+    const isBefore = seq < this.lowest;
+    if (isBefore && !(this.isReasoningTaken && peekType(payload) === "reasoning.sealed")) return payload;
     const event = decodeEvent(payload);
     if (event.type === "moderation.redacted" || event.type === "moderation.halted") {
       const replacement = this.#retold(event);

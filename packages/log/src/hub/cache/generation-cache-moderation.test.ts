@@ -141,6 +141,19 @@ describe("a cache", () => {
     expect(cache.payloadAt(asSeq(3))!.toString()).toContain('"redacted":true');
   });
 
+  test("sends no later reader what was sealed of reasoning, wherever that stands, once any of the reasoning is withdrawn", () => {
+    const sealed: EventDraft = { type: "reasoning.sealed", encrypted: "c2VhbGVk" };
+    const thought: EventDraft = { type: "reasoning.delta", text: SECRET };
+    const taken = { ...redacted(3), channel: "reasoning" };
+    const log = encode([requested(REF), sealed, started(), thought, taken, sealed]);
+    const cache = tailOf(log, 4);
+    const framesFrom = (seq: number) => cache.view(asSeq(seq), 10_000)!.bytes.toString();
+    expect(framesFrom(1)).toContain("c2VhbGVk");
+    for (const payload of log.slice(4)) cache.acceptLive(payload, () => asStreamSeq(0));
+    expect(framesFrom(1)).not.toMatch(/c2VhbGVk|SECRET/);
+    expect(Buffer.concat(cache.show(log)).toString()).not.toMatch(/c2VhbGVk|SECRET/);
+  });
+
   test("leaves what a socket holds as it was", () => {
     const log = encode([...base, redacted(3)]);
     const cache = tailOf(log, 5);
