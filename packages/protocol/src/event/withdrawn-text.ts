@@ -6,11 +6,6 @@ import { type SeqRange, type Withdrawal, WithdrawnRanges } from "./withdrawn-ran
 /** The channel of the names that tool calls give, beside that of their arguments. */
 export const NAME_CHANNEL = "tool_name";
 
-/** That of sealed reasoning, which moderation can't judge: it goes with the reasoning that readers were shown. */
-export const SEALED_CHANNEL = "sealed";
-/** Text of reasoning, or in its place. */
-const REASONING_CHANNELS: ReadonlySet<string | undefined> = new Set(["reasoning", "reasoning_summary"]);
-
 /**
  * What moderation has withdrawn of one log, and what stands there. A range is replaced as a whole: its first event carries the
  * replacement and the others nothing, so the joined texts of the events are what was not withdrawn. Where ranges overlap, the
@@ -25,7 +20,6 @@ export class WithdrawnText {
   readonly #passedOver = new Set<Withdrawal>();
   /** All withdrawals, by where they begin. */
   readonly #told: Withdrawal[] = [];
-  #isReasoningTaken = false;
 
   get isEmpty(): boolean {
     return this.#told.length === 0;
@@ -45,10 +39,6 @@ export class WithdrawnText {
     if (channel === undefined) this.#halts.push(withdrawal);
     else this.#rangesOf(channel).lay(withdrawal);
     const changed: SeqRange[] = [{ fromSeq, toSeq }];
-    if (!this.#isReasoningTaken && REASONING_CHANNELS.has(channel)) {
-      this.#isReasoningTaken = true;
-      changed.push(ALL);
-    }
     const [from, to] = [this.#toldFrom(fromSeq), this.#toldFrom((toSeq + 1) as Seq)];
     for (const { seq, channel: other } of this.#told.slice(from, to)) {
       const isAlike = channel === other || channel === undefined || other === undefined;
@@ -60,8 +50,6 @@ export class WithdrawnText {
 
   /** The text of an event as it is to be shown; undefined where nothing of it was withdrawn. */
   replacementOf(seq: Seq, channel: string): string | undefined {
-    // It may hold what was withdrawn, wherever it stands beside that.
-    if (channel === SEALED_CHANNEL && this.#isReasoningTaken) return "";
     if (seq < this.lowest) return undefined;
     const found = this.lastAt(seq, channel);
     if (!found) return undefined;
@@ -81,12 +69,7 @@ export class WithdrawnText {
     return last;
   }
 
-  /** Whether any reasoning was withdrawn, and so what is sealed of it, in all of the log. */
-  protected get isReasoningTaken(): boolean {
-    return this.#isReasoningTaken;
-  }
-
-  /** Nothing before this event was withdrawn, but what is sealed of reasoning. */
+  /** Nothing before this event was withdrawn. */
   protected get lowest(): number {
     return this.#told[0]?.fromSeq ?? Number.POSITIVE_INFINITY;
   }
@@ -108,7 +91,6 @@ export class WithdrawnText {
 }
 
 const NOTHING: readonly SeqRange[] = [];
-const ALL: SeqRange = { fromSeq: 0 as Seq, toSeq: Number.POSITIVE_INFINITY as Seq };
 
 function toWithdrawal(event: KnownEvent | UnknownEvent): Withdrawal | undefined {
   if (event.type === "moderation.redacted") {
