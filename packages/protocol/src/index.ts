@@ -52,7 +52,7 @@ export {
   type TenantId,
   type WorkerId,
 } from "./id.ts";
-export { BLOB_LIMITS, chargeOf } from "./blob/blob-limits.ts";
+export { BLOB_LIMITS, BLOB_TTL_SECONDS, chargeOf } from "./blob/blob-limits.ts";
 export {
   type BlobId,
   blobNotFound,
@@ -173,11 +173,12 @@ export {
 export { asUnixMs, NEVER, plusMs, toUnixMs, type UnixMs, unixNow } from "./unix-ms.ts";
 export type * from "./branded-math.ts";
 export { OPTIONAL_EVENTS } from "./event/known-event.ts";
-export { ANNOTATION_KINDS } from "./event/shapes/output.ts";
+export { ANNOTATION_KINDS, BLOB_KINDS } from "./event/shapes/output.ts";
 export { channelOf, hasText, isDelta, type TextEvent, textIn, textOf, tokensOf } from "./event/text-table.ts";
 export { logprobsSize, MAX_LOGPROBS_SIZE, type TokenLogprobs } from "./event/shapes/token-logprobs.ts";
 export { Withdrawals } from "./event/withdrawals.ts";
-export { NAME_CHANNEL } from "./event/withdrawn-text.ts";
+export { MediaTranscript } from "./blob/media-transcript.ts";
+export { BLOB_CHANNEL, NAME_CHANNEL } from "./event/withdrawn-text.ts";
 export type { SeqRange } from "./event/withdrawn-ranges.ts";
 export { failedDraft, timeoutDraft } from "./event/end-drafts.ts";
 export { parseUsage } from "./event/parse-usage.ts";

@@ -89,7 +89,7 @@ describe("PROTOCOL.md", () => {
     );
     const defaults = tightenModeration({ mode: "retract" })!;
     const { replacement, review, on_unavailable: unavailable } = defaults;
-    const shut = tightenModeration({ mode: "gate" })!.on_unavailable;
+    const { on_unavailable: shut, media } = tightenModeration({ mode: "gate" })!;
     const closed = tightenModeration({ mode: "retract", on_unavailable: { answer: "fail_closed" } })!;
     const leads = [closed, defaults].map(({ max_lead_characters: most = "none" }) => String(most));
     expect(documented).toEqual({
@@ -101,6 +101,7 @@ describe("PROTOCOL.md", () => {
       "on_unavailable.after_ms": `${unavailable.after_ms}`,
       "review.answer": review.answer,
       "review.after_ms": `${review.after_ms}`,
+      media: `${media} for gate, else ${defaults.media}`,
     });
     const names = Object.keys(documented).map((name) => name.split(".")[0]);
     expect(new Set(names)).toEqual(new Set(Object.keys(moderationSchema.shape)));

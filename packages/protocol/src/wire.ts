@@ -20,7 +20,7 @@ export { PartialJson } from "./json/partial-json.ts";
 export type { OutputItem, TextItem, ToolCallItem, ToolResultItem } from "./event/output-item.ts";
 export type { Annotation } from "./event/annotation.ts";
 export { isKnownType } from "./event/known-event.ts";
-export type { EventPage, Generation } from "./event/generation.ts";
+export type { EventPage, Generation, OutputBlob } from "./event/generation.ts";
 export {
   type ErrorBody,
   RepriseError,

@@ -54,3 +54,4 @@ export {
   startOtlpReceiver,
 } from "./network/otlp-receiver.ts";
 export { untilAnswered } from "./network/until-answered.ts";
+export { type MemoryWatch, watchMemory } from "./process/watch-memory.ts";

@@ -5,6 +5,7 @@ import { generateSigningKey, ROLES, TOKEN_SCOPES, toPublicKey } from "@reprise/t
 import type { FastifyInstance } from "fastify";
 import { afterAll, expect, test } from "vitest";
 import { BLOB_PATHS } from "./blobs/blob-routes.ts";
+import { PNG, upload } from "./blobs/uploads.fixture.ts";
 import { openAuditedPlatform } from "./testing/audited-platform.ts";
 import {
   append,
@@ -52,6 +53,7 @@ const TABLE: Readonly<Record<string, Entry>> = {
     queryToken: true,
     status: 200,
   },
+  "GET /v1/generations/:id/blobs/:blob": { roles: ["read"], scopes: ["read"], status: 200 },
   "POST /v1/generations/:id/cancel": { roles: ["cancel"], scopes: ["cancel"], status: 200 },
   "POST /v1/generations/:id/tool-results": {
     roles: ["tool"],
@@ -154,13 +156,19 @@ async function makeKeyFor(endpoint: string, tenant: string): Promise<string> {
   return key.kid;
 }
 
+/** What a model has made, for every generation here. */
+const madeBlob = await (async () => {
+  const { secret: key } = await makeKey("acme", ["blob"]);
+  return ((await upload(url, { content: PNG, type: "image/png", key })).json as { id: string }).id;
+})();
+
 async function makeTenant(): Promise<string> {
   const id = `made${++made}`;
   expect((await operator("", { id })).status).toBe(201);
   return id;
 }
 
-/** A generation with all that a call can be about: text, a tool call, a review, and a copy in the archive. */
+/** A generation with all that a call can be about: text, a tool call, a review, a blob, and a copy in the archive. */
 async function makeGeneration(key: string, end_user: string) {
   const generation = await createGeneration(platform, { key, body: { ...REQUEST, end_user } });
   await append(generation.worker, started(), delta("Hide "), delta("the b"), delta("omb "), delta("well."), {
@@ -172,7 +180,7 @@ async function makeGeneration(key: string, end_user: string) {
     category: "violence",
     expires_at: "2036-11-21T13:00:00.000Z",
   });
-  await append(generation.worker, toolCall("c1"));
+  await append(generation.worker, toolCall("c1"), { type: "output.blob", kind: "image", blob: madeBlob });
   await platform.audit.archive(generation.ref);
   return generation;
 }
@@ -199,7 +207,10 @@ async function ask(
   const [method = "", route = ""] = endpoint.split(" ");
   const isReview = route === "/v1/reviews/:id";
   const named = isReview ? `${id}.${reviewIdOf(asSeq(6))}` : id;
-  const path = route.replace(":id", named).replace(":key", keyId ?? "0");
+  const path = route
+    .replace(":id", named)
+    .replace(":key", keyId ?? "0")
+    .replace(":blob", madeBlob);
   const changing: Record<string, () => unknown> = {
     "POST /v1/admin/tenants": () => ({ id: `made${++made}` }),
     "POST /v1/admin/tenants/:id/keys": () => ({ name: `n${++made}`, roles: ["read"] }),
@@ -253,7 +264,7 @@ test("each route has an entry in the table, or refuses its method", async () => 
   );
   expect(others.length).toBeGreaterThan(100);
   for (const { method, url: at } of others) {
-    const path = at.replace(":id", ABSENT).replace(":key", "0");
+    const path = at.replace(":id", ABSENT).replace(":key", "0").replace(":blob", madeBlob);
     const headers = { authorization: `Bearer ${at.startsWith("/v1/admin/") ? KEYS.operator : KEYS.acme}` };
     const status = await new Promise((resolve, reject) => {
       const sent = httpRequest(url + path, { method, headers, agent: false }, (answer) => {
@@ -471,5 +482,5 @@ test.each(endpoints)(
 
 test("no refused call has changed the other tenant's generation", async () => {
   const { events } = await platform.log.reader.readLog(foreign.ref);
-  expect(events.length).toBe(8);
+  expect(events.length).toBe(9);
 });

@@ -27,6 +27,7 @@ import { REQUEST_ID_HEADER, requestIdOf } from "./http/request-id.ts";
 import { addBlobRoutes, BLOB_PATHS } from "./blobs/blob-routes.ts";
 import { addConversationRoutes, CONVERSATION_PATHS } from "./conversations/conversation-routes.ts";
 import { addMediaRoute, MEDIA_PATH } from "./blobs/media-route.ts";
+import { addOutputBlobRoute, OUTPUT_BLOB_PATH } from "./blobs/output-blob-route.ts";
 import { addAnalyticsRoutes, ANALYTICS_PATHS } from "./routes/analytics/analytics.ts";
 import { addAuditRoutes } from "./routes/audit.ts";
 import { drainingError } from "./routes/begin-stream.ts";
@@ -239,6 +240,7 @@ export async function buildServer({
   addBlobRoutes(app, context);
   addConversationRoutes(app, context);
   addMediaRoute(app, context);
+  addOutputBlobRoute(app, context);
   if (administration) {
     addAdminRoutes(app, { ...context, administration });
     addScaleRoute(app, { ...context, administration });
@@ -248,7 +250,7 @@ export async function buildServer({
   }
   for (const [path, methods] of Object.entries({ ...BLOB_PATHS, ...CONVERSATION_PATHS }))
     refuseOtherMethods(app, path, methods);
-  refuseOtherMethods(app, MEDIA_PATH, ["GET"]);
+  for (const path of [MEDIA_PATH, OUTPUT_BLOB_PATH]) refuseOtherMethods(app, path, ["GET"]);
   refuseOtherMethods(app, "/v1/generations", ["POST"]);
   refuseOtherMethods(app, "/v1/generations/:id", ["GET"]);
   refuseOtherMethods(app, "/v1/generations/:id/events", ["GET"]);

@@ -238,8 +238,11 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       ANSWERS,
       inbox("audit-log"),
       ...[...logs, CHECKPOINTS].flatMap(reading),
-      // What requests name.
+      // What requests name, and what models make.
+      BLOBS.subjects,
+      BLOB_CHUNKS.subjects,
       ...[BLOBS, BLOB_CHUNKS].flatMap(reading),
+      ...[BLOBS, BLOB_CHUNKS].map(({ name }) => streamCall("PURGE", name)),
       consumerCall("INFO", JOBS.name, "*"),
       consumerCreate(JOBS.name, "*", JOBS.subjects),
       // That of workers without lanes.

@@ -6,7 +6,7 @@ import {
   type GenerationRef,
   logSubject,
   RepriseError,
-  Transcript,
+  MediaTranscript,
   generationNotFound,
   plus,
 } from "@reprise/protocol";
@@ -32,7 +32,7 @@ export interface DecisionOptions {
   /** Unique to this decision. */
   writer: string;
   /** What to append, given the log; undefined to leave it as it is. Called again whenever the log has grown. */
-  decide: (transcript: Transcript) => EventDraft | undefined;
+  decide: (transcript: MediaTranscript) => EventDraft | undefined;
   /** Default 20 s: an election takes up to 10. */
   budgetMs?: number;
 }
@@ -40,7 +40,7 @@ export interface DecisionOptions {
 /** The log after the decision, and whether this call appended an event. */
 export interface Decision {
   readonly appended: boolean;
-  readonly transcript: Transcript;
+  readonly transcript: MediaTranscript;
   /** What the log keeps, oldest first; at least one. */
   readonly events: readonly Uint8Array[];
   /** The oldest event that the log keeps. */
@@ -117,7 +117,7 @@ async function readOn(
 
 /** A log as far as it has been read. */
 class LogView {
-  readonly transcript = new Transcript();
+  readonly transcript = new MediaTranscript();
   readonly #first: Uint8Array;
   readonly #events: Uint8Array[];
   head: LogHead;

@@ -15,6 +15,7 @@ export interface BlobContent {
   readonly type: string;
   readonly subject?: string | undefined;
   readonly end_user?: string | undefined;
+  readonly generation?: string | undefined;
 }
 
 const SECRET_BYTES = 32;
@@ -24,7 +25,8 @@ const TRIES = 5;
 /**
  * Ids of blobs: a keyed hash of the content, its type and whom it is of. Each tenant has a random key of its own, which is kept in the broker. So
  * an id says the same thing twice within a tenant, nothing about another tenant's content, and nothing that a client could work out from a file.
- * The subject and the end user are part of it: what is erased, or not shown, for one person is another blob than that of the next.
+ * The subject, the end user and the generation that has made it are part of it: what is erased, or not shown, for one is another blob than that of
+ * the next.
  */
 export class BlobNames {
   readonly #rows: BlobRows;
@@ -35,9 +37,11 @@ export class BlobNames {
   }
 
   /** @throws RepriseError `broker_unavailable` */
-  async idOf(tenant: TenantId, { sha256, type, subject, end_user }: BlobContent): Promise<BlobId> {
+  async idOf(tenant: TenantId, content: BlobContent): Promise<BlobId> {
+    const { sha256, type, subject, end_user, generation } = content;
     const secret = await this.#secretOf(tenant);
-    const parts = JSON.stringify(["id", sha256, type, subject ?? null, end_user ?? null]);
+    const owners = [subject ?? null, end_user ?? null, ...(generation === undefined ? [] : [generation])];
+    const parts = JSON.stringify(["id", sha256, type, ...owners]);
     return toBlobId(createHmac("sha256", secret).update(parts).digest());
   }
 

@@ -45,9 +45,9 @@ export async function finishUpload(
   const sum = known ?? (await sumOf(storage.chunks, ref));
   assertWhole(begun, sum);
   const { tenant, row } = begun;
-  const { subject, end_user } = row;
+  const { subject, end_user, generation } = row;
   const type = mediaTypeOf(row.type, sum.head);
-  const id = await storage.names.idOf(tenant, { sha256: sum.sha256, type, subject, end_user });
+  const id = await storage.names.idOf(tenant, { sha256: sum.sha256, type, subject, end_user, generation });
   const upload = await putUploadRow(storage, begun, { blob: id });
   const now = unixNow();
   const blob: BlobRecord = {
@@ -61,6 +61,7 @@ export async function finishUpload(
     by: row.by,
     ...(subject !== undefined && { subject }),
     ...(end_user !== undefined && { end_user }),
+    ...(generation !== undefined && { generation }),
     ttl_seconds: row.ttl_seconds,
     created_at: new Date(now).toISOString(),
     expires_at: new Date(now + row.ttl_seconds * 1_000).toISOString(),

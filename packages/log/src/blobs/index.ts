@@ -2,6 +2,7 @@
 
 export { type BlobStorage, type BlobStorageOptions, createBlobStorage } from "./blob-storage.ts";
 export type { ChunkPlace } from "./chunks/chunk-store.ts";
+export type { ChunkWriter } from "./chunks/chunk-writer.ts";
 export { finishUpload, type FinishedUpload } from "./finish-upload.ts";
 export type { ObjectStore } from "./chunks/object-chunks.ts";
 export { findBlob, type FoundBlob, readBlob } from "./read-blob.ts";
@@ -11,6 +12,7 @@ export { type Sweep, sweepBlobs } from "./sweep-blobs.ts";
 export {
   abandonUpload,
   beginUpload,
+  createWriter,
   findUpload,
   type NewUpload,
   type OpenUpload,

@@ -102,24 +102,36 @@ async function putRemoved(
   return stored === undefined ? undefined : { row, at: stored };
 }
 
+/** Whose blobs are to be removed. */
+export interface BlobOwners {
+  /** Asked once for each subject. */
+  readonly isOf: (subject: string) => Promise<boolean>;
+  /** What they have made is removed, whosever it is. */
+  readonly generations?: readonly string[];
+}
+
 /**
- * Removes all blobs and unfinished uploads of a tenant's subjects.
+ * Removes all blobs and unfinished uploads of a tenant's subjects and generations.
  * @returns how many there were
  * @throws RepriseError `broker_unavailable`, `archive_unavailable`
  */
 export async function removeBlobsOf(
   storage: BlobStorage,
   tenant: TenantId,
-  isOf: (subject: string) => Promise<boolean>,
+  { isOf, generations = [] }: BlobOwners,
 ): Promise<number> {
+  const made = new Set(generations);
   const answers = new Map<string, boolean>();
   let removed = 0;
   for await (const listed of storage.rows.list(tenantBlobSubjects(tenant))) {
     let { row, at } = listed;
-    if (!("subject" in row) || row.subject === undefined) continue;
-    const isTheirs = answers.get(row.subject) ?? (await isOf(row.subject));
-    answers.set(row.subject, isTheirs);
-    if (!isTheirs) continue;
+    if (row.kind !== "blob" && row.kind !== "upload") continue;
+    if (row.generation === undefined || !made.has(row.generation)) {
+      if (row.subject === undefined) continue;
+      const isTheirs = answers.get(row.subject) ?? (await isOf(row.subject));
+      answers.set(row.subject, isTheirs);
+      if (!isTheirs) continue;
+    }
     while (row?.kind === "blob" || row?.kind === "upload") {
       const isDone =
         row.kind === "blob"

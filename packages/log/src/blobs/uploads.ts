@@ -3,6 +3,7 @@ import {
   BLOB_LIMITS,
   chargeOf,
   createUploadId,
+  type GenerationId,
   mediaTypeOf,
   RepriseError,
   STREAM_START,
@@ -39,6 +40,8 @@ export interface NewUpload {
   readonly by: string;
   readonly subject?: string | undefined;
   readonly endUser?: string | undefined;
+  /** What makes it, where that is no client. */
+  readonly generation?: GenerationId | undefined;
   readonly ttlSeconds: number;
 }
 
@@ -49,7 +52,7 @@ export interface NewUpload {
 export async function beginUpload(
   { rows, accounts }: BlobStorage,
   tenant: TenantId,
-  { type, length, maxBytes, quotaBytes, by, subject, endUser, ttlSeconds }: NewUpload,
+  { type, length, maxBytes, quotaBytes, by, subject, endUser, generation, ttlSeconds }: NewUpload,
 ): Promise<OpenUpload> {
   if (length !== undefined && length > maxBytes)
     throw new RepriseError("body_too_large", `The blob is larger than ${maxBytes} bytes.`, { param: "body" });
@@ -67,6 +70,7 @@ export async function beginUpload(
     by,
     ...(subject !== undefined && { subject }),
     ...(endUser !== undefined && { end_user: endUser }),
+    ...(generation !== undefined && { generation }),
     ttl_seconds: ttlSeconds,
     created_at: new Date(now).toISOString(),
     expires_at: new Date(now + BLOB_LIMITS.uploadSeconds * 1_000).toISOString(),
@@ -135,6 +139,15 @@ export async function receiveContent(
   const sum = writer.sum();
   if (sum) mediaTypeOf(row.type, sum.head);
   return { place: writer.place, sum };
+}
+
+/**
+ * Takes the content of an upload that has none yet, as whoever makes it hands it over.
+ * @throws when it is written to: RepriseError `body_too_large`, `broker_unavailable`, `archive_unavailable`
+ */
+export function createWriter({ chunks }: BlobStorage, upload: OpenUpload): ChunkWriter {
+  const place = { chunks: 0, bytes: 0, last: STREAM_START };
+  return new ChunkWriter({ chunks, ref: refOf(upload), place, maxBytes: upload.row.max_bytes });
 }
 
 /** Tells an error of the source from one of storing: `onWait` is called before each piece is waited for. */

@@ -16,6 +16,9 @@ export const BLOB_LIMITS = {
   typeLength: 128,
 } as const;
 
+/** How long a blob is kept behind its last use, where neither its upload nor the operator says. */
+export const BLOB_TTL_SECONDS = 86_400;
+
 /** What a blob of so many bytes takes of its tenant's quota. */
 export function chargeOf(bytes: number): number {
   return Math.max(bytes, BLOB_LIMITS.leastCharge);

@@ -20,6 +20,8 @@ const owned = {
   /** A pseudonym of the person whom it is about: an erasure of that subject takes it. */
   subject: z.string().optional(),
   end_user: z.string().optional(),
+  /** What has made it: an erasure of that generation takes it. Absent: it was uploaded. */
+  generation: z.string().optional(),
   /** How long it is kept behind its last use. */
   ttl_seconds: z.int().min(1),
   created_at: z.string(),

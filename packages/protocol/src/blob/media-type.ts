@@ -85,8 +85,10 @@ const ANY = "application/octet-stream";
 const TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*$/;
 /** Kinds whose every format has a beginning of its own: what has none is not of them. */
 const MARKED = /^(?:image|audio|video)\//;
-/** Formats of text among those, and those without a mark. */
-const UNMARKED = new Set(["image/svg+xml", "audio/basic", "audio/pcm", "audio/l16"]);
+/** Formats of text among those. */
+const UNMARKED = new Set(["image/svg+xml"]);
+/** Samples without a header, which may begin like anything. */
+const SAMPLES = new Set(["audio/basic", "audio/pcm", "audio/l16"]);
 const TEXT = /^(?:text\/|application\/(?:json|xml|yaml|toml|javascript|x-ndjson|sql)$|.*\+(?:json|xml)$)/;
 
 /**
@@ -108,6 +110,7 @@ export function parseMediaType(header: string | undefined): string {
  * @throws RepriseError `invalid_request` where the content is not of the declared type
  */
 export function mediaTypeOf(declared: string, head: Uint8Array): string {
+  if (SAMPLES.has(declared)) return declared;
   const found = sniff(head);
   // Words may begin like a file of another kind.
   if (TEXT.test(declared) && isText(head)) return declared;

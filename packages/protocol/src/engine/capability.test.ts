@@ -38,6 +38,8 @@ const CASES: Record<OfFields, [fields: object, param: string, others?: Capabilit
     "input.0.content.0",
     ["content_parts", "files"],
   ],
+  output_images: [{ options: { modalities: ["text", "image"] } }, "options.modalities"],
+  output_audio: [{ options: { Audio: { voice: "alloy" } } }, "options.Audio"],
   json_object: [{ response_format: { type: "json_object" } }, "response_format"],
   json_schema: [{ response_format: { type: "json_schema", schema: {} } }, "response_format"],
   top_p: [{ top_p: 0.5 }, "top_p"],

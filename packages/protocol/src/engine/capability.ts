@@ -1,6 +1,7 @@
 import { isMediaPart, type MediaPart, referenceOf } from "../request/fields/content-part.ts";
 import { type Message, partsOf } from "../request/fields/input.ts";
 import type { GenerationRequest } from "../request/request.ts";
+import { foldOptionName } from "./reserved-options.ts";
 
 /**
  * What a request may need of its model and its engine, beyond text in, text out, a limit, `temperature`, `stop` and `seed`. Names are
@@ -22,6 +23,8 @@ export const CAPABILITIES = [
   "audio",
   "files",
   "media_references",
+  "output_images",
+  "output_audio",
   "json_object",
   "json_schema",
   "top_p",
@@ -88,6 +91,12 @@ export function needsOf(request: GenerationRequest): Need[] {
   if (reasoning?.effort !== undefined) need("reasoning_effort", "reasoning.effort");
   if (reasoning?.max_tokens !== undefined) need("reasoning_max_tokens", "reasoning.max_tokens");
   if (reasoning?.summary !== undefined) need("reasoning_summary", "reasoning.summary");
+  for (const [option, value] of Object.entries(request.options ?? {})) {
+    const name = foldOptionName(option);
+    const asksFor = (kind: string) => name === "modalities" && Array.isArray(value) && value.includes(kind);
+    if (asksFor("image")) need("output_images", `options.${option}`);
+    if (asksFor("audio") || name === "audio") need("output_audio", `options.${option}`);
+  }
   if (typeof input !== "string") addInputNeeds(input, need);
   return [...found].map(([capability, param]) => ({ capability, param }));
 }

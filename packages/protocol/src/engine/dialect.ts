@@ -27,8 +27,8 @@ const COMMON: readonly Capability[] = [
 ];
 
 /**
- * What a server takes, whatever its model. What depends on the model is left to the models file: images, audio, files, sealed
- * reasoning and summaries of it. A server that ignores a field does not have it here.
+ * What a server takes, whatever its model. What depends on the model is left to the models file: images, audio and files, those that it makes too,
+ * sealed reasoning and summaries of it. A server that ignores a field does not have it here.
  */
 const BY_DIALECT: Readonly<Record<Dialect, readonly Capability[]>> = {
   openai: [

@@ -5,12 +5,15 @@ import { createOptionsParser } from "./parse-options.ts";
 import { foldOptionName, reservedBecause, reservedInTemplateBecause } from "./reserved-options.ts";
 
 const TEMPLATE_OPTION = foldOptionName("chat_template_kwargs");
+const MODALITIES = z.array(z.enum(["text", "image", "audio"]));
 
 /** What is not reserved goes to the upstream as it is, which is the judge of it. */
 const openaiOptionsSchema = z.record(z.string(), z.json()).superRefine((options, context) => {
   for (const [key, value] of Object.entries(options)) {
     const reason = reservedBecause(key);
     if (reason !== undefined) context.addIssue({ code: "custom", path: [key], message: reason });
+    if (foldOptionName(key) === "modalities" && !MODALITIES.safeParse(value).success)
+      context.addIssue({ code: "custom", path: [key], message: "must be a list of text, image and audio" });
     if (foldOptionName(key) !== TEMPLATE_OPTION || typeof value !== "object" || value === null) continue;
     for (const name of Object.keys(value)) {
       const why = reservedInTemplateBecause(name);

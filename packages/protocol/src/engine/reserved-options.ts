@@ -27,7 +27,7 @@ const RESERVED: Readonly<Record<string, string>> = {
     response_prefix raw template chat_template echo response_fields`,
   [UNDELIVERABLE]: `
     n best_of n_cmpl num_return_sequences num_completions candidate_count n_choices
-    function_call modalities audio web_search_options search_parameters prompt_logprobs
+    function_call web_search_options search_parameters prompt_logprobs
     logprobs top_logprobs top_logprobs_num return_logprob logprob_start_len token_ids_logprob return_text_in_logprobs
     logprob_token_ids n_probs post_sampling_probs top_n_tokens details decoder_input_details return_full_text
     return_tokens return_token_ids return_tokens_as_token_ids return_prompt_token_ids return_hidden_states return_routed_experts

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { RepriseError } from "../errors/reprise-error.ts";
 import { LIMITS } from "../request/fields/limits.ts";
 import type { GenerationRequest } from "../request/request.ts";
+import { BLOB_KINDS } from "../event/shapes/output.ts";
 import { createOptionsParser } from "./parse-options.ts";
 
 const MAX_TOKENS_PER_SECOND = 1_000_000;
@@ -21,6 +22,13 @@ const saidSchema = z.discriminatedUnion("type", [
     title: saidText.optional(),
     from: tokenCount.optional(),
     to: tokenCount.optional(),
+  }),
+  z.strictObject({
+    type: z.literal("blob"),
+    kind: z.enum(BLOB_KINDS),
+    media_type: saidText,
+    /** Base64. */
+    data: z.base64().min(1),
   }),
 ]);
 

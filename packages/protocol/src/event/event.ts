@@ -19,6 +19,7 @@ import {
 } from "./shapes/moderation.ts";
 import {
   outputAnnotation,
+  outputBlob,
   outputDelta,
   outputRewind,
   reasoningDelta,
@@ -44,6 +45,7 @@ export const eventSchema = z.discriminatedUnion("type", [
   summaryDelta,
   reasoningSealed,
   outputAnnotation,
+  outputBlob,
   outputRewind,
   toolCall,
   toolResult,

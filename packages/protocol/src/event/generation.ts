@@ -11,6 +11,17 @@ export interface WaitingReview {
   expires_at: string;
 }
 
+/** What a model has made beside words: `GET …/blobs/{blob}` gives its content. */
+export interface OutputBlob {
+  /** The event that says so. */
+  seq: number;
+  blob: string;
+  /** `image`, `audio`, or a kind of a later version. */
+  kind: string;
+  media_type?: string;
+  bytes?: number;
+}
+
 /** What the API answers with: one generation. What it has said is as of `cursor`, for readers may have to wait for the rest. */
 export interface Generation {
   id: string;
@@ -24,6 +35,8 @@ export interface Generation {
   refusal?: string;
   /** Where something in the text comes from; absent where nothing says so, and like `text` from what such a key is answered. */
   annotations?: Annotation[];
+  /** What the model has made beside words; absent where there is nothing, and like `text` from what such a key is answered. */
+  blobs?: OutputBlob[];
   /**
    * Of a generation that was asked for JSON: the value of its text so far, as far as it is certain. Absent where there is none; like `text` from what a
    * key without the role `read` is answered.

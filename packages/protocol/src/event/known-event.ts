@@ -10,6 +10,7 @@ const KNOWN_TYPES: Readonly<Record<EventType, true>> = {
   "reasoning.summary.delta": true,
   "reasoning.sealed": true,
   "output.annotation": true,
+  "output.blob": true,
   "output.rewind": true,
   "tool.call": true,
   "tool.result": true,
@@ -43,4 +44,5 @@ export const OPTIONAL_EVENTS = [
   "reasoning.summary.delta",
   "reasoning.sealed",
   "output.annotation",
+  "output.blob",
 ] as const satisfies readonly EventType[];

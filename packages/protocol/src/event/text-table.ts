@@ -1,6 +1,6 @@
 import { ANNOTATION_CHANNEL, redactAnnotation } from "./annotation.ts";
 import type { EventDraft, KnownEvent, UnknownEvent } from "./event.ts";
-import { NAME_CHANNEL } from "./withdrawn-text.ts";
+import { BLOB_CHANNEL, NAME_CHANNEL } from "./withdrawn-text.ts";
 
 /*
  * Every text that a model has said and a person may read: in which event it stands, in which channel moderation judges it, and how the event reads
@@ -10,7 +10,7 @@ import { NAME_CHANNEL } from "./withdrawn-text.ts";
 type EventOf<Type> = Extract<KnownEvent, { type: Type }>;
 
 type DeltaType = "output.delta" | "reasoning.delta" | "refusal.delta" | "reasoning.summary.delta";
-export type TextType = DeltaType | "tool.call" | "output.annotation";
+export type TextType = DeltaType | "tool.call" | "output.annotation" | "output.blob";
 export type TextEvent = EventOf<TextType>;
 
 /** What stands in the place of an event's text in a channel; undefined where nothing of it was withdrawn. */
@@ -72,6 +72,15 @@ const ROWS: { readonly [Type in TextType]: TextRow<EventOf<Type>> } = {
       return title === undefined ? undefined : redactAnnotation(event, title);
     },
   },
+  // It is no text, and judged by its presence alone; its id is what readers see of it.
+  "output.blob": {
+    fields: ["blob"],
+    grows: false,
+    channel: () => BLOB_CHANNEL,
+    text: ({ blob = "" }) => blob,
+    withdrawn: ({ kind }, replacementOf) =>
+      replacementOf(BLOB_CHANNEL) === undefined ? undefined : { kind },
+  },
   "tool.call": {
     fields: ["name", "arguments"],
     grows: false,
@@ -113,7 +122,7 @@ export function isDelta<Event extends { readonly type: string }>(
 
 /**
  * Which text an event adds to: `"0"`, `"1"`, … for the outputs, `reasoning`, `tool` for the arguments of a call, each a text of its own.
- * `refusal`, `reasoning_summary`, and `annotation` for what one annotation says. Undefined for events without text. A call has a second text, its name: `NAME_CHANNEL`.
+ * `refusal`, `reasoning_summary`, `annotation` for what one annotation says, and `blob` for what the model has made. Undefined for events without text. A call has a second text, its name: `NAME_CHANNEL`.
  */
 export function channelOf(event: TextEvent): string;
 export function channelOf(event: KnownEvent | UnknownEvent): string | undefined;

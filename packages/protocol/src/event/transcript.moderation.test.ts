@@ -12,6 +12,7 @@ import {
   unavailable,
 } from "../request/moderation.fixture.ts";
 import { called, completed, delta, fold, started } from "./transcript.fixture.ts";
+import { MediaTranscript } from "../blob/media-transcript.ts";
 import { Transcript, type TranscriptOptions } from "./transcript.ts";
 
 const said = [started(), delta("Call "), delta("555-"), delta("0199"), delta(" now.")];
@@ -91,6 +92,36 @@ describe("a transcript of a log that is moderated", () => {
   it("counts what was produced, withdrawn or not", () => {
     expect(fold(...said, redacted(3, 4)).usage.output_tokens).toBe(4);
   });
+});
+
+const blobsOf = (...drafts: readonly object[]) => {
+  const transcript = new MediaTranscript();
+  for (const [i, draft] of drafts.entries()) transcript.apply({ ...draft, seq: i + 1 } as never);
+  return transcript.blobs;
+};
+
+it("has what the model has made beside words until that is withdrawn, by itself or with all that follows, or rewound", () => {
+  const made = (blob: string) => ({
+    type: "output.blob",
+    kind: "image",
+    blob,
+    media_type: "image/png",
+    bytes: 9,
+  });
+  const log = [started(), delta("So."), made("a"), made("b")] as const;
+  const names = (...more: readonly object[]) => blobsOf(...log, ...more).map(({ blob }) => blob);
+  expect(blobsOf(...log)[0]).toEqual({
+    seq: 3,
+    kind: "image",
+    blob: "a",
+    media_type: "image/png",
+    bytes: 9,
+  });
+  expect(names()).toEqual(["a", "b"]);
+  expect(names(redacted(3, 3, "", "blob"))).toEqual(["b"]);
+  expect(names(halted(4, ""))).toEqual(["a"]);
+  expect(names({ type: "output.rewind", to_seq: 3, reason: "worker_lost" })).toEqual(["a"]);
+  expect(fold(...log, redacted(3, 3, "", "blob")).text).toBe("So.");
 });
 
 it("has a refusal and annotations beside the text, as moderation has them", () => {

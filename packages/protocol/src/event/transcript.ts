@@ -53,7 +53,8 @@ export class Transcript {
   protected readonly withdrawn: WithdrawnText | undefined;
   protected readonly segments: Segments;
   protected readonly refusals: Segments;
-  #annotations: Said<"output.annotation">[] = [];
+  /** What counts of annotations and of what the model has made. */
+  protected beside: Said<"output.annotation" | "output.blob">[] = [];
   #phase: Exclude<GenerationStatus, "awaiting_tool"> = "queued";
   #cursor: Cursor = START;
   #pendingCalls = new Set<string>();
@@ -96,8 +97,10 @@ export class Transcript {
 
   /** Where something in the text comes from, in the order of the log, as `text` has it. */
   get annotations(): Annotation[] {
-    return this.#annotations.map(({ seq, type: _type, ...annotation }) => {
+    return this.beside.flatMap(({ seq, type, ...said }) => {
+      if (type === "output.blob") return [];
       const title = this.withdrawn?.replacementOf(seq, ANNOTATION_CHANNEL);
+      const annotation = said as Annotation;
       return title === undefined ? annotation : redactAnnotation(annotation, title);
     });
   }
@@ -183,7 +186,8 @@ export class Transcript {
         return;
       }
       case "output.annotation":
-        this.#annotations.push(event);
+      case "output.blob":
+        this.beside.push(event);
         this.#shownSeq = event.seq;
         return;
       case "reasoning.summary.delta":
@@ -288,7 +292,7 @@ export class Transcript {
       if (item.type === "tool_call") this.#pendingCalls.delete(item.call_id);
     }
     this.refusals.rewind(toSeq);
-    this.#annotations = this.#annotations.filter(({ seq }) => seq <= toSeq);
+    this.beside = this.beside.filter(({ seq }) => seq <= toSeq);
     this.#shownSeq = Math.min(this.#shownSeq, toSeq);
   }
 }

@@ -6,6 +6,9 @@ import { type SeqRange, type Withdrawal, WithdrawnRanges } from "./withdrawn-ran
 /** The channel of the names that tool calls give, beside that of their arguments. */
 export const NAME_CHANNEL = "tool_name";
 
+/** The channel of what a model has made beside words. */
+export const BLOB_CHANNEL = "blob";
+
 /**
  * What moderation has withdrawn of one log, and what stands there. A range is replaced as a whole: its first event carries the
  * replacement and the others nothing, so the joined texts of the events are what was not withdrawn. Where ranges overlap, the

@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   effectiveModerationSchema,
+  MEDIA_ANSWERS,
   MODERATION_LIMITS,
   MODERATION_MODES,
   type ModerationPolicy,
@@ -28,6 +29,7 @@ const anyModeration: fc.Arbitrary<ModerationPolicy> = fc.record(
     max_lead_characters: fc.integer({ min: 1, max: 2_000 }),
     on_unavailable: anyAnswer(UNAVAILABLE),
     review: anyAnswer(REVIEW),
+    media: fc.constantFrom(...MEDIA_ANSWERS),
   },
   { requiredKeys: [] },
 );
@@ -37,6 +39,7 @@ const DEFAULTS = {
   replacement: "[redacted]",
   on_unavailable: { answer: "fail_open", after_ms: 5_000 },
   review: { answer: "redact", after_ms: 3_600_000 },
+  media: "allow",
 };
 
 describe("two parties' moderation made one", () => {
@@ -46,11 +49,12 @@ describe("two parties' moderation made one", () => {
         fc.pre([tenant.mode, request.mode].some((mode) => mode !== undefined && mode !== "off"));
         const both = tightenModeration(tenant, request)!;
         const said = [tenant, request];
-        const { on_unavailable: unavailable, review } = both;
+        const { on_unavailable: unavailable, review, media } = both;
         expect(rank(MODERATION_MODES, both.mode)).toBe(
           Math.max(...said.map(({ mode }) => rank(MODERATION_MODES, mode))),
         );
-        for (const { on_unavailable: one, review: other, max_lead_characters: lead } of said) {
+        for (const { on_unavailable: one, review: other, max_lead_characters: lead, media: made } of said) {
+          expect(rank(MEDIA_ANSWERS, media)).toBeGreaterThanOrEqual(rank(MEDIA_ANSWERS, made));
           expect(both.max_lead_characters ?? Infinity).toBeLessThanOrEqual(lead ?? Infinity);
           expect(rank(UNAVAILABLE, unavailable.answer)).toBeGreaterThanOrEqual(
             rank(UNAVAILABLE, one?.answer),
@@ -119,6 +123,18 @@ describe("two parties' moderation made one", () => {
     expect(tightenModeration({ mode: "observe" }, { mode: "gate", review: {} })).toMatchObject({
       on_unavailable: { answer: "fail_closed" },
     });
+  });
+
+  it("withholds what no rule can read where it gates, which a request may loosen only where the tenant does not gate", () => {
+    const mediaOf = (tenant: ModerationPolicy, request: ModerationPolicy = {}) =>
+      tightenModeration(tenant, request)?.media;
+    expect(mediaOf({ mode: "gate" })).toBe("withhold");
+    expect(mediaOf({ mode: "gate" }, { media: "allow" })).toBe("withhold");
+    expect(mediaOf({ mode: "gate", media: "review" }, { media: "allow" })).toBe("review");
+    expect(mediaOf({ mode: "retract" })).toBe("allow");
+    expect(mediaOf({ mode: "retract" }, { mode: "gate" })).toBe("withhold");
+    expect(mediaOf({ mode: "retract" }, { mode: "gate", media: "allow" })).toBe("allow");
+    expect(mediaOf({ mode: "observe", media: "withhold" })).toBe("withhold");
   });
 
   it("can't be turned off by a request", () => {

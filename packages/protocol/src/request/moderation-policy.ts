@@ -13,6 +13,8 @@ export const BUILT_IN_RULES = ["cards", "secrets", "personal-data"] as const;
 export type BuiltInRules = (typeof BUILT_IN_RULES)[number];
 
 export const UNAVAILABLE_ANSWERS = ["fail_open", "fail_closed"] as const;
+/** What becomes of what a model makes beside words, which no rule can read, from the most to the least permissive. */
+export const MEDIA_ANSWERS = ["allow", "review", "withhold"] as const;
 const REVIEW_ANSWERS = ["approve", "redact", "halt"] as const;
 
 export const MODERATION_LIMITS = {
@@ -99,6 +101,8 @@ export const moderationSchema = z.strictObject({
   review: z
     .strictObject({ answer: z.enum(REVIEW_ANSWERS).optional(), after_ms: waitMs.optional() })
     .optional(),
+  /** What becomes of images and sound that the model makes: no rule can read them. Default `withhold` for gate, else `allow`. */
+  media: z.enum(MEDIA_ANSWERS).optional(),
 });
 export type ModerationPolicy = z.infer<typeof moderationSchema>;
 
@@ -122,6 +126,8 @@ export const effectiveModerationSchema = z.object({
   max_lead_characters: leadCharacters.optional(),
   on_unavailable: z.object({ answer: z.enum(UNAVAILABLE_ANSWERS), after_ms: waitMs }),
   review: z.object({ answer: z.enum(REVIEW_ANSWERS), after_ms: waitMs }),
+  /** Absent: of an earlier version, which knows no event that it could be of. */
+  media: z.enum(MEDIA_ANSWERS).optional(),
 });
 export type EffectiveModeration = z.infer<typeof effectiveModerationSchema>;
 
@@ -173,7 +179,16 @@ export function tightenModeration(
         ) ?? DEFAULTS.review.answer,
       after_ms: least(review.map((said) => said?.after_ms)) ?? DEFAULTS.review.after_ms,
     },
+    media:
+      strictest(MEDIA_ANSWERS, [tenant.media ?? mediaOf(tenant.mode), request.media]) ??
+      mediaOf(mode) ??
+      "allow",
   };
+}
+
+/** What stands where nothing is said. Undefined: nothing is withheld. */
+function mediaOf(mode: ModerationMode | undefined): "withhold" | undefined {
+  return mode === "gate" ? "withhold" : undefined;
 }
 
 /** With the defaults in the place of what a tenant that moderates has not said of its answers. */

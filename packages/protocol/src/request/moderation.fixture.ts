@@ -65,7 +65,7 @@ const anyText = fc.string({ maxLength: 3 });
 
 /** Any log with texts in several channels, of which moderation withdraws what it likes, rewinds between them. */
 export const anyModeratedLog: fc.Arbitrary<KnownEvent[]> = fc
-  .array(fc.tuple(fc.nat(14), fc.nat(), fc.nat(), anyText), { maxLength: 25 })
+  .array(fc.tuple(fc.nat(15), fc.nat(), fc.nat(), anyText), { maxLength: 25 })
   .map((choices) => {
     const drafts: Draft[] = [started()];
     for (const choice of choices) drafts.push(...nextOf(toLog(drafts), ...choice));
@@ -105,6 +105,8 @@ function nextOf(log: readonly KnownEvent[], kind: number, a: number, b: number, 
       return [{ type: "output.annotation", kind: "url", url: `u${text}`, title: text }];
     case 11:
       return [{ type: "reasoning.sealed", encrypted: `s${text}` }];
+    case 12:
+      return [{ type: "output.blob", kind: "image", blob: `b${text}`, media_type: "image/png", bytes: 1 }];
     default:
       return [delta(text)];
   }

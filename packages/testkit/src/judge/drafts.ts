@@ -67,6 +67,7 @@ export const SAID_BESIDE = {
     title: text,
     quote: text,
   }),
+  blob: (text) => ({ type: "output.blob", kind: "image", blob: text, media_type: "image/png", bytes: 68 }),
 } satisfies Record<string, (text: string) => EventDraft>;
 
 export const completed = (): EventDraft => ({

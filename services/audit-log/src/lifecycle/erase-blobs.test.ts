@@ -1,13 +1,57 @@
 import { randomBytes } from "node:crypto";
 import { blobs } from "@reprise/log";
-import { isBlobId, parseTenantId } from "@reprise/protocol";
+import { type BlobId, type GenerationId, isBlobId, parseTenantId } from "@reprise/protocol";
+import { completed, createRef, delta, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { openLifecycleWorld, SETTLE_MS } from "../testing/worlds/lifecycle-world.ts";
+import { openLifecycleWorld, SETTLE_MS, writeLog } from "../testing/worlds/lifecycle-world.ts";
 import { eraseSubject } from "./erasure/erase.ts";
 import { setHold } from "./hold.ts";
 
 const tenant = parseTenantId("acme");
 const who = { tenant, by: "ann", reason: "asked for" };
+
+test("an erasure takes what its generations have made: those of a subject, and that of one which has none", async () => {
+  await using world = await openLifecycleWorld();
+  const { broker, log } = world.live;
+  const storage = blobs.createBlobStorage({ broker, publish: log.publish });
+  const make = async (generation: GenerationId, subject: string | undefined) => {
+    const upload = await blobs.beginUpload(storage, tenant, {
+      type: "audio/pcm",
+      length: undefined,
+      maxBytes: 1_000_000,
+      quotaBytes: 100_000_000,
+      by: "inference-worker",
+      subject,
+      generation,
+      ttlSeconds: 3_600,
+    });
+    const writer = blobs.createWriter(storage, upload);
+    await writer.write(Buffer.from("sound"));
+    await writer.flush();
+    return (await blobs.finishUpload(storage, upload, writer.sum())).blob.id;
+  };
+  const [ofAnn, alone, other] = [createRef(), createRef(), createRef()];
+  const said = [started(), delta("words"), completed()];
+  await writeLog(log, ofAnn, { subject: "ann" }, said);
+  for (const ref of [alone, other]) await writeLog(log, ref, {}, said);
+  const [anns, alones, others] = [
+    await make(ofAnn.generation, "ann"),
+    await make(alone.generation, undefined),
+    await make(other.generation, undefined),
+  ];
+  expect(new Set([anns, alones, others]).size).toBe(3);
+  const isThere = (id: BlobId) =>
+    blobs.findBlob(storage, tenant, id).then(
+      () => true,
+      () => false,
+    );
+  const settle = { settleMs: SETTLE_MS };
+  const context = await world.openContext();
+  await eraseSubject(context, { ...who, generation: alone.generation }, settle);
+  expect([await isThere(anns), await isThere(alones), await isThere(others)]).toEqual([true, false, true]);
+  await eraseSubject(await world.openContext(), { ...who, subject: "ann" }, settle);
+  expect([await isThere(anns), await isThere(others)]).toEqual([false, true]);
+});
 
 test("an erasure takes a subject's blobs and unfinished uploads, and no others", async () => {
   await using world = await openLifecycleWorld();

@@ -16,21 +16,22 @@ const FILLED = [
 ];
 
 /**
- * Removes a subject's blobs and its unfinished uploads. May be repeated; nothing without a broker.
- * @param tag the keyed hash by which the archive knows the subject
+ * Removes a subject's blobs and unfinished uploads, and what generations have made. May be repeated; nothing without a broker.
+ * @param tag the keyed hash by which the archive knows the subject; undefined for none
  * @returns how many there were
  * @throws RepriseError `broker_unavailable`
  */
 export async function eraseBlobs(
   { keyring, live }: Pick<LifecycleContext, "keyring" | "live">,
   tenant: TenantId,
-  tag: string,
+  { tag, generations }: { readonly tag: string | undefined; readonly generations: readonly string[] },
 ): Promise<number> {
   if (!live) return 0;
   const { broker, log } = live;
   const storage = blobs.createBlobStorage({ broker, publish: log.publish });
-  const isTagged = async (subject: string) => (await keyring.tag(tenant, subjectTag(subject))) === tag;
-  const removed = await blobs.removeBlobsOf(storage, tenant, isTagged);
+  const isOf = async (subject: string) =>
+    tag !== undefined && (await keyring.tag(tenant, subjectTag(subject))) === tag;
+  const removed = await blobs.removeBlobsOf(storage, tenant, { isOf, generations });
   if (removed === 0) return 0;
   for (const stream of FILLED)
     await logErasure.purgeFiller(broker, stream, await logErasure.fillStream(live, stream));

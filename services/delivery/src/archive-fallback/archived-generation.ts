@@ -1,4 +1,4 @@
-import { decodeEvent, type Generation, START, Transcript, REQUEST_SEQ } from "@reprise/protocol";
+import { decodeEvent, type Generation, START, MediaTranscript, REQUEST_SEQ } from "@reprise/protocol";
 import { toGeneration } from "../domain/to-generation.ts";
 import { toRequested } from "../domain/to-requested.ts";
 import { type ArchivedLog, readArchived } from "./archived-events.ts";
@@ -11,7 +11,7 @@ import { Replay } from "./replay.ts";
 export async function readArchivedGeneration(log: ArchivedLog): Promise<Generation> {
   const { events } = await readArchived({ ...log, original: true }, REQUEST_SEQ, 1);
   const replay = await Replay.open(log, { cursor: START, param: "after", withRequest: false });
-  const transcript = new Transcript({ original: log.original });
+  const transcript = new MediaTranscript({ original: log.original });
   for (let page = await replay.next(); page.length > 0; page = await replay.next())
     for (const { payload } of page) transcript.apply(decodeEvent(payload));
   return toGeneration(log.ref.generation, toRequested(events[0]?.payload), transcript);

@@ -1,9 +1,8 @@
 import { once } from "node:events";
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
-import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseTenantId } from "@reprise/protocol";
+import { watchMemory } from "@reprise/testkit";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { authorization, call, KEYS, openPlatform, type Platform } from "../testing/platform.ts";
 import type { BlobJson } from "./uploads.fixture.ts";
 
@@ -15,9 +14,6 @@ const MIB = 1_024 * 1_024;
 const BYTES = 30 * MIB;
 const MOST = 2 * MIB;
 const PIECE = Buffer.alloc(16 * 1_024, "the same sixteen kilobytes, sent again and again; ");
-
-setFlagsFromString("--expose-gc");
-const gc = runInNewContext("gc") as () => void;
 
 let platform: Platform;
 
@@ -55,20 +51,6 @@ async function create(blob: string): Promise<unknown> {
   const ref = { tenant: parseTenantId("acme"), generation: (json as { id: never }).id };
   const first = await platform.log.reader.readFirst(ref);
   return JSON.parse(Buffer.from(first!.payload).toString()) as unknown;
-}
-
-/** What is in use after a collection: what could be freed is no memory that an upload needs. */
-function watchMemory() {
-  const inUse = () => {
-    gc();
-    // The first one frees buffers beside what runs, the second one waits for that.
-    gc();
-    const { heapUsed, arrayBuffers } = process.memoryUsage();
-    return heapUsed + arrayBuffers;
-  };
-  const before = inUse();
-  let most = 0;
-  return { sample: () => void (most = Math.max(most, inUse() - before)), most: () => most };
 }
 
 async function uploadOf(bytes: number, sample = () => {}): Promise<string> {

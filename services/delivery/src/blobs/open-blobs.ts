@@ -1,5 +1,5 @@
 import { blobs, type Broker, type GenerationLog } from "@reprise/log";
-import type { TenantId } from "@reprise/protocol";
+import { BLOB_TTL_SECONDS, type TenantId } from "@reprise/protocol";
 import type { Metrics } from "@reprise/service";
 import type { TenantDirectory } from "@reprise/tenancy";
 import type { DeliverySettings } from "../config.ts";
@@ -46,7 +46,6 @@ export interface NodeBlobsOptions
   readonly onError: (error: unknown) => void;
 }
 
-const TTL_SECONDS = 86_400;
 const TRANSFERS = 32;
 const STALL_MS = 60_000;
 
@@ -62,7 +61,7 @@ export function openBlobs(options: NodeBlobsOptions): NodeBlobs & AsyncDisposabl
   return {
     storage,
     transfers,
-    ttlSeconds: options.blobTtlSeconds ?? TTL_SECONDS,
+    ttlSeconds: options.blobTtlSeconds ?? BLOB_TTL_SECONDS,
     stallMs: options.blobStallMs ?? STALL_MS,
     metrics,
     record: createRecordBlob(publish, onError),

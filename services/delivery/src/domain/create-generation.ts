@@ -31,7 +31,7 @@ import { prepareModeration } from "../review/prepare-moderation.ts";
 import { toRequested } from "./to-requested.ts";
 
 /** What the platform adds to a request, for its worker: the request itself stays as it was sent. */
-export type RequestAdditions = Pick<RequestedEvent, "needs" | "media" | "context" | "prompt">;
+export type RequestAdditions = Pick<RequestedEvent, "needs" | "media" | "blobs" | "context" | "prompt">;
 
 export interface ToCreate {
   readonly ref: GenerationRef;

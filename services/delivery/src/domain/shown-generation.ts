@@ -1,5 +1,5 @@
 import { type GenerationLog, type Hub, readPolicy, type GenerationCache } from "@reprise/log";
-import { decodeEvent, type Generation, type GenerationRef, Transcript } from "@reprise/protocol";
+import { decodeEvent, type Generation, type GenerationRef, MediaTranscript } from "@reprise/protocol";
 import { toGeneration } from "./to-generation.ts";
 import { toRequested } from "./to-requested.ts";
 import { waitForCache } from "./wait-for-cache.ts";
@@ -30,8 +30,8 @@ export async function showGeneration(
   return toGeneration(ref.generation, requested, transcript, shown === events ? transcript : fold(shown));
 }
 
-function fold(events: readonly Uint8Array[]): Transcript {
-  const transcript = new Transcript();
+function fold(events: readonly Uint8Array[]): MediaTranscript {
+  const transcript = new MediaTranscript();
   for (const payload of events) transcript.apply(decodeEvent(payload));
   return transcript;
 }
@@ -68,7 +68,7 @@ async function toShown(
 export async function showAfter(
   { log, hub, shownMs = SHOWN_MS }: ReadSources,
   ref: GenerationRef,
-  { first, transcript }: { first: Uint8Array; transcript: Transcript },
+  { first, transcript }: { first: Uint8Array; transcript: MediaTranscript },
 ): Promise<Generation> {
   if (!isModerated(first)) return toGeneration(ref.generation, toRequested(first), transcript);
   const cache = await hub.open(ref);

@@ -4,7 +4,7 @@ import {
   DEFAULT_POLICY,
   type KnownEvent,
   type RequestedEvent,
-  Transcript,
+  MediaTranscript,
   asSeq,
   REQUEST_SEQ,
 } from "@reprise/protocol";
@@ -27,7 +27,7 @@ const requested: RequestedEvent = {
 test("a generation has the fields that PROTOCOL.md shows, in the same order", () => {
   const [, example] = /^```json\n(\{\n  "id": "gen_[\s\S]*?)```$/m.exec(DOCUMENT)!;
   const documented = JSON.parse(example!) as object;
-  expect(Object.keys(toGeneration(id, requested, new Transcript()))).toEqual(Object.keys(documented));
+  expect(Object.keys(toGeneration(id, requested, new MediaTranscript()))).toEqual(Object.keys(documented));
 });
 
 test("a generation is settled when it has ended, readers may have all of it, and no review waits", () => {
@@ -40,7 +40,7 @@ test("a generation is settled when it has ended, readers may have all of it, and
     category: "terms",
     expires_at: "2026-11-21T03:00:00.000Z",
   } as const;
-  const [log, shown] = [new Transcript(), new Transcript()];
+  const [log, shown] = [new MediaTranscript(), new MediaTranscript()];
   const apply = (event: KnownEvent) => {
     log.apply(event);
     return toGeneration(id, requested, log, shown).settled;
@@ -83,7 +83,7 @@ test("a generation is settled when it has ended, readers may have all of it, and
 });
 
 test("a generation shows the calls that wait, as its log has them, and none that do not", () => {
-  const transcript = new Transcript();
+  const transcript = new MediaTranscript();
   const call = { call_id: "a", name: "look_up", arguments: "{}" };
   transcript.apply({ seq: asSeq(1), type: "generation.started", attempt: 1, worker: "w", model: "sim" });
   transcript.apply({ seq: asSeq(2), type: "tool.call", ...call });
@@ -100,7 +100,7 @@ test("a generation that was asked for JSON has its value, as far as readers may 
     ...requested,
     request: { ...requested.request, response_format: { type: "json_object" } },
   } as const;
-  const [log, shown] = [new Transcript(), new Transcript()];
+  const [log, shown] = [new MediaTranscript(), new MediaTranscript()];
   const partials: unknown[] = [];
   const say = (event: KnownEvent, isShown = true) => {
     log.apply(event);

@@ -6,7 +6,7 @@ import {
   type JsonValue,
   PartialJson,
   type RequestedEvent,
-  type Transcript,
+  type MediaTranscript,
 } from "@reprise/protocol";
 
 interface FormedRequest {
@@ -22,11 +22,11 @@ export function toGeneration(
   requested: Pick<RequestedEvent, "created_at"> & {
     readonly request: Pick<GenerationRequest, "model" | "metadata"> & FormedRequest;
   },
-  transcript: Transcript,
+  transcript: MediaTranscript,
   shown = transcript,
 ): Generation {
   const { request, created_at } = requested;
-  const { refusal, annotations } = shown;
+  const { refusal, annotations, blobs } = shown;
   const isWhole = transcript.ended && shown.cursor.seq === transcript.cursor.seq;
   const partial = isFormed(request) ? toPartial(shown.answer, isWhole) : undefined;
   return {
@@ -37,6 +37,7 @@ export function toGeneration(
     text: shown.text,
     ...(refusal !== "" && { refusal }),
     ...(annotations.length > 0 && { annotations }),
+    ...(blobs.length > 0 && { blobs }),
     ...(partial !== undefined && { partial }),
     usage: transcript.usage,
     error: transcript.failure ?? null,

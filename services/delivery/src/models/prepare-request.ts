@@ -1,4 +1,5 @@
 import {
+  BLOB_TTL_SECONDS,
   effectiveRequest,
   type GenerationRequest,
   type MediaMap,
@@ -27,7 +28,18 @@ export async function prepareRequest(
   const forMs = runMsOf(request, principal);
   const { tenant } = principal;
   const media = await resolveMedia(request, { storage, tenant, forMs, allowed: egress?.allowed });
-  return { ...checked, ...(media && { media }) };
+  return { ...checked, ...(media && { media }), ...outputLimits(principal, blobs.ttlSeconds) };
+}
+
+/** What the model may make, where that is not what every worker takes it for. */
+function outputLimits({ limits }: Principal, ttlSeconds: number): Pick<RequestAdditions, "blobs"> {
+  const { blob_bytes: maxBytes, bytes: quotaBytes } = limits?.blobs ?? {};
+  const said = {
+    ...(maxBytes !== undefined && { max_bytes: maxBytes }),
+    ...(quotaBytes !== undefined && { quota_bytes: quotaBytes }),
+    ...(ttlSeconds !== BLOB_TTL_SECONDS && { ttl_seconds: ttlSeconds }),
+  };
+  return Object.keys(said).length > 0 ? { blobs: said } : {};
 }
 
 /**

@@ -8,7 +8,7 @@ import {
   parseWith,
   RepriseError,
   START,
-  Transcript,
+  MediaTranscript,
 } from "@reprise/protocol";
 import { type BufferedFeed, bufferLiveFeed } from "@reprise/log";
 import type { Principal } from "@reprise/tenancy";
@@ -184,7 +184,7 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
       }
       const generation: Generation = joined
         ? await readGeneration(context, ref)
-        : { ...toGeneration(ref.generation, requested, new Transcript()), cursor: encodeCursor(START) };
+        : { ...toGeneration(ref.generation, requested, new MediaTranscript()), cursor: encodeCursor(START) };
       const answer = toResponse(context, [request, reply], { ref, generation });
       return reply.code(status).header("location", `/v1/generations/${ref.generation}`).send(answer);
     },

@@ -10,6 +10,7 @@ const SAID = [
   "partial",
   "refusal",
   "annotations",
+  "blobs",
   "tool_calls",
 ] as const satisfies readonly (keyof Generation)[];
 

@@ -98,6 +98,8 @@ function retold(transcript: RunTranscript): EventDraft[] {
   const reasoning: EventDraft[] =
     reasoningTokens > 0 ? [{ type: "reasoning.delta", text: "", tokens: reasoningTokens }] : [];
   const told = output.map((item) => toDraft(item, transcript));
+  for (const { seq: _seq, blob, kind, ...about } of transcript.blobs)
+    told.push({ type: "output.blob", kind: kind as BlobEvent["kind"], blob, ...about });
   if (refusal !== "") told.push({ type: "refusal.delta", text: refusal, tokens: refusalTokens });
   return [
     { type: "output.rewind", to_seq: REQUEST_SEQ, reason: "log_lost" },
@@ -134,6 +136,9 @@ function toOutput(event: KnownEvent, kept: number): EventDraft[] {
     case "tool.call":
     case "tool.result":
       return [withoutSeq(event)];
+    case "output.blob":
+      // One that was withdrawn says nothing any more.
+      return event.blob === undefined ? [] : [withoutSeq(event)];
     case "output.annotation":
       return [toAnnotation(event, kept)];
     default:
@@ -148,6 +153,7 @@ function toAnnotation(event: AnnotationEvent, kept: number): EventDraft {
   return withoutSeq(rest);
 }
 
+type BlobEvent = Extract<KnownEvent, { type: "output.blob" }>;
 type AnnotationEvent = Extract<KnownEvent, { type: "output.annotation" }>;
 
 function withoutSeq({ seq: _seq, ...draft }: KnownEvent): EventDraft {

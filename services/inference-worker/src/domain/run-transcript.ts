@@ -3,15 +3,20 @@ import {
   isDelta,
   isKnownEvent,
   type KnownEvent,
-  Transcript,
+  MediaTranscript,
   type UnknownEvent,
   type Seq,
 } from "@reprise/protocol";
 
-const UNFIT: ReadonlySet<string> = new Set(["refusal.delta", "reasoning.summary.delta", "reasoning.sealed"]);
+const UNFIT: ReadonlySet<string> = new Set([
+  "refusal.delta",
+  "reasoning.summary.delta",
+  "reasoning.sealed",
+  "output.blob",
+]);
 
 /** What a log says to the worker that goes on with it: beside what readers are told, what the model has reasoned, and how tokens were counted. */
-export class RunTranscript extends Transcript {
+export class RunTranscript extends MediaTranscript {
   /** Of reasoning that counts: where it came, and how many tokens it is. */
   #reasoning: { readonly seq: Seq; readonly tokens: number }[] = [];
   /** Where something came that counts, and behind which no engine goes on, beside reasoning. */
@@ -26,7 +31,7 @@ export class RunTranscript extends Transcript {
     return (this.#reasoning.at(-1)?.seq ?? 0) > this.turnSeq;
   }
 
-  /** Whether the turn has something in it that no engine can be given back to go on behind: what was reasoned, shown or summed up or sealed, and a refusal. */
+  /** Whether the turn has something in it that no engine can be given back to go on behind: what was reasoned, shown or summed up or sealed, a refusal, and what was made beside words. */
   get turnUnfit(): boolean {
     return this.turnReasoned || (this.#unfit.at(-1) ?? 0) > this.turnSeq;
   }

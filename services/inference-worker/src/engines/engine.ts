@@ -142,6 +142,19 @@ export interface SealedEvent {
   readonly id?: string;
 }
 
+/**
+ * A piece of what a model makes beside words. Pieces of one kind follow one another until the last, which may be empty; the next one begins another
+ * content.
+ */
+export interface MediaPieceEvent {
+  readonly type: "media";
+  readonly kind: "image" | "audio";
+  /** As the engine declares it, or `application/octet-stream`. */
+  readonly mediaType: string;
+  readonly bytes: Uint8Array;
+  readonly isLast: boolean;
+}
+
 /** Where something in the text comes from. `from` and `to` are places in the text of this run, in code points; absent where they are unknown. */
 export interface AnnotationEvent {
   readonly type: "annotation";
@@ -181,6 +194,7 @@ export type EngineEvent =
   | SummaryEvent
   | SealedEvent
   | AnnotationEvent
+  | MediaPieceEvent
   | ToolCallEvent
   | FinishEvent;
 

@@ -5,6 +5,7 @@ import type { EndDraft } from "../domain/after-turn.ts";
 import type { AttemptPlan } from "../domain/plan-attempt.ts";
 import type { RunTranscript } from "../domain/run-transcript.ts";
 import type { ServedModel } from "../model-queues.ts";
+import { type OutputOwner, toOutputOwner } from "../media/output-media.ts";
 import { AttemptTiming } from "./metrics/attempt-timing.ts";
 import { createPace, type Pace } from "./pace.ts";
 import { createRunBudget, type RunBudget } from "./run-budget.ts";
@@ -28,6 +29,8 @@ export interface Run extends Disposable {
   readonly request: RunRequest;
   /** The optional types of events that the creator's version knows: of these no others are appended. */
   readonly emits: ReadonlySet<string>;
+  /** Whose is what the model makes beside words, and how much that may be; undefined where the request is not known. */
+  readonly owner: OutputOwner | undefined;
   /** Whether the generation ends where its model asks for tools, instead of waiting for their answers. */
   readonly endsOnCalls: boolean;
   /** Whether the request asks for JSON. */
@@ -107,6 +110,7 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
     policy,
     request: new RunRequest(log, requested && toAsked(requested)),
     emits: new Set(requested?.events),
+    owner: requested && toOutputOwner(requested),
     endsOnCalls: requested?.request.tool_calls === "end",
     hasForm: (requested?.request.response_format?.type ?? "text") !== "text",
     totalAtMs: plusMs(toUnixMs(requested?.created_at ?? ""), policy.timeouts.total.after_ms),

@@ -31,7 +31,7 @@ import {
   parseWorkerId,
   type Prompt,
   type RequestedEvent,
-  Transcript,
+  MediaTranscript,
   asSeq,
   asStreamSeq,
 } from "@reprise/protocol";
@@ -63,6 +63,8 @@ export interface Submission {
   needs?: readonly string[];
   /** Which optional events seq 0 lists. Default: none, as an older node does. */
   events?: readonly string[];
+  /** What seq 0 says of what the model may make. */
+  blobs?: RequestedEvent["blobs"];
   /** What came before it. */
   prompt?: Prompt;
   /** In seq 0, and in the job. */
@@ -260,8 +262,8 @@ function runOne(run: OneRun): Promise<RunResult> {
   return runGeneration(context, job, { engine, slots: 1 });
 }
 
-export function transcriptOf(events: readonly KnownEvent[]): Transcript {
-  const transcript = new Transcript();
+export function transcriptOf(events: readonly KnownEvent[]): MediaTranscript {
+  const transcript = new MediaTranscript();
   for (const event of events) transcript.apply(event);
   return transcript;
 }
@@ -278,6 +280,7 @@ async function submit(
     request,
     needs,
     media,
+    blobs: limits,
     events,
     prompt,
     budgets,
@@ -295,6 +298,7 @@ async function submit(
     request: { model: MODEL, input: "Say something.", ...(options && { options }), ...request },
     ...(needs && { needs: [...needs] }),
     ...(media && { media }),
+    ...(limits && { blobs: limits }),
     ...(events && { events: [...events] }),
     ...(prompt && { prompt }),
     policy: { ...DEFAULT_POLICY, ...policy },

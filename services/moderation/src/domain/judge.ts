@@ -20,6 +20,7 @@ import type { ChannelText } from "./text/channel-text.ts";
 import { Channels, type FoundIn } from "./text/channels.ts";
 import type { JudgedAttempt } from "./attempts.ts";
 import { findInAnnotation } from "./find-in-annotation.ts";
+import { findInBlob } from "./find-in-blob.ts";
 import { findInCall } from "./find-in-call.ts";
 import { Findings } from "./findings.ts";
 import type { KeptText } from "./text/kept-texts.ts";
@@ -150,6 +151,8 @@ export class Judge {
       this.#foundIn(findInCall(event, { ruleSet: this.#options.ruleSet, functions: this.#functions }));
     } else if (event.type === "output.annotation") {
       this.#foundIn(findInAnnotation(event, this.#options.ruleSet));
+    } else if (event.type === "output.blob") {
+      this.#foundIn(findInBlob(event, this.#options.ruleSet, this.#options.moderation));
     } else if (event.type === "generation.requested") {
       this.#functions = new Set(event.request.tools?.map(({ name }) => name));
     } else this.#scan(event);

@@ -1,4 +1,4 @@
-import { decodeEvent, Transcript, type Seq } from "@reprise/protocol";
+import { decodeEvent, MediaTranscript, type Seq } from "@reprise/protocol";
 
 /** Measured: a transcript holds a text twice, as its event brought it and joined, beside some 20 to 40 bytes per event. */
 const TEXTS_HELD = 2;
@@ -9,7 +9,7 @@ const BYTES_PER_EVENT = 64;
  * generation costs its new events, and one that is only streamed costs nothing here.
  */
 export class CachedTranscript {
-  #transcript = new Transcript();
+  #transcript = new MediaTranscript();
   #bytes = 0;
 
   /** Memory held, in bytes, about. */
@@ -21,7 +21,7 @@ export class CachedTranscript {
    * @param payloadAt an event of the log as it is to be shown; undefined where it is not in memory any more
    * @returns undefined when an event that is lacking is not in memory
    */
-  foldTo(seq: Seq, payloadAt: (seq: Seq) => Uint8Array | undefined): Transcript | undefined {
+  foldTo(seq: Seq, payloadAt: (seq: Seq) => Uint8Array | undefined): MediaTranscript | undefined {
     for (let next = (this.#transcript.cursor.seq + 1) as Seq; next <= seq; next++) {
       const payload = payloadAt(next);
       if (!payload) return undefined;
@@ -32,7 +32,7 @@ export class CachedTranscript {
   }
 
   forget(): void {
-    this.#transcript = new Transcript();
+    this.#transcript = new MediaTranscript();
     this.#bytes = 0;
   }
 }

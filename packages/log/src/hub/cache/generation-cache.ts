@@ -12,7 +12,7 @@ import {
   peekType,
   type RepriseError,
   type SeqRange,
-  type Transcript,
+  type MediaTranscript,
   type Verdict,
   Withdrawals,
   type StreamSeq,
@@ -147,7 +147,7 @@ export class GenerationCache {
    * The transcript of the log, as far as it may be shown; undefined where some of it has to be read from the log. The cache's own: it is
    * brought forward by the next call, and not for keeping.
    */
-  get transcript(): Transcript | undefined {
+  get transcript(): MediaTranscript | undefined {
     return this.#transcript.foldTo(this.shownSeq, (seq) => this.#frames.payloadAt(seq));
   }
 

@@ -83,6 +83,20 @@ export const outputAnnotation = z.object({
   quote: z.string().optional(),
 });
 
+/** What a model may make beside words. */
+export const BLOB_KINDS = ["image", "audio"] as const;
+
+/** Content that the model has made. It is stored before this is appended; readers fetch it by the generation's id and this one. */
+export const outputBlob = z.object({
+  seq,
+  type: z.literal("output.blob"),
+  kind: nameLike(BLOB_KINDS),
+  /** Absent where moderation has withdrawn it, as the two fields behind it. */
+  blob: z.string().optional(),
+  media_type: z.string().optional(),
+  bytes: count.optional(),
+});
+
 /** What came after `to_seq` from an earlier attempt no longer counts. */
 export const outputRewind = z.object({
   seq,

@@ -48,6 +48,16 @@ export const requested = z.object({
   events: z.array(z.string()).optional(),
   /** The blobs that its parts name. Absent: they name none. */
   media: mediaMapSchema.optional(),
+  /** What the model may make beside words, where that is not `BLOB_LIMITS`. */
+  blobs: z
+    .object({
+      /** The most that one may have. */
+      max_bytes: count.optional(),
+      /** The most that all blobs of the tenant may have. */
+      quota_bytes: count.optional(),
+      ttl_seconds: count.optional(),
+    })
+    .optional(),
   /** The tenant's and the request's policy, made one. */
   policy: effectivePolicySchema,
   idempotency_key: z.string().optional(),

@@ -94,7 +94,7 @@ async function eraseBlobsAlone(
 ): Promise<number> {
   if (wanted.tag === undefined || wanted.generations.length > 0) return 0;
   assertNotHeld(context.archive.state.holds(tenant), wanted, new Map());
-  return eraseBlobs(context, tenant, wanted.tag);
+  return eraseBlobs(context, tenant, wanted);
 }
 
 function isSame(erasure: Erasure, { tag, generations }: GenerationFilter): boolean {

@@ -30,7 +30,7 @@ const TRIES = 3;
  * 3. After a while no process has one of the keys in memory any more. The streams' newest files are made full, so that what was purged leaves
  *    them, and the places of that are recorded; checkpoints of others that share a file with what was purged are moved. An archiver that sealed
  *    something meanwhile sees that record and seals anew.
- * 4. The subject's blobs and conversations are removed.
+ * 4. The blobs that its generations have made, and the subject's own ones and its conversations, are removed.
  * 5. Generations of the same subject that began meanwhile, and of which something was sealed with a key that is gone, are lost: they are erased as well,
  *    and so is what another process has taken into the erasure.
  * 6. The destruction is recorded.
@@ -63,10 +63,8 @@ export async function finishErasure(
     signal?.throwIfAborted();
     await clearFiles(live, refs, record);
     await purgeAll(live, refs, record);
-    if (erasure.tag !== undefined) {
-      await eraseBlobs(context, tenant, erasure.tag);
-      await removeConversations(context, tenant, erasure.tag);
-    }
+    await eraseBlobs(context, tenant, erasure);
+    if (erasure.tag !== undefined) await removeConversations(context, tenant, erasure.tag);
     let further = await findLost(context, tenant, erasure, kids);
     if (further.length === 0) {
       const at = now();

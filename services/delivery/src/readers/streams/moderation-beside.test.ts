@@ -108,6 +108,7 @@ test.each(["off", "observe"] as const)(
       annotations: [
         { kind: "url", url: "https://a/annotation!", title: "annotation!", quote: "annotation!" },
       ],
+      blobs: [{ kind: "image", blob: "blob!" }],
     });
   },
 );

@@ -9,6 +9,7 @@ import {
 } from "../engine.ts";
 import { canContinueRequest, toChatRequest, type UpstreamModel } from "./request/chat-request.ts";
 import { findPlaces, type MediaForm } from "./request/placed-media.ts";
+import { audioTypeOf } from "./response/made-media.ts";
 import { readChatStream } from "./response/chat-stream.ts";
 import { isEventStream, toStatusError } from "./errors/status-error.ts";
 import { askModel, isAsked, tells } from "./told-capabilities.ts";
@@ -66,7 +67,11 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
     }),
     canContinue: (request, seam) => canContinueRequest(request, model, seam),
     generate: (request, generateOptions) =>
-      generate({ upstream, model, media, leftOut }, request, generateOptions),
+      generate(
+        { upstream, model, media, leftOut, makesImages: capabilities.has("output_images") },
+        request,
+        generateOptions,
+      ),
     close: () => upstream.close(),
   };
 }
@@ -77,10 +82,11 @@ interface Target {
   media: MediaForm;
   /** The parts of answers that were told of: each once, however many answers have it. */
   leftOut: Set<string>;
+  makesImages: boolean;
 }
 
 function generate(
-  { upstream, model, media: mediaForm, leftOut }: Target,
+  { upstream, model, media: mediaForm, leftOut, makesImages }: Target,
   request: EngineRequest,
   { signal, media, onPiece, onFinished, onLeftOut, traceparent, onAnswer, ...progress }: GenerateOptions,
 ): AsyncGenerator<EngineEvent, void> {
@@ -111,5 +117,6 @@ function generate(
   };
   const told = { onPiece, onFinished, onLeftOut: tellOnce, onAnswer };
   const wanted = { producedTokens: countText(progress), topLogprobs: request.logprobs };
-  return readChatStream(ask, { signal, ...wanted, ...told });
+  const made = { audioType: audioTypeOf(request.options?.["audio"]), makesImages };
+  return readChatStream(ask, { signal, ...wanted, ...made, ...told });
 }

@@ -120,6 +120,10 @@ async function* simulate(
 }
 
 function toSaid(said: NonNullable<SimOptions["says"]>[number]): EngineEvent {
+  if (said.type === "blob") {
+    const { kind, media_type: mediaType, data } = said;
+    return { type: "media", kind, mediaType, bytes: Buffer.from(data, "base64"), isLast: true };
+  }
   if (said.type !== "annotation") return said;
   const { url, title, from, to } = said;
   return {

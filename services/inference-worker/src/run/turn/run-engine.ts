@@ -25,6 +25,7 @@ import type {
   ToolCallEvent,
 } from "../../engines/engine.ts";
 import { EngineError } from "../../engines/engine-error.ts";
+import type { OutputMedia } from "../../media/output-media.ts";
 import type { Pace } from "../pace.ts";
 import type { TurnTiming } from "../metrics/turn-timing.ts";
 import type { RunBudget } from "../run-budget.ts";
@@ -63,6 +64,8 @@ export interface EngineRun {
   brokerBudgetMs?: number;
   /** Whether an engine that is busy is asked again, as long as the policy waits for the first token. Default true. */
   waitsWhileBusy?: boolean;
+  /** Stores what the model makes beside words. Default: that is left out. */
+  output?: Pick<OutputMedia, "take"> | undefined;
   /** The optional types of events that may be appended. Default: none. */
   emits?: ReadonlySet<string> | undefined;
   /** Whether readers may see text only once moderation has judged it, or until then: of log probabilities the numbers alone are appended then. Default false. */
@@ -203,7 +206,7 @@ interface EngineProgress {
  * @throws the engine's error, or the reason of the signal
  */
 async function consumeEngine(run: EngineRun, heard: EngineProgress, control: TurnControl): Promise<void> {
-  const { request, appender, throttle, onSaid, onLeftOut, emits = NONE, isJudged = false } = run;
+  const { request, appender, throttle, output, onSaid, onLeftOut, emits = NONE, isJudged = false } = run;
   const { watch, stop } = control;
   stop.throwIfAborted();
   for await (const event of beginEngine(run, control)) {
@@ -217,6 +220,14 @@ async function consumeEngine(run: EngineRun, heard: EngineProgress, control: Tur
     else if (event.type === "annotation") {
       if (!emits.has("output.annotation")) onLeftOut?.("annotations");
       else heard.annotations.push(event);
+    } else if (event.type === "media") {
+      stop.throwIfAborted();
+      if (!output || !emits.has("output.blob")) onLeftOut?.(event.kind);
+      else {
+        const made = await output.take(event);
+        stop.throwIfAborted();
+        if (made) appender.append(made);
+      }
     } else {
       // What comes behind a stop may be no place to go on from.
       stop.throwIfAborted();

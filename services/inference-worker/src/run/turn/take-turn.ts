@@ -9,6 +9,7 @@ import { toAnnotationDrafts } from "../../domain/annotation-drafts.ts";
 import { toCallDrafts } from "../../domain/tool-calls.ts";
 import { addTurnRest, toCallCount, toTurnRest } from "../../domain/usage.ts";
 import { openMedia } from "../../media/open-media.ts";
+import { OutputMedia } from "../../media/output-media.ts";
 import { type EngineChoice, engineOf } from "../../model-queues.ts";
 import { readSettled, type Run } from "../open-run.ts";
 import type { TurnEnd, TurnTiming } from "../metrics/turn-timing.ts";
@@ -115,10 +116,13 @@ interface Asked {
 
 /** While the engine speaks, a batch generation offers its slot. */
 async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
-  const { job, model, policy, log, pace, budget, stop, totalAtMs, request } = run;
+  const { job, model, policy, log, pace, budget, stop, totalAtMs, request, owner } = run;
   const { plans, engine, transcript, span, onLeftOut, onFirst, timing, content } = asked;
   using yieldPoint = job.priority === "batch" ? openYieldPoint(run, asked) : undefined;
+  const { media: store, onError } = run.context;
+  await using output = owner && new OutputMedia({ storage: store.storage, ref: job.ref, owner, onError });
   return await runEngine({
+    output,
     engine: engineOf(model, engine),
     request,
     turn: toTurn(transcript),
@@ -129,7 +133,7 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
     brokerBudgetMs: run.context.log.budgetMs,
     media() {
       const named = request.media();
-      return named && openMedia(run.context.media, job.ref.tenant, named);
+      return named && openMedia(store, job.ref.tenant, named);
     },
     timeouts: policy.timeouts,
     totalAtMs,

@@ -17,7 +17,10 @@ const STRUCTURED = namesOf([
   "structural_tag",
 ]);
 
-/** Penalties for the run's own tokens, its least length, samplers with a memory, limits to its reasoning, and what hides that. */
+/**
+ * Penalties for the run's own tokens, its least length, samplers with a memory, limits to its reasoning, and what hides that; sound and images, of which
+ * a continued run would make the rest alone.
+ */
 const LOOKING_BACK = namesOf([
   "frequency_penalty",
   "presence_penalty",
@@ -29,6 +32,8 @@ const LOOKING_BACK = namesOf([
   "thinking_budget_tokens",
   "reasoning_budget",
   "include_reasoning",
+  "modalities",
+  "audio",
 ]);
 
 /** Whether the upstream looks back at what this run has produced, which a continued run takes for its input. */

@@ -29,7 +29,7 @@ const ALIASES = {
   stream: "stream stream_options timings_per_token continue_final_message add_generation_prompt echo",
   several: "n best_of n_cmpl num_return_sequences use_beam_search",
   undelivered:
-    "logprobs top_logprobs prompt_logprobs n_probs top_n_tokens return_token_ids modalities audio web_search_options",
+    "logprobs top_logprobs prompt_logprobs n_probs top_n_tokens return_token_ids web_search_options",
   slots:
     "id_slot slot_id cache_salt priority rid session_id prompt_cache_key kv_transfer_params keep_alive num_ctx",
   nested: "options extra_body parameters sampling_params generation_config vllm_xargs",

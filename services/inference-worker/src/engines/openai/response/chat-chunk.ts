@@ -3,14 +3,15 @@ import * as z from "zod";
 import { EngineError } from "../../engine-error.ts";
 import { toUpstreamEnd, type UpstreamEnd } from "./finish-reason.ts";
 import { joinParts, type MessageContent, plainText } from "../request/message-content.ts";
-import type { AnnotationEvent, SealedEvent, SummaryEvent } from "../../engine.ts";
+import type { AnnotationEvent, MediaPieceEvent, SealedEvent, SummaryEvent } from "../../engine.ts";
 import { toAnnotations, toSources } from "./annotations.ts";
 import { toLogprobs } from "./logprobs.ts";
 import { toReasoningDetails } from "./reasoning-details.ts";
+import { toMadeMedia } from "./made-media.ts";
 import type { ToolCallDelta } from "./tool-call-assembly.ts";
 
 /** Parts of an answer that no event has a place for. */
-export type UnsupportedPart = "annotations" | "audio" | "images" | "logprobs" | "other content";
+export type UnsupportedPart = "annotations" | "images" | "logprobs" | "other content";
 
 /** What one chunk of a chat completion's stream says. */
 export interface ChatChunk {
@@ -18,7 +19,7 @@ export interface ChatChunk {
   readonly id: string | undefined;
   /** What the upstream calls the model that answers; as `id`. */
   readonly model: string | undefined;
-  /** "" when it has none. */
+  /** "" when it has none. What the model speaks is text too. */
   readonly text: string;
   readonly reasoning: string;
   /** What the model says to refuse. */
@@ -30,6 +31,8 @@ export interface ChatChunk {
   readonly sources: readonly AnnotationEvent[] | undefined;
   /** Of the tokens of the chunk, whatever they are of; undefined where it has none, or none are wanted. */
   readonly logprobs: TokenLogprobs | undefined;
+  /** What the model makes beside words. A sound ends with the answer. */
+  readonly media: readonly MediaPieceEvent[];
   readonly toolCalls: readonly ToolCallDelta[];
   readonly end: UpstreamEnd | undefined;
   readonly usage: ChatUsage | undefined;
@@ -141,12 +144,19 @@ const chunkSchema = z.object({
 
 type Delta = z.infer<typeof delta>;
 
+/** What of an answer depends on its request. */
+export interface WantedParts {
+  /** How many of the most likely tokens were asked for; undefined where log probabilities were not. */
+  readonly topLogprobs?: number | undefined;
+  /** Of what the model speaks, which no chunk says. */
+  readonly audioType?: string | undefined;
+}
+
 /**
  * Parses the data of one SSE message other than `[DONE]`. Of several choices the first counts: this version asks for one.
- * @param topLogprobs how many of the most likely tokens were asked for; undefined where log probabilities were not
  * @throws EngineError `engine_failed` when it is not a chunk
  */
-export function parseChatMessage(data: string, topLogprobs?: number): ChatMessage {
+export function parseChatMessage(data: string, { topLogprobs, audioType }: WantedParts = {}): ChatMessage {
   const json = parseJson(data);
   const parsed = chunkSchema.safeParse(json);
   if (!parsed.success) throw notAChunk("The engine sent a chunk that is not one of a chat completion.");
@@ -162,6 +172,7 @@ export function parseChatMessage(data: string, topLogprobs?: number): ChatMessag
   const hasSummary = details.thoughts.some(({ type }) => type === "summary");
   const annotated = toAnnotations(said?.annotations);
   const logprobs = topLogprobs === undefined ? undefined : toLogprobs(choice?.logprobs, topLogprobs);
+  const made = toMadeMedia(said?.audio, said?.images, audioType);
   const counted = toUsage(
     usage?.prompt_tokens,
     usage?.completion_tokens,
@@ -173,21 +184,23 @@ export function parseChatMessage(data: string, topLogprobs?: number): ChatMessag
     chunk: {
       id,
       model,
-      text: content.text,
+      text: content.text + made.transcript,
       reasoning: hasSummary ? details.text : reasoning || details.text,
       refusal: content.refusal || (said?.refusal ?? ""),
       thoughts: details.thoughts,
       annotations: [...content.annotations, ...annotated.annotations],
       sources: toSources(citations, results),
       logprobs,
+      media: made.pieces,
       toolCalls: said?.tool_calls ?? [],
       end: toUpstreamEnd(choice?.finish_reason),
       usage: counted,
       progress:
         counted ?? toUsage(sum(timings?.prompt_n, timings?.cache_n), timings?.predicted_n, timings?.cache_n),
-      leftOut: findLeftOut(logprobs ? undefined : choice?.logprobs, said ?? {}, {
+      leftOut: findLeftOut(logprobs ? undefined : choice?.logprobs, {
         ...content,
         hasOtherSources: annotated.hasOthers,
+        hasOtherImages: made.hasOtherImages,
       }),
     },
   };
@@ -221,18 +234,22 @@ function sum(count: number | null | undefined, more: number | null | undefined):
 
 const NOTHING_LEFT_OUT: readonly UnsupportedPart[] = [];
 
+interface Others extends Pick<MessageContent, "hasOthers"> {
+  readonly hasOtherSources: boolean;
+  readonly hasOtherImages: boolean;
+}
+
 function findLeftOut(
   logprobs: unknown,
-  { audio, images }: Partial<Delta>,
-  { hasOthers, hasOtherSources }: Pick<MessageContent, "hasOthers"> & { readonly hasOtherSources: boolean },
+  { hasOthers, hasOtherSources, hasOtherImages }: Others,
 ): readonly UnsupportedPart[] {
-  if (!logprobs && !audio && !images && !hasOthers && !hasOtherSources) return NOTHING_LEFT_OUT;
-  const parts = { audio, images, logprobs };
-  const found: UnsupportedPart[] = (Object.keys(parts) as (keyof typeof parts)[]).filter((part) =>
-    isFilled(parts[part]),
-  );
-  if (hasOtherSources) found.unshift("annotations");
-  return hasOthers ? [...found, "other content"] : found;
+  if (!logprobs && !hasOthers && !hasOtherSources && !hasOtherImages) return NOTHING_LEFT_OUT;
+  return [
+    ...(hasOtherSources ? (["annotations"] as const) : []),
+    ...(hasOtherImages ? (["images"] as const) : []),
+    ...(isFilled(logprobs) ? (["logprobs"] as const) : []),
+    ...(hasOthers ? (["other content"] as const) : []),
+  ];
 }
 
 function isFilled(value: unknown): boolean {

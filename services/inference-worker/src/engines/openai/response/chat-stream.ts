@@ -1,7 +1,7 @@
 import { createSseDecoder, type FinishReason, type SseDecoder, type SseMessage } from "@reprise/protocol";
-import type { AnswerNames, EngineEvent } from "../../engine.ts";
+import type { AnswerNames, EngineEvent, MediaPieceEvent } from "../../engine.ts";
 import { EngineError } from "../../engine-error.ts";
-import { type ChatUsage, type UnsupportedPart, parseChatMessage } from "./chat-chunk.ts";
+import { type ChatUsage, type UnsupportedPart, parseChatMessage, type WantedParts } from "./chat-chunk.ts";
 import type { UpstreamEnd } from "./finish-reason.ts";
 import { TextLogprobs } from "./logprobs.ts";
 import { SourceList } from "./source-list.ts";
@@ -13,14 +13,17 @@ import { createUsageWait } from "./usage-wait.ts";
 
 /** Far above any chunk; a server that never ends its message is stopped here. */
 const MAX_MESSAGE_LENGTH = 1_048_576;
+/** An image is one message: 12 MiB in base64. */
+const MAX_IMAGE_MESSAGE_LENGTH = 16_777_216;
 const DONE = "[DONE]";
+const NO_BYTES = new Uint8Array();
 
-export interface ChatStreamOptions {
+export interface ChatStreamOptions extends WantedParts {
   readonly signal: AbortSignal;
   /** How many tokens of the upstream's input this generation has produced itself. */
   readonly producedTokens: number;
-  /** How many of the most likely tokens of each place are wanted beside the text's own; undefined: no log probabilities are. */
-  readonly topLogprobs?: number | undefined;
+  /** Whether it is known to make images. Default false. */
+  readonly makesImages?: boolean | undefined;
   /** Called for every chunk that has pieces of tool calls. */
   readonly onPiece?: (() => void) | undefined;
   /** Called once the upstream has given a finish reason. */
@@ -56,7 +59,17 @@ export interface ChatAnswer {
  */
 export async function* readChatStream(
   ask: () => Promise<ChatAnswer | undefined>,
-  { signal, producedTokens, topLogprobs, onPiece, onFinished, onLeftOut, onAnswer }: ChatStreamOptions,
+  {
+    signal,
+    producedTokens,
+    topLogprobs,
+    audioType,
+    makesImages = false,
+    onPiece,
+    onFinished,
+    onLeftOut,
+    onAnswer,
+  }: ChatStreamOptions,
 ): AsyncGenerator<EngineEvent, void> {
   signal.throwIfAborted();
   const answer = await ask();
@@ -66,24 +79,26 @@ export async function* readChatStream(
   }
   using lifetime = openLifetime(answer);
   using pieces = createUsageWait(answer.body);
-  const decoder = createSseDecoder({ maxMessageLength: MAX_MESSAGE_LENGTH });
+  const maxMessageLength = makesImages ? MAX_IMAGE_MESSAGE_LENGTH : MAX_MESSAGE_LENGTH;
+  const decoder = createSseDecoder({ maxMessageLength });
   let end: UpstreamEnd | undefined;
   let usage: ChatUsage | undefined;
   let refused = false;
   const sources = new SourceList(onLeftOut);
   let isNamed = false;
+  let sound: MediaPieceEvent | undefined;
   const count = new TokenCount(producedTokens);
   const calls = new ToolCallAssembly();
+  const wanted = { topLogprobs, audioType };
   const likely = topLogprobs === undefined ? undefined : new TextLogprobs();
   try {
     for (let over = false; !over;) {
       const step = await pieces.next();
       if (step.done) break;
-      for (const { event, data } of decode(decoder, step.value)) {
+      for (const { event, data } of decode(decoder, step.value, maxMessageLength)) {
         over = data.startsWith(DONE);
         if (over) break;
-        const parsed =
-          event === "error" ? { error: tryJson(data) ?? data } : parseChatMessage(data, topLogprobs);
+        const parsed = event === "error" ? { error: tryJson(data) ?? data } : parseChatMessage(data, wanted);
         if ("error" in parsed) throw toStreamError(parsed.error);
         const { chunk } = parsed;
         const { id, model } = chunk;
@@ -96,6 +111,11 @@ export async function* readChatStream(
           const logprobs = likely?.take(chunk, onLeftOut);
           for (const piece of count.toEvents(chunk)) {
             yield logprobs && piece.type === "text" ? { ...piece, logprobs } : piece;
+            signal.throwIfAborted();
+          }
+          for (const piece of chunk.media) {
+            sound = piece.kind === "audio" ? piece : sound;
+            yield piece;
             signal.throwIfAborted();
           }
           for (const piece of chunk.toolCalls) calls.add(piece);
@@ -120,6 +140,10 @@ export async function* readChatStream(
   }
   signal.throwIfAborted();
   const reason = assertWhole(end);
+  if (sound) {
+    yield { ...sound, bytes: NO_BYTES, isLast: true };
+    signal.throwIfAborted();
+  }
   for (const source of sources.finish()) {
     yield source;
     signal.throwIfAborted();
@@ -162,11 +186,11 @@ function toReason(reason: FinishReason, calls: number, refused: boolean): Finish
   return reason === "tool_calls" ? "other" : reason;
 }
 
-function decode(decoder: SseDecoder, bytes: Uint8Array): SseMessage[] {
+function decode(decoder: SseDecoder, bytes: Uint8Array, maxLength: number): SseMessage[] {
   try {
     return decoder.push(bytes);
   } catch {
-    const message = `The engine sent a message of more than ${MAX_MESSAGE_LENGTH} characters.`;
+    const message = `The engine sent a message of more than ${maxLength} characters.`;
     throw new EngineError("engine_failed", message, { retry: "never" });
   }
 }

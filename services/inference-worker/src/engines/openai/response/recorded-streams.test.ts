@@ -23,6 +23,8 @@ interface Expected {
   end?: [reason: string, input: number | null, output: number];
   /** How many of the tokens of the input and of the output were audio. */
   audio?: [input: number, output: number];
+  /** What it makes beside words, piece by piece: its bytes in hex, and whether it is the last of its content. */
+  media?: [kind: string, type: string, hex: string, isLast: boolean][];
   /** Whether asking again can help after a failure, and what the worker's log is told. */
   failure?: { retry: string; said?: string };
   leftOut?: string[];
@@ -69,7 +71,22 @@ const STREAMS: Record<string, Expected> = {
     ],
     end: ["stop", 9, 6],
   },
-  "openai-audio": { text: "Hello.", end: ["stop", 9, 2], audio: [4, 1], leftOut: ["audio", "audio"] },
+  "openai-audio": {
+    text: "Hello.",
+    end: ["stop", 9, 2],
+    audio: [4, 1],
+    media: [
+      ["audio", "audio/pcm", "52494646", false],
+      ["audio", "audio/pcm", "0102", false],
+      ["audio", "audio/pcm", "", true],
+    ],
+  },
+  "gateway-images": {
+    text: "Here.",
+    end: ["stop", 9, 2],
+    media: [["image", "image/png", "89504e470d0a1a0a", true]],
+    leftOut: ["images"],
+  },
   vllm: { text: "Hello.", reasoning: "Hm.", end: ["stop", 9, 7], counts: [2, 2, 2] },
   "vllm-error": {
     text: "Hel",
@@ -153,6 +170,12 @@ describe("a recorded stream", () => {
     const sources = (expected.sources ?? []).map((source) => ({ type: "annotation", ...source }));
     expect(events.filter(({ type }) => type === "annotation")).toEqual(sources);
     expect(events.flatMap((event) => (event.type === "tool_call" ? event.name : []))).toEqual(calls);
+    const made = events.flatMap((event) =>
+      event.type === "media"
+        ? [[event.kind, event.mediaType, Buffer.from(event.bytes).toString("hex"), event.isLast]]
+        : [],
+    );
+    expect(made).toEqual(expected.media ?? []);
     expect(leftOut).toEqual(expected.leftOut ?? []);
     const said = events.filter((event) => event.type === "text" || event.type === "reasoning");
     expect(said.map(({ tokens = 1 }) => tokens)).toEqual(counts ?? said.map(() => 1));

@@ -1,0 +1,127 @@
+import { blobs } from "@reprise/log";
+import {
+  BLOB_LIMITS,
+  BLOB_TTL_SECONDS,
+  type EventDraft,
+  type GenerationRef,
+  type RequestedEvent,
+  mediaTypeOf,
+  RepriseError,
+} from "@reprise/protocol";
+import { EngineError } from "../engines/engine-error.ts";
+import type { MediaPieceEvent } from "../engines/engine.ts";
+
+/** What of a generation's request its blobs have. */
+export interface OutputOwner {
+  readonly subject: string | undefined;
+  readonly endUser: string | undefined;
+  readonly maxBytes: number;
+  readonly quotaBytes: number;
+  readonly ttlSeconds: number;
+}
+
+/** Without the request, which may be a megabyte. */
+export function toOutputOwner({ request, blobs: limits = {} }: RequestedEvent): OutputOwner {
+  return {
+    subject: request.subject,
+    endUser: request.end_user,
+    maxBytes: limits.max_bytes ?? BLOB_LIMITS.blobBytes,
+    quotaBytes: limits.quota_bytes ?? BLOB_LIMITS.tenantBytes,
+    ttlSeconds: limits.ttl_seconds ?? BLOB_TTL_SECONDS,
+  };
+}
+
+export interface OutputMediaOptions {
+  readonly storage: blobs.BlobStorage;
+  readonly ref: GenerationRef;
+  readonly owner: OutputOwner;
+  readonly onError: (error: unknown) => void;
+}
+
+type Kind = MediaPieceEvent["kind"];
+interface Open {
+  readonly upload: blobs.OpenUpload;
+  readonly writer: blobs.ChunkWriter;
+}
+
+/** Whose key it came with, where it came with none. */
+const BY = "inference-worker";
+const ANY = "application/octet-stream";
+
+/**
+ * What a model makes beside words in one turn, stored as it comes: no more of it is in memory than a piece and a chunk. A content is a blob of the
+ * generation's subject and end user before any event names it, so that what readers are told of is there. What is not whole when the turn is over is
+ * given up, and of a worker that dies an upload is left, which the sweep of blobs takes.
+ */
+export class OutputMedia implements AsyncDisposable {
+  readonly #options: OutputMediaOptions;
+  readonly #open = new Map<Kind, Open>();
+
+  constructor(options: OutputMediaOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * @returns the event to append, behind the last piece of a content
+   * @throws RepriseError `limit_exceeded` where it is larger than a blob of the tenant may be, or the tenant has no room for it; `broker_unavailable`;
+   *   EngineError `engine_failed` where the content is not of its kind, or empty
+   */
+  async take(piece: MediaPieceEvent): Promise<EventDraft | undefined> {
+    const { storage } = this.#options;
+    const { kind, bytes, isLast } = piece;
+    const open = this.#open.get(kind) ?? (await this.#begin(piece));
+    try {
+      await open.writer.write(bytes);
+      if (!isLast) return undefined;
+      await open.writer.flush();
+      const sum = open.writer.sum();
+      // Before it is a blob.
+      if (!mediaTypeOf(open.upload.row.type, sum?.head ?? bytes).startsWith(`${kind}/`))
+        throw notOfItsKind(kind);
+      const { blob } = await blobs.finishUpload(storage, open.upload, sum);
+      this.#open.delete(kind);
+      return { type: "output.blob", kind, blob: blob.id, media_type: blob.type, bytes: blob.bytes };
+    } catch (error) {
+      throw toTurnError(error, kind, this.#options.owner);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { storage, ref, onError } = this.#options;
+    for (const { upload } of this.#open.values())
+      await blobs.abandonUpload(storage, ref.tenant, upload.row.id).catch(onError);
+  }
+
+  async #begin({ kind, mediaType, bytes, isLast }: MediaPieceEvent): Promise<Open> {
+    const { storage, ref, owner } = this.#options;
+    if (isLast && bytes.length > owner.maxBytes) throw tooLarge(owner.maxBytes);
+    const upload = await blobs.beginUpload(storage, ref.tenant, {
+      ...owner,
+      // An engine may be wrong about which image it is, and not about whether it is one.
+      type: kind === "image" && mediaType !== "image/svg+xml" ? ANY : mediaType,
+      length: isLast ? bytes.length : undefined,
+      by: BY,
+      generation: ref.generation,
+    });
+    const open = { upload, writer: blobs.createWriter(storage, upload) };
+    this.#open.set(kind, open);
+    return open;
+  }
+}
+
+function toTurnError(error: unknown, kind: Kind, { maxBytes }: OutputOwner): unknown {
+  if (!(error instanceof RepriseError)) return error;
+  // Written for clients that upload.
+  if (error.code === "body_too_large") return tooLarge(maxBytes);
+  return error.code === "invalid_request" ? notOfItsKind(kind) : error;
+}
+
+function tooLarge(maxBytes: number): RepriseError {
+  const message = `What the model makes is larger than ${maxBytes} bytes, the most that a blob of the tenant may have.`;
+  return new RepriseError("limit_exceeded", message, { param: "blobs.blob_bytes" });
+}
+
+function notOfItsKind(kind: Kind): EngineError {
+  const message = `The engine sent content that is no ${kind}.`;
+  return new EngineError("engine_failed", message, { retry: "never" });
+}
