@@ -41,6 +41,8 @@ export { keepRecord, readKeptRecord } from "./leases/kept-record.ts";
 export { headOf } from "./append/log-head.ts";
 export { announceEnd, subscribeEnds } from "./append/ends.ts";
 export { announceEventBehindEnd, subscribeEventsBehindEnds } from "./moderation/events-behind-ends.ts";
+export { readLastStored } from "./read/read-last-stored.ts";
+export { waitUntilBegun } from "./read/wait-until-begun.ts";
 export { subscribeLive } from "./read/live-feed.ts";
 export type { LogSnapshot, StoredEvent } from "./read/stored-event.ts";
 export type { LogObserver } from "./read/log-observer.ts";

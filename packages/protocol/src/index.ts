@@ -83,6 +83,7 @@ export {
   parseConversationId,
   toConversationId,
 } from "./conversation/conversation-id.ts";
+export { BUSY_POLICIES, type BusyPolicy } from "./conversation/busy-policy.ts";
 export { CONVERSATION_LIMITS } from "./conversation/conversation-limits.ts";
 export { type ConversationRequest, parseConversationRequest } from "./conversation/conversation-request.ts";
 export {
@@ -94,7 +95,14 @@ export {
 } from "./conversation/conversation-row.ts";
 export { fitPrompt, type PromptRoom } from "./conversation/fit-prompt.ts";
 export { findOrphan, joinPrompt, toMessages } from "./conversation/join-prompt.ts";
-export { type EndedTurn, promptBehind, toSegments } from "./conversation/prompt.ts";
+export { type EndedTurn, hasNeverBegun, promptBehind, toSegments } from "./conversation/prompt.ts";
+export {
+  countedOf,
+  joinWaited,
+  settlePrompt,
+  settleTurn,
+  toAskedSegment,
+} from "./conversation/settle-prompt.ts";
 export type { Prompt, PromptSegment, TurnContext } from "./conversation/prompt-schema.ts";
 export { toTurnMessages } from "./conversation/turn-messages.ts";
 export { FULL_POLICIES, type FullPolicy } from "./conversation/when-full.ts";

@@ -238,6 +238,8 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       ANSWERS,
       inbox("audit-log"),
       ...[...logs, CHECKPOINTS].flatMap(reading),
+      // How much of an earlier turn readers may have: no more of it goes to a model.
+      ...reading(VERDICTS),
       // What requests name, and what models make.
       BLOBS.subjects,
       BLOB_CHUNKS.subjects,

@@ -2,4 +2,6 @@
 export { ConversationAccounts } from "./conversation-accounts.ts";
 export { ConversationRows, type FoundConversation, isOver } from "./conversation-rows.ts";
 export { sweepConversations } from "./sweep-conversations.ts";
+export { untilTurnEnded } from "./until-turn-ended.ts";
+export { readWaitedTurns, type WaitedLogs, type WaitedTurns } from "./waited-turns.ts";
 export { type CurrentLogs, foldTurn, type LoggedTurn, verifyPrompt } from "./verify-prompt.ts";

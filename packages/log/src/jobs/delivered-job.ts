@@ -8,7 +8,7 @@ import type { Job } from "./job.ts";
 import { parseShare, type TenantShare } from "./lanes/tenant-share.ts";
 
 /** A job without the slot that it is run in, where its lane was when it came, and what its tenant may have. */
-export type DeliveredJob = Omit<Job, "park" | "unpark" | "setYield" | "hasLostSlot"> &
+export type DeliveredJob = Omit<Job, "park" | "hasRoomToWait" | "unpark" | "setYield" | "hasLostSlot"> &
   DeliveryInfo & { readonly share: TenantShare | undefined };
 
 const ACK_TIMEOUT_MS = 2_000;

@@ -21,6 +21,11 @@ export interface Job {
   release(delayMs?: number): void;
   /** Lets another job have the slot while this one only waits. It stays this worker's: the heartbeats go on. */
   park(): void;
+  /**
+   * Whether this process has room for jobs of this tenant that wait without a slot for another job: where they have used it up, that one
+   * could not come.
+   */
+  hasRoomToWait(): boolean;
   /** Resolves when the job has a slot again, or the signal is aborted. By the share of its tenant, before that one's jobs in the queue. */
   unpark(signal: AbortSignal): Promise<void>;
   /**

@@ -164,6 +164,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     const { tenant } = lane;
     const job: Job = Object.assign(delivered, {
       park: () => slot.park(),
+      hasRoomToWait: () => slot.isParked && memory.hasRoomFor(tenant),
       unpark: (signal: AbortSignal) => slot.unpark(signal),
       setYield: (onYield: (() => void) | undefined) => slot.setYield(onYield),
       hasLostSlot: () => slot.isLost,

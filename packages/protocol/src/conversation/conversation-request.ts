@@ -2,6 +2,7 @@ import * as z from "zod";
 import { END_USER_RULE, isEndUser } from "../request/end-user.ts";
 import { LIMITS } from "../request/fields/limits.ts";
 import { metadataSchema, parseWith } from "../request/request.ts";
+import { BUSY_POLICIES } from "./busy-policy.ts";
 import { CONVERSATION_LIMITS } from "./conversation-limits.ts";
 import { FULL_POLICIES } from "./when-full.ts";
 
@@ -16,7 +17,8 @@ const schema = z.strictObject({
     .min(CONVERSATION_LIMITS.leastTtlSeconds)
     .max(CONVERSATION_LIMITS.ttlSeconds)
     .optional(),
-  when_full: z.enum(FULL_POLICIES).default("error"),
+  on_busy: z.enum(BUSY_POLICIES).optional(),
+  when_full: z.enum(FULL_POLICIES).optional(),
 });
 
 export type ConversationRequest = z.infer<typeof schema>;

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { type GenerationId, isGenerationId } from "../id.ts";
 import { type ConversationId, isConversationId } from "./conversation-id.ts";
+import { BUSY_POLICIES } from "./busy-policy.ts";
 import { FULL_POLICIES } from "./when-full.ts";
 
 /*
@@ -34,6 +35,8 @@ const conversationSchema = z.object({
   subject: z.string().optional(),
   end_user: z.string().optional(),
   metadata: z.record(z.string(), z.string()).optional(),
+  /** Absent: `reject`. */
+  on_busy: z.enum(BUSY_POLICIES).optional(),
   when_full: z.enum(FULL_POLICIES),
   /** How many turns were claimed, without those whose generation never came. */
   turns: z.int().min(0),

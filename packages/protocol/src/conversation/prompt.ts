@@ -32,12 +32,21 @@ export function promptBehind(turn: EndedTurn): Prompt {
   return [...prompt, ...(pinned ? [pinned] : []), ...(segment ? [segment] : [])];
 }
 
+/** Whether a turn has ended while it waited for others: what it was asked is in no prompt then, instructions neither. */
+export function hasNeverBegun({
+  requested,
+  transcript,
+}: Pick<EndedTurn, "requested" | "transcript">): boolean {
+  return requested.context?.waits_for !== undefined && transcript.ended && transcript.attempt === 0;
+}
+
 /** What a turn adds to a prompt: the instructions that it begins with, where nothing came before it, and itself. */
 export function toSegments({ requested, transcript, seq }: EndedTurn): {
   pinned: PromptSegment | undefined;
   segment: PromptSegment | undefined;
 } {
-  const input = toMessages(requested.request.input).map((message) => withBlobs(message, requested.media));
+  if (hasNeverBegun({ requested, transcript })) return { pinned: undefined, segment: undefined };
+  const input = toAskedMessages({ requested });
   const isFirst = (requested.prompt ?? []).length === 0;
   const rest = isFirst ? input.findIndex(({ role }) => role !== "system" && role !== "developer") : 0;
   const begins = rest === -1 ? input.length : rest;
@@ -65,6 +74,15 @@ function namedOnly(output: readonly OutputItem[]): readonly OutputItem[] {
   return nameless.size === 0
     ? output
     : output.filter((item) => item.type === "text" || !nameless.has(item.call_id));
+}
+
+/** What a turn was asked, as later turns are given it. */
+export function toAskedMessages({
+  requested: { request, media },
+}: {
+  readonly requested: Pick<RequestedEvent, "request" | "media">;
+}): Message[] {
+  return toMessages(request.input).map((message) => withBlobs(message, media));
 }
 
 /** What a URL has given is kept: later turns are given the same content, whatever the URL may give then. */

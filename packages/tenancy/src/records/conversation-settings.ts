@@ -1,4 +1,10 @@
-import { CONVERSATION_LIMITS } from "@reprise/protocol";
+import {
+  BUSY_POLICIES,
+  type BusyPolicy,
+  CONVERSATION_LIMITS,
+  FULL_POLICIES,
+  type FullPolicy,
+} from "@reprise/protocol";
 import * as z from "zod";
 
 const DAY_SECONDS = 86_400;
@@ -17,6 +23,10 @@ export const conversationSettingsSchema = z.strictObject({
     .min(1)
     .max(CONVERSATION_LIMITS.ttlSeconds / DAY_SECONDS)
     .optional(),
+  /** What becomes of a turn while the last one has not ended, where a conversation does not say so. Default `reject`. */
+  on_busy: z.enum(BUSY_POLICIES).optional(),
+  /** What becomes of a turn whose prompt does not fit, where a conversation does not say so. Default `error`. */
+  when_full: z.enum(FULL_POLICIES).optional(),
 });
 export type ConversationSettings = z.infer<typeof conversationSettingsSchema>;
 
@@ -25,14 +35,23 @@ export interface ConversationRules {
   readonly most: number;
   readonly mostTtlSeconds: number;
   readonly defaultTtlSeconds: number;
+  readonly onBusy: BusyPolicy;
+  readonly whenFull: FullPolicy;
 }
 
-export function conversationRulesOf({ max, ttl_days: days }: ConversationSettings = {}): ConversationRules {
+export function conversationRulesOf({
+  max,
+  ttl_days: days,
+  on_busy: onBusy = "reject",
+  when_full: whenFull = "error",
+}: ConversationSettings = {}): ConversationRules {
   const { tenantConversations, ttlSeconds, defaultTtlSeconds } = CONVERSATION_LIMITS;
   const own = days === undefined ? undefined : days * DAY_SECONDS;
   return {
     most: max ?? tenantConversations,
     mostTtlSeconds: own ?? ttlSeconds,
     defaultTtlSeconds: own ?? defaultTtlSeconds,
+    onBusy,
+    whenFull,
   };
 }

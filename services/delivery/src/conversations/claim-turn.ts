@@ -1,4 +1,4 @@
-import type { conversations } from "@reprise/log";
+import { type conversations, waitUntilBegun } from "@reprise/log";
 import {
   CONVERSATION_LIMITS,
   type ConversationId,
@@ -12,21 +12,26 @@ import {
   type UnixMs,
   unixNow,
 } from "@reprise/protocol";
+import { conversationBusy } from "./conversation-busy.ts";
 import type { NodeConversations } from "./open-conversations.ts";
 import { readTurn, type TurnSources, type TurnState } from "./read-turn.ts";
+import { assertRoomInQueue, readTurnQueue, type TurnQueue } from "./turn-queue.ts";
 
 /*
  * A conversation's row names its last turn. A turn is claimed by compare-and-set on that row, before its generation exists: the other order
  * would run, and bill, a second generation that loses. A node that dies in between leaves a claim without a generation. A create with the
  * same Idempotency-Key has the same generation, and claims it once more. Any other finds that there is neither a log nor a job of it, and
  * once the claim is older than a create goes on for, it claims the turn anew in its place.
+ *
+ * Where turns wait for each other, the row's order is theirs: a claim that has lost is made anew behind the one that has won.
  */
 
 /** A create gives up after 20 s; clocks differ. */
 const VOID_MS = 60_000;
 /** By then the write has been given up. */
 const LATE_MS = 30_000;
-const RETRY_MS = 1_000;
+/** A create goes from its claim to its seq 0 in some milliseconds. */
+const BEGIN_MS = 3_000;
 
 export interface Place {
   readonly row: ConversationRecord;
@@ -38,6 +43,8 @@ export interface Place {
   readonly before: Extract<TurnState, { kind: "ended" }>["turn"] | undefined;
   /** Which turn the new one is, from 1 on. */
   readonly turn: number;
+  /** The turns that it waits for, which go on. Absent: it waits for none. */
+  readonly queue?: TurnQueue;
 }
 
 /**
@@ -64,17 +71,25 @@ export async function findPlace(
   const { tenant, generation } = ref;
   const { row, at } = await rows.find(tenant, conversation, nowMs);
   const { head, turns } = row;
-  if (head?.generation === generation) {
-    const before = head.parent && (await readEnded(sources, { tenant, generation: head.parent }));
-    return { row, at, parent: head.parent, before: before || undefined, turn: turns };
-  }
+  const isQueued = row.on_busy === "queue";
+  const isOurs = head?.generation === generation;
+  const isFork = !isOurs && from !== undefined && from !== head?.generation;
   const ageMs = head ? nowMs - Date.parse(head.claimed_at) : 0;
   const last =
-    head && (await readTurn(sources, { tenant, generation: head.generation }, ageMs > retentionMs));
-  if (last?.kind === "running") throw busy();
+    head && !isOurs
+      ? await readHead(
+          sources,
+          { tenant, generation: head.generation },
+          {
+            mayBeOld: ageMs > retentionMs,
+            waitsForBegin: isQueued && ageMs < VOID_MS,
+          },
+        )
+      : undefined;
+  if (last?.kind === "running" && (isFork || !isQueued)) throw conversationBusy();
   const isVoid = last?.kind === "missing";
-  if (isVoid && ageMs < VOID_MS) throw busy();
-  const turn = isVoid ? turns : turns + 1;
+  if (isVoid && ageMs < VOID_MS) throw conversationBusy();
+  const turn = isOurs || isVoid ? turns : turns + 1;
   if (turn > CONVERSATION_LIMITS.turns)
     throw new RepriseError(
       "conversation_full",
@@ -82,15 +97,41 @@ export async function findPlace(
       { param: "conversation" },
     );
   const place = { row, at, turn };
-  if (last?.kind === "gone" && from === undefined) throw gone();
-  if (from !== undefined && from !== head?.generation) {
+  if (isFork) {
     const older = await readEnded(sources, { tenant, generation: from }, conversation);
     return { ...place, parent: from, before: older };
   }
-  if (last?.kind === "ended") return { ...place, parent: head?.generation, before: last.turn };
-  const parent = head?.parent;
-  const before = parent && (await readEnded(sources, { tenant, generation: parent }));
-  return { ...place, parent, before: before || undefined };
+  const parent = isOurs || isVoid ? head?.parent : head?.generation;
+  const before =
+    parent !== undefined && (isOurs || isVoid)
+      ? await readTurn(sources, { tenant, generation: parent }, true)
+      : last;
+  if (!before || before.kind === "missing") return { ...place, parent, before: undefined };
+  if (before.kind === "gone") throw gone();
+  if (before.kind === "ended") return { ...place, parent, before: before.turn };
+  if (!isQueued || !before.turn) throw conversationBusy();
+  const queue = await readTurnQueue(sources, tenant, before.turn);
+  assertRoomInQueue(queue);
+  return { ...place, parent, before: undefined, queue };
+}
+
+/** In a queue, a turn that another node has just claimed is waited for: the one behind it needs its request. */
+async function readHead(
+  sources: TurnSources,
+  ref: GenerationRef,
+  { mayBeOld, waitsForBegin }: { readonly mayBeOld: boolean; readonly waitsForBegin: boolean },
+): Promise<TurnState> {
+  const state = await readTurn(sources, ref, mayBeOld);
+  const hasBegun = state.kind !== "missing" && !(state.kind === "running" && !state.turn);
+  if (hasBegun || !waitsForBegin) return state;
+  const { log, broker, logger } = sources;
+  await waitUntilBegun(ref, {
+    connection: broker.main,
+    onError: (err) => logger.error({ err }, "a callback failed"),
+    read: () => log.leader.readLast(ref),
+    waitMs: BEGIN_MS,
+  });
+  return readTurn(sources, ref, mayBeOld);
 }
 
 /**
@@ -104,24 +145,24 @@ async function readEnded(sources: TurnSources, ref: GenerationRef, conversation?
     "turn" in state &&
     state.turn !== undefined &&
     state.turn.requested.context?.conversation !== conversation;
-  if (state.kind === "gone" && conversation === undefined) throw gone();
   if (state.kind === "missing" || state.kind === "gone" || isOther)
     throw new RepriseError("generation_not_found", "The conversation has no turn with this id.", {
       param: "previous_generation",
     });
-  if (state.kind === "running") throw busy();
+  if (state.kind === "running") throw conversationBusy();
   return state.turn;
 }
 
 /**
  * Makes a generation the last turn, if the row is the one that was read. A claim of an earlier try is made anew: another create may have passed it over since.
+ * @returns whether it is; false where another turn has come before it, and turns wait for each other: it is to be made anew, behind that one
  * @throws RepriseError `conversation_busy` where another turn has come before it, `conversation_not_found` where it was deleted, `broker_unavailable`
  */
 export async function claimTurn(
   rows: conversations.ConversationRows,
   { tenant, generation }: GenerationRef,
   { row, at, parent, turn }: Place,
-): Promise<void> {
+): Promise<boolean> {
   const now = new Date(unixNow());
   const next: ConversationRecord = {
     ...row,
@@ -130,31 +171,28 @@ export async function claimTurn(
     head: { generation, ...(parent !== undefined && { parent }), claimed_at: now.toISOString() },
   };
   const isStored = (await rows.write(conversationSubject(tenant, row.id), next, at)) !== undefined;
-  if (!isStored) await assertOurs(rows, tenant, row.id, generation);
+  if (!isStored && !(await hasClaimed(rows, tenant, row.id, generation))) {
+    if (row.on_busy === "queue") return false;
+    throw conversationBusy();
+  }
   // A process that slept meanwhile must not queue what another create may have passed over.
-  if (unixNow() - now.getTime() > LATE_MS) throw busy();
+  if (unixNow() - now.getTime() > LATE_MS) throw conversationBusy();
+  return true;
 }
 
-/** Another try of the same create may have claimed it. */
-async function assertOurs(
+/** Whether another try of the same create has claimed it. */
+async function hasClaimed(
   rows: conversations.ConversationRows,
   tenant: TenantId,
   id: ConversationId,
   generation: GenerationId,
-): Promise<void> {
+): Promise<boolean> {
   const { row } = await rows.read(tenant, id);
   if (row?.kind !== "conversation") throw conversationNotFound();
-  if (row.head?.generation !== generation) throw busy();
+  return row.head?.generation === generation;
 }
 
 function gone(): RepriseError {
   const message = "The conversation's last turn is no longer kept: name an older one as previous_generation.";
   return new RepriseError("generation_expired", message, { param: "conversation" });
-}
-
-function busy(): RepriseError {
-  return new RepriseError("conversation_busy", "The conversation's last turn has not ended.", {
-    param: "conversation",
-    retryAfterMs: RETRY_MS,
-  });
 }

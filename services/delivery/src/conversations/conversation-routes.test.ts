@@ -57,6 +57,7 @@ describe("a conversation", () => {
       subject: "s",
       end_user: "ann",
       ttl_seconds: 60,
+      on_busy: "queue",
       when_full: "truncate_oldest",
     };
     const headers = { "idempotency-key": "one" };
@@ -80,7 +81,7 @@ describe("a conversation", () => {
     [{ ttl_seconds: 59 }, "ttl_seconds"],
     [{ ttl_seconds: 31_536_001 }, "ttl_seconds"],
     [{ when_full: "forget" }, "when_full"],
-    [{ on_busy: "queue" }, "on_busy"],
+    [{ on_busy: "wait" }, "on_busy"],
     [{ subject: "" }, "subject"],
     [{ metadata: { a: 1 } }, "metadata.a"],
   ])("is refused with %j", async (body, param) => {

@@ -22,6 +22,7 @@ export interface Conversation {
   readonly turns: number;
   /** The last turn's generation. */
   readonly head: string | null;
+  readonly on_busy: string;
   readonly when_full: string;
   readonly ttl_seconds: number;
   readonly created_at: string;
@@ -68,6 +69,8 @@ export async function createConversation(
     expires_at: new Date(nowMs + ttl_seconds * 1_000).toISOString(),
     ...request,
     ttl_seconds,
+    on_busy: request.on_busy ?? rules.onBusy,
+    when_full: request.when_full ?? rules.whenFull,
     turns: 0,
   };
   await accounts.add(tenant, 1, rules.most);
@@ -79,8 +82,9 @@ export async function createConversation(
 
 async function join(rows: Stored["rows"], id: ConversationId, { tenant, request, nowMs }: ToCreate) {
   const { row } = await rows.find(tenant, id, nowMs);
-  const { ttl_seconds = row.ttl_seconds } = request;
-  if (isDeepStrictEqual(requestOf(row), requestOf({ ...request, ttl_seconds }))) return { row, isNew: false };
+  const { ttl_seconds, on_busy, when_full } = row;
+  const asked = { ttl_seconds, on_busy, when_full, ...request };
+  if (isDeepStrictEqual(requestOf(row), requestOf(asked))) return { row, isNew: false };
   throw new RepriseError(
     "idempotency_conflict",
     "This Idempotency-Key was used for a different conversation.",
@@ -99,8 +103,9 @@ function tooLong({ mostTtlSeconds }: ConversationRules): RepriseError {
 }
 
 /** What its client has said, as JSON has it. */
-function requestOf({ ttl_seconds, when_full, subject, end_user, metadata }: ConversationRequest): unknown {
-  return JSON.parse(JSON.stringify({ ttl_seconds, when_full, subject, end_user, metadata }));
+function requestOf(request: ConversationRequest): unknown {
+  const { ttl_seconds, on_busy = "reject", when_full, subject, end_user, metadata } = request;
+  return JSON.parse(JSON.stringify({ ttl_seconds, on_busy, when_full, subject, end_user, metadata }));
 }
 
 /**
@@ -139,13 +144,24 @@ export async function deleteConversation(
 }
 
 export function toConversation(row: ConversationRecord): Conversation {
-  const { id, turns, head, when_full, ttl_seconds, created_at, expires_at, metadata } = row;
+  const {
+    id,
+    turns,
+    head,
+    on_busy = "reject",
+    when_full,
+    ttl_seconds,
+    created_at,
+    expires_at,
+    metadata,
+  } = row;
   const { subject, end_user } = row;
   return {
     id,
     object: "conversation",
     turns,
     head: head?.generation ?? null,
+    on_busy,
     when_full,
     ttl_seconds,
     created_at,

@@ -8,9 +8,9 @@ import {
   RepriseError,
   type Seq,
   type TenantId,
-  toMessages,
 } from "@reprise/protocol";
 import { readTurn, type TurnSources } from "./read-turn.ts";
+import { promptOfQueue, readTurnQueue } from "./turn-queue.ts";
 
 /** One message of a conversation. */
 export type ConversationItem = Prompt[number]["items"][number] & {
@@ -101,8 +101,7 @@ async function readPrompt(
   const last = await read(head.generation);
   if (last.kind === "ended") return promptBehind(last.turn);
   if (last.kind === "running" && last.turn) {
-    const { prompt = [], request } = last.turn.requested;
-    return [...prompt, { generation: head.generation, items: [...toMessages(request.input)] }];
+    return promptOfQueue(await readTurnQueue(sources, tenant, last.turn));
   }
   if (!head.parent) return [];
   const before = await read(head.parent);

@@ -2,9 +2,10 @@ import type { IncomingMessage } from "node:http";
 import { conversations } from "@reprise/log";
 import {
   type ConversationId,
-  type EndedTurn,
+  countedOf,
   findOrphan,
   fitPrompt,
+  type GenerationId,
   type GenerationRef,
   type GenerationRequest,
   LIMITS,
@@ -18,12 +19,15 @@ import type { RequestAdditions } from "../domain/create-generation.ts";
 import type { RouteContext } from "../routes/context.ts";
 import { findPlace, type Place } from "./claim-turn.ts";
 import type { TurnSources } from "./read-turn.ts";
+import { promptOfQueue, type TurnQueue } from "./turn-queue.ts";
 
 /** What a turn is to be created with. */
 export interface PreparedTurn {
   readonly place: Place;
   readonly context: TurnContext;
   readonly prompt: Prompt;
+  /** The same with what the turns were asked that it waits for. */
+  readonly known: Prompt;
 }
 
 /** What else seq 0 has: the policy, budgets, a trace. */
@@ -62,27 +66,47 @@ async function readPlace(
 ): Promise<PreparedTurn & { readonly bytes: number }> {
   const { previous_generation: from } = request;
   const place = await findPlace(sources, sources.conversations, { ref, conversation, from });
-  const { before, parent, row, turn } = place;
-  const behind = before ? promptBehind(before) : [];
-  const whole = await conversations.verifyPrompt(sources.log, ref.tenant, behind);
+  const { parent, row, turn, queue } = place;
+  const before = whatIsBefore(place);
+  const whole = await conversations.verifyPrompt(sources.log, ref.tenant, before.prompt);
+  const most = LIMITS.eventBytes - OTHER_BYTES - Buffer.byteLength(JSON.stringify(request));
+  const tokens = contextTokens === undefined ? undefined : roomFor(request, contextTokens);
+  const { when_full: policy } = row;
   const { prompt, dropped, bytes } = fitPrompt(
     whole,
-    {
-      bytes: LIMITS.eventBytes - OTHER_BYTES - Buffer.byteLength(JSON.stringify(request)),
-      tokens: contextTokens === undefined ? undefined : roomFor(request, contextTokens),
-      counted: before && countOf(before),
-    },
-    row.when_full,
+    { bytes: most, tokens, counted: before.counted },
+    policy,
   );
-  assertAnswers(prompt, request);
-  const droppedTurns = (before?.requested.context?.dropped_turns ?? 0) + dropped;
+  // Those that the turn waits for may make calls yet.
+  if (!queue) assertAnswers(prompt, request);
+  const droppedTurns = before.dropped + dropped;
+  const isCounted = before.counted !== undefined && dropped === 0;
   const context: TurnContext = {
     conversation,
     turn,
     ...(parent !== undefined && { parent }),
     ...(droppedTurns > 0 && { dropped_turns: droppedTurns }),
+    // All of them may have ended since the last one was read.
+    ...(queue &&
+      queue.turns.length > 0 && {
+        waits_for: queue.turns.map(({ requested }) => requested.generation as GenerationId),
+        room: {
+          when_full: policy,
+          bytes: most,
+          ...(tokens !== undefined && { tokens }),
+          ...(isCounted && { counted: before.counted }),
+        },
+      }),
   };
-  return { place, context, prompt, bytes };
+  const known = queue ? promptOfQueue({ prompt, turns: queue.turns }) : prompt;
+  return { place, context, prompt, known, bytes };
+}
+
+function whatIsBefore({ before, queue }: Place): Omit<TurnQueue, "turns"> {
+  if (queue) return queue;
+  if (!before) return { prompt: [], dropped: 0, counted: undefined };
+  const dropped = before.requested.context?.dropped_turns ?? 0;
+  return { prompt: promptBehind(before), dropped, counted: countedOf(before) };
 }
 
 /** What seq 0 says of it. */
@@ -94,11 +118,6 @@ export function toAdditions({ context, prompt }: PreparedTurn): Pick<RequestAddi
 function roomFor(request: GenerationRequest, contextTokens: number): number {
   const answer = request.max_output_tokens ?? Math.min(MOST_ANSWER_TOKENS, contextTokens / 4);
   return contextTokens - answer - estimateInputTokens(request);
-}
-
-/** What the engine has counted of the very prompt and its answer. */
-function countOf({ transcript: { usage } }: EndedTurn): number | undefined {
-  return usage.input_tokens === null ? undefined : usage.input_tokens + usage.output_tokens;
 }
 
 function assertAnswers(prompt: Prompt, { input }: GenerationRequest): void {

@@ -1,6 +1,5 @@
 import { conversations, type GenerationLog, hasMessage, type Hub, type LogSnapshot } from "@reprise/log";
 import {
-  type EndedTurn,
   FIRST_SEQ,
   generationJobs,
   type GenerationRef,
@@ -9,19 +8,20 @@ import {
   RepriseError,
   REQUEST_SEQ,
   type Seq,
+  settleTurn,
 } from "@reprise/protocol";
 import { readArchived } from "../archive-fallback/archived-events.ts";
 import { SHOWN_MS } from "../domain/shown-generation.ts";
 import { waitForCache } from "../domain/wait-for-cache.ts";
 import type { RouteContext } from "../routes/context.ts";
 
-export type TurnSources = Pick<RouteContext, "log" | "hub" | "audit" | "broker">;
+export type TurnSources = Pick<RouteContext, "log" | "hub" | "audit" | "broker" | "logger">;
 
 /** How a turn stands, as far as a further one depends on it. */
 export type TurnState =
-  | { readonly kind: "ended"; readonly turn: EndedTurn; readonly isArchived: boolean }
+  | { readonly kind: "ended"; readonly turn: conversations.LoggedTurn; readonly isArchived: boolean }
   /** It goes on, waits in the queue, or moderation has not let readers have all of it. */
-  | { readonly kind: "running"; readonly turn: EndedTurn | undefined }
+  | { readonly kind: "running"; readonly turn: conversations.LoggedTurn | undefined }
   /** There is neither a log nor a job of it, and there was none. */
   | { readonly kind: "missing" }
   /** It is kept no longer, if there was one. */
@@ -30,11 +30,31 @@ export type TurnState =
 const PAGE_BYTES = 524_288;
 
 /**
- * A turn out of the live log, or behind its retention out of the archive.
+ * A turn out of the live log, or behind its retention out of the archive. One that has waited for others and has ended has the prompt that was made
+ * for it then.
  * @param mayBeOld whether the live log may have had it and have nothing left of it, no marker either
  * @throws RepriseError `generation_erased`, `audit_unavailable`, `broker_unavailable`
  */
 export async function readTurn(
+  sources: TurnSources,
+  ref: GenerationRef,
+  mayBeOld: boolean,
+): Promise<TurnState> {
+  const state = await readStoredTurn(sources, ref, mayBeOld);
+  const { waits_for: generations } = (state.kind === "ended" && state.turn.requested.context) || {};
+  if (state.kind !== "ended" || !generations) return state;
+  const waited = await Promise.all(
+    generations.map((generation) => readStoredTurn(sources, { ...ref, generation }, true)),
+  );
+  // One that was cancelled while it waited has ended before those that it waited for.
+  if (waited.some(({ kind }) => kind === "running")) return { kind: "running", turn: state.turn };
+  const turns = waited.flatMap((one) => (one.kind === "ended" ? [one.turn] : []));
+  if (turns.length < waited.length) return { kind: "gone" };
+  return { ...state, turn: settleTurn(state.turn, turns) };
+}
+
+/** The same with the prompt that its seq 0 has. */
+export async function readStoredTurn(
   sources: TurnSources,
   ref: GenerationRef,
   mayBeOld: boolean,
@@ -75,7 +95,11 @@ async function readCurrent({ reader, leader }: GenerationLog, ref: GenerationRef
 }
 
 /** Whether readers may have all of a turn: of one that is gated, only what moderation has let through goes to a model again. */
-async function isShown(hub: Hub, ref: GenerationRef, { requested, seq }: EndedTurn): Promise<boolean> {
+async function isShown(
+  hub: Hub,
+  ref: GenerationRef,
+  { requested, seq }: conversations.LoggedTurn,
+): Promise<boolean> {
   if (requested.policy.moderation === undefined) return true;
   const cache = await hub.open(ref);
   await hub.refresh(cache);

@@ -68,8 +68,11 @@ export interface CreateOptions {
    * throws is the answer.
    */
   admit: (created: GenerationRef | undefined) => Promise<void>;
-  /** Called last of these, before anything of it is stored: what it throws is the answer. */
-  claim?: ((ref: GenerationRef) => Promise<void>) | undefined;
+  /**
+   * Called last of these, before anything of it is stored: what stands in seq 0 in the place of what `prepare` has said, or undefined where that
+   * holds. What it throws is the answer.
+   */
+  claim?: ((ref: GenerationRef) => Promise<RequestAdditions | undefined>) | undefined;
   /** Called where the create fails once it is admitted, and nothing of the generation is stored for sure. */
   onAbandoned?: ((ref: GenerationRef) => void) | undefined;
   traceparent: string | undefined;
@@ -137,18 +140,15 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
   let encoded: ReturnType<typeof encodeRequested>;
   try {
     const additions = await options.prepare?.(ref);
-    const encode = (more?: Partial<RequestAdditions>) =>
-      encodeRequested(
-        ref,
-        { ...options, request },
-        { moderation: prepared?.moderation, additions: { ...additions, ...more } },
-      );
-    encoded = encode();
+    const encode = (all: RequestAdditions | undefined) =>
+      encodeRequested(ref, { ...options, request }, { moderation: prepared?.moderation, additions: all });
+    encoded = encode(additions);
     await options.reserve?.({ ref, requested: encoded.requested });
     const more = await options.complete?.(encoded.requested);
-    if (more) encoded = encode(more);
+    if (more) encoded = encode({ ...additions, ...more });
     if (prepared) await ruleSets.keep(tenant, prepared.rules);
-    await options.claim?.(ref);
+    const anew = await options.claim?.(ref);
+    if (anew) encoded = encode({ ...anew, ...withMedia(anew, more) });
     options.onCreating?.(ref);
   } catch (error) {
     options.onAbandoned?.(ref);
@@ -232,6 +232,14 @@ function encodeRequested(
     );
   }
   return { requested: { seq: REQUEST_SEQ, ...draft }, payload };
+}
+
+/** What was fetched for a request is still what its URLs have given. */
+function withMedia(
+  anew: RequestAdditions,
+  fetched: Partial<RequestAdditions> | undefined,
+): Partial<RequestAdditions> {
+  return fetched?.media ? { media: { ...anew.media, ...fetched.media } } : {};
 }
 
 /** Neither has a blank: what one owner's key gives, no other's does. */

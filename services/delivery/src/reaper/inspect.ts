@@ -1,7 +1,8 @@
 import { abandonedSince } from "./abandoned-since.ts";
 import { type Broker, type GenerationLog, readPresence } from "@reprise/log";
 import { isTerminal, peekType, type UnixMs } from "@reprise/protocol";
-import type { Absence, Observation, Phase, WatchedJob } from "./plan.ts";
+import { type Absence, type Observation, type Phase, queueEndOf, type WatchedJob } from "./plan.ts";
+import { readWaitedUntil } from "./read-waited-until.ts";
 
 export interface InspectOptions {
   log: GenerationLog;
@@ -14,24 +15,40 @@ export interface InspectOptions {
 }
 
 /**
- * Sees how far a generation is: one direct get, and where absence ends it two requests or more for presence records.
+ * Sees how far a generation is: one direct get, where absence ends it two requests or more for presence records, and where a turn's
+ * time in the queue seems to be up a request for each turn that it waits for.
  * @throws RepriseError `broker_unavailable`
  */
-export async function inspect(
-  { job, queuedAtMs, policy }: WatchedJob,
-  options: InspectOptions,
-): Promise<Observation> {
+export async function inspect(watched: WatchedJob, options: InspectOptions): Promise<Observation> {
+  const { job, queuedAtMs, policy } = watched;
   const { log, broker, leaseMs, nowMs, judgedFromMs } = options;
   const last = await log.reader.readLast(job.ref);
   const phase = last ? phaseOf(peekType(last.payload)) : "absent";
-  if (phase === "ended" || policy.on_disconnect === "keep") return { atMs: nowMs, phase };
+  if (phase === "ended") return { atMs: nowMs, phase };
+  const waitedUntilMs = await waitedUntil(watched, phase, options);
+  if (policy.on_disconnect === "keep") return { atMs: nowMs, phase, waitedUntilMs };
   const { records, brokerTimeMs } = await readPresence(broker.main, job.ref);
   const absence: Absence = {
     sinceMs: abandonedSince(records, { createdAtMs: queuedAtMs, nowMs: brokerTimeMs, leaseMs }),
     wasRead: records.length > 0,
     judgedFromMs,
   };
-  return { atMs: brokerTimeMs, phase, absence };
+  return { atMs: brokerTimeMs, phase, absence, waitedUntilMs };
+}
+
+/** Asked only where it decides. */
+async function waitedUntil(
+  watched: WatchedJob,
+  phase: Phase,
+  { log, broker, nowMs }: InspectOptions,
+): Promise<UnixMs | undefined> {
+  const { waitsFor = [], job } = watched;
+  const isDue = (phase === "queued" || phase === "absent") && queueEndOf(watched, { atMs: nowMs }) <= nowMs;
+  if (!isDue || waitsFor.length === 0) return undefined;
+  return readWaitedUntil(
+    { log, broker },
+    waitsFor.map((generation) => ({ tenant: job.ref.tenant, generation })),
+  );
 }
 
 /** An event of a type that this version does not know, behind an end, looks like one before it; deciding reads the whole log. */

@@ -4,6 +4,7 @@ import {
   parseTenantId,
   asStreamSeq,
   asUnixMs,
+  NEVER,
   plusMs,
 } from "@reprise/protocol";
 import fc from "fast-check";
@@ -94,6 +95,28 @@ test("deletes the job of a generation that has ended, and forgets it when the jo
 test("inspects a job every minute even with nothing due, for most end by themselves", () => {
   expect(watchedOf({ queueMs: 86_400_000 }).inspectAtMs).toBe(QUEUED_MS + 60_000);
   expect(stepOf({}, seen("begun", 1_000))).toEqual({ effect: undefined, lookAfterMs: 61_000 });
+});
+
+describe("a turn that waits for others", () => {
+  const given = { queueMs: 5_000, totalMs: 60_000 };
+  const waits = (afterMs: number, until: number | undefined): Observation => ({
+    ...seen("queued", afterMs),
+    waitedUntilMs: until === undefined ? NEVER : plusMs(QUEUED_MS, until),
+  });
+
+  test("has its time in the queue from when the last of them has ended", () => {
+    expect(stepOf(given, waits(12_999, 8_000))).toEqual({ effect: undefined, lookAfterMs: 13_000 });
+    expect(reasonOf(given, waits(13_000, 8_000))).toBe("queue_timeout");
+  });
+
+  test("is not ended while one goes on, and is inspected when its time could first be up", () => {
+    expect(stepOf(given, waits(20_000, undefined))).toEqual({ effect: undefined, lookAfterMs: 25_000 });
+    expect(stepOf({ queueMs: 0 }, waits(20_000, undefined))).toMatchObject({ effect: undefined });
+  });
+
+  test("ends when its total time is up all the same", () => {
+    expect(reasonOf(given, waits(60_000, undefined))).toBe("total_timeout");
+  });
 });
 
 describe("a generation whose policy ends it without readers", () => {

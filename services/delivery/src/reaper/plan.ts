@@ -1,5 +1,5 @@
 import type { OpenJob } from "@reprise/log";
-import { type EffectivePolicy, type UnixMs, plusMs, NEVER } from "@reprise/protocol";
+import { type EffectivePolicy, type GenerationId, type UnixMs, plusMs, NEVER } from "@reprise/protocol";
 
 /*
  * When a generation that no worker ends has to be ended, and with which reason. Pure: what the broker holds and the broker's time go in,
@@ -31,6 +31,8 @@ export interface WatchedJob {
   readonly inspectAtMs: UnixMs;
   /** Of its request, where that was traced. */
   readonly traceId?: string;
+  /** The turns of its conversation that have to end before it can begin. */
+  readonly waitsFor?: readonly GenerationId[];
 }
 
 /** What an inspection has shown, and when. */
@@ -39,6 +41,8 @@ export interface Observation {
   readonly phase: Phase;
   /** Only where absence ends the generation. */
   readonly absence?: Absence | undefined;
+  /** When the last turn has ended that it waits for; `NEVER` while one goes on. Only where its time in the queue is up otherwise. */
+  readonly waitedUntilMs?: UnixMs | undefined;
 }
 
 export interface Absence {
@@ -101,18 +105,33 @@ interface Deadline {
 }
 
 function firstDeadline(watched: WatchedJob, looked: Observation, leaseMs: number): Deadline {
-  const deadlines = [...timeoutsOf(watched, looked.phase), ...absenceOf(watched, looked, leaseMs)];
+  const deadlines = [...timeoutsOf(watched, looked), ...absenceOf(watched, looked, leaseMs)];
   return deadlines.reduce((first, deadline) => (deadline.atMs < first.atMs ? deadline : first));
 }
 
-function timeoutsOf({ queuedAtMs, policy }: WatchedJob, phase: Phase): [Deadline, ...Deadline[]] {
-  const { queue, total } = policy.timeouts;
+/**
+ * When its time in the queue is up. A turn that waits for others has it once these have ended: one that goes on now ends now at the earliest, and nothing
+ * can be due before that.
+ */
+export function queueEndOf(
+  { queuedAtMs, policy }: WatchedJob,
+  { atMs, waitedUntilMs = queuedAtMs }: Pick<Observation, "atMs" | "waitedUntilMs">,
+): UnixMs {
+  const { after_ms: ms } = policy.timeouts.queue;
+  if (waitedUntilMs > atMs) return plusMs(atMs, Math.max(1, ms));
+  return plusMs(Math.max(queuedAtMs, waitedUntilMs), ms);
+}
+
+function timeoutsOf(watched: WatchedJob, looked: Observation): [Deadline, ...Deadline[]] {
+  const { queuedAtMs, policy } = watched;
+  const { phase } = looked;
+  const { total } = policy.timeouts;
   const totalAt = plusMs(queuedAtMs, total.after_ms);
   if (phase === "begun") return [{ reason: "worker_lost", atMs: plusMs(totalAt, GRACE_MS) }];
   // It waits for a slot, perhaps for long: one of low priority, or one whose worker was drained.
   if (phase === "handed_over") return [{ reason: "total_timeout", atMs: plusMs(totalAt, GRACE_MS) }];
   return [
-    { reason: "queue_timeout", atMs: plusMs(queuedAtMs, queue.after_ms) },
+    { reason: "queue_timeout", atMs: queueEndOf(watched, looked) },
     { reason: "total_timeout", atMs: totalAt },
   ];
 }

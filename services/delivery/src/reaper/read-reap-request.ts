@@ -1,4 +1,10 @@
-import { decodeEvent, effectivePolicySchema, MAX_TIMEOUT_MS } from "@reprise/protocol";
+import {
+  decodeEvent,
+  effectivePolicySchema,
+  type GenerationId,
+  isGenerationId,
+  MAX_TIMEOUT_MS,
+} from "@reprise/protocol";
 import * as z from "zod";
 import type { ReapPolicy } from "./plan.ts";
 
@@ -24,6 +30,8 @@ export interface ReapRequest {
   readonly policy: ReapPolicy;
   /** Of the request. Undefined where delivery did not trace it. */
   readonly traceparent: string | undefined;
+  /** The turns that have to end before it can begin. */
+  readonly waitsFor: readonly GenerationId[];
 }
 
 /**
@@ -32,16 +40,27 @@ export interface ReapRequest {
  * that is no event has the defaults.
  */
 export function readReapRequest(requested: Uint8Array): ReapRequest {
-  const { policy = {}, traceparent } = fieldsOf(requested);
+  const { policy = {}, traceparent, context } = fieldsOf(requested);
   return {
     policy: reapPolicySchema.parse(policy),
     traceparent: typeof traceparent === "string" ? traceparent : undefined,
+    waitsFor: waitsForSchema.parse(context).waits_for,
   };
 }
 
-function fieldsOf(requested: Uint8Array): { readonly policy?: unknown; readonly traceparent?: unknown } {
+const waitsForSchema = z
+  .object({ waits_for: z.array(z.custom<GenerationId>(isGenerationId)) })
+  .catch({ waits_for: [] });
+
+interface Fields {
+  readonly policy?: unknown;
+  readonly traceparent?: unknown;
+  readonly context?: unknown;
+}
+
+function fieldsOf(requested: Uint8Array): Fields {
   try {
-    return decodeEvent(requested) as { readonly policy?: unknown; readonly traceparent?: unknown };
+    return decodeEvent(requested) as Fields;
   } catch {
     return {};
   }

@@ -139,9 +139,13 @@ export class Reaper {
   #meet(job: QueuedJob, nowMs: UnixMs): void {
     const key = keyOf(job);
     if (this.#watched.get(key)?.job.streamSeq === job.streamSeq) return;
-    const { policy, traceparent } = readReapRequest(job.payload);
+    const { policy, traceparent, waitsFor } = readReapRequest(job.payload);
     const { trace_id: traceId } = traceIdFields(traceparent);
-    this.#watched.set(key, { ...watchJob(job, policy, nowMs), ...(traceId !== undefined && { traceId }) });
+    this.#watched.set(key, {
+      ...watchJob(job, policy, nowMs),
+      ...(traceId !== undefined && { traceId }),
+      ...(waitsFor.length > 0 && { waitsFor }),
+    });
     if (policy.on_disconnect !== "keep") this.#asksWhoReads = true;
   }
 

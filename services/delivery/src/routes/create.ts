@@ -2,6 +2,7 @@ import {
   effectiveRequest,
   encodeCursor,
   type Generation,
+  type GenerationRef,
   type GenerationRequest,
   parseGenerationRequest,
   parseIdempotencyKey,
@@ -17,11 +18,12 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { lacksRole } from "../http/auth.ts";
 import { callerOf } from "../readers/delivery-marks/caller.ts";
 import { claimTurn } from "../conversations/claim-turn.ts";
+import { conversationBusy } from "../conversations/conversation-busy.ts";
 import { type PreparedTurn, prepareTurn, toAdditions } from "../conversations/prepare-turn.ts";
 import { withConversation } from "../conversations/with-conversation.ts";
 import { contextTokensOf } from "../models/context-tokens.ts";
 import { completeRequest, prepareRequest } from "../models/prepare-request.ts";
-import { createGeneration } from "../domain/create-generation.ts";
+import { createGeneration, type RequestAdditions } from "../domain/create-generation.ts";
 import { readGeneration } from "../domain/read-generation.ts";
 import { reservationOf } from "../limits/request-limits.ts";
 import { requestedCursor } from "../domain/resume-cursor.ts";
@@ -34,6 +36,9 @@ import { toResponse } from "./to-response.ts";
 
 /** The header that tells the id of a generation whose creation is answered with its stream. */
 export const GENERATION_ID_HEADER = "Reprise-Generation-Id";
+
+/** How often a turn is claimed that waits for others: each time another one has been faster. */
+const MOST_CLAIMS = 64;
 
 /** `POST /v1/generations`. */
 export function addCreateRoute(app: FastifyInstance, context: RouteContext): void {
@@ -81,6 +86,14 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
       const charges = context.budgets.chargesOf(principal, body.model, now);
       let hasReserved = false;
       let turn: PreparedTurn | undefined;
+      const prepare = async (ref: GenerationRef): Promise<RequestAdditions> => {
+        const contextTokens =
+          body.conversation === undefined ? undefined : await contextTokensOf(context, body.model);
+        turn = await prepareTurn(context, { ref, request: body, contextTokens, raw: request.raw });
+        const additions = turn && toAdditions(turn);
+        const requested = { request: body, ...additions, ...(turn && { prompt: turn.known }) };
+        return { ...(await prepareRequest(context, requested, principal)), ...additions };
+      };
       const creating = createGeneration({
         log,
         ruleSets,
@@ -95,19 +108,19 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
         },
         request: sent,
         toStored: async () => (body = await withConversation(context.conversations, principal, sent)),
-        async prepare(ref) {
-          const contextTokens =
-            body.conversation === undefined ? undefined : await contextTokensOf(context, body.model);
-          turn = await prepareTurn(context, { ref, request: body, contextTokens, raw: request.raw });
-          const additions = turn && toAdditions(turn);
-          const requested = { request: body, ...additions };
-          return { ...(await prepareRequest(context, requested, principal)), ...additions };
-        },
+        prepare,
         reserve: ({ ref, requested }) =>
           context.budgets.reserve(ref, charges, effectiveRequest(requested), requested.media),
         complete: (begun) =>
           completeRequest(context, effectiveRequest(begun), { principal, media: begun.media }),
-        claim: async (ref) => turn && (await claimTurn(context.conversations.rows, ref, turn.place)),
+        async claim(ref) {
+          let anew: RequestAdditions | undefined;
+          for (let tries = 0; turn && !(await claimTurn(context.conversations.rows, ref, turn.place));) {
+            if (++tries === MOST_CLAIMS) throw conversationBusy();
+            anew = await prepare(ref);
+          }
+          return anew;
+        },
         idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
         keyOwner: endUser,
         joinOnly: lastEventId !== undefined,

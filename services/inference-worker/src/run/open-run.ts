@@ -13,9 +13,10 @@ import type { RunContext } from "./run-context.ts";
 import { RunLog } from "./log/run-log.ts";
 import { startRunSpan } from "./trace/trace-run.ts";
 import { RunRequest, toAsked } from "./run-request.ts";
+import type { Wait } from "./settle-request.ts";
 
-/** What a run begins with: an attempt, or the end at once. */
-export type FirstStep = AttemptPlan | { readonly kind: "end"; readonly draft: EndDraft };
+/** What a run begins with: an attempt, a wait for earlier turns, or the end at once. */
+export type FirstStep = AttemptPlan | Wait | { readonly kind: "end"; readonly draft: EndDraft };
 
 /** One generation while this worker runs it. */
 export interface Run extends Disposable {
@@ -55,7 +56,7 @@ export interface Run extends Disposable {
 interface PlannedRun extends Pick<Run, "job" | "model" | "policy" | "first"> {
   /** The log that the plan was made for. */
   readonly snapshot: LogSnapshot;
-  /** Undefined where it has expired: then the first step is the end. */
+  /** With the prompt that was made for it. Undefined where it has expired: then the first step is the end. */
   readonly requested: RequestedEvent | undefined;
   /** When the worker took the job. */
   readonly takenAtMs: UnixMs;
@@ -81,7 +82,8 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
   };
   const options = { connection, log: context.log, job, ackWaitMs, onStoredAfter, onError };
   const log = stack.use(new RunLog({ ...options, snapshot, ...(pace && { onStored: pace.stored }) }));
-  if (requested && first.kind !== "end" && first.attempt === 1)
+  const attempt = first.kind === "begin" ? first.attempt : undefined;
+  if (requested && attempt === 1)
     context.metrics.queueWait(job.model, takenAtMs - toUnixMs(requested.created_at));
   const { generation } = job.ref;
   running.set(generation, log);
@@ -104,11 +106,15 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
     span: startRunSpan(context.tracing, {
       job,
       requested,
-      attempt: first.kind === "end" ? undefined : first.attempt,
+      attempt,
       takenAtMs,
     }),
     policy,
-    request: new RunRequest(log, requested && toAsked(requested)),
+    request: new RunRequest(
+      log,
+      requested && toAsked(requested),
+      requested?.context?.waits_for && requested.prompt,
+    ),
     emits: new Set(requested?.events),
     owner: requested && toOutputOwner(requested),
     endsOnCalls: requested?.request.tool_calls === "end",

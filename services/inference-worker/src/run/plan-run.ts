@@ -19,6 +19,7 @@ import type { ServedModel } from "../model-queues.ts";
 import { loadLog } from "./log/load-log.ts";
 import { type FirstStep, openRun, type Run } from "./open-run.ts";
 import type { RunContext, StalePlan } from "./run-context.ts";
+import { settleRequest } from "./settle-request.ts";
 import { foldLog } from "./log/run-log.ts";
 
 const RETRY_AFTER_MS = 1_000;
@@ -42,10 +43,13 @@ export async function planRun(
 ): Promise<Run | "held" | "nothing_to_do"> {
   const { snapshot = await loadLog(context, job) } = stale;
   stale.snapshot = undefined;
-  const requested = readRequested(snapshot.events[0]);
+  const stored = readRequested(snapshot.events[0]);
   const transcript = foldLog(snapshot.events);
+  const isOpen = stored && !transcript.ended;
+  const settled = isOpen ? await settleRequest(context, job.ref, stored) : undefined;
+  const requested = settled?.kind === "ready" ? settled.requested : stored;
   const model = requested ? fitModel(served, requested) : served;
-  const plan = toPlan(job, model, requested, transcript);
+  const plan = settled?.kind === "fail" ? settled : toPlan(job, model, requested, transcript);
   if (plan.kind === "done") {
     // The process that ended it may have died before the final checkpoint, and before it announced the end.
     const { publishCheckpoint: publish, maxCheckpointBytes: maxBytes } = context.log;
@@ -56,7 +60,8 @@ export async function planRun(
   }
   if (await isHeldAlready(context, job, transcript)) return "held";
   const { policy = DEFAULT_POLICY } = requested ?? {};
-  const first = toFirstStep(plan, transcript);
+  const isToWait = settled?.kind === "wait" && plan.kind === "begin";
+  const first = isToWait ? settled : toFirstStep(plan, transcript);
   return openRun(context, { job, model, snapshot, requested, policy, first, takenAtMs });
 }
 

@@ -1,5 +1,6 @@
 import { announceEnd, appendDecision, createWriterName, type Job } from "@reprise/log";
 import { failedDraft, RepriseError, toRepriseError, type Transcript, unixNow } from "@reprise/protocol";
+import { awaitTurns } from "./await-turns.ts";
 import { finishRun } from "./finish-run.ts";
 import type { ServedModel } from "../model-queues.ts";
 import { planRun } from "./plan-run.ts";
@@ -20,6 +21,8 @@ const MAX_PLANS = 20;
  * that is being taken over wrote a last event, a replica lagged), nothing is written, and a new plan is made at once, for the log as the
  * lost append has shown it; so it is when moderation halts what runs.
  *
+ * A turn of a conversation that waits for earlier ones has a plan of its own, behind which the next one is made when they have ended.
+ *
  * What may go better the next time is thrown, and the job comes back. A defect ends the generation: it would come back for ever.
  */
 export async function runGeneration(context: RunContext, job: Job, model: ServedModel): Promise<RunResult> {
@@ -31,7 +34,9 @@ export async function runGeneration(context: RunContext, job: Job, model: Served
       if (typeof planned === "string") return planned;
       using run = planned;
       const finished = await traceRun(run.span, async () => {
-        const end = run.first.kind === "end" ? run.first.draft : await runAttempts(run, run.first);
+        const { first } = run;
+        if (first.kind === "wait") return { end: undefined, finished: await awaitTurns(run, first) };
+        const end = first.kind === "end" ? first.draft : await runAttempts(run, first);
         return { end, finished: await finishRun(run, end) };
       });
       if (typeof finished === "string") return finished;

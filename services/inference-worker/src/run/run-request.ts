@@ -24,12 +24,13 @@ export interface Asked {
 export class RunRequest {
   readonly #log: Pick<RunLog, "first">;
   #parsed: Asked | undefined;
-  /** In the place of the stored one, of which something was withdrawn. */
+  /** In the place of the stored one: made when the turns had ended that this one has waited for, or without what was withdrawn since. */
   #prompt: Prompt | undefined;
 
-  constructor(log: Pick<RunLog, "first">, parsed: Asked | undefined) {
+  constructor(log: Pick<RunLog, "first">, parsed: Asked | undefined, prompt?: Prompt) {
     this.#log = log;
     this.#parsed = parsed;
+    this.#prompt = prompt;
   }
 
   get(): GenerationRequest {

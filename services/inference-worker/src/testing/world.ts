@@ -32,6 +32,7 @@ import {
   type Prompt,
   type RequestedEvent,
   MediaTranscript,
+  type TurnContext,
   asSeq,
   asStreamSeq,
 } from "@reprise/protocol";
@@ -67,6 +68,8 @@ export interface Submission {
   blobs?: RequestedEvent["blobs"];
   /** What came before it. */
   prompt?: Prompt;
+  /** Where it stands in its conversation. */
+  context?: TurnContext;
   /** In seq 0, and in the job. */
   traceparent?: string;
   /** What the generation is counted against. */
@@ -254,6 +257,7 @@ function runOne(run: OneRun): Promise<RunResult> {
     ack: async () => nothing(),
     release: nothing,
     park: nothing,
+    hasRoomToWait: () => true,
     unpark: async () => nothing(),
     setYield: nothing,
     hasLostSlot: () => false,
@@ -283,6 +287,7 @@ async function submit(
     blobs: limits,
     events,
     prompt,
+    context,
     budgets,
     history = [],
     requested = true,
@@ -301,6 +306,7 @@ async function submit(
     ...(limits && { blobs: limits }),
     ...(events && { events: [...events] }),
     ...(prompt && { prompt }),
+    ...(context && { context }),
     policy: { ...DEFAULT_POLICY, ...policy },
     ...(traceparent !== undefined && { traceparent }),
     ...(budgets && { budgets: [...budgets] }),

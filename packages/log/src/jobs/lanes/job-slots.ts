@@ -148,6 +148,10 @@ export class JobSlot {
     return this.#state === "lost";
   }
 
+  get isParked(): boolean {
+    return this.#state === "parked";
+  }
+
   get #hasEnded(): boolean {
     return this.#state === "ended";
   }

@@ -1,0 +1,95 @@
+import { describe, expect, it } from "vitest";
+import type { EventDraft } from "../event/event.ts";
+import { decodeEvent, encodeEvent } from "../event/event-codec.ts";
+import { Transcript } from "../event/transcript.ts";
+import { createGenerationId } from "../id.ts";
+import { DEFAULT_POLICY } from "../request/policy.ts";
+import { asSeq } from "../seq.ts";
+import { parseConversationId } from "./conversation-id.ts";
+import { type EndedTurn, promptBehind } from "./prompt.ts";
+import type { TurnContext } from "./prompt-schema.ts";
+import { joinWaited, settlePrompt, settleTurn } from "./settle-prompt.ts";
+
+const conversation = parseConversationId(`conv_${"0".repeat(26)}`);
+const idOf = (n: number) => createGenerationId(new Uint8Array(17).fill(n), 1);
+const usage = { input_tokens: 1, output_tokens: 1 };
+const STARTED: EventDraft = { type: "generation.started", attempt: 1, worker: "w", model: "m" };
+const said = (text: string): EventDraft[] => [
+  STARTED,
+  { type: "output.delta", text },
+  { type: "generation.completed", finish_reason: "stop", usage },
+];
+const CANCELLED: EventDraft = { type: "generation.cancelled", reason: "requested", usage };
+const FAILED: EventDraft = {
+  type: "generation.failed",
+  error: { code: "engine_failed", message: "x", retryable: true },
+  usage,
+};
+const ROOM = { when_full: "error", bytes: 1_000_000 } as const;
+
+/** A turn that was asked its number. */
+function turnOf(n: number, drafts: EventDraft[], more: Partial<EndedTurn["requested"]> = {}): EndedTurn {
+  const transcript = new Transcript();
+  for (const [i, draft] of drafts.entries()) transcript.apply(decodeEvent(encodeEvent(asSeq(i + 1), draft)));
+  const requested = {
+    generation: idOf(n),
+    request: { model: "m", input: `${n}?` },
+    policy: DEFAULT_POLICY,
+    ...more,
+  };
+  return { requested, transcript, seq: transcript.cursor.seq };
+}
+
+function waitingFor(turns: readonly number[], room: TurnContext["room"] = ROOM) {
+  return { context: { conversation, turn: 9, waits_for: turns.map(idOf), room } };
+}
+
+const textsOf = (prompt: EndedTurn["requested"]["prompt"]) =>
+  prompt?.flatMap(({ items }) => items.map((item) => ("content" in item ? item.content : undefined)));
+
+const FIRST = turnOf(1, said("1."));
+const KNOWN = { prompt: promptBehind(turnOf(0, said("0."))) };
+
+describe("the prompt of a turn that has waited", () => {
+  it("is what it would be had each turn been created behind the end of the last one", () => {
+    const second = turnOf(2, said("2."), waitingFor([1]));
+    const third = turnOf(3, said("3."), waitingFor([1, 2]));
+    const { prompt } = settlePrompt({ ...KNOWN, ...waitingFor([1, 2, 3]) }, [FIRST, second, third]);
+    let behind = KNOWN.prompt;
+    for (const [n, turn] of [FIRST, second, third].entries())
+      behind = promptBehind(
+        turnOf(n + 1, said(`${n + 1}.`), { prompt: behind, context: turn.requested.context }),
+      );
+    expect(prompt).toEqual(behind);
+    expect(textsOf(prompt)).toEqual(["0?", "0.", "1?", "1.", "2?", "2.", "3?", "3."]);
+  });
+
+  it("goes on behind the last good turn where others have failed, or were cancelled while they waited", () => {
+    const failed = turnOf(1, [STARTED, FAILED]);
+    const cancelled = turnOf(2, [CANCELLED], {
+      ...waitingFor([1]),
+      request: { model: "m", input: [{ role: "system", content: "Be rude." }] },
+    });
+    const third = turnOf(3, said("3."), waitingFor([1]));
+    const { prompt } = settlePrompt({ ...KNOWN, ...waitingFor([1, 2, 3]) }, [failed, cancelled, third]);
+    expect(textsOf(prompt)).toEqual(["0?", "0.", "3?", "3."]);
+    expect(joinWaited(waitingFor([2]), [cancelled]).prompt).toEqual([]);
+    expect(promptBehind(settleTurn(cancelled, [failed]))).toEqual([]);
+    expect(textsOf(promptBehind(settleTurn(cancelled, [FIRST])))).toEqual(["1?", "1."]);
+  });
+
+  it("leaves the oldest turns out where it does not fit, as each of those that it has waited for did", () => {
+    const bytes = JSON.stringify(promptBehind(turnOf(1, said("x".repeat(1_000))))).length;
+    const room = { when_full: "truncate_oldest", bytes: 3 * bytes + 10 } as const;
+    const long = (n: number, context = {}) => turnOf(n, said("x".repeat(1_000)), context);
+    const turns = [long(1), long(2, waitingFor([1], room)), long(3, waitingFor([1, 2], room))];
+    const waiting = { ...KNOWN, ...waitingFor([1, 2, 3], room) };
+    const { prompt, dropped } = settlePrompt(waiting, turns);
+    expect(prompt.map(({ generation }) => generation)).toEqual([idOf(3)]);
+    expect(dropped).toBe(3);
+    const fourth = turnOf(4, said("4."), waiting);
+    expect(settleTurn(fourth, turns).requested).toMatchObject({ prompt, context: { dropped_turns: 3 } });
+    const strict = { ...KNOWN, ...waitingFor([1, 2, 3], { ...room, when_full: "error" }) };
+    expect(() => settlePrompt(strict, turns)).toThrow(expect.objectContaining({ code: "conversation_full" }));
+  });
+});

@@ -1,0 +1,83 @@
+import type { RequestedEvent } from "../event/event.ts";
+import type { GenerationId } from "../id.ts";
+import { fitPrompt } from "./fit-prompt.ts";
+import type { Prompt, PromptSegment, TurnContext } from "./prompt-schema.ts";
+import { type EndedTurn, hasNeverBegun, promptBehind, toAskedMessages } from "./prompt.ts";
+
+/*
+ * A turn that was created while others went on has in seq 0 the prompt of the first of them, and their names. What its model is given is made once
+ * they have ended, from logs that change no more but by withdrawals: so every process that makes it, and a takeover, makes the same.
+ */
+
+/** What a turn's model is given before its input. */
+export interface SettledPrompt {
+  readonly prompt: Prompt;
+  /** How many earlier turns it is without. */
+  readonly dropped: number;
+  /** How many tokens an engine has counted of it; undefined: not known. */
+  readonly counted: number | undefined;
+}
+
+type Waiting = Pick<RequestedEvent, "prompt" | "context">;
+
+/**
+ * Everything before a turn that has waited, whether or not it fits.
+ * @param turns those of its `waits_for`, in order, as far as they have ended
+ */
+export function joinWaited(
+  { prompt: known = [], context }: Waiting,
+  turns: readonly EndedTurn[],
+): SettledPrompt {
+  let before: SettledPrompt = {
+    prompt: known,
+    dropped: context?.dropped_turns ?? 0,
+    counted: context?.room?.counted,
+  };
+  for (const turn of turns) {
+    if (hasNeverBegun(turn)) continue;
+    const { prompt, dropped } = fitWaited(turn.requested.context, before);
+    before = {
+      prompt: promptBehind({ ...turn, requested: { ...turn.requested, prompt } }),
+      dropped,
+      counted: countedOf(turn),
+    };
+  }
+  return before;
+}
+
+/**
+ * The prompt of a turn whose `waits_for` have ended.
+ * @throws RepriseError `conversation_full`
+ */
+export function settlePrompt(requested: Waiting, turns: readonly EndedTurn[]): SettledPrompt {
+  return fitWaited(requested.context, joinWaited(requested, turns));
+}
+
+/** A turn that has waited and has ended, with the prompt that its model was given: as if it had been created without a wait. */
+export function settleTurn<Turn extends EndedTurn>(turn: Turn, waited: readonly EndedTurn[]): Turn {
+  const { requested } = turn;
+  const { prompt, dropped } = (hasNeverBegun(turn) ? joinWaited : settlePrompt)(requested, waited);
+  const context = requested.context && {
+    ...requested.context,
+    ...(dropped > 0 && { dropped_turns: dropped }),
+  };
+  return { ...turn, requested: { ...requested, prompt, context } };
+}
+
+/** What a turn was asked, which has not ended. */
+export function toAskedSegment(turn: Pick<EndedTurn, "requested">): PromptSegment {
+  return { generation: turn.requested.generation as GenerationId, items: toAskedMessages(turn) };
+}
+
+/** What an engine has counted of a turn's prompt and its answer. */
+export function countedOf({ transcript: { usage } }: EndedTurn): number | undefined {
+  return usage.input_tokens === null ? undefined : usage.input_tokens + usage.output_tokens;
+}
+
+function fitWaited(context: TurnContext | undefined, before: SettledPrompt): SettledPrompt {
+  const { room } = context ?? {};
+  if (!room) return before;
+  const { bytes, tokens, when_full: policy } = room;
+  const { prompt, dropped } = fitPrompt(before.prompt, { bytes, tokens, counted: before.counted }, policy);
+  return { ...before, prompt, dropped: before.dropped + dropped };
+}

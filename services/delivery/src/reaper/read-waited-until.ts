@@ -1,0 +1,46 @@
+import { type Broker, conversations, type GenerationLog, readLastStored } from "@reprise/log";
+import {
+  type GenerationRef,
+  isTerminal,
+  NEVER,
+  peekType,
+  RepriseError,
+  type UnixMs,
+} from "@reprise/protocol";
+
+interface Sources {
+  readonly log: GenerationLog;
+  readonly broker: Pick<Broker, "reads">;
+}
+
+/**
+ * When the last of some turns has ended, by the broker's clock: what was decided about one behind its end counts, for the next one may have waited for
+ * that. One direct get for each, and a read of those whose last event is such a decision. One that is kept no longer has ended long ago.
+ * @returns `NEVER` while one goes on
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function readWaitedUntil(
+  sources: Sources,
+  refs: readonly GenerationRef[],
+): Promise<UnixMs | undefined> {
+  const ends = await Promise.all(refs.map((ref) => readEnd(sources, ref)));
+  const known = ends.filter((end) => end !== undefined);
+  return known.length === 0 ? undefined : Math.max(...known);
+}
+
+async function readEnd({ log, broker }: Sources, ref: GenerationRef): Promise<UnixMs | undefined> {
+  const last = await readLastStored(broker.reads, ref);
+  if (!last) return undefined;
+  if (isTerminal(peekType(last.payload)) || (await hasEnded(log, ref))) return last.storedAtMs;
+  return NEVER;
+}
+
+async function hasEnded(log: GenerationLog, ref: GenerationRef): Promise<boolean> {
+  try {
+    const { events } = await log.reader.readLog(ref);
+    return conversations.foldTurn(events)?.transcript.ended ?? true;
+  } catch (error) {
+    if (error instanceof RepriseError && !error.retryable) return true;
+    throw error;
+  }
+}
