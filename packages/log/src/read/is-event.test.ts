@@ -1,7 +1,7 @@
-import { encodeEvent, asSeq } from "@reprise/protocol";
+import { asSeq, encodeEvent, type EventDraft } from "@reprise/protocol";
 import { completed, delta, redacted, started } from "@reprise/testkit";
 import * as fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { isEventAt } from "./is-event.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -20,6 +20,28 @@ test.each([
   expect(isEventAt(asSeq(3), encodeEvent(asSeq(3), draft))).toBe(true);
   expect(isEventAt(asSeq(4), encodeEvent(asSeq(3), draft))).toBe(false);
 });
+
+test.each([
+  { type: "output.delta", text: "Hi" },
+  { type: "output.delta", text: "Hi", tokens: 40 },
+  { type: "reasoning.delta", text: "Hm.", tokens: 2 },
+  { type: "refusal.delta", text: "No." },
+  { type: "reasoning.summary.delta", text: "Thinks.", part: 1, tokens: 3 },
+  { type: "reasoning.summary.delta", text: "Thinks.", part: 0, tokens: 0 },
+  { type: "reasoning.summary.delta", text: "Thinks.", tokens: 1 },
+] satisfies EventDraft[])(
+  "%j is scanned and not parsed: each delivery node takes every token of its generations",
+  (draft) => {
+    const payload = encodeEvent(asSeq(3), draft);
+    const parse = vi.spyOn(JSON, "parse");
+    try {
+      expect(isEventAt(asSeq(3), payload)).toBe(true);
+      expect(parse).not.toHaveBeenCalled();
+    } finally {
+      parse.mockRestore();
+    }
+  },
+);
 
 test("an event of a later version's type is one", () => {
   expect(isEventAt(asSeq(3), bytes('{"seq":3,"type":"output.image","url":"x"}'))).toBe(true);
@@ -57,6 +79,9 @@ test.each([
   `${prefix}x","logprobs":[{"token":"x","logprob":"-0.1"}]}`,
   `${prefix}x","tokens":-1}`,
   `${prefix}x","tokens":01}`,
+  `${prefix}x","part":01}`,
+  `${prefix}x","part":}`,
+  `${prefix}x","tokens":1,"part":2`,
   `${prefix}x","tokens":1,}`,
   `${prefix}\\"}`,
   `${prefix}\\x"}`,
@@ -77,12 +102,12 @@ test("bytes that are not UTF-8 are none", () => {
 });
 
 test("the scan of plain deltas agrees with a parser, for any text and any changed byte", () => {
-  const isDelta = (payload: Uint8Array) => {
+  const isDelta = (payload: Uint8Array, of: string) => {
     try {
       const { seq, type, text } = JSON.parse(
         new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(payload),
       ) as Record<string, unknown>;
-      return seq === 3 && type === "output.delta" && typeof text === "string";
+      return seq === 3 && type === of && typeof text === "string";
     } catch {
       return false;
     }
@@ -92,13 +117,14 @@ test("the scan of plain deltas agrees with a parser, for any text and any change
       fc.string({ unit: "binary" }),
       fc.nat(),
       fc.integer({ min: 0, max: 255 }),
-      (text, at, byte) => {
-        const payload = encodeEvent(asSeq(3), delta(text));
+      fc.constantFrom("output.delta", "reasoning.delta", "refusal.delta", "reasoning.summary.delta"),
+      (text, at, byte, type) => {
+        const payload = encodeEvent(asSeq(3), { type, text });
         expect(isEventAt(asSeq(3), payload)).toBe(true);
         // What comes before the text is compared byte by byte.
-        const place = prefix.length + (at % (payload.length - prefix.length));
-        payload[place] = byte;
-        expect(isEventAt(asSeq(3), payload)).toBe(isDelta(payload));
+        const begin = `{"seq":3,"type":"${type}","text":"`.length;
+        payload[begin + (at % (payload.length - begin))] = byte;
+        expect(isEventAt(asSeq(3), payload)).toBe(isDelta(payload, type));
       },
     ),
     { numRuns: 2_000 },

@@ -2,8 +2,11 @@ import { isUtf8 } from "node:buffer";
 import { decodeEvent, eventSchema, isKnownEvent, peekSeq, peekType, type Seq } from "@reprise/protocol";
 
 const encoder = new TextEncoder();
-const DELTA_TEXT = encoder.encode('"type":"output.delta","text":"');
-const REASONING_TEXT = encoder.encode('"type":"reasoning.delta","text":"');
+/** How deltas begin behind their `seq`, the most frequent ones first. */
+const TEXTS = ["output.delta", "reasoning.delta", "refusal.delta", "reasoning.summary.delta"].map((type) =>
+  encoder.encode(`"type":"${type}","text":"`),
+);
+const PART = encoder.encode(',"part":');
 const TOKENS = encoder.encode(',"tokens":');
 const MAX_DIGITS = 15;
 const ZERO = 0x30;
@@ -24,7 +27,7 @@ const SIMPLE_ESCAPES: ReadonlySet<number> = new Set(encoder.encode('"\\/bfnrt'))
  * Whether bytes are an event at this place, as any version of the platform writes one. A client that can publish to the broker can also publish
  * what is none, and readers are sent the bytes of a log as they are.
  *
- * Nearly all events are deltas with nothing but text and a number: those are scanned, which makes no garbage. All others are parsed.
+ * Nearly all events are deltas with nothing but text and a number or two: those are scanned, which makes no garbage. All others are parsed.
  */
 export function isEventAt(seq: Seq, payload: Uint8Array): boolean {
   if (peekSeq(payload) !== seq) return false;
@@ -33,10 +36,11 @@ export function isEventAt(seq: Seq, payload: Uint8Array): boolean {
   return isPlainDelta(payload) || isWholeEvent(payload);
 }
 
-/** Whether it is `{"seq":n,"type":"output.delta","text":"…"}`, or a `reasoning.delta`, perhaps with `"tokens":n`, and nothing else. */
+/** Whether it is `{"seq":n,"type":"output.delta","text":"…"}`, or another delta, perhaps with `"part":n` and `"tokens":n`, and nothing else. */
 function isPlainDelta(payload: Uint8Array): boolean {
   const type = payload.indexOf(COMMA) + 1;
-  const text = skip(payload, type, DELTA_TEXT) || skip(payload, type, REASONING_TEXT);
+  let text = 0;
+  for (let i = 0; text === 0 && i < TEXTS.length; i++) text = skip(payload, type, TEXTS[i]!);
   if (text === 0) return false;
   let isAscii = true;
   for (let at = text; at < payload.length; at++) {
@@ -58,15 +62,20 @@ function skip(payload: Uint8Array, at: number, expected: Uint8Array): number {
 }
 
 function isEnd(payload: Uint8Array, textEnd: number): boolean {
-  let at = textEnd;
-  const digits = skip(payload, at, TOKENS);
-  if (digits > 0) {
-    // Behind the payload's end it is undefined, which is no digit.
-    for (at = digits; payload[at]! >= ZERO && payload[at]! <= NINE; at++);
-    // A number in JSON does not begin with a 0, unless it is one.
-    if (at === digits || at > digits + MAX_DIGITS || payload[digits] === ZERO) return false;
-  }
+  const at = skipCount(payload, skipCount(payload, textEnd, PART), TOKENS);
   return payload[at] === CLOSE && at === payload.length - 1;
+}
+
+/** Where a field of this name ends, whose value is a count; `at` where there is none, -1 where its value is another one. */
+function skipCount(payload: Uint8Array, at: number, name: Uint8Array): number {
+  const digits = skip(payload, at, name);
+  if (digits === 0) return at;
+  let end = digits;
+  // Behind the payload's end it is undefined, which is no digit.
+  for (; payload[end]! >= ZERO && payload[end]! <= NINE; end++);
+  // A number in JSON does not begin with a 0, unless it is one.
+  const isPadded = payload[digits] === ZERO && end > digits + 1;
+  return end === digits || end > digits + MAX_DIGITS || isPadded ? -1 : end;
 }
 
 /** Of a type that this version does not know, only what every event has is checked; fields and names that it does not know are taken. */
