@@ -34,6 +34,10 @@ const NOT_DRIVEN: readonly MetricName[] = [
   "reprise_classifier_failures_total",
   "reprise_classifier_open",
   "reprise_timeouts_total",
+  // No model has several servers here.
+  "reprise_engine_replica_in_flight",
+  "reprise_engine_replica_ejected",
+  "reprise_engine_replica_requests_total",
   // No blob is uploaded here.
   "reprise_blob_bytes_total",
   "reprise_blob_uploads_total",

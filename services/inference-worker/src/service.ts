@@ -31,6 +31,7 @@ import {
 import { learnCapabilities } from "./engines/learn-capabilities.ts";
 import { type EngineReport, logEngineReport } from "./run/turn/engine-report.ts";
 import { ModelQueues, type ServedModel } from "./model-queues.ts";
+import { ReplicaReports } from "./run/metrics/replica-reports.ts";
 import { WorkerMetrics } from "./run/metrics/worker-metrics.ts";
 import type { RunResult } from "./run/run-context.ts";
 import { runGeneration } from "./run/run-generation.ts";
@@ -120,6 +121,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     holdOffMs: ENGINE_HOLD_OFF_MS,
   }));
   engines.keep(engineNames(models));
+  const replicas = new ReplicaReports(watches, metrics);
+  replicas.serve(models);
   const handover = new AbortController();
   const running = new Map<GenerationId, RunLog>();
   let connectedAtMs = Number.NEGATIVE_INFINITY;
@@ -223,6 +226,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     async reload(next) {
       await queues.replace(next);
       engines.keep(engineNames(next));
+      replicas.serve(next);
     },
     close,
     [Symbol.asyncDispose]: close,

@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 export interface ToldModel extends AsyncDisposable {
   /** What a models file says of it, with the model's name. */
   readonly modelsFile: string;
+  readonly baseUrl: string;
   /** Says these once it is asked. */
   say(texts: readonly string[]): Promise<void>;
   /** Says that this was all. */
@@ -16,6 +17,8 @@ export async function startToldModel(name: string): Promise<ToldModel> {
   const asked = Promise.withResolvers<ServerResponse>();
   const server = createServer((request, response) => {
     request.resume();
+    // Whether it is there: this will do.
+    if (request.method !== "POST") return void response.writeHead(404).end();
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.flushHeaders();
     asked.resolve(response);
@@ -24,6 +27,7 @@ export async function startToldModel(name: string): Promise<ToldModel> {
   await once(server, "listening");
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
   return {
+    baseUrl,
     modelsFile: JSON.stringify({
       models: { [name]: { engine: "openai", base_url: baseUrl, upstream_model: name } },
     }),

@@ -48,6 +48,21 @@ export const WORKER_METRICS = {
     labels: ["result"],
     help: "Checkpoints that were written, by what the broker said: `stored`, `conflict` or `unavailable`.",
   },
+  reprise_engine_replica_in_flight: {
+    kind: "gauge",
+    labels: ["model", "replica"],
+    help: "Requests that a server of a model has from this worker now, of models with several. `replica` is its place in `base_urls`, from 0.",
+  },
+  reprise_engine_replica_ejected: {
+    kind: "gauge",
+    labels: ["model", "replica"],
+    help: "1 while a server of a model gets no requests from this worker because it has failed; otherwise 0.",
+  },
+  reprise_engine_replica_requests_total: {
+    kind: "counter",
+    labels: ["model", "replica", "outcome"],
+    help: "Requests to a server of a model that have ended: `answered`; `busy`, which had no room; `refused`, by its key or model; `failed`; `left` by this worker, or at fault themselves.",
+  },
   reprise_engine_time_per_output_token_seconds: {
     kind: "histogram",
     labels: ["model", "engine"],

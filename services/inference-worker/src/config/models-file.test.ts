@@ -73,6 +73,35 @@ describe("a models file", () => {
     });
   });
 
+  test("may give several servers of one model, and when one of them is left alone", () => {
+    const { base_url: one, ...model } = LLAMA;
+    const health = { path: "/health", interval_ms: 1_000, eject_after: 5, eject_ms: 2_000 };
+    const base_urls = [one, "http://127.0.0.1:8001/v1", "https://gpu.example/v1"];
+    expect(parse({ llama: { ...model, base_urls, health } }).get("llama")).toMatchObject({
+      openai: {
+        baseUrl: one,
+        moreBaseUrls: base_urls.slice(1),
+        health: { path: "/health", intervalMs: 1_000, ejectAfter: 5, ejectMs: 2_000 },
+      },
+    });
+  });
+
+  test.each<[object, string]>([
+    [{ base_urls: ["http://a/v1"] }, "base_url: either this or base_urls must be given"],
+    [{ base_url: undefined }, "base_url: either this or base_urls must be given"],
+    [
+      { base_url: undefined, base_urls: ["http://a/v1", "ftp://b"] },
+      "base_urls[1]: must be an http or https URL without credentials, query and fragment",
+    ],
+    [
+      { base_url: undefined, base_urls: ["http://a/v1", "http://b/v1", "http://a/v1/"] },
+      "base_urls[2]: is given twice",
+    ],
+    [{ health: { path: "models" } }, "health.path: must be a path that begins with /"],
+  ])("is refused for the addresses %j", (fields, problem) => {
+    expect(problemsWith(fields)).toEqual([`models.llama.${problem}`]);
+  });
+
   test("is refused with every problem at once, each by its path", () => {
     const problems = problemsOf(
       JSON.stringify({

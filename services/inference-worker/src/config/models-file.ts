@@ -20,6 +20,8 @@ import * as z from "zod";
 import { CONTINUATIONS, MAX_TOKENS_FIELDS } from "../engines/openai/request/chat-request.ts";
 import { MEDIA_FORMS } from "../engines/openai/request/placed-media.ts";
 import type { OpenaiEngineOptions } from "../engines/openai/openai-engine.ts";
+import type { HealthOptions } from "../engines/openai/replicas/replica-pool.ts";
+import { LONGEST_EJECTION_MS } from "../engines/openai/replicas/replica-state.ts";
 
 export type EngineConfig =
   | { readonly engine: "sim"; readonly capabilities?: ReadonlySet<Capability> | undefined }
@@ -38,6 +40,7 @@ export type ModelsConfig = ReadonlyMap<string, ModelConfig>;
 const DEFAULT_MODELS: ModelsConfig = new Map([["sim", { engine: "sim" }]]);
 const MAX_SLOTS = 10_000;
 const MAX_SERVERS = 1_000;
+const MAX_BASE_URLS = 64;
 const MAX_TIMEOUT_MS = 3_600_000;
 
 const slots = z.int().min(1).max(MAX_SLOTS).optional();
@@ -51,6 +54,40 @@ const capabilities = capabilitiesSchema.optional();
 const contextTokens = contextTokensSchema.optional();
 /** What it names is checked by `findFallbackProblems`. */
 const fallback = z.string().optional();
+
+/** When one of several servers is left alone. */
+const healthSchema = z.strictObject({
+  path: z
+    .string()
+    .regex(/^\/[\x21-\x7e]*$/, "must be a path that begins with /")
+    .optional(),
+  interval_ms: z.int().min(100).max(MAX_TIMEOUT_MS).optional(),
+  eject_after: z.int().min(1).max(1_000).optional(),
+  eject_ms: z.int().min(1).max(LONGEST_EJECTION_MS).optional(),
+});
+
+function toHealth(health: z.infer<typeof healthSchema>): HealthOptions {
+  const { path, interval_ms: intervalMs, eject_after: ejectAfter, eject_ms: ejectMs } = health;
+  return {
+    path,
+    intervalMs,
+    ...(ejectAfter !== undefined && { ejectAfter }),
+    ...(ejectMs !== undefined && { ejectMs }),
+  };
+}
+
+const addressesSchema = z
+  .object({
+    models: z.record(
+      z.string(),
+      z
+        .object({ engine: z.literal("openai"), base_url: z.unknown(), base_urls: z.unknown() })
+        .partial({ base_url: true, base_urls: true })
+        .optional()
+        .catch(undefined),
+    ),
+  })
+  .catch({ models: {} });
 
 const fallbacksSchema = z
   .object({ models: z.record(z.string(), z.object({ fallback: z.string() }).partial().catch({})) })
@@ -78,7 +115,9 @@ function openaiSchema(env: KeyEnvironment) {
   return z
     .strictObject({
       engine: z.literal("openai"),
-      base_url: apiBaseUrl,
+      base_url: apiBaseUrl.optional(),
+      base_urls: z.array(apiBaseUrl).min(1).max(MAX_BASE_URLS).optional(),
+      health: healthSchema.optional(),
       upstream_model: z.string().min(1),
       api_key_env: apiKeyEnv(env).optional(),
       continuation: z.enum(CONTINUATIONS).default("none"),
@@ -96,13 +135,16 @@ function openaiSchema(env: KeyEnvironment) {
       fallback,
       price,
     })
-    .transform((model): ModelConfig => ({
+    .transform(({ base_url: one, base_urls: several = [], health, ...model }): ModelConfig => ({
       engine: "openai",
       slots: model.slots,
       reserve: model.reserve,
       fallback: model.fallback,
       openai: {
-        baseUrl: model.base_url,
+        // One of the two is there: `findAddressProblems`.
+        baseUrl: one ?? several[0] ?? "",
+        moreBaseUrls: several.slice(1),
+        ...(health && { health: toHealth(health) }),
         upstreamModel: model.upstream_model,
         apiKey: model.api_key_env,
         continuation: model.continuation,
@@ -139,7 +181,11 @@ export function parseModelsFile(
   text: string,
   { source, env }: { source: string; env: KeyEnvironment },
 ): ModelsConfig {
-  const { models } = parseConfigFile(text, { source, schema: fileSchema(env), also: findFallbackProblems });
+  const { models } = parseConfigFile(text, {
+    source,
+    schema: fileSchema(env),
+    also: (json) => [...findFallbackProblems(json), ...findAddressProblems(json)],
+  });
   return new Map(Object.entries(models));
 }
 
@@ -161,5 +207,19 @@ function findFallbackProblems(json: unknown): string[] {
     if (other === name) return [`${path}: names the model itself`];
     if (Object.hasOwn(models, other)) return [];
     return [`${path}: names ${JSON.stringify(other)}, which is no model of the file`];
+  });
+}
+
+/** Beside the schema, for the same reason. */
+function findAddressProblems(json: unknown): string[] {
+  const { models } = addressesSchema.parse(json);
+  return Object.entries(models).flatMap(([name, model]) => {
+    if (!model) return [];
+    const { base_url: one, base_urls: several } = model;
+    if ((one === undefined) === (several === undefined))
+      return [`${toConfigPath(["models", name, "base_url"])}: either this or base_urls must be given`];
+    const urls = Array.isArray(several) ? several.map((url) => String(url).replace(/\/$/, "")) : [];
+    const again = urls.findIndex((url, i) => urls.indexOf(url) < i);
+    return again === -1 ? [] : [`${toConfigPath(["models", name, "base_urls", again])}: is given twice`];
   });
 }

@@ -68,8 +68,63 @@ export interface MediaSource {
   find(reference: string): Promise<NamedMedia>;
 }
 
+/** A server that an engine asks. */
+export interface Server {
+  /** What the engine calls it. Not for logs: a path may be a secret. */
+  readonly id: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** How an engine of several servers chooses one. */
+export interface ServerRoute {
+  /** The ids of servers on which earlier attempts have failed: others are asked where there are any. */
+  readonly avoid: ReadonlySet<string>;
+  /** Called with the server that is asked, and again where that one has refused and another one is asked. */
+  took(server: Server): void;
+}
+
+/** One of several servers. */
+export interface ReplicaView {
+  readonly inFlight: number;
+  readonly isEjected: boolean;
+}
+
+/** Is told of servers, by their places in the configuration. */
+export interface ReplicaObserver {
+  /** A request has ended there; `outcome` is `answered`, `left` (by its reader, or its own fault), `busy`, `refused` or `failed`. */
+  onEnded(replica: number, outcome: string): void;
+  /** It gets no requests for now. */
+  onEjected(replica: number, because: string): void;
+  /** It gets requests again. */
+  onBack(replica: number): void;
+}
+
+/** The servers that an engine chooses among. */
+export interface Replicas {
+  readonly servers: readonly Server[];
+  views(): readonly ReplicaView[];
+  /** From now on; an earlier observer is told nothing more. */
+  observe(observer: ReplicaObserver): void;
+}
+
+/** An engine that was silent for longer than this, in milliseconds, is taken for one that takes no requests. */
+export const SILENT_MS = 10_000;
+
+/** The reason of an abort because the engine has said nothing for longer than the policy allows. */
+export class EngineSilence extends Error {
+  readonly silentMs: number;
+
+  constructor(silentMs: number) {
+    super(`The engine said nothing for ${silentMs} ms.`);
+    this.silentMs = silentMs;
+  }
+}
+
 export interface GenerateOptions extends Progress {
   readonly signal: AbortSignal;
+  /** Absent: any server will do. */
+  readonly route?: ServerRoute | undefined;
   /** Absent: the request names nothing. */
   readonly media?: MediaSource | undefined;
   /** Called when the model has made something that is no event yet: a piece of a tool call. It restarts the timeout between tokens. */
@@ -204,10 +259,12 @@ export type EngineEvent =
  */
 export interface Engine {
   readonly name: string;
-  /** Where its requests go; absent for one that asks no server. */
-  readonly address?: { readonly host: string; readonly port: number };
+  /** Where its requests go; absent for one that asks no server, or chooses among several. */
+  readonly address?: Pick<Server, "host" | "port"> | undefined;
   /** How many servers it is: a request may meet any of them. Default 1. */
   readonly servers?: number;
+  /** Absent where there is only one to choose. */
+  readonly replicas?: Replicas;
   /** What its model can do, as far as it is known. Default: all there is. */
   readonly capabilities?: ReadonlySet<Capability>;
   /** How many tokens its model takes, its answer among them, by the server's own word. Absent: not known. */

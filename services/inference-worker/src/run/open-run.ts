@@ -13,6 +13,7 @@ import type { RunContext } from "./run-context.ts";
 import { RunLog } from "./log/run-log.ts";
 import { startRunSpan } from "./trace/trace-run.ts";
 import { RunRequest, toAsked } from "./run-request.ts";
+import { RunRoute } from "./run-route.ts";
 import type { Wait } from "./settle-request.ts";
 
 /** What a run begins with: an attempt, a wait for earlier turns, or the end at once. */
@@ -28,6 +29,7 @@ export interface Run extends Disposable {
   readonly span: TraceSpan;
   readonly policy: EffectivePolicy;
   readonly request: RunRequest;
+  readonly route: RunRoute;
   /** The optional types of events that the creator's version knows: of these no others are appended. */
   readonly emits: ReadonlySet<string>;
   /** Whose is what the model makes beside words, and how much that may be; undefined where the request is not known. */
@@ -115,6 +117,7 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
       requested && toAsked(requested),
       requested?.context?.waits_for && requested.prompt,
     ),
+    route: new RunRoute(),
     emits: new Set(requested?.events),
     owner: requested && toOutputOwner(requested),
     endsOnCalls: requested?.request.tool_calls === "end",

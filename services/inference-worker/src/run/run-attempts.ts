@@ -25,6 +25,7 @@ export async function runAttempts(run: Run, first: AttemptPlan): Promise<EndDraf
     if (next.kind === "stopped") return undefined;
     if (next.kind === "end") return next.draft;
     log.appender.append({ type: "attempt.ended", attempt: plan.attempt, reason: next.reason });
+    run.route.failed();
     const transcript = await readSettled(run);
     if (!transcript) return undefined;
     if (next.reason === "engine_failed") await pause(retryDelayMs(failures++, Math.random()), stop);

@@ -1,4 +1,4 @@
-import { capabilitiesOf, type Capability, RepriseError, unixNow } from "@reprise/protocol";
+import { capabilitiesOf, type Capability, RepriseError } from "@reprise/protocol";
 import {
   countProduced,
   countText,
@@ -11,13 +11,19 @@ import { canContinueRequest, toChatRequest, type UpstreamModel } from "./request
 import { findPlaces, type MediaForm } from "./request/placed-media.ts";
 import { audioTypeOf } from "./response/made-media.ts";
 import { readChatStream } from "./response/chat-stream.ts";
-import { isEventStream, toStatusError } from "./errors/status-error.ts";
-import { askModel, isAsked, tells } from "./told-capabilities.ts";
-import { createUpstream, type Upstream, type UpstreamOptions } from "./upstream.ts";
+import { askReplicas } from "./replicas/ask-replicas.ts";
+import { postToReplica } from "./replicas/post-to-replica.ts";
+import { createReplicaPool, type HealthOptions, type ReplicaPool } from "./replicas/replica-pool.ts";
+import { isAsked, tells } from "./told-capabilities.ts";
+import type { UpstreamOptions } from "./upstream.ts";
 
 export interface OpenaiEngineOptions extends UpstreamOptions, Partial<UpstreamModel> {
   readonly upstreamModel: string;
-  /** How many servers answer at the base URL. Default 1. */
+  /** Of further servers with the same model and key. Default: none. */
+  readonly moreBaseUrls?: readonly string[] | undefined;
+  /** Of several servers. */
+  readonly health?: HealthOptions | undefined;
+  /** How many servers answer at a base URL. Default 1. */
   readonly servers?: number | undefined;
   /** How the server is given what parts name. Default `data`. */
   readonly media?: MediaForm | undefined;
@@ -34,18 +40,23 @@ export interface OpenaiEngineOptions extends UpstreamOptions, Partial<UpstreamMo
 export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
   const { upstreamModel, continuation = "none", maxTokensField = "max_tokens", ...rest } = options;
   const { dialect = "openai", servers = 1, denied = [], media = "data", ...others } = rest;
-  const { capabilities: known = capabilitiesOf(dialect), ...upstreamOptions } = others;
-  const { hostname: host, protocol, port } = new URL(upstreamOptions.baseUrl);
+  const {
+    capabilities: known = capabilitiesOf(dialect),
+    baseUrl,
+    moreBaseUrls = [],
+    ...poolOptions
+  } = others;
   const model: UpstreamModel = { upstreamModel, continuation, maxTokensField, dialect };
-  const upstream = createUpstream(upstreamOptions);
+  const pool = createReplicaPool({ ...poolOptions, baseUrls: [baseUrl, ...moreBaseUrls] });
+  const [only, ...more] = pool.servers;
   const leftOut = new Set<string>();
   let capabilities = known;
   let contextTokens: number | undefined;
   let isLearning = tells(dialect);
   return {
     name: "openai",
-    address: { host, port: Number(port) || (protocol === "https:" ? 443 : 80) },
-    servers,
+    ...(more.length === 0 ? { address: only } : { replicas: pool }),
+    servers: servers * pool.servers.length,
     get capabilities() {
       return capabilities;
     },
@@ -55,29 +66,33 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
     get isLearning() {
       return isLearning;
     },
-    ...(isAsked(dialect) && {
-      async learn(signal: AbortSignal) {
-        const told = await askModel(upstream, model, signal);
-        if (!told) return false;
-        capabilities = new Set([...known, ...told.capabilities.filter((name) => !denied.includes(name))]);
-        contextTokens = told.contextTokens ?? told.mostTokens;
-        isLearning = false;
-        return true;
-      },
-    }),
+    ...(isAsked(dialect) && { learn: createLearning() }),
     canContinue: (request, seam) => canContinueRequest(request, model, seam),
     generate: (request, generateOptions) =>
       generate(
-        { upstream, model, media, leftOut, makesImages: capabilities.has("output_images") },
+        { pool, model, media, leftOut, makesImages: capabilities.has("output_images") },
         request,
         generateOptions,
       ),
-    close: () => upstream.close(),
+    close: () => pool.close(),
   };
+
+  /** The model can what all servers can that have said it, and takes as little as one; one that has not answered is asked again. */
+  function createLearning() {
+    const ask = askReplicas(pool.upstreams, model);
+    return async (signal: AbortSignal) => {
+      const told = await ask(signal);
+      if (!told) return false;
+      capabilities = new Set([...known, ...told.capabilities.filter((name) => !denied.includes(name))]);
+      ({ contextTokens } = told);
+      isLearning = false;
+      return told.isWhole;
+    };
+  }
 }
 
 interface Target {
-  upstream: Upstream;
+  pool: ReplicaPool;
   model: UpstreamModel;
   media: MediaForm;
   /** The parts of answers that were told of: each once, however many answers have it. */
@@ -86,9 +101,19 @@ interface Target {
 }
 
 function generate(
-  { upstream, model, media: mediaForm, leftOut, makesImages }: Target,
+  { pool, model, media: mediaForm, leftOut, makesImages }: Target,
   request: EngineRequest,
-  { signal, media, onPiece, onFinished, onLeftOut, traceparent, onAnswer, ...progress }: GenerateOptions,
+  {
+    signal,
+    media,
+    route,
+    onPiece,
+    onFinished,
+    onLeftOut,
+    traceparent,
+    onAnswer,
+    ...progress
+  }: GenerateOptions,
 ): AsyncGenerator<EngineEvent, void> {
   // Let go of once it is sent: it may be a megabyte, and readers may hold up its answer for hours.
   let unsent: EngineRequest | undefined = request;
@@ -101,15 +126,7 @@ function generate(
     // An earlier attempt was lost between its last token and its end, or the last token was a tool call's: nothing is left to ask for.
     if (sent.max_output_tokens !== undefined && countProduced(progress) >= sent.max_output_tokens)
       return undefined;
-    const answer = await upstream.post("/chat/completions", body, { signal, traceparent });
-    if (isEventStream(answer)) return answer;
-    try {
-      const error = await toStatusError(answer, unixNow());
-      signal.throwIfAborted();
-      throw error;
-    } finally {
-      answer.release(false);
-    }
+    return postToReplica(pool, body, { signal, traceparent, route });
   };
   const tellOnce = (part: string) => {
     if (!leftOut.has(part)) onLeftOut?.(part);

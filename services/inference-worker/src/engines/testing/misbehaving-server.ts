@@ -34,6 +34,8 @@ export interface MisbehavingServer extends AsyncDisposable {
   readonly openConnections: number;
   /** Lines up the answer to one request; the requests take them in order. */
   willAnswer(answer: Answer): void;
+  /** Before those that are lined up. */
+  willAnswerFirst(answer: Answer): void;
   /** The next request, once it is there whole. */
   nextRequest(): Promise<Received>;
 }
@@ -83,11 +85,13 @@ export async function startMisbehavingServer(): Promise<MisbehavingServer> {
       return sockets.size;
     },
     willAnswer: (answer) => void answers.push(answer),
+    willAnswerFirst: (answer) => void answers.unshift(answer),
     async nextRequest() {
       const [received] = (await once(server, "received")) as [Received];
       return received;
     },
     async [Symbol.asyncDispose]() {
+      if (!server.listening) return;
       const closed = once(server, "close");
       server.close();
       for (const socket of sockets) socket.destroy();

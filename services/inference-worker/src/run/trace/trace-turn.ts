@@ -1,5 +1,5 @@
 import { GEN_AI, GEN_AI_OPERATION, REPRISE, SERVER, type TraceSpan } from "@reprise/telemetry";
-import type { AnswerNames, Engine } from "../../engines/engine.ts";
+import type { AnswerNames, Engine, Server } from "../../engines/engine.ts";
 import type { TurnTiming } from "../metrics/turn-timing.ts";
 import type { Run } from "../open-run.ts";
 import type { RunRequest } from "../run-request.ts";
@@ -29,6 +29,11 @@ export function startTurnSpan(run: Run, { engine, model, attempt }: TurnSpanOpti
       [REPRISE.attempt]: attempt,
     },
   });
+}
+
+/** Of several servers the one that is asked. */
+export function describeServer(span: TraceSpan, { host, port }: Server): void {
+  span.set({ [SERVER.address]: host, [SERVER.port]: port });
 }
 
 /** A function of its own: the frame of one that waits for the engine would keep the request. */

@@ -1,5 +1,6 @@
 import type { GenerationId, RepriseError } from "@reprise/protocol";
 import type { DependencyWatch, Logger } from "@reprise/service";
+import { EngineSilence, SILENT_MS } from "../../engines/engine.ts";
 import { EngineError } from "../../engines/engine-error.ts";
 
 /** What the operator is told of an engine, and readers are not: why it has failed, or what of its answer no event has a place for. */
@@ -16,9 +17,6 @@ export type EngineReport = {
   | { readonly silentMs: number }
 );
 
-/** A policy may have less patience than this, which says nothing of an engine. */
-const SILENT_MS = 10_000;
-
 /** @param watch of the model's engine: while it is away, which has a line, its failures are told at level `debug` */
 export function logEngineReport(logger: Logger, report: EngineReport, watch: DependencyWatch): void {
   if ("leftOut" in report) {
@@ -27,7 +25,8 @@ export function logEngineReport(logger: Logger, report: EngineReport, watch: Dep
   }
   if ("silentMs" in report) {
     const { silentMs } = report;
-    if (silentMs >= SILENT_MS) watch.failed(`The engine said nothing for ${silentMs} ms.`);
+    // A policy may have less patience than this, which says nothing of an engine.
+    if (silentMs >= SILENT_MS) watch.failed(new EngineSilence(silentMs).message);
     logger[watch.isAway ? "debug" : "info"](
       report,
       "the engine was silent for longer than the policy allows",

@@ -11,18 +11,20 @@ import {
 } from "@reprise/protocol";
 import { busyRetryDelayMs, retryDelayMs } from "../../domain/retry-delay.ts";
 import type { Turn } from "../../domain/plan-attempt.ts";
-import type {
-  AnnotationEvent,
-  AnswerNames,
-  Engine,
-  EngineEvent,
-  MediaSource,
-  ReasoningEvent,
-  RefusalEvent,
-  SealedEvent,
-  SummaryEvent,
-  TextEvent,
-  ToolCallEvent,
+import {
+  type AnnotationEvent,
+  type AnswerNames,
+  type Engine,
+  type EngineEvent,
+  EngineSilence,
+  type MediaSource,
+  type ReasoningEvent,
+  type RefusalEvent,
+  type SealedEvent,
+  type ServerRoute,
+  type SummaryEvent,
+  type TextEvent,
+  type ToolCallEvent,
 } from "../../engines/engine.ts";
 import { EngineError } from "../../engines/engine-error.ts";
 import type { OutputMedia } from "../../media/output-media.ts";
@@ -71,7 +73,8 @@ export interface EngineRun {
   /** Whether readers may see text only once moderation has judged it, or until then: of log probabilities the numbers alone are appended then. Default false. */
   isJudged?: boolean;
   onLeftOut?: (part: string) => void;
-  /** Handed to the engine. */
+  /** Handed to the engine, as the next two are. */
+  route?: ServerRoute | undefined;
   traceparent?: string | undefined;
   onAnswer?: ((answer: AnswerNames) => void) | undefined;
   /** Is told how long the engine takes. */
@@ -127,7 +130,7 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
     onFirst: run.onFirst,
     onTimeout(name) {
       timeout = name;
-      late.abort();
+      late.abort(name === "total" ? undefined : new EngineSilence(timeouts[name].after_ms));
     },
   });
   const heard: EngineProgress = { calls: [], annotations: [], counted: 0, reasoned: 0, last: undefined };
@@ -264,13 +267,14 @@ function count({ throttle, timing, budget }: EngineRun, heard: EngineProgress, e
 
 /** A function of its own: the frame of one that waits for the engine would keep the request. */
 function beginEngine(
-  { engine, request, turn, media, onLeftOut, traceparent, onAnswer }: EngineRun,
+  { engine, request, turn, media, route, onLeftOut, traceparent, onAnswer }: EngineRun,
   { watch, stop, onFinished }: TurnControl,
 ): AsyncIterable<EngineEvent> {
   return engine.generate(request.get(), {
     ...turn,
     signal: stop,
     media: media?.(),
+    route,
     onPiece: () => watch.progressed(),
     onFinished,
     ...(onLeftOut && { onLeftOut }),

@@ -13,7 +13,13 @@ import { OutputMedia } from "../../media/output-media.ts";
 import { type EngineChoice, engineOf } from "../../model-queues.ts";
 import { readSettled, type Run } from "../open-run.ts";
 import type { TurnEnd, TurnTiming } from "../metrics/turn-timing.ts";
-import { describeAnswer, describeRequest, endTurnSpan, startTurnSpan } from "../trace/trace-turn.ts";
+import {
+  describeAnswer,
+  describeRequest,
+  describeServer,
+  endTurnSpan,
+  startTurnSpan,
+} from "../trace/trace-turn.ts";
 import { TurnContent } from "../trace/turn-content.ts";
 import { type EngineOutcome, runEngine, type Throttle } from "./run-engine.ts";
 import { YieldPoint } from "./yield-point.ts";
@@ -116,7 +122,7 @@ interface Asked {
 
 /** While the engine speaks, a batch generation offers its slot. */
 async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
-  const { job, model, policy, log, pace, budget, stop, totalAtMs, request, owner } = run;
+  const { job, model, policy, log, pace, budget, stop, totalAtMs, request, route, owner } = run;
   const { plans, engine, transcript, span, onLeftOut, onFirst, timing, content } = asked;
   using yieldPoint = job.priority === "batch" ? openYieldPoint(run, asked) : undefined;
   const { media: store, onError } = run.context;
@@ -145,6 +151,13 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
     isJudged: holdingModeration(policy) !== undefined,
     waitsWhileBusy: !mayFallBack({ context: plans, transcript, engine }),
     onLeftOut,
+    route: {
+      avoid: route.avoid,
+      took(server) {
+        route.took(server);
+        describeServer(span, server);
+      },
+    },
     traceparent: span.context && formatTraceparent(span.context),
     onAnswer: span.isRecorded ? (answer) => describeAnswer(span, answer) : undefined,
     timing,

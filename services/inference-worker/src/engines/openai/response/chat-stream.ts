@@ -37,8 +37,12 @@ export interface ChatStreamOptions extends WantedParts {
 /** An answer that has begun. */
 export interface ChatAnswer {
   readonly body: AsyncIterable<Uint8Array>;
-  /** Called once, when the answer is no longer read; `complete` says whether it was read to its end. */
-  release(complete: boolean): void;
+  /**
+   * Called once, when the answer is no longer read.
+   * @param complete whether it was read to its end
+   * @param error why it was not, where that is the answer's own fault
+   */
+  release(complete: boolean, error?: EngineError): void;
 }
 
 /**
@@ -136,10 +140,11 @@ export async function* readChatStream(
     }
   } catch (error) {
     signal.throwIfAborted();
-    if (end === undefined) throw error;
+    if (end === undefined) throw lifetime.failed(error);
   }
   signal.throwIfAborted();
-  const reason = assertWhole(end);
+  const reason = toWhole(end);
+  if (reason instanceof EngineError) throw lifetime.failed(reason);
   if (sound) {
     yield { ...sound, bytes: NO_BYTES, isLast: true };
     signal.throwIfAborted();
@@ -158,23 +163,29 @@ export async function* readChatStream(
 }
 
 function openLifetime(answer: ChatAnswer) {
+  let cause: EngineError | undefined;
   return {
     complete: false,
+    /** @returns the error */
+    failed(error: unknown) {
+      if (error instanceof EngineError) cause = error;
+      return error;
+    },
     [Symbol.dispose]() {
-      answer.release(this.complete);
+      answer.release(this.complete, cause);
     },
   };
 }
 
-/** @throws EngineError for an answer that has not come to an end of its own */
-function assertWhole(end: UpstreamEnd | undefined): FinishReason {
+/** The reason of an answer that has come to an end of its own, or what is wrong with it. */
+function toWhole(end: UpstreamEnd | undefined): FinishReason | EngineError {
   if (end === undefined) {
     const message = "The engine's answer ended without a finish reason.";
-    throw new EngineError("engine_failed", message, { retry: "broken" });
+    return new EngineError("engine_failed", message, { retry: "broken" });
   }
   if (end === "failed") {
     const message = "The engine ended its answer with an error.";
-    throw new EngineError("engine_failed", message, { retry: "broken" });
+    return new EngineError("engine_failed", message, { retry: "broken" });
   }
   return end;
 }

@@ -1,0 +1,97 @@
+import { unixNow } from "@reprise/protocol";
+import type { ServerRoute } from "../../engine.ts";
+import { EngineError } from "../../engine-error.ts";
+import { isEventStream, toStatusError } from "../errors/status-error.ts";
+import type { RequestBody } from "../request/request-body.ts";
+import type { ChatAnswer } from "../response/chat-stream.ts";
+import type { PostOptions } from "../upstream.ts";
+import { outcomeOf } from "./replica-outcome.ts";
+import type { Lease, ReplicaPool } from "./replica-pool.ts";
+
+const PATH = "/chat/completions";
+
+export interface ReplicaPost extends PostOptions {
+  readonly route?: ServerRoute | undefined;
+}
+
+/**
+ * Sends a request to one of the servers. One that has no room, or can't be reached, has not begun with it: then the next one is asked, each
+ * once.
+ * @throws EngineError, of several the one that is over first; the signal's reason
+ */
+export async function postToReplica(
+  pool: ReplicaPool,
+  body: RequestBody,
+  options: ReplicaPost,
+): Promise<ChatAnswer> {
+  const tried = new Set<number>();
+  let refusal: EngineError | undefined;
+  for (let lease = pool.take(tried, options.route); lease; lease = pool.take(tried, options.route)) {
+    tried.add(lease.replica);
+    const answer = await ask(lease, body, options);
+    if (!(answer instanceof EngineError)) return answer;
+    refusal = soonest(refusal, answer);
+  }
+  // Undefined never: of any servers one may be asked first.
+  throw refusal ?? new EngineError("engine_unavailable", "No server can be asked.", { retry: "busy" });
+}
+
+/** @returns the error of a server that has not begun with the request */
+async function ask(
+  lease: Lease,
+  body: RequestBody,
+  { signal, traceparent }: ReplicaPost,
+): Promise<ChatAnswer | EngineError> {
+  let status: number | undefined;
+  try {
+    const answer = await lease.upstream.post(PATH, body, { signal, traceparent });
+    ({ status } = answer);
+    if (isEventStream(answer)) return toChatAnswer(lease, answer, signal);
+    try {
+      const error = await toStatusError(answer, unixNow());
+      signal.throwIfAborted();
+      throw error;
+    } finally {
+      answer.release(false);
+    }
+  } catch (error) {
+    lease.ended(outcomeOf(error, signal, status));
+    if (signal.aborted || !(error instanceof EngineError) || error.retry !== "busy") throw error;
+    return error;
+  }
+}
+
+function toChatAnswer(lease: Lease, answer: ChatAnswer, signal: AbortSignal): ChatAnswer {
+  return {
+    body: tellFirst(answer.body, () => lease.began()),
+    release(complete, error) {
+      answer.release(complete);
+      lease.ended(complete ? { kind: "answered" } : outcomeOf(error, signal));
+    },
+  };
+}
+
+/** An iterator and no generator, which would cost every piece a round of promises. */
+function tellFirst<T>(pieces: AsyncIterable<T>, onFirst: () => void): AsyncIterable<T> {
+  return {
+    [Symbol.asyncIterator]() {
+      const iterator = pieces[Symbol.asyncIterator]();
+      let isFirst = true;
+      return {
+        next() {
+          if (!isFirst) return iterator.next();
+          isFirst = false;
+          return iterator.next().then((result) => {
+            if (result.done !== true) onFirst();
+            return result;
+          });
+        },
+        return: async () => (await iterator.return?.()) ?? { done: true, value: undefined },
+      };
+    },
+  };
+}
+
+function soonest(one: EngineError | undefined, other: EngineError): EngineError {
+  return one && (one.retryAfterMs ?? 0) <= (other.retryAfterMs ?? 0) ? one : other;
+}

@@ -1,0 +1,244 @@
+import { describe, expect, test } from "vitest";
+import { EngineSilence, type Server } from "../../engine.ts";
+import { content, DONE, finish, usage } from "../../testing/chat-frames.ts";
+import { type Answer, startMisbehavingServer } from "../../testing/misbehaving-server.ts";
+import { startReplicaWorld } from "../../testing/replica-world.ts";
+
+const says = (text: string): Answer => ({ body: [content(text), finish(), usage(9, 1), DONE] });
+const BREAKS: Answer = { status: 500 };
+/** A probe that is answered. */
+const THERE: Answer = { headers: { "content-type": "application/json" }, body: ["{}"] };
+
+describe("a model with several servers", () => {
+  test("asks the one with the fewest requests: those that take longer get fewer", async () => {
+    await using world = await startReplicaWorld(3);
+    const held = Promise.withResolvers<void>();
+    const slow: Answer = { body: [held.promise, ...says("slow").body!] };
+    world.willAnswer([slow, slow, slow]);
+    world.servers[0]!.willAnswer(says("a"));
+    const first = [world.run(), world.run(), world.run()];
+    await Promise.all(world.servers.map((server) => server.nextRequest()));
+    expect(world.asked()).toEqual([1, 1, 1]);
+    expect(world.engine.replicas!.views().map(({ inFlight }) => inFlight)).toEqual([1, 1, 1]);
+    held.resolve();
+    expect((await Promise.all(first)).map(({ text }) => text)).toEqual(["slow", "slow", "slow"]);
+    expect(world.engine.replicas!.views().map(({ inFlight }) => inFlight)).toEqual([0, 0, 0]);
+  });
+
+  test("gives a server that never answers one request after the other, and the others all the rest", async () => {
+    await using world = await startReplicaWorld(2);
+    const [slow, fast] = world.servers;
+    const held = Promise.withResolvers<void>();
+    for (let i = 0; i < 20; i++) {
+      slow!.willAnswer({ body: [held.promise, ...says("slow").body!] });
+      fast!.willAnswer(says("fast"));
+    }
+    // Whichever was first, the slow one has exactly one from the second on.
+    const runs = [world.run(), world.run()];
+    await Promise.race(runs);
+    for (let i = 0; i < 10; i++) expect((await world.run()).text).toBe("fast");
+    expect(world.asked()).toEqual([1, 11]);
+    held.resolve();
+    await Promise.all(runs);
+  });
+
+  test.each<[string, Answer]>([
+    ["has no room (503)", { status: 503, headers: { "retry-after-ms": "60000" } }],
+    ["is asked too often (429)", { status: 429 }],
+    ["is overloaded (529)", { status: 529 }],
+  ])(
+    "asks the next where one %s, within the same run, and leaves it alone for a while",
+    async (_, refusal) => {
+      await using world = await startReplicaWorld(2);
+      const [other, served] = world.servers;
+      other!.willAnswer(refusal);
+      for (let i = 0; i < 4; i++) served!.willAnswer(says("here"));
+      const route = { avoid: new Set([served!.baseUrl]), took: () => undefined };
+      expect((await world.run({ route })).text).toBe("here");
+      expect(world.asked()).toEqual([1, 1]);
+      expect((await world.run()).text).toBe("here");
+      expect(world.asked()).toEqual([1, 2]);
+      expect(world.told).toEqual([
+        ["ended", 0, "busy"],
+        ["ended", 1, "answered"],
+        ["ended", 1, "answered"],
+      ]);
+    },
+  );
+
+  test("asks each once where all are busy, and fails with the one that is over first", async () => {
+    await using world = await startReplicaWorld(3);
+    world.willAnswer([
+      { status: 503, headers: { "retry-after": "60" } },
+      { status: 429, headers: { "retry-after-ms": "200" } },
+      { status: 503, headers: { "retry-after": "30" } },
+    ]);
+    expect((await world.run()).error).toMatchObject({ code: "engine_unavailable", retryAfterMs: 200 });
+    expect(world.asked()).toEqual([1, 1, 1]);
+  });
+
+  test("asks the next where one is dead, ejects it behind three requests, and asks it no more", async () => {
+    await using gone = await startMisbehavingServer();
+    await gone[Symbol.asyncDispose]();
+    await using world = await startReplicaWorld(1, { moreBaseUrls: [gone.baseUrl] });
+    const route = { avoid: new Set([world.servers[0]!.baseUrl]), took: () => undefined };
+    for (let i = 0; i < 5; i++) {
+      world.servers[0]!.willAnswer(says("alive"));
+      expect((await world.run({ route })).text).toBe("alive");
+    }
+    const because = "The engine could not be reached (ECONNREFUSED).";
+    expect(world.told.filter(([, replica]) => replica === 1)).toEqual([
+      ["ended", 1, "failed"],
+      ["ended", 1, "failed"],
+      ["ended", 1, "failed"],
+      ["ejected", 1, because],
+    ]);
+    expect(world.engine.replicas!.views()[1]).toEqual({ inFlight: 0, isEjected: true });
+  });
+
+  test("does not put a request that broke a server to another one by itself, and ejects one that breaks thrice", async () => {
+    await using world = await startReplicaWorld(2);
+    const broken: Answer[] = [BREAKS, { body: [content("Once")], end: "cut" }, { body: [content("Once")] }];
+    for (const answer of broken) world.servers[0]!.willAnswer(answer);
+    world.servers[1]!.willAnswer(says("fine"));
+    const route = { avoid: new Set([world.servers[1]!.baseUrl]), took: () => undefined };
+    for (const _ of broken) expect((await world.run({ route })).error).toMatchObject({ retry: "broken" });
+    expect(world.asked()).toEqual([3, 0]);
+    expect(world.told.at(-1)).toEqual(["ejected", 0, "The engine's answer ended without a finish reason."]);
+    expect((await world.run({ route })).text).toBe("fine");
+  });
+
+  test("ejects a server that stops in mid-stream, where a policy of some patience found that thrice", async () => {
+    await using world = await startReplicaWorld(2);
+    const stops: Answer = { body: [content("Once")], end: "never" };
+    const route = { avoid: new Set([world.servers[1]!.baseUrl]), took: () => undefined };
+    for (const silentMs of [100, 10_000, 10_000, 10_000]) {
+      world.servers[0]!.willAnswer(stops);
+      const abort = new AbortController();
+      const events = world.engine.generate(
+        { model: "public", input: "Hi" },
+        { turns: [], prefix: { text: "", tokens: 0 }, signal: abort.signal, route },
+      );
+      const reason = new EngineSilence(silentMs);
+      await expect(
+        (async () => {
+          for await (const _ of events) abort.abort(reason);
+        })(),
+      ).rejects.toBe(reason);
+    }
+    expect(world.told).toEqual([
+      ["ended", 0, "left"],
+      ["ended", 0, "failed"],
+      ["ended", 0, "failed"],
+      ["ended", 0, "failed"],
+      ["ejected", 0, "The engine said nothing for 10000 ms."],
+    ]);
+  });
+
+  test.each<[string, Answer]>([
+    ["refuses as wrong", { status: 400 }],
+    ["answers with an error of its own", { body: ['data: {"error":{"code":400,"message":"no"}}\n\n'] }],
+  ])("does not hold against a server a request that it %s", async (_, answer) => {
+    await using world = await startReplicaWorld(2);
+    world.willAnswer([answer, answer], 10);
+    for (let i = 0; i < 10; i++) await world.run();
+    expect(new Set(world.told.map(([kind, , what]) => [kind, what].join()))).toEqual(new Set(["ended,left"]));
+  });
+
+  test("does not hold a reader that leaves against the server", async () => {
+    await using world = await startReplicaWorld(2);
+    world.willAnswer(
+      [
+        { body: [content("Once")], end: "never" },
+        { body: [content("Once")], end: "never" },
+      ],
+      4,
+    );
+    for (let i = 0; i < 4; i++) {
+      const abort = new AbortController();
+      const events = world.engine.generate(
+        { model: "public", input: "Hi" },
+        { turns: [], prefix: { text: "", tokens: 0 }, signal: abort.signal },
+      );
+      for await (const _ of events) break;
+    }
+    expect(world.told.map(([kind, , what]) => [kind, what])).toEqual(Array(4).fill(["ended", "left"]));
+    expect(world.engine.replicas!.views().map(({ inFlight }) => inFlight)).toEqual([0, 0]);
+  });
+
+  test("says which server it asks, and asks another than those where attempts have failed", async () => {
+    await using world = await startReplicaWorld(2);
+    const took: Server[] = [];
+    world.willAnswer([says("a"), says("b")], 3);
+    for (let i = 0; i < 3; i++) {
+      const avoid = new Set([world.servers[0]!.baseUrl]);
+      expect((await world.run({ route: { avoid, took: (server) => took.push(server) } })).text).toBe("b");
+    }
+    const { port } = new URL(world.servers[1]!.baseUrl);
+    expect(took).toEqual(
+      Array(3).fill({ id: world.servers[1]!.baseUrl, host: "127.0.0.1", port: Number(port) }),
+    );
+  });
+});
+
+describe("probes", () => {
+  test("bring an ejected server back behind its time", async () => {
+    await using world = await startReplicaWorld(2, {
+      health: { intervalMs: 20, ejectAfter: 1, ejectMs: 1, path: "/health" },
+    });
+    world.servers[0]!.willAnswer(BREAKS);
+    for (let i = 0; i < 1_000; i++) world.servers[1]!.willAnswer(THERE);
+    const avoid = new Set([world.servers[1]!.baseUrl]);
+    const route = { avoid, took: () => undefined };
+    const probed = world.servers[0]!.nextRequest();
+    // Its own answer to a probe, or to this.
+    await world.run({ route });
+    for (let i = 0; i < 1_000; i++) world.servers[0]!.willAnswer(THERE);
+    await world.untilTold("back", 0);
+    await probed;
+    expect(world.engine.replicas!.views()[0]).toMatchObject({ isEjected: false });
+    expect(world.servers[0]!.requests.map(({ path }) => path)).toContain("/v1/health");
+  });
+
+  test("eject a server that nothing asks, and that does not answer them", async () => {
+    await using gone = await startMisbehavingServer();
+    await gone[Symbol.asyncDispose]();
+    await using world = await startReplicaWorld(1, {
+      moreBaseUrls: [gone.baseUrl],
+      health: { intervalMs: 20 },
+    });
+    await world.untilTold("ejected", 1);
+    expect(world.told.filter(([, replica]) => replica === 1)).toEqual([
+      ["ejected", 1, "The engine could not be reached (ECONNREFUSED)."],
+    ]);
+  });
+
+  test("are not sent to the one server of a model, which is asked whatever it has done", async () => {
+    await using world = await startReplicaWorld(1, { health: { intervalMs: 1, ejectAfter: 1 } });
+    world.willAnswer([BREAKS], 3);
+    for (let i = 0; i < 3; i++) await world.run();
+    expect(world.servers[0]!.requests.map(({ path }) => path)).toEqual(Array(3).fill("/v1/chat/completions"));
+    expect(world.engine.replicas).toBeUndefined();
+  });
+});
+
+describe("what the servers of a model say that it can", () => {
+  const list = (...modalities: string[]): Answer => ({
+    body: [JSON.stringify({ data: [{ id: "m", architecture: { input_modalities: modalities } }] })],
+  });
+  const signal = new AbortController().signal;
+
+  test("is what all can that have answered, and those that have not are asked again", async () => {
+    await using world = await startReplicaWorld(3, { dialect: "llama.cpp" });
+    world.willAnswer([list("text", "image", "audio"), { status: 503 }, list("text", "image")]);
+    expect(await world.engine.learn!(signal)).toBe(false);
+    expect(world.engine).toMatchObject({ isLearning: false });
+    const can = (...names: ("images" | "audio")[]) =>
+      names.map((name) => world.engine.capabilities!.has(name));
+    expect(can("images", "audio")).toEqual([true, false]);
+    world.servers[1]!.willAnswer(list("text"));
+    expect(await world.engine.learn!(signal)).toBe(true);
+    expect(can("images")).toEqual([false]);
+    expect(world.asked()).toEqual([1, 2, 1]);
+  });
+});

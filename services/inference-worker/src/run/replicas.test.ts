@@ -1,0 +1,91 @@
+import { DEFAULT_POLICY, type KnownEvent } from "@reprise/protocol";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { content, DONE, finish, usage } from "../engines/testing/chat-frames.ts";
+import type { Answer } from "../engines/testing/misbehaving-server.ts";
+import { startReplicaWorld } from "../engines/testing/replica-world.ts";
+import { attemptsIn } from "../testing/drafts.ts";
+import { openWorld, textOf, type World } from "../testing/world.ts";
+
+/* A model with several servers, one of which is lost while it speaks, against a worker and a broker. */
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const REST: Answer = { body: [content(" a time"), finish(), usage(9, 2), DONE] };
+const speaking = (end: "cut" | "never"): Answer => ({ body: [content("Once"), content(" upon")], end });
+
+/** Which of two servers a generation has met first, and the other one. */
+async function openTwo(first: Answer) {
+  const servers = await startReplicaWorld(2, { continuation: "continue_final_message" });
+  for (const server of servers.servers) {
+    server.willAnswer(first);
+    server.willAnswer(REST);
+  }
+  const met = Promise.race(servers.servers.map((server) => server.nextRequest().then(() => server)));
+  return {
+    ...servers,
+    /** Resolves with the server that speaks, and the one that does not. */
+    async whoSpeaks() {
+      const speaks = await met;
+      return { speaks, other: servers.servers.find((server) => server !== speaks)! };
+    },
+  };
+}
+
+const hasSaid = (text: string) => (events: KnownEvent[]) => textOf(events) === text;
+
+test("a server that is killed in mid-stream is taken over from by another one, behind the exact prefix", async () => {
+  await using two = await openTwo(speaking("never"));
+  const ref = await world.submit();
+  const running = world.run(ref, two.engine);
+  const { speaks, other } = await two.whoSpeaks();
+  // Of the other one the first answer is the rest.
+  other.willAnswerFirst(REST);
+  await world.until(ref, hasSaid("Once upon"));
+  await speaks[Symbol.asyncDispose]();
+  expect(await running).toBe("completed");
+  const events = await world.read(ref);
+  expect(textOf(events)).toBe("Once upon a time");
+  expect(attemptsIn(events)).toEqual([
+    [1, undefined],
+    [2, "engine_failed"],
+  ]);
+  expect(events.map(({ type }) => type)).not.toContain("output.rewind");
+  expect(other.requests.map(({ body }) => body)).toMatchObject([
+    {
+      continue_final_message: true,
+      messages: [{ role: "user" }, { role: "assistant", content: "Once upon" }],
+    },
+  ]);
+});
+
+test("a server that falls silent in mid-stream is left for another one, and not asked again", async () => {
+  await using two = await openTwo(speaking("never"));
+  const between_tokens = { after_ms: 100, answer: "retry" } as const;
+  const ref = await world.submit({ policy: { timeouts: { ...DEFAULT_POLICY.timeouts, between_tokens } } });
+  const running = world.run(ref, two.engine);
+  const { speaks, other } = await two.whoSpeaks();
+  other.willAnswerFirst(REST);
+  expect(await running).toBe("completed");
+  const events = await world.read(ref);
+  expect(textOf(events)).toBe("Once upon a time");
+  expect(attemptsIn(events)).toEqual([
+    [1, undefined],
+    [2, "timeout"],
+  ]);
+  expect([speaks.requests.length, other.requests.length]).toEqual([1, 1]);
+});
+
+test("a first token that is late is waited for at each server once", async () => {
+  await using two = await startReplicaWorld(2);
+  two.willAnswer([{ end: "silent" }, { end: "silent" }], 3);
+  const first_token = { after_ms: 100, answer: "retry" } as const;
+  const ref = await world.submit({
+    policy: { max_attempts: 3, timeouts: { ...DEFAULT_POLICY.timeouts, first_token } },
+  });
+  expect(await world.run(ref, two.engine)).toBe("failed");
+  expect(two.asked()).toEqual([1, 1]);
+});
