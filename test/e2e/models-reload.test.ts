@@ -56,8 +56,8 @@ test("the servers of a model are others on SIGHUP: one that is dead is ejected, 
 
   const running = generations.run({ model: "m", input: "Go on." });
   const events = running[Symbol.asyncIterator]();
-  await before.say(["before"]);
   await events.next();
+  await before.say(["before"]);
   await writeFile(file, toFile(dead, after.baseUrl));
   worker.kill("SIGHUP");
   await worker.logged(RELOADED);

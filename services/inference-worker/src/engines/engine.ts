@@ -104,7 +104,7 @@ export interface ReplicaObserver {
 export interface Replicas {
   readonly servers: readonly Server[];
   views(): readonly ReplicaView[];
-  /** From now on; an earlier observer is told nothing more. */
+  /** From now on, of those that are ejected at once; an earlier observer is told nothing more. */
   observe(observer: ReplicaObserver): void;
 }
 

@@ -7,7 +7,7 @@ import {
   RepriseError,
 } from "@reprise/protocol";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type Engine, type EngineEvent, NO_PROGRESS } from "../../engines/engine.ts";
+import { type Engine, type EngineEvent, EngineSilence, NO_PROGRESS } from "../../engines/engine.ts";
 import { EngineError } from "../../engines/engine-error.ts";
 import type { Pace } from "../pace.ts";
 import { type EngineRun, runEngine } from "./run-engine.ts";
@@ -66,14 +66,19 @@ function start(
 
 test("an engine that is silent for too long is let go of, and what it has said counts", async () => {
   let letGoAtMs: number | undefined;
+  let letGoBecause: unknown;
   const { appended, outcome } = start(async function* (_request, { signal }) {
-    signal.addEventListener("abort", () => (letGoAtMs = Date.now()));
+    signal.addEventListener("abort", () => {
+      letGoAtMs = Date.now();
+      letGoBecause = signal.reason;
+    });
     yield { type: "text", text: "two words", tokens: 2 };
     await untilAborted(signal);
   });
   await vi.advanceTimersByTimeAsync(5_000);
   expect(await outcome).toEqual({ kind: "timeout", name: "between_tokens", counted: 2 });
   expect(letGoAtMs).toBe(100);
+  expect(letGoBecause).toEqual(new EngineSilence(100));
   expect(appended).toEqual([{ type: "output.delta", text: "two words", tokens: 2 }]);
 });
 

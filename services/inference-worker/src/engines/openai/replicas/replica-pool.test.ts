@@ -213,6 +213,16 @@ describe("probes", () => {
     ]);
   });
 
+  test("tell an observer that comes later of what is ejected", async () => {
+    await using world = await startReplicaWorld(2, { health: { intervalMs: 3_600_000, ejectAfter: 1 } });
+    world.servers[0]!.willAnswer(BREAKS);
+    await world.run({ route: { avoid: new Set([world.servers[1]!.baseUrl]), took: () => undefined } });
+    const told: unknown[] = [];
+    const onEjected = (...news: unknown[]) => told.push(news);
+    world.engine.replicas!.observe({ onEjected, onEnded: () => undefined, onBack: () => undefined });
+    expect(told).toEqual([[0, "The engine answered 500."]]);
+  });
+
   test("are not sent to the one server of a model, which is asked whatever it has done", async () => {
     await using world = await startReplicaWorld(1, { health: { intervalMs: 1, ejectAfter: 1 } });
     world.willAnswer([BREAKS], 3);

@@ -107,7 +107,11 @@ export function createReplicaPool({ baseUrls, health = {}, ...options }: PoolOpt
       };
     },
     views: () => states.map((state) => ({ inFlight: state.inFlight, isEjected: isOut(state) })),
-    observe: (next) => (observer = next),
+    observe(next) {
+      observer = next;
+      for (const [i, { standing }] of states.entries())
+        if (standing.kind === "out") next.onEjected(i, standing.because);
+    },
     async close() {
       closing.abort();
       clearTimeout(timer);
