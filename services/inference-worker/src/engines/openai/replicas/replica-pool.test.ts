@@ -162,7 +162,7 @@ describe("a model with several servers", () => {
       );
       for await (const _ of events) break;
     }
-    expect(world.told.map(([kind, , what]) => [kind, what])).toEqual(Array(4).fill(["ended", "left"]));
+    expect(world.told.map(([kind, , what]) => `${kind} ${what}`)).toEqual(Array(4).fill("ended left"));
     expect(world.engine.replicas!.views().map(({ inFlight }) => inFlight)).toEqual([0, 0]);
   });
 
@@ -175,9 +175,8 @@ describe("a model with several servers", () => {
       expect((await world.run({ route: { avoid, took: (server) => took.push(server) } })).text).toBe("b");
     }
     const { port } = new URL(world.servers[1]!.baseUrl);
-    expect(took).toEqual(
-      Array(3).fill({ id: world.servers[1]!.baseUrl, host: "127.0.0.1", port: Number(port) }),
-    );
+    const server = { id: world.servers[1]!.baseUrl, host: "127.0.0.1", port: Number(port) };
+    expect(took).toEqual([server, server, server]);
   });
 });
 
@@ -233,22 +232,27 @@ describe("probes", () => {
 });
 
 describe("what the servers of a model say that it can", () => {
-  const list = (...modalities: string[]): Answer => ({
-    body: [JSON.stringify({ data: [{ id: "m", architecture: { input_modalities: modalities } }] })],
+  const list = (n_ctx: number, ...modalities: string[]): Answer => ({
+    body: [
+      JSON.stringify({
+        data: [{ id: "m", architecture: { input_modalities: modalities }, meta: { n_ctx } }],
+      }),
+    ],
   });
   const signal = new AbortController().signal;
 
-  test("is what all can that have answered, and those that have not are asked again", async () => {
+  test("is what all can that have answered, and as many tokens as any takes; those that have not are asked again", async () => {
     await using world = await startReplicaWorld(3, { dialect: "llama.cpp" });
-    world.willAnswer([list("text", "image", "audio"), { status: 503 }, list("text", "image")]);
+    world.willAnswer([list(8_192, "text", "image", "audio"), { status: 503 }, list(4_096, "text", "image")]);
     expect(await world.engine.learn!(signal)).toBe(false);
-    expect(world.engine).toMatchObject({ isLearning: false });
+    expect(world.engine).toMatchObject({ isLearning: false, contextTokens: 4_096 });
     const can = (...names: ("images" | "audio")[]) =>
       names.map((name) => world.engine.capabilities!.has(name));
     expect(can("images", "audio")).toEqual([true, false]);
-    world.servers[1]!.willAnswer(list("text"));
+    world.servers[1]!.willAnswer(list(2_048, "text"));
     expect(await world.engine.learn!(signal)).toBe(true);
     expect(can("images")).toEqual([false]);
+    expect(world.engine.contextTokens).toBe(2_048);
     expect(world.asked()).toEqual([1, 2, 1]);
   });
 });
