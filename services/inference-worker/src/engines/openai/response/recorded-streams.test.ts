@@ -5,8 +5,8 @@ import { answerOf } from "../../testing/answer-of.ts";
 import { readChatStream } from "./chat-stream.ts";
 
 /*
- * What each model server sends, and what becomes of it. llama.cpp's answers, but for its error, were recorded from version 0.7.0; the
- * others are written by hand in the form that each server is known to send. The service's README has the table.
+ * What each model server sends, and what becomes of it. The service's README says which of these were recorded, and which are written by
+ * hand in the form that each server is known to send (`events-table.test.ts`).
  */
 
 const FOLDER = new URL("../streams/", import.meta.url);
@@ -39,6 +39,14 @@ const LLAMA_REASONING = " were now most go here other go most way";
 const STREAMS: Record<string, Expected> = {
   openai: { text: "Hello.", end: ["stop", 9, 2] },
   "openai-refusal": { text: "", refusal: "I'm sorry, I can't.", end: ["content_filter", 9, 7] },
+  "openai-tools": { text: "", calls: ["look_up"], end: ["tool_calls", 9, 5] },
+  "openai-error": {
+    text: "Hel",
+    failure: {
+      retry: "broken",
+      said: "server error The server had an error while processing your request It …",
+    },
+  },
   "openai-annotations": {
     text: "Hello.",
     end: ["stop", 9, 2],
