@@ -14,7 +14,14 @@ import {
 } from "@reprise/protocol";
 import { conversationBusy } from "./conversation-busy.ts";
 import type { NodeConversations } from "./open-conversations.ts";
-import { readTurn, type TurnSources, type TurnState } from "./read-turn.ts";
+import {
+  type HeadState,
+  isOfOther,
+  readHeadTurn,
+  readTurn,
+  type TurnSources,
+  type TurnState,
+} from "./read-turn.ts";
 import { assertRoomInQueue, readTurnQueue, type TurnQueue } from "./turn-queue.ts";
 
 /*
@@ -81,14 +88,15 @@ export async function findPlace(
           sources,
           { tenant, generation: head.generation },
           {
+            conversation,
             mayBeOld: ageMs > retentionMs,
             waitsForBegin: isQueued && ageMs < VOID_MS,
           },
         )
       : undefined;
   if (last?.kind === "running" && (isFork || !isQueued)) throw conversationBusy();
-  const isVoid = last?.kind === "missing";
-  if (isVoid && ageMs < VOID_MS) throw conversationBusy();
+  if (last?.kind === "missing" && ageMs < VOID_MS) throw conversationBusy();
+  const isVoid = last?.kind === "missing" || last?.kind === "other";
   const turn = isOurs || isVoid ? turns : turns + 1;
   if (turn > CONVERSATION_LIMITS.turns)
     throw new RepriseError(
@@ -106,7 +114,8 @@ export async function findPlace(
     parent !== undefined && (isOurs || isVoid)
       ? await readTurn(sources, { tenant, generation: parent }, true)
       : last;
-  if (!before || before.kind === "missing") return { ...place, parent, before: undefined };
+  if (!before || before.kind === "missing" || before.kind === "other")
+    return { ...place, parent, before: undefined };
   if (before.kind === "gone") throw gone();
   if (before.kind === "ended") return { ...place, parent, before: before.turn };
   if (!isQueued || !before.turn) throw conversationBusy();
@@ -119,9 +128,16 @@ export async function findPlace(
 async function readHead(
   sources: TurnSources,
   ref: GenerationRef,
-  { mayBeOld, waitsForBegin }: { readonly mayBeOld: boolean; readonly waitsForBegin: boolean },
-): Promise<TurnState> {
-  const state = await readTurn(sources, ref, mayBeOld);
+  {
+    waitsForBegin,
+    ...of
+  }: {
+    readonly conversation: ConversationId;
+    readonly mayBeOld: boolean;
+    readonly waitsForBegin: boolean;
+  },
+): Promise<HeadState> {
+  const state = await readHeadTurn(sources, ref, of);
   const hasBegun = state.kind !== "missing" && !(state.kind === "running" && !state.turn);
   if (hasBegun || !waitsForBegin) return state;
   const { log, broker, logger } = sources;
@@ -131,7 +147,7 @@ async function readHead(
     read: () => log.leader.readLast(ref),
     waitMs: BEGIN_MS,
   });
-  return readTurn(sources, ref, mayBeOld);
+  return readHeadTurn(sources, ref, of);
 }
 
 /**
@@ -140,11 +156,7 @@ async function readHead(
  */
 async function readEnded(sources: TurnSources, ref: GenerationRef, conversation?: ConversationId) {
   const state = await readTurn(sources, ref, true);
-  const isOther =
-    conversation !== undefined &&
-    "turn" in state &&
-    state.turn !== undefined &&
-    state.turn.requested.context?.conversation !== conversation;
+  const isOther = conversation !== undefined && isOfOther(state, conversation);
   if (state.kind === "missing" || state.kind === "gone" || isOther)
     throw new RepriseError("generation_not_found", "The conversation has no turn with this id.", {
       param: "previous_generation",
@@ -178,6 +190,19 @@ export async function claimTurn(
   // A process that slept meanwhile must not queue what another create may have passed over.
   if (unixNow() - now.getTime() > LATE_MS) throw conversationBusy();
   return true;
+}
+
+/** Gives a turn back whose generation is that of another request: the row is as it was before the claim, if nothing has come behind it. */
+export async function unclaimTurn(
+  rows: conversations.ConversationRows,
+  { tenant, generation }: GenerationRef,
+  { row: before }: Place,
+): Promise<void> {
+  const { row, at } = await rows.read(tenant, before.id);
+  if (row?.kind !== "conversation" || row.head?.generation !== generation) return;
+  const { head: _, ...rest } = row;
+  const next = { ...rest, turns: before.turns, ...(before.head && { head: before.head }) };
+  await rows.write(conversationSubject(tenant, row.id), next, at);
 }
 
 /** Whether another try of the same create has claimed it. */

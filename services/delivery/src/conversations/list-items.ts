@@ -9,7 +9,7 @@ import {
   type Seq,
   type TenantId,
 } from "@reprise/protocol";
-import { readTurn, type TurnSources } from "./read-turn.ts";
+import { readHeadTurn, type TurnSources } from "./read-turn.ts";
 import { promptOfQueue, readTurnQueue } from "./turn-queue.ts";
 
 /** One message of a conversation. */
@@ -85,7 +85,7 @@ export async function listItems(
 
 async function readPrompt(
   sources: TurnSources,
-  { head }: ConversationRecord,
+  { id, head }: ConversationRecord,
   {
     tenant,
     onArchived,
@@ -94,7 +94,7 @@ async function readPrompt(
   if (!head) return [];
   const read = async (generation: GenerationId) => {
     const ref = { tenant, generation };
-    const state = await readTurn(sources, ref, true);
+    const state = await readHeadTurn(sources, ref, { conversation: id, mayBeOld: true });
     if (state.kind === "ended" && state.isArchived) await onArchived(ref);
     return state;
   };

@@ -1,5 +1,6 @@
 import { conversations, type GenerationLog, hasMessage, type Hub, type LogSnapshot } from "@reprise/log";
 import {
+  type ConversationId,
   FIRST_SEQ,
   generationJobs,
   type GenerationRef,
@@ -26,6 +27,9 @@ export type TurnState =
   | { readonly kind: "missing" }
   /** It is kept no longer, if there was one. */
   | { readonly kind: "gone" };
+
+/** How what a row names as its last turn stands: it may be of another conversation, whose create was sent with the same key and was first. */
+export type HeadState = TurnState | { readonly kind: "other" };
 
 const PAGE_BYTES = 524_288;
 
@@ -76,6 +80,24 @@ export async function readStoredTurn(
   }
   const isEnded = turn.transcript.ended && (await isShown(sources.hub, ref, turn));
   return isEnded ? { kind: "ended", turn, isArchived: false } : { kind: "running", turn };
+}
+
+/**
+ * What the row of a conversation names as its last turn. A create claims its turn before it knows whose the id of its key is.
+ * @throws RepriseError as `readTurn`
+ */
+export async function readHeadTurn(
+  sources: TurnSources,
+  ref: GenerationRef,
+  { conversation, mayBeOld }: { readonly conversation: ConversationId; readonly mayBeOld: boolean },
+): Promise<HeadState> {
+  const state = await readTurn(sources, ref, mayBeOld);
+  return isOfOther(state, conversation) ? { kind: "other" } : state;
+}
+
+export function isOfOther(state: TurnState, conversation: ConversationId): boolean {
+  const turn = "turn" in state ? state.turn : undefined;
+  return turn !== undefined && turn.requested.context?.conversation !== conversation;
 }
 
 /** Whether a generation without a log has a job, or has got its log while that was looked for. */

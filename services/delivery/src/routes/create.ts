@@ -17,7 +17,7 @@ import { JOB_SPAN, MESSAGING, REPRISE, traceFields } from "@reprise/telemetry";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { lacksRole } from "../http/auth.ts";
 import { callerOf } from "../readers/delivery-marks/caller.ts";
-import { claimTurn } from "../conversations/claim-turn.ts";
+import { claimTurn, unclaimTurn } from "../conversations/claim-turn.ts";
 import { conversationBusy } from "../conversations/conversation-busy.ts";
 import { type PreparedTurn, prepareTurn, toAdditions } from "../conversations/prepare-turn.ts";
 import { withConversation } from "../conversations/with-conversation.ts";
@@ -120,6 +120,9 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
             anew = await prepare(ref);
           }
           return anew;
+        },
+        async unclaim(ref) {
+          if (turn) await unclaimTurn(context.conversations.rows, ref, turn.place);
         },
         idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
         keyOwner: endUser,

@@ -35,7 +35,7 @@ export interface FoundGeneration {
 export type FoundGenerations = Map<string, FoundGeneration>;
 
 /**
- * All of a tenant that is wanted: in the archive, among what is stored and not committed yet, in the queue, and in the live log. Files that
+ * All of a tenant that is wanted, but for single ones that are known to be another subject's: in the archive, among what is stored and not committed yet, in the queue, and in the live log. Files that
  * can't be read are passed over.
  * @throws RepriseError `archive_unavailable`, `broker_unavailable`
  */
@@ -46,10 +46,15 @@ export async function findGenerations(
 ): Promise<FoundGenerations> {
   const ids = new Set(wanted.generations);
   const { tag } = wanted;
+  const ofSubject = new Set<string>();
+  const others = new Set<string>();
   if (tag !== undefined) {
-    for await (const id of findStored(store, tenant, tag)) ids.add(id);
+    for await (const id of findStored(store, tenant, tag)) ofSubject.add(id);
     const tagOf = (subject: string) => keyring.tag(tenant, subjectTag(subject));
-    if (live) for await (const id of findLive(live, tenant, tag, tagOf)) ids.add(id);
+    if (live)
+      for await (const { id, isOfSubject } of findLive(live, tenant, tag, tagOf))
+        (isOfSubject ? ofSubject : others).add(id);
+    for (const id of ofSubject) ids.add(id);
   }
   const found: FoundGenerations = new Map();
   for (const id of ids)
@@ -65,6 +70,8 @@ export async function findGenerations(
       for (const one of tags) known.tags.add(one);
     }
   }
+  for (const id of tag === undefined ? [] : wanted.generations)
+    if (!ofSubject.has(id) && (others.has(id) || (found.get(id)?.tags.size ?? 0) > 0)) found.delete(id);
   for (const key of damaged) onDamaged?.(archiveDamaged(key));
   // What a file holds that no commit names is archived again, or was before.
   for (const file of archive.state.files(tenant).filter(({ key }) => damaged.has(key)))
@@ -101,9 +108,12 @@ async function* findLive(
   tenant: TenantId,
   tag: string,
   tagOf: (subject: string) => Promise<string>,
-): AsyncGenerator<string> {
+): AsyncGenerator<{ readonly id: string; readonly isOfSubject: boolean }> {
   for await (const { generation, request } of readLiveRequests(live, tenant)) {
-    for (const owner of ownersIn(request)) if ((await tagOf(owner)) === tag) yield generation;
+    // A log that has lost its beginning does not tell whose it is.
+    if (peekType(request) !== "generation.requested") continue;
+    const tags = await Promise.all(ownersIn(request).map(tagOf));
+    yield { id: generation, isOfSubject: tags.includes(tag) };
   }
 }
 

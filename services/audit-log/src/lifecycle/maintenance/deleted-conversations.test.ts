@@ -106,6 +106,26 @@ test("the turns of a deleted conversation are erased, with one on its way, and n
   expect(await streamsWith(broker, PUBLIC)).not.toEqual([]);
 });
 
+test("a deleted conversation whose last claim was for another's generation leaves that one", async () => {
+  await using world = await openLifecycleWorld();
+  const { log } = world.live;
+  const [archived, live] = [createRef(), createRef()];
+  await using archiver = await world.startArchiver();
+  const ofOther = { conversation: other, input: PUBLIC };
+  await writeLog(log, archived, ofOther, [started(), delta(PUBLIC), completed()]);
+  await archivedUpTo(world, PUBLIC);
+  await archiver.stop();
+  await writeLog(log, live, ofOther, [started(), delta(PUBLIC)]);
+  for (const { generation } of [archived, live]) {
+    await put(world, deleted(generation));
+    expect(await erase(world)).toEqual([]);
+    expect(await rowsOf(world).read(tenant, conversation)).toMatchObject({ row: undefined });
+  }
+  const { archive } = await world.openContext();
+  expect(archive.state.records(tenant).filter(({ kind }) => kind === "erasure_requested")).toEqual([]);
+  for (const ref of [archived, live]) expect((await log.reader.readLog(ref)).events).not.toEqual([]);
+});
+
 test("a round erases four conversations of a tenant that had turns, and removes all that had none", async () => {
   await using world = await openLifecycleWorld();
   const ids = Array.from({ length: 7 }, (_, i) => parseConversationId(`conv_${`${i}`.repeat(26)}`));
