@@ -128,7 +128,7 @@ test("a conversation goes on behind a restart of the whole platform, in order an
     conversation ??= (await post(platform, "/v1/conversations", {})).json.id;
     const input = `turn ${i + 1}`;
     const { generations } = createClient(platform);
-    const stream = generations.run({ ...request, seed: i, input, conversation: conversation as never });
+    const stream = generations.run({ ...request, seed: i, input, conversation: conversation });
     const { text, status } = await stream.done();
     expect(status).toBe("completed");
     expected.push({ role: "user", content: input }, { role: "assistant", content: text });

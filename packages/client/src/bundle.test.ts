@@ -2,11 +2,11 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { rolldown } from "rolldown";
 import { describe, expect, it } from "vitest";
-import { MAX_BYTES, MAX_GZIP_BYTES } from "./bundle-size.fixture.ts";
+import { DOOR_BYTES, MAX_BYTES, MAX_GZIP_BYTES } from "./bundle-size.fixture.ts";
 
-/** The SDK as a browser's page would load it: one minified module. */
-async function bundle() {
-  const input = fileURLToPath(new URL("./index.ts", import.meta.url));
+/** A module of the SDK as a browser's page would load it, minified. */
+async function bundle(door = "index.ts") {
+  const input = fileURLToPath(new URL(door, import.meta.url));
   const build = await rolldown({ input, platform: "browser", logLevel: "silent" });
   const { output } = await build.generate({ format: "esm", minify: true });
   await build.close();
@@ -26,4 +26,18 @@ describe("the bundle for a browser", () => {
     expect(Buffer.byteLength(code)).toBeLessThanOrEqual(MAX_BYTES);
     expect(gzipSync(code).length).toBeLessThanOrEqual(MAX_GZIP_BYTES);
   });
+});
+
+describe("a module beside it", () => {
+  // Each is a bundle of its own: a class that it brought along would be another one than the client's.
+  it.each(Object.entries(DOOR_BYTES))(
+    "%s has nothing of the first one, and is at most %i bytes",
+    async (door, bytes) => {
+      const { code, imports, moduleIds } = await bundle(`${door}/index.ts`);
+      expect(imports).toEqual([]);
+      expect(moduleIds.filter((id) => !id.includes(`/packages/client/src/${door}/`))).toEqual([]);
+      expect(code).not.toMatch(/node:|\bprocess\b|\bBuffer\b/);
+      expect(Buffer.byteLength(code)).toBeLessThanOrEqual(bytes);
+    },
+  );
 });

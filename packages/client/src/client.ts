@@ -1,9 +1,10 @@
-import { type Generation, type GenerationRequest, RepriseError } from "@reprise/protocol/wire";
+import { type Generation, RepriseError } from "@reprise/protocol/wire";
+import type { GenerationRequest } from "./generation-request.ts";
 import { callGeneration, sendOnce } from "./http/call.ts";
 import { GenerationStream } from "./stream/generation-stream.ts";
 import type { FetchLike, HttpRequest, HttpSettings } from "./http/http.ts";
 import { assertSecret, createCredentials } from "./http/credentials.ts";
-import { assertIdempotencyKey, createIdempotencyKey } from "./http/idempotency-key.ts";
+import { createTransport, type Transport } from "./http/transport.ts";
 import { createRetryPolicy, type RetryOptions } from "./retry/retry-policy.ts";
 import { type ClientRuntime, SYSTEM_RUNTIME } from "./retry/runtime.ts";
 import type { ToolResult } from "./stream/tool-answers.ts";
@@ -91,6 +92,8 @@ export interface Generations {
 
 export interface Client {
   readonly generations: Generations;
+  /** What `@reprise/client/conversations`, `/blobs` and `/models` make their calls with. */
+  readonly transport: Transport;
 }
 
 /**
@@ -99,21 +102,26 @@ export interface Client {
  */
 export function createClient(options: ClientOptions): Client {
   const settings = toSettings(options);
-  return { generations: createGenerations(settings, options.reportTimings === true) };
+  const transport = createTransport(settings);
+  return { generations: createGenerations(settings, transport, options.reportTimings === true), transport };
 }
 
-function createGenerations(settings: HttpSettings, reportsTimings: boolean): Generations {
+function createGenerations(
+  settings: HttpSettings,
+  transport: Transport,
+  reportsTimings: boolean,
+): Generations {
   const get: Generations["get"] = (id, { signal } = {}) =>
-    callGeneration(settings, { method: "GET", path: pathOf(id), headers: {} }, signal);
+    callGeneration(settings, { method: "GET", path: pathOf(id) }, signal);
   const post = (path: string, value: object, signal?: AbortSignal) =>
-    callGeneration(settings, { method: "POST", path, headers: {}, body: JSON.stringify(value) }, signal);
+    callGeneration(settings, { method: "POST", path, body: JSON.stringify(value) }, signal);
   const cancel: Generations["cancel"] = (id, { reason, signal } = {}) =>
     post(`${pathOf(id)}/cancel`, { reason }, signal);
   const submitToolResult: Generations["submitToolResult"] = (id, { callId, output }, { signal } = {}) =>
     post(`${pathOf(id)}/tool-results`, { call_id: callId, output }, signal);
   const report: StreamSource["report"] = (id, timings) => {
     const body = JSON.stringify(timings);
-    void sendOnce(settings, { method: "POST", path: `${pathOf(id)}/timings`, headers: {}, body });
+    void sendOnce(settings, { method: "POST", path: `${pathOf(id)}/timings`, body });
   };
   const control: Pick<StreamSource, "get" | "cancel" | "submitToolResult" | "report"> = {
     ...(reportsTimings && { report }),
@@ -123,10 +131,8 @@ function createGenerations(settings: HttpSettings, reportsTimings: boolean): Gen
   };
 
   function toCreate(request: GenerationRequest, idempotencyKey: string | undefined): HttpRequest {
-    const key = idempotencyKey ?? createIdempotencyKey(() => settings.runtime.random());
-    assertIdempotencyKey(key);
-    const body = JSON.stringify(request);
-    return { method: "POST", path: "/v1/generations", headers: { "idempotency-key": key }, body };
+    const headers = { "idempotency-key": transport.keyFor(idempotencyKey) };
+    return { method: "POST", path: "/v1/generations", headers, body: JSON.stringify(request) };
   }
 
   return {
@@ -166,7 +172,7 @@ function createGenerations(settings: HttpSettings, reportsTimings: boolean): Gen
 
 function toRead(id: string, cursor: string | undefined, after?: string): HttpRequest {
   const query = after === undefined ? "" : `?after=${encodeURIComponent(after)}`;
-  return withStream({ method: "GET", path: `${pathOf(id)}/events${query}`, headers: {} }, cursor);
+  return withStream({ method: "GET", path: `${pathOf(id)}/events${query}` }, cursor);
 }
 
 function withStream(request: HttpRequest, cursor: string | undefined): HttpRequest {

@@ -7,7 +7,9 @@ export {
   type RunOptions,
   type StreamOptions,
 } from "./client.ts";
+export type { GenerationRequest } from "./generation-request.ts";
 export type { GenerationStream, PendingReview } from "./stream/generation-stream.ts";
+export type { Transport } from "./http/transport.ts";
 export type { BodyReader, FetchedResponse, FetchInit, FetchLike } from "./http/http.ts";
 export type { GenerationOutcome } from "./stream/outcome.ts";
 export type { RetryOptions } from "./retry/retry-policy.ts";
@@ -20,7 +22,6 @@ export {
   type Failure,
   type Generation,
   type GenerationEvent,
-  type GenerationRequest,
   type GenerationStatus,
   type Message,
   type Policy,

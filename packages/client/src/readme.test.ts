@@ -1,10 +1,16 @@
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { createServer, request as httpRequest } from "node:http";
+import type { AddressInfo } from "node:net";
 import { expect, it } from "vitest";
+import { blobsOf } from "./blobs/index.ts";
 import { createClient } from "./client.ts";
+import { conversationsOf } from "./conversations/index.ts";
 import { partialsOf } from "./json/index.ts";
 import { completedLog, MIXED_TEXTS, numbered, toolLog } from "./testing/example-log.ts";
 import { startFakeDelivery } from "./testing/fake-delivery.ts";
 import { FAKE_ID } from "./testing/fake-log.ts";
+import { startFakeUploads } from "./testing/fake-uploads.ts";
 
 const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
 const examples = [...readme.matchAll(/```js\n(.*?)```/gs)].map(([, code]) => code!);
@@ -22,12 +28,15 @@ async function run(example: string, url: string): Promise<string> {
   const AsyncFunction = run.constructor as new (
     ...parts: string[]
   ) => (...values: unknown[]) => Promise<void>;
-  await new AsyncFunction("createClient", "partialsOf", "process", "console", body)(
-    createClient,
-    partialsOf,
-    { stdout: { write } },
-    console,
-  );
+  await new AsyncFunction(
+    "createClient",
+    "partialsOf",
+    "conversationsOf",
+    "blobsOf",
+    "process",
+    "console",
+    body,
+  )(createClient, partialsOf, conversationsOf, blobsOf, { stdout: { write } }, console);
   return output;
 }
 
@@ -52,4 +61,52 @@ it.each([
 ])("example %i of the README does what it says", async (index, log, expected) => {
   await using delivery = await startFakeDelivery({ log, awaitsTools: true });
   expect(await run(examples[index]!, delivery.url)).toBe(expected);
+});
+
+/** What the first examples do not speak of: a platform that has conversations. */
+async function startFakeConversations(log: typeof plainLog) {
+  const delivery = await startFakeDelivery({ log });
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    const [path] = request.url!.split("?");
+    asked.push(`${request.method} ${path}`);
+    if (path === "/v1/generations")
+      return void request.pipe(
+        httpRequest(delivery.url + path, { method: "POST", headers: request.headers }, (answer) => {
+          response.writeHead(answer.statusCode!, answer.headers);
+          answer.pipe(response);
+        }),
+      );
+    request.resume();
+    const roles = ["user", "assistant", "user", "assistant"];
+    response.end(JSON.stringify({ id: "conv_1", data: roles.map((role) => ({ role })) }));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await delivery[Symbol.asyncDispose]();
+    },
+  };
+}
+
+it("the example of a conversation asks for two turns, lists what was said and deletes it", async () => {
+  await using platform = await startFakeConversations(plainLog);
+  expect(await run(examples[5]!, platform.url)).toBe("user\nassistant\nuser\nassistant\n");
+  expect(platform.asked).toEqual([
+    "POST /v1/conversations",
+    "POST /v1/generations",
+    "POST /v1/generations",
+    "GET /v1/conversations/conv_1/items",
+    "DELETE /v1/conversations/conv_1",
+  ]);
+});
+
+it("the example of a blob uploads it and downloads it", async () => {
+  await using uploads = await startFakeUploads();
+  expect(await run(examples[6]!, uploads.url)).toBe("true 4 image/png\n");
 });

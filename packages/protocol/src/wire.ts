@@ -15,6 +15,7 @@ export type {
   Usage,
 } from "./event/event.ts";
 export { decodeEvent, isTerminal } from "./event/event-codec.ts";
+export type { ConversationInput } from "./conversation/conversation-request.ts";
 export type { JsonValue } from "./json-object.ts";
 export { PartialJson } from "./json/partial-json.ts";
 export type { OutputItem, TextItem, ToolCallItem, ToolResultItem } from "./event/output-item.ts";

@@ -211,7 +211,10 @@ function toTenantsFile(
   const tenants = Object.entries(keys).map(([id, secret]) => ({
     id,
     keys: [
-      { sha256: sha256(secret), roles: ["create", "read", "cancel", "tool", "review", "usage"] },
+      {
+        sha256: sha256(secret),
+        roles: ["create", "read", "cancel", "tool", "review", "usage", "blob", "erase"],
+      },
       { sha256: sha256(auditKeys[id]!), roles: ["audit"] },
     ],
   }));

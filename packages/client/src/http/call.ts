@@ -4,20 +4,18 @@ import { type FailureRun, planRetry } from "../retry/retry-policy.ts";
 import { waitForRetry } from "../retry/retry-wait.ts";
 
 /**
- * A call that answers with a generation. It is repeated after every error that is retryable, so only calls that may arrive
- * twice are made this way: a create always carries an Idempotency-Key.
+ * Makes an attempt, and another one after every error that is retryable.
  * @throws RepriseError the server's own, or `connection_lost` with the last failure as its cause; the signal's reason
  */
-export async function callGeneration(
-  settings: HttpSettings,
-  request: HttpRequest,
+export async function retried<T>(
+  { runtime, retry: policy }: HttpSettings,
+  attempt: (signal: AbortSignal) => Promise<T>,
   signal: AbortSignal = new AbortController().signal,
-): Promise<Generation> {
-  const { runtime, retry: policy } = settings;
+): Promise<T> {
   let failures: FailureRun | undefined;
   for (;;) {
     try {
-      return await tryCall(settings, request, signal);
+      return await attempt(signal);
     } catch (thrown) {
       if (signal.aborted) throw thrown;
       const error = toRepriseError(thrown);
@@ -30,6 +28,42 @@ export async function callGeneration(
   }
 }
 
+/**
+ * A call that answers with JSON, or with nothing. It is repeated after every error that is retryable, so only calls that may arrive twice are
+ * made this way.
+ * @throws RepriseError as `retried`
+ */
+export function callJson(
+  settings: HttpSettings,
+  request: HttpRequest,
+  signal?: AbortSignal,
+  parse: (text: string) => unknown = parseAnswer,
+): Promise<unknown> {
+  const headers = { ...request.headers, accept: "application/json" };
+  return retried(
+    settings,
+    async (running) => {
+      const exchange = await openExchange(settings, { ...request, headers }, running);
+      try {
+        if (exchange.status < 200 || exchange.status > 299) throw await exchange.error();
+        return parse(await exchange.text());
+      } finally {
+        exchange.close();
+      }
+    },
+    signal,
+  );
+}
+
+/** The same where the answer is a generation: a create always carries an Idempotency-Key. */
+export function callGeneration(
+  settings: HttpSettings,
+  request: HttpRequest,
+  signal?: AbortSignal,
+): Promise<Generation> {
+  return callJson(settings, request, signal, parseGeneration) as Promise<Generation>;
+}
+
 /** Sends what nothing depends on: tried once, and no failure is told. */
 export async function sendOnce(settings: HttpSettings, request: HttpRequest): Promise<void> {
   try {
@@ -39,28 +73,16 @@ export async function sendOnce(settings: HttpSettings, request: HttpRequest): Pr
   }
 }
 
-async function tryCall(
-  settings: HttpSettings,
-  request: HttpRequest,
-  signal: AbortSignal,
-): Promise<Generation> {
-  const headers = { ...request.headers, accept: "application/json" };
-  const exchange = await openExchange(settings, { ...request, headers }, signal);
-  try {
-    if (exchange.status !== 200 && exchange.status !== 201) throw await exchange.error();
-    return parseGeneration(await exchange.text());
-  } finally {
-    exchange.close();
-  }
+function parseGeneration(text: string): Generation {
+  const value = parseAnswer(text);
+  if (typeof (value as Partial<Generation> | null | undefined)?.id === "string") return value as Generation;
+  throw new RepriseError("protocol_violation", "The answer is not a generation.");
 }
 
-function parseGeneration(text: string): Generation {
-  let value: unknown;
+function parseAnswer(text: string): unknown {
   try {
-    value = JSON.parse(text);
+    return text === "" ? undefined : JSON.parse(text);
   } catch (cause) {
     throw new RepriseError("protocol_violation", "The answer is not JSON.", { cause });
   }
-  if (typeof (value as Partial<Generation> | null)?.id === "string") return value as Generation;
-  throw new RepriseError("protocol_violation", "The answer is not a generation.");
 }

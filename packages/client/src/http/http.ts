@@ -11,7 +11,7 @@ export type FetchLike = (url: string, init: FetchInit) => Promise<FetchedRespons
 export interface FetchInit {
   method: string;
   headers: Record<string, string>;
-  body?: string;
+  body?: string | ArrayBuffer;
   signal: AbortSignal;
   cache: "no-store";
 }
@@ -39,10 +39,11 @@ export interface HttpSettings {
 }
 
 export interface HttpRequest {
-  method: "GET" | "POST";
+  method: "GET" | "POST" | "HEAD" | "PATCH" | "DELETE";
   path: string;
-  headers: Record<string, string>;
-  body?: string;
+  headers?: Record<string, string>;
+  /** JSON, unless `headers` says that it is something else. */
+  body?: string | ArrayBuffer;
 }
 
 /** One request and its answer. Its opener closes it, also after a failure. */
@@ -129,7 +130,7 @@ async function send(
 ): Promise<FetchedResponse> {
   const { method, path, body } = request;
   const headers: Record<string, string> = { ...request.headers, authorization: `Bearer ${secret}` };
-  if (body !== undefined) headers["content-type"] = "application/json";
+  if (body !== undefined) headers["content-type"] ??= "application/json";
   return settings.fetch(settings.baseUrl + path, {
     method,
     headers,

@@ -23,6 +23,9 @@ const schema = z.strictObject({
 
 export type ConversationRequest = z.infer<typeof schema>;
 
+/** The body as a client writes it: what is absent has a default. */
+export type ConversationInput = z.input<typeof schema>;
+
 /**
  * The body of `POST /v1/conversations`.
  * @throws RepriseError `invalid_request` that names the first wrong field

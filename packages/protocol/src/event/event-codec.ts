@@ -2,9 +2,10 @@ import { type Seq, NO_SEQ } from "../seq.ts";
 import type { EventDraft, EventType, KnownEvent, TerminalType, UnknownEvent } from "./event.ts";
 import { RepriseError } from "../errors/reprise-error.ts";
 
-const encoder = new TextEncoder();
+/* What only the platform needs is marked as pure: a page's bundle leaves it out. */
+const encoder = /* @__PURE__ */ new TextEncoder();
 const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-const looseDecoder = new TextDecoder();
+const looseDecoder = /* @__PURE__ */ new TextDecoder();
 
 /**
  * An event as it is stored and as it crosses the wire: UTF-8 JSON, one line, `seq` first and `type` second. That order is
@@ -69,9 +70,9 @@ export function isTerminal(type: string): type is TerminalType {
   return type === "generation.completed" || type === "generation.failed" || type === "generation.cancelled";
 }
 
-const SEQ_PREFIX = encoder.encode('{"seq":');
-const TYPE_PREFIX = encoder.encode('"type":"');
-const DELTA_FIELD = encoder.encode('"type":"output.delta"');
+const SEQ_PREFIX = /* @__PURE__ */ encoder.encode('{"seq":');
+const TYPE_PREFIX = /* @__PURE__ */ encoder.encode('"type":"');
+const DELTA_FIELD = /* @__PURE__ */ encoder.encode('"type":"output.delta"');
 const MAX_SEQ_DIGITS = 15;
 const COMMA = 0x2c;
 const QUOTE = 0x22;

@@ -1,6 +1,9 @@
 // Is checked, and never run: what an event is known to be where its type was compared.
 import { createClient, type StreamEvent } from "@reprise/client";
+import { blobsOf } from "@reprise/client/blobs";
+import { conversationsOf } from "@reprise/client/conversations";
 import { partialsOf } from "@reprise/client/json";
+import { modelsOf } from "@reprise/client/models";
 
 export async function textOf(events: AsyncIterable<StreamEvent>): Promise<string> {
   let whole = "";
@@ -28,4 +31,19 @@ export async function cityOf(): Promise<string | undefined> {
     if (people > 0) return city;
   }
   return undefined;
+}
+
+export async function turnOf(stored: string, stream: ReadableStream<Uint8Array>): Promise<string> {
+  const { id, type } = await blobsOf(client).upload(stream, { ttlSeconds: 60 });
+  await client.generations.create({ model: "sim", input: type, conversation: stored });
+  for await (const { role, generation } of conversationsOf(client).items(stored)) {
+    const known: "user" | "assistant" | "system" | "developer" | "tool" = role;
+    // @ts-expect-error instructions are of no turn
+    const turn: string = generation;
+    if (turn !== known) break;
+  }
+  const [model] = await modelsOf(client);
+  // @ts-expect-error the platform may not know it
+  const tokens: number = model?.context_tokens;
+  return `${id} ${tokens}`;
 }

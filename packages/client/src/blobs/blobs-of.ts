@@ -1,0 +1,54 @@
+import type { Client } from "../client.ts";
+import type { Exchange } from "../http/http.ts";
+import type { Transport } from "../http/transport.ts";
+import { pathOf, withExchange } from "./blob-exchange.ts";
+import type { BlobContent } from "./parts-of.ts";
+import { upload, type UploadedBlob, type UploadOptions } from "./upload.ts";
+
+export interface DownloadedBlob {
+  readonly type: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Every call needs an API key with the role `blob`, throws RepriseError, and retries what is retryable. */
+export interface Blobs {
+  /**
+   * Resolves when all of it is stored. What is longer than one part goes up part by part, over any number of broken connections and nodes; the
+   * same content has the same id. Parts that are stored are not sent again, and a stream is read once.
+   */
+  upload(content: BlobContent, options?: UploadOptions): Promise<UploadedBlob>;
+  /** The whole content, in memory. */
+  download(id: string, options?: { signal?: AbortSignal }): Promise<DownloadedBlob>;
+  /** @throws RepriseError `blob_not_found`, also where an earlier try got through and the reply to it was lost */
+  delete(id: string, options?: { signal?: AbortSignal }): Promise<void>;
+}
+
+export function blobsOf({ transport }: Client): Blobs {
+  return {
+    upload: (content, options = {}) => upload(transport, content, options),
+    download: (id, { signal } = {}) => transport.retry((running) => download(transport, id, running), signal),
+    async delete(id, { signal } = {}) {
+      await transport.call({ method: "DELETE", path: pathOf(id) }, signal);
+    },
+  };
+}
+
+function download(transport: Transport, id: string, signal: AbortSignal): Promise<DownloadedBlob> {
+  const request = { method: "GET", path: pathOf(id), headers: { accept: "*/*" } } as const;
+  return withExchange(transport, request, signal, async (exchange) => {
+    if (exchange.status !== 200) throw await exchange.error();
+    return { type: exchange.header("content-type") ?? "", bytes: await readAll(transport, exchange) };
+  });
+}
+
+async function readAll(transport: Transport, exchange: Exchange): Promise<Uint8Array> {
+  const bytes = new Uint8Array(Number(exchange.header("content-length")));
+  let at = 0;
+  for (let chunk = await exchange.read(); chunk; chunk = await exchange.read()) {
+    if (at + chunk.length > bytes.length) break;
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  if (at === bytes.length) return bytes;
+  throw transport.error("connection_lost", `The content ended at ${at} of ${bytes.length} bytes.`);
+}

@@ -1,0 +1,20 @@
+import type { Client } from "../client.ts";
+
+/** A model that the key's tenant may ask for. */
+export interface Model {
+  readonly id: string;
+  readonly object: "model";
+  /** How many tokens its prompts and its answers may have together. Absent where the platform does not know it. */
+  readonly context_tokens?: number;
+  /** What it can do, as PROTOCOL.md names it. Absent where the platform does not know it: it is found out by the request then. */
+  readonly capabilities?: readonly string[];
+}
+
+/** The models that the key may use, by name. @throws RepriseError as the client's own calls do */
+export async function modelsOf(
+  { transport }: Client,
+  { signal }: { signal?: AbortSignal } = {},
+): Promise<readonly Model[]> {
+  const { data } = await transport.call<{ data: Model[] }>({ method: "GET", path: "/v1/models" }, signal);
+  return data;
+}
