@@ -52,7 +52,6 @@ function segmentOf(count: number, text: string): PromptSegment {
   return {
     generation: ref.generation,
     seq: foldTurn(events.slice(0, count))!.seq,
-    moderated: true,
     items: [{ role: "assistant", content: text }],
   };
 }

@@ -22,8 +22,8 @@ export type CurrentLogs = Pick<GenerationLog, "reader" | "leader">;
 
 /**
  * A prompt as it may be given to a model now: what moderation or a reviewer has withdrawn since it was made is out of it. Of turns whose logs are no
- * longer kept nothing can be withdrawn any more. One request to a leader for each moderated turn, and a read of those that have changed: a replica that
- * lags shows a turn as it was before a withdrawal. Turns are erased with their whole conversation, the turn that asks among them: that is not looked
+ * longer kept nothing can be withdrawn any more. One request to a leader for each turn, of which 16 go on at once, and a read of those that have changed: a replica
+ * that lags shows a turn as it was before a withdrawal, and a reviewer withdraws words of turns that moderation was not asked about, too. Turns are erased with their whole conversation, the turn that asks among them: that is not looked
  * for here, and a turn that is erased has no log like one that is no longer kept.
  * @returns the same prompt where nothing has changed
  * @throws RepriseError `generation_erased` where a turn that has changed is erased before it is read, `broker_unavailable`
@@ -43,11 +43,12 @@ async function verifySegment(
   tenant: TenantId,
   segment: PromptSegment,
 ): Promise<PromptSegment | undefined> {
-  const { generation, seq, moderated = false } = segment;
-  if (generation === undefined || !moderated) return segment;
+  const { generation, seq } = segment;
+  // Of a turn that goes on only what it was asked is there.
+  if (generation === undefined || seq === undefined) return segment;
   const ref: GenerationRef = { tenant, generation };
   const last = await log.leader.readLast(ref);
-  if (!last || (seq !== undefined && peekSeq(last.payload) <= seq)) return segment;
+  if (!last || peekSeq(last.payload) <= seq) return segment;
   const kept = await readKept(log, ref);
   const turn = kept && foldTurn(kept.events);
   return turn ? toSegments(turn).segment : segment;

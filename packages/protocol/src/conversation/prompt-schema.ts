@@ -9,8 +9,6 @@ const segmentSchema = z.object({
   generation: z.custom<GenerationId>(isGenerationId).optional(),
   /** The last event of the turn that its words are as of. */
   seq: z.int().min(0).brand<"Seq">().optional(),
-  /** Of a turn that moderation judges: a later event may withdraw some of its words. */
-  moderated: z.literal(true).optional(),
   items: z.array(messageSchema).min(1),
 });
 

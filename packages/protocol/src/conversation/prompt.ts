@@ -56,11 +56,9 @@ export function toSegments({ requested, transcript, seq }: EndedTurn): {
       ? []
       : withRefusal(toTurnMessages(namedOnly(transcript.output)), transcript.refusal);
   if (said.length === 0) return { pinned, segment: undefined };
-  const isModerated = requested.policy.moderation !== undefined;
   const segment: PromptSegment = {
     generation: requested.generation as GenerationId,
     seq,
-    ...(isModerated && { moderated: true }),
     items: [...input.slice(begins), ...said],
   };
   return { pinned, segment };

@@ -6,6 +6,7 @@ import {
   RepriseError,
   unixNow,
 } from "@reprise/protocol";
+import { createRef } from "@reprise/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   expire,
@@ -48,6 +49,7 @@ interface Items {
 
 const itemsOf = async (conversation: string, query = "", key: string = KEYS.acmeReader) =>
   (await call(`${url}/${conversation}/items${query}`, { key })).json as Items;
+const afterOf = (page: Items | undefined) => (page ? `&after=${page.cursor}` : "");
 const said2 = ({ data }: Items) => data.map(({ content }) => content);
 
 describe("a conversation", () => {
@@ -174,8 +176,19 @@ describe("items", () => {
       "a",
       "S",
     ]);
-    const stray = await call(`${url}/${conversation}/items?after=${first}.9`);
-    expect(stray).toMatchObject({ status: 400, json: { error: { code: "cursor_invalid" } } });
+    for (const order of ["asc", "desc"])
+      for (const limit of [1, 2, 3, 5, 6]) {
+        const pages: Items[] = [];
+        do pages.push(await itemsOf(conversation, `?limit=${limit}&order=${order}${afterOf(pages.at(-1))}`));
+        while (pages.at(-1)?.cursor !== undefined);
+        const texts = pages.flatMap(said2);
+        expect(order === "asc" ? texts : texts.toReversed()).toEqual(said2(all));
+        expect(pages).toHaveLength(Math.ceil(texts.length / limit));
+      }
+    for (const after of [`${createRef().generation}.0`, "instructions", "x.1"]) {
+      const stray = await call(`${url}/${conversation}/items?after=${after}`);
+      expect(stray).toMatchObject({ status: 400, json: { error: { code: "cursor_invalid" } } });
+    }
   });
 
   test("of a turn behind its retention come out of the archive, and so does a prompt; that access is recorded", async () => {
@@ -259,9 +272,7 @@ test("what a moderated turn's readers may not have is withheld from the next one
   const ref = { tenant: ACME, generation: first };
   await judge(platform, ref, 3);
   const next = await turn(platform, { conversation, policy: { moderation } });
-  expect((await requestedOf(platform, next)).prompt).toMatchObject([
-    { generation: first, seq: 3, moderated: true },
-  ]);
+  expect((await requestedOf(platform, next)).prompt).toMatchObject([{ generation: first, seq: 3 }]);
   // Withdrawn behind the end of the next turn: what follows is without it.
   await append(await workerOf(platform, next), started(1), delta("Yes."), completed());
   await judge(platform, { tenant: ACME, generation: next }, 3);

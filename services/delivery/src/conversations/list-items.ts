@@ -4,6 +4,7 @@ import {
   type GenerationId,
   type GenerationRef,
   type Prompt,
+  type PromptSegment,
   promptBehind,
   RepriseError,
   type Seq,
@@ -34,7 +35,8 @@ export interface ItemPage {
 const INSTRUCTIONS = "instructions";
 
 /**
- * What the next turn's model would be given before its input, as it may be shown now; of a turn that goes on only what it was asked.
+ * What the next turn's model would be given before its input, as it may be shown now; of a turn that goes on only what it was asked. Only turns of the page
+ * are looked at for what was withdrawn.
  * @param after the id of the item before the page
  * @throws RepriseError `cursor_invalid`, `generation_erased`, `audit_unavailable`, `broker_unavailable`
  */
@@ -57,30 +59,52 @@ export async function listItems(
     readonly onArchived: (ref: GenerationRef) => Promise<void>;
   },
 ): Promise<ItemPage> {
-  const prompt = await conversations.verifyPrompt(
-    sources.log,
-    tenant,
-    await readPrompt(sources, row, { tenant, onArchived }),
-  );
-  const all = prompt.flatMap(({ generation, items }) =>
-    items.map((item, i) => ({
-      id: `${generation ?? INSTRUCTIONS}.${i}`,
-      generation: generation ?? null,
-      ...item,
-    })),
-  );
-  if (isDescending) all.reverse();
-  const from = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
-  if (after !== undefined && from === 0)
+  const prompt = [...(await readPrompt(sources, row, { tenant, onArchived }))];
+  if (isDescending) prompt.reverse();
+  const place = after === undefined ? undefined : parseItemId(after);
+  const first = place ? prompt.findIndex(({ generation }) => nameOf(generation) === place.of) : 0;
+  if (after !== undefined && (!place || first === -1))
     throw new RepriseError("cursor_invalid", "after: names no item of this conversation.", {
       param: "after",
     });
-  const data = all.slice(from, from + limit);
-  const ids = new Set(data.map(({ generation }) => generation));
-  const shown = prompt.flatMap(({ generation, seq }) =>
-    generation !== undefined && seq !== undefined && ids.has(generation) ? [{ generation, seq }] : [],
-  );
-  return { data, isLast: from + limit >= all.length, shown };
+  const isBehind = (i: number) => !place || (isDescending ? i < place.index : i > place.index);
+  const found: ConversationItem[] = [];
+  const shown: ShownTurn[] = [];
+  let next = first;
+  // One more than asked for tells whether it is the last page.
+  while (found.length <= limit && next < prompt.length) {
+    const some = prompt.slice(next, next + limit + 1 - found.length);
+    for (const segment of await conversations.verifyPrompt(sources.log, tenant, some)) {
+      const items = toItems(segment).filter(
+        (_, i) => nameOf(segment.generation) !== place?.of || isBehind(i),
+      );
+      if (isDescending) items.reverse();
+      if (items.length > 0 && found.length < limit) shown.push(...shownOf(segment));
+      found.push(...items);
+    }
+    next += some.length;
+  }
+  return { data: found.slice(0, limit), isLast: found.length <= limit, shown };
+}
+
+const nameOf = (generation: GenerationId | undefined) => generation ?? INSTRUCTIONS;
+
+function toItems({ generation, items }: PromptSegment): ConversationItem[] {
+  return items.map((item, i) => ({
+    id: `${nameOf(generation)}.${i}`,
+    generation: generation ?? null,
+    ...item,
+  }));
+}
+
+/** The turn, or the instructions, and which of its items. */
+function parseItemId(id: string): { readonly of: string; readonly index: number } | undefined {
+  const [, of, index] = /^(.+)\.([0-9]{1,6})$/.exec(id) ?? [];
+  return of === undefined ? undefined : { of, index: Number(index) };
+}
+
+function shownOf({ generation, seq }: PromptSegment): ShownTurn[] {
+  return generation !== undefined && seq !== undefined ? [{ generation, seq }] : [];
 }
 
 async function readPrompt(

@@ -85,7 +85,6 @@ test("what was withdrawn since a turn was created, or while it waits for a tool,
       {
         generation: first.generation,
         seq: asSeq(3),
-        moderated: true,
         items: [
           { role: "user", content: "A secret?" },
           { role: "assistant", content: "It is 42." },
