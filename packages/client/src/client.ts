@@ -117,8 +117,8 @@ function createGenerations(
     callGeneration(settings, { method: "POST", path, body: JSON.stringify(value) }, signal);
   const cancel: Generations["cancel"] = (id, { reason, signal } = {}) =>
     post(`${pathOf(id)}/cancel`, { reason }, signal);
-  const submitToolResult: Generations["submitToolResult"] = (id, { callId, output }, { signal } = {}) =>
-    post(`${pathOf(id)}/tool-results`, { call_id: callId, output }, signal);
+  const submitToolResult: Generations["submitToolResult"] = (id, { callId, ...result }, { signal } = {}) =>
+    post(`${pathOf(id)}/tool-results`, { call_id: callId, ...result }, signal);
   const report: StreamSource["report"] = (id, timings) => {
     const body = JSON.stringify(timings);
     void sendOnce(settings, { method: "POST", path: `${pathOf(id)}/timings`, body });

@@ -28,5 +28,6 @@ export {
   type Priority,
   RepriseError,
   type Tool,
+  type ToolContent,
   type Usage,
 } from "@reprise/protocol/wire";

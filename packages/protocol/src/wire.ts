@@ -28,6 +28,7 @@ export {
   type RepriseErrorOptions,
   toRepriseError,
 } from "./errors/reprise-error.ts";
+export type { ToolContent } from "./request/fields/content-part.ts";
 export type { Message } from "./request/fields/input.ts";
 export type { Tool } from "./request/fields/tools.ts";
 export type { GenerationRequest } from "./request/request.ts";

@@ -1,4 +1,4 @@
-import { type Generation, RepriseError } from "@reprise/protocol/wire";
+import { type Generation, RepriseError, type ToolContent } from "@reprise/protocol/wire";
 
 /** A call that waits for its answer. `arguments` is the text that the model made: JSON, as a rule. */
 export type ToolCall = Generation["tool_calls"][number];
@@ -22,8 +22,10 @@ export type ToolHandlers = Readonly<Record<string, ToolHandler>>;
 /** The answer to one tool call. */
 export interface ToolResult {
   callId: string;
-  /** Any JSON value. */
-  output: unknown;
+  /** Any JSON value. One of the two. */
+  output?: unknown;
+  /** Parts, as those of a request: texts, and images, audio and files by `blob` or as data URLs. */
+  content?: ToolContent;
 }
 
 export interface ToolAnswersOptions {

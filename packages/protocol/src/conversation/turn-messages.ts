@@ -1,12 +1,11 @@
-import type { OutputItem, ToolCallItem } from "../event/output-item.ts";
-import type { JsonValue } from "../json-object.ts";
+import type { OutputItem, ToolCallItem, ToolResultItem } from "../event/output-item.ts";
 import type { Message } from "../request/fields/input.ts";
 
 /** What the model said and asked for in one run, and what the tools answered, by the id of the call. */
 interface Turn {
   text: string;
   readonly calls: ToolCallItem[];
-  readonly outputs: Map<string, JsonValue>;
+  readonly answers: Map<string, ToolResultItem>;
 }
 
 /**
@@ -26,22 +25,22 @@ function toTurns(items: readonly OutputItem[]): Turn[] {
   for (const item of items) {
     let turn = turns.at(-1);
     if (turn === undefined || isAnswered(turn)) {
-      turn = { text: "", calls: [], outputs: new Map() };
+      turn = { text: "", calls: [], answers: new Map() };
       turns.push(turn);
     }
     if (item.type === "text") turn.text += item.text;
     else if (item.type === "tool_call") turn.calls.push(item);
-    else turn.outputs.set(item.call_id, item.output);
+    else turn.answers.set(item.call_id, item);
   }
   return turns;
 }
 
-function isAnswered({ calls, outputs }: Turn): boolean {
-  return calls.length > 0 && calls.every(({ call_id }) => outputs.has(call_id));
+function isAnswered({ calls, answers }: Turn): boolean {
+  return calls.length > 0 && calls.every(({ call_id }) => answers.has(call_id));
 }
 
 /** The answers in the order of the calls, whichever tool was first: some models' templates count on it. */
-function fromTurn({ text, calls, outputs }: Turn): Message[] {
+function fromTurn({ text, calls, answers }: Turn): Message[] {
   if (text === "" && calls.length === 0) return [];
   return [
     {
@@ -50,7 +49,8 @@ function fromTurn({ text, calls, outputs }: Turn): Message[] {
       ...(calls.length > 0 && { tool_calls: calls.map(({ type: _type, ...call }) => call) }),
     },
     ...calls.flatMap(({ call_id }): Message[] => {
-      const output = outputs.get(call_id);
+      const { output, content } = answers.get(call_id) ?? {};
+      if (content) return [{ role: "tool", call_id, content }];
       return output === undefined ? [] : [{ role: "tool", call_id, output }];
     }),
   ];

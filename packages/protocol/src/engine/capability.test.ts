@@ -11,8 +11,8 @@ const tools = [{ name: "f" }];
 const turn = (fields: object) => ({ input: [{ role: "assistant", content: "x", ...fields }] });
 const part = (fields: object) => ({ input: [{ role: "user", content: [fields] }] });
 
-/** No field of a request says by itself that there was something before it. */
-type OfFields = Exclude<Capability, "history">;
+/** No field of a request says by itself that there was something before it, or that tools will answer with parts. */
+type OfFields = Exclude<Capability, "history" | "tool_content">;
 
 /** For each capability the fields that need it, the field that is named, and what else they need. */
 const CASES: Record<OfFields, [fields: object, param: string, others?: Capability[]]> = {

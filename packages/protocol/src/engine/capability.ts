@@ -17,6 +17,7 @@ export const CAPABILITIES = [
   "history",
   "content_parts",
   "tool_history",
+  "tool_content",
   "reasoning_history",
   "encrypted_reasoning",
   "images",

@@ -14,7 +14,7 @@ export const DIALECTS = [
 export type Dialect = (typeof DIALECTS)[number];
 
 /** What the platform does itself, in front of any engine. */
-const OWN: readonly Capability[] = ["end_on_tool_calls", "media_references", "history"];
+const OWN: readonly Capability[] = ["end_on_tool_calls", "media_references", "history", "tool_content"];
 
 const COMMON: readonly Capability[] = [
   ...OWN,

@@ -1,4 +1,5 @@
 import type { JsonValue } from "../json-object.ts";
+import type { ToolContent } from "../request/fields/content-part.ts";
 
 export interface TextItem {
   readonly type: "text";
@@ -18,7 +19,9 @@ export interface ToolCallItem {
 export interface ToolResultItem {
   readonly type: "tool_result";
   readonly call_id: string;
-  readonly output: JsonValue;
+  /** One of the two. */
+  readonly output?: JsonValue | undefined;
+  readonly content?: ToolContent | undefined;
 }
 
 /** One part of what a generation has produced: text, a call of a tool, or a tool's answer. */

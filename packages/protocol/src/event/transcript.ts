@@ -212,7 +212,12 @@ export class Transcript {
       }
       case "tool.result":
         if (!this.#pendingCalls.delete(event.call_id)) return;
-        this.segments.add(event.seq, { type: "tool_result", call_id: event.call_id, output: event.output });
+        this.segments.add(event.seq, {
+          type: "tool_result",
+          call_id: event.call_id,
+          output: event.output,
+          content: event.content,
+        });
         return;
       case "moderation.redacted":
         this.#withdraw(event);

@@ -269,7 +269,21 @@ describe("a tool's answer", () => {
     (output) => expect(parseToolResult({ call_id: "c", output })).toEqual({ call_id: "c", output }),
   );
 
+  it("may be parts in the place of that", () => {
+    const content = [
+      { type: "text", text: "A map:" },
+      { type: "image", blob: `blob_${"0".repeat(26)}` },
+      { type: "file", url: "data:text/plain;base64,AAAA", name: "a.txt" },
+    ];
+    expect(parseToolResult({ call_id: "c", content })).toEqual({ call_id: "c", content });
+  });
+
   it.each([
+    [{ call_id: "c", output: 1, content: [{ type: "text", text: "" }] }, "output"],
+    [{ call_id: "c", content: [] }, "content"],
+    [{ call_id: "c", content: [{ type: "image", url: "https://a.example/b.png" }] }, "content.0.url"],
+    [{ call_id: "c", content: [{ type: "refusal", refusal: "No." }] }, "content.0.type"],
+    [{ call_id: "c", content: [{ type: "text", text: long }] }, "content"],
     [{ call_id: "", output: 1 }, "call_id"],
     [{ call_id: "c".repeat(LIMITS.toolCallIdLength + 1), output: 1 }, "call_id"],
     [{ output: 1 }, "call_id"],

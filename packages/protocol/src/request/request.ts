@@ -4,6 +4,7 @@ import { assertHistory } from "./assert-history.ts";
 import { type ConversationId, isConversationId } from "../conversation/conversation-id.ts";
 import { type GenerationId, isGenerationId } from "../id.ts";
 import { END_USER_RULE, isEndUser } from "./end-user.ts";
+import { isMediaPart, userPartSchema } from "./fields/content-part.ts";
 import { inputSchema } from "./fields/input.ts";
 import { LIMITS } from "./fields/limits.ts";
 import { reasoningSchema } from "./fields/reasoning.ts";
@@ -124,13 +125,25 @@ function refused(param: string, problem: string): RepriseError {
   return new RepriseError("invalid_request", `${param}: ${problem}`, { param });
 }
 
-const toolResultSchema = z.strictObject({
-  call_id: callIdSchema,
-  output: jsonValueSchema(LIMITS.toolOutputDepth).refine(
-    (output) => new TextEncoder().encode(JSON.stringify(output)).length <= LIMITS.toolOutputBytes,
-    { error: `must take at most ${LIMITS.toolOutputBytes} bytes as JSON` },
-  ),
-});
+/** What it names is a blob: no URL is fetched while a generation waits. */
+const answerPart = userPartSchema.refine(
+  (part) => !isMediaPart(part) || part.url === undefined || part.url.startsWith("data:"),
+  { path: ["url"], error: "must be a data URL; upload other content, and name its blob" },
+);
+const isShortAnswer = (value: unknown) =>
+  new TextEncoder().encode(JSON.stringify(value)).length <= LIMITS.toolOutputBytes;
+const LONG_ANSWER = { error: `must take at most ${LIMITS.toolOutputBytes} bytes as JSON` };
+
+const toolResultSchema = z
+  .strictObject({
+    call_id: callIdSchema,
+    output: jsonValueSchema(LIMITS.toolOutputDepth).refine(isShortAnswer, LONG_ANSWER).optional(),
+    content: z.array(answerPart).min(1).refine(isShortAnswer, LONG_ANSWER).optional(),
+  })
+  .refine(({ output, content }) => (output === undefined) !== (content === undefined), {
+    path: ["output"],
+    error: "must be there, or content in its place",
+  });
 
 /** The answer to one `tool.call`. */
 export type ToolResult = z.infer<typeof toolResultSchema>;

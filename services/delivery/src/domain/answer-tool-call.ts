@@ -68,7 +68,7 @@ interface Answer {
 async function tryAnswer(
   { log, held }: { log: Omit<GenerationLog, "connected" | "close">; held: GenerationCache | undefined },
   ref: GenerationRef,
-  { call_id, output }: ToolResult,
+  { call_id, output, content }: ToolResult,
 ): Promise<Answer> {
   let refusal: RepriseError | undefined;
   let unshownSeq: Seq | undefined;
@@ -80,7 +80,8 @@ async function tryAnswer(
       const seq = current.callSeq(call_id);
       unshownSeq = held && seq !== undefined && seq > held.shownSeq ? seq : undefined;
       refusal = unshownSeq === undefined ? refusalOf(current, call_id) : notWaiting(call_id);
-      return refusal ? undefined : { type: "tool.result", call_id, output };
+      if (refusal) return undefined;
+      return { type: "tool.result", call_id, ...(content ? { content } : { output: output ?? null }) };
     },
   });
   return { refusal, unshownSeq, decision };

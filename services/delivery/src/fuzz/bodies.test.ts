@@ -118,11 +118,19 @@ test("parseToolResult takes what a log can hold, or names what is wrong", () => 
     .integer({ min: 28, max: 36 })
     .map((depth) => JSON.parse("[".repeat(depth) + "]".repeat(depth)) as unknown);
   const output = fc.oneof(fc.jsonValue(), deep);
-  fuzz(nearly(fc.record({ call_id: text, output })), {
+  const part = fc.oneof(
+    fc.record({ type: fc.constant("text"), text }),
+    fc.record({ type: fc.constant("image"), blob: fc.constantFrom(`blob_${"0".repeat(26)}`, "blob_1") }),
+    fc.record({ type: fc.constant("file"), url: fc.constantFrom("data:a/b;base64,AAAA", "https://a/") }),
+  );
+  const content = fc.array(part, { maxLength: 3 });
+  const answers = fc.oneof(fc.record({ call_id: text, output }), fc.record({ call_id: text, content }));
+  fuzz(nearly(answers), {
     parse: parseToolResult,
     check(taken) {
       expectSameAgain(parseToolResult, taken);
-      expect(JSON.stringify(taken.output).length).toBeLessThanOrEqual(LIMITS.toolOutputBytes);
+      const said = taken.content ?? taken.output;
+      expect(JSON.stringify(said).length).toBeLessThanOrEqual(LIMITS.toolOutputBytes);
     },
   });
 });

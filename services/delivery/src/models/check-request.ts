@@ -45,7 +45,7 @@ export function withTold(servedBy: ServedBy, [first, ...others]: Told): ServedBy
 }
 
 /** A worker that tells nothing is of a version that knows no needs. Which worker gets a job is not delivery's to say. */
-function assertTold(told: Told): void {
+export function assertTold(told: Told): void {
   if (told.every((capabilities) => capabilities !== undefined)) return;
   const message = "A worker of this model is of a version that does not know what the request asks for.";
   throw new RepriseError("request_unsupported", message, { retryAfterMs: OLDER_RETRY_MS });

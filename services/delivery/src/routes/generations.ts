@@ -10,6 +10,7 @@ import { answerToolCall } from "../domain/answer-tool-call.ts";
 import { recordAccess } from "../domain/audit-access.ts";
 import { accessGeneration } from "../domain/generation-access.ts";
 import { cancelGeneration, readGeneration } from "../domain/read-generation.ts";
+import { checkToolContent } from "../models/check-tool-content.ts";
 import type { RouteContext } from "./context.ts";
 import { addCreateRoute } from "./create.ts";
 import { booleanParam, noQuery } from "./query-params.ts";
@@ -77,5 +78,9 @@ export function addGenerationRoutes(app: FastifyInstance, context: RouteContext)
     announceEnd(context.broker.main, ref, generation.usage ?? undefined);
     return generation;
   });
-  addCall(["/tool-results", "tool"], (ref, body) => answerToolCall(context, ref, parseToolResult(body)));
+  addCall(["/tool-results", "tool"], async (ref, body) => {
+    const result = parseToolResult(body);
+    if (result.content) await checkToolContent(context, ref, result.content);
+    return answerToolCall(context, ref, result);
+  });
 }

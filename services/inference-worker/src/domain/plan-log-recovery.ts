@@ -120,7 +120,12 @@ function toDraft(item: OutputItem, transcript: RunTranscript): EventDraft {
         ...transcript.callCount(item.call_id),
       };
     case "tool_result":
-      return { type: "tool.result", call_id: item.call_id, output: item.output };
+      return {
+        type: "tool.result",
+        call_id: item.call_id,
+        ...(item.output !== undefined && { output: item.output }),
+        ...(item.content && { content: item.content }),
+      };
   }
 }
 

@@ -1,5 +1,12 @@
 import { blobs } from "@reprise/log";
-import { blobNotFound, type MediaMap, RepriseError, type TenantId } from "@reprise/protocol";
+import {
+  blobNotFound,
+  isBlobId,
+  type MediaMap,
+  type RequestMedia,
+  RepriseError,
+  type TenantId,
+} from "@reprise/protocol";
 import type { MediaSource } from "../engines/engine.ts";
 
 export interface MediaStore {
@@ -9,15 +16,21 @@ export interface MediaStore {
 }
 
 /**
- * What a tenant's request names, by what its seq 0 says of it. A blob is looked up whenever it is read: one that was deleted meanwhile is
+ * What a tenant's request names, by what its seq 0 says of it, and what its tools' answers name. A blob is looked up whenever it is read: one that was deleted meanwhile is
  * not there any more.
  */
 export function openMedia({ storage, url }: MediaStore, tenant: TenantId, media: MediaMap): MediaSource {
+  /** Of a tool's answer the log has the id alone: delivery has looked at it when it took the answer. */
+  const lookUp = async (reference: string): Promise<RequestMedia> => {
+    const known = media[reference];
+    const blob = known?.blob ?? reference;
+    if (!isBlobId(blob)) throw blobNotFound();
+    const { row } = await blobs.findBlob(storage, tenant, blob);
+    return known ?? { blob, type: row.type, bytes: row.bytes, sha256: row.sha256 };
+  };
   return {
     async find(reference) {
-      const named = media[reference];
-      if (!named) throw blobNotFound();
-      await blobs.findBlob(storage, tenant, named.blob);
+      const named = await lookUp(reference);
       return {
         ...named,
         async *read() {

@@ -7,6 +7,7 @@ import { type MediaMap, parseTenantId, RepriseError } from "@reprise/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createOpenaiEngine, type OpenaiEngineOptions } from "../engines/openai/openai-engine.ts";
 import { content, DONE, finish, ROLE } from "../engines/testing/chat-frames.ts";
+import { started } from "../testing/drafts.ts";
 import { piecesOf, storeBlob } from "../testing/stored-blob.ts";
 import { openWorld, textOf, typesOf, type World } from "../testing/world.ts";
 
@@ -111,6 +112,45 @@ test("an engine gets a blob's bytes, as if they had been in the request", async 
       },
     ],
   });
+});
+
+test("an image that a tool answers with is in the engine's next turn, with the calls and answers around it", async () => {
+  const bodies: Buffer[] = [];
+  await using upstream = await openEngine(answers(bodies));
+  const named = await storeBlob(world.blobs, piecesOf(PNG), "image/png");
+  const call = { type: "tool.call", call_id: "a", name: "look", arguments: "{}" } as const;
+  const parts = [{ type: "text", text: "Here:" } as const, { type: "image", blob: named.blob } as const];
+  const ref = await world.submit({
+    history: [started(1), call, { type: "tool.result", call_id: "a", content: parts }],
+  });
+  expect(await world.run(ref, able(upstream.engine))).toBe("completed");
+  const { messages } = JSON.parse(bodies[0]!.toString()) as { messages: object[] };
+  expect(messages.slice(1)).toEqual([
+    {
+      role: "assistant",
+      content: null,
+      tool_calls: [{ id: "a", type: "function", function: { name: "look", arguments: "{}" } }],
+    },
+    {
+      role: "tool",
+      tool_call_id: "a",
+      content: [
+        { type: "text", text: "Here:" },
+        { type: "image_url", image_url: { url: DATA_URL } },
+      ],
+    },
+  ]);
+});
+
+test("a blob of a tool's answer that is deleted before the next turn ends the generation", async () => {
+  await using upstream = await openEngine();
+  const call = { type: "tool.call", call_id: "a", name: "look", arguments: "{}" } as const;
+  const parts = [{ type: "image" as const, blob: `blob_${"1".repeat(26)}` }];
+  const ref = await world.submit({
+    history: [started(1), call, { type: "tool.result", call_id: "a", content: parts }],
+  });
+  expect(await world.run(ref, able(upstream.engine))).toBe("failed");
+  expect((await world.read(ref)).at(-1)).toMatchObject({ error: { code: "blob_not_found" } });
 });
 
 test("a connection that is cut within the body is followed by another attempt, which sends it from its beginning", async () => {

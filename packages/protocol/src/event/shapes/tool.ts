@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { jsonValueSchema } from "../../json-object.ts";
+import { userPartSchema } from "../../request/fields/content-part.ts";
 import { LIMITS } from "../../request/fields/limits.ts";
 import { count, seq } from "./field.ts";
 
@@ -25,10 +26,11 @@ export const toolCall = z.object({
   audio_output_tokens: count.optional(),
 });
 
-/** A tool's answer, once for each call. */
+/** A tool's answer, once for each call: a JSON value, or parts. */
 export const toolResult = z.object({
   seq,
   type: z.literal("tool.result"),
   call_id: z.string().min(1),
-  output: jsonValueSchema(LIMITS.toolOutputDepth),
+  output: jsonValueSchema(LIMITS.toolOutputDepth).optional(),
+  content: z.array(userPartSchema).optional(),
 });

@@ -69,6 +69,8 @@ export type ImagePart = z.infer<typeof imagePart>;
 export type AudioPart = z.infer<typeof audioPart>;
 export type FilePart = z.infer<typeof filePart>;
 export type MediaPart = ImagePart | AudioPart | FilePart;
+/** What a tool answers with, where that is not a JSON value. */
+export type ToolContent = (TextPart | MediaPart)[];
 export type ContentPart = TextPart | RefusalPart | MediaPart;
 
 export function isMediaPart(part: ContentPart): part is MediaPart {

@@ -121,7 +121,7 @@ function generate(
     const sent = unsent;
     unsent = undefined;
     if (!sent) throw new RepriseError("internal", "A request is sent to its engine once.");
-    const places = await findPlaces(sent, media, mediaForm);
+    const places = await findPlaces({ input: sent.input, turns: progress.turns }, media, mediaForm);
     const body = places.toBody(JSON.stringify(toChatRequest(sent, progress, model, places.place)));
     // An earlier attempt was lost between its last token and its end, or the last token was a tool call's: nothing is left to ask for.
     if (sent.max_output_tokens !== undefined && countProduced(progress) >= sent.max_output_tokens)

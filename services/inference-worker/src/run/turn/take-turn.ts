@@ -138,8 +138,7 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
     },
     brokerBudgetMs: run.context.log.budgetMs,
     media() {
-      const named = request.media();
-      return named && openMedia(store, job.ref.tenant, named);
+      return openMedia(store, job.ref.tenant, request.media() ?? {});
     },
     timeouts: policy.timeouts,
     totalAtMs,

@@ -5,8 +5,9 @@ import {
   partsOf,
   referenceOf,
   RepriseError,
+  toTurnMessages,
 } from "@reprise/protocol";
-import type { EngineRequest, MediaSource } from "../../engine.ts";
+import type { EngineRequest, MediaSource, Progress } from "../../engine.ts";
 import { MediaMarks, type RequestBody } from "./request-body.ts";
 
 /** How a model server is given what parts name: within the request, or, for images, by an address that it fetches. */
@@ -40,17 +41,17 @@ export const placeInline: PlaceMedia = (part) => {
 };
 
 /**
- * Looks up what the parts name, before an engine is asked. Sound and files have no form in which a chat completion's part names an address.
+ * Looks up what the parts name, those of tools' answers too, before an engine is asked. Sound and files have no form in which a chat completion's part names an address.
  * @throws RepriseError as `MediaSource.find`
  */
 export async function findPlaces(
-  { input }: Pick<EngineRequest, "input">,
+  { input, turns = [] }: Pick<EngineRequest, "input"> & Partial<Pick<Progress, "turns">>,
   media: MediaSource | undefined,
   form: MediaForm = "data",
 ): Promise<RequestPlaces> {
   const marks = new MediaMarks();
   const found = new Map<string, PlacedMedia>();
-  for (const { part } of partsOf(input)) {
+  for (const { part } of [...partsOf(input), ...partsOf(toTurnMessages(turns))]) {
     const reference = isMediaPart(part) ? referenceOf(part) : undefined;
     if (!media || reference === undefined || found.has(reference)) continue;
     const named = await media.find(reference);
