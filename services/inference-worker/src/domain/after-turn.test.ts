@@ -121,6 +121,14 @@ describe("an engine that has failed", () => {
     },
   );
 
+  test.each<ErrorCode>(["broker_unavailable", "archive_unavailable"])(
+    "to store what it made beside words is asked again, and makes way for no other: %s",
+    (code) => {
+      expect(afterTurn(failedWith(code), toFacts({ fallbackModel }))).toEqual(FAILED_AGAIN);
+      expect(afterTurn(failedWith(code), toFacts({ maxAttempts: 1 }))).toMatchObject(failure(code));
+    },
+  );
+
   test.each<ErrorCode>(["invalid_request", "internal"])(
     "for another reason than itself does not: %s",
     (code) => {

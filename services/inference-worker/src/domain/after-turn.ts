@@ -13,6 +13,7 @@ import { mayRetryFirstToken, mayRetry, type PlanContext } from "./plan-attempt.t
 import type { EngineChoice } from "../model-queues.ts";
 import type { Fit } from "../schema/fit.ts";
 import type { RunTranscript } from "./run-transcript.ts";
+import { isStoreAway } from "./store-away.ts";
 
 /** What follows a turn of an engine, or a wait for tools. */
 export type NextStep =
@@ -69,15 +70,15 @@ function toFinishReason(reason: FinishReason, { answerFits }: TurnFacts): Finish
 }
 
 /**
- * An engine that breaks off is dealt with like one that falls silent: by the answer of the timeout that it would have met, at once. What
- * asking again can't change ends the generation.
+ * An engine that breaks off is dealt with like one that falls silent: by the answer of the timeout that it would have met, at once. So is one
+ * whose images or sound could not be stored. What asking again can't change ends the generation.
  */
 function afterFailure(
   { error, counted }: Extract<EngineOutcome, { kind: "failed" }>,
   { context, transcript, engine, usage }: TurnFacts,
 ): NextStep {
   const end: NextStep = { kind: "end", draft: failedDraft(error, usage) };
-  const retry = error instanceof EngineError ? error.retry : "never";
+  const retry = error instanceof EngineError ? error.retry : isStoreAway(error) ? "broken" : "never";
   if (retry === "never" || retry === "busy") return end;
   const { first_token: first, between_tokens: between } = context.policy.timeouts;
   const { answer } = counted > 0 ? between : first;

@@ -2,12 +2,19 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { blobs } from "@reprise/log";
-import { type BlobId, type KnownEvent, OPTIONAL_EVENTS, parseTenantId } from "@reprise/protocol";
+import {
+  type BlobId,
+  type KnownEvent,
+  OPTIONAL_EVENTS,
+  parseTenantId,
+  RepriseError,
+} from "@reprise/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { EngineEvent, MediaPieceEvent } from "../../engines/engine.ts";
 import { createOpenaiEngine } from "../../engines/openai/openai-engine.ts";
 import { createSimEngine } from "../../engines/sim/sim-engine.ts";
 import { OutputMedia } from "../../media/output-media.ts";
+import { attemptsIn } from "../../testing/drafts.ts";
 import { createFakeEngine, untilAborted } from "../../testing/fake-engine.ts";
 import { openWorld, transcriptOf, typesOf, type World } from "../../testing/world.ts";
 
@@ -87,6 +94,25 @@ test("no event names a blob that is not there yet: what can't be stored ends the
   const chunks = { ...world.blobs.chunks, append: () => Promise.reject(new Error("the store is away")) };
   await world.run(ref, saying(image(PNG)), { blobs: { ...world.blobs, chunks } });
   expect(typesOf(await world.read(ref)).slice(2)).toEqual(["generation.failed"]);
+});
+
+test("a broker that does not store what was made is asked again, in a further attempt", async () => {
+  const ref = await submit();
+  let failures = 0;
+  const chunks: blobs.BlobStorage["chunks"] = {
+    ...world.blobs.chunks,
+    append: (...args) =>
+      failures++ === 0
+        ? Promise.reject(new RepriseError("broker_unavailable", "The broker does not answer."))
+        : world.blobs.chunks.append(...args),
+  };
+  expect(await world.run(ref, saying(image(PNG)), { blobs: { ...world.blobs, chunks } })).toBe("completed");
+  const events = await world.read(ref);
+  expect(attemptsIn(events)).toEqual([
+    [1, undefined],
+    [2, "engine_failed"],
+  ]);
+  expect(await contentOf(madeIn(events)[0]!)).toEqual(PNG);
 });
 
 test("sound comes in pieces, and is one blob with the last of them", async () => {

@@ -4,12 +4,13 @@ import {
   type EffectiveTimeouts,
   type EventDraft,
   type FinishReason,
-  RepriseError,
+  type RepriseError,
   toRepriseError,
   type Usage,
   type UnixMs,
 } from "@reprise/protocol";
 import { busyRetryDelayMs, retryDelayMs } from "../../domain/retry-delay.ts";
+import { isStoreAway } from "../../domain/store-away.ts";
 import type { Turn } from "../../domain/plan-attempt.ts";
 import {
   type AnnotationEvent,
@@ -157,7 +158,7 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
       if (timeout) return { kind: "timeout", name: timeout, counted };
       if (budget?.spent.aborted) return { kind: "spent", error: budget.toError(), counted };
       const nowMs = performance.now();
-      if (isBrokerAway(thrown) && !watch.hasBegun) {
+      if (isStoreAway(thrown) && !watch.hasBegun) {
         // What takes its time now is not the engine.
         watch.held();
         firstTokenDueMs = undefined;
@@ -286,11 +287,6 @@ function beginEngine(
 /** An engine that is busy has not begun with the request. */
 function isBusy(thrown: unknown): thrown is EngineError {
   return thrown instanceof EngineError && thrown.retry === "busy";
-}
-
-/** What an engine's failure never is: the broker, or the archive, does not give what the request needs. */
-function isBrokerAway(thrown: unknown): thrown is RepriseError {
-  return thrown instanceof RepriseError && !(thrown instanceof EngineError) && thrown.retryable;
 }
 
 function toWait(
