@@ -106,6 +106,7 @@ export {
 export type { Prompt, PromptSegment, TurnContext } from "./conversation/prompt-schema.ts";
 export { toTurnMessages } from "./conversation/turn-messages.ts";
 export { FULL_POLICIES, type FullPolicy } from "./conversation/when-full.ts";
+export { toImportedPrompt } from "./conversation/imported-prompt.ts";
 export { conversationOwner } from "./conversation/conversation-owner.ts";
 export * from "./log/conversation-subject.ts";
 export { mediaTypeOf, parseMediaType, SNIFFED_BYTES } from "./blob/media-type.ts";

@@ -133,7 +133,8 @@ export class ConversationRows {
         next = streamSeq;
         scanned++;
         if (row?.kind !== "conversation" || !isWanted(row)) continue;
-        rows.push(row);
+        const { items: _, ...listed } = row;
+        rows.push(listed);
         if (rows.length < limit) continue;
         return { rows, next: batch.more || i + 1 < batch.messages.length ? next : undefined };
       }

@@ -7,6 +7,8 @@ export const CONVERSATION_LIMITS = {
   turns: 10_000,
   /** Of a tenant. */
   tenantConversations: 100_000,
+  /** What was said before it, of a conversation that begins with that. */
+  importedItems: 1_024,
   /** Turns that wait for the one that goes on. */
   waitingTurns: 16,
   /** Of one page of conversations, and of items. */

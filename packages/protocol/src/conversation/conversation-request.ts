@@ -1,5 +1,9 @@
 import * as z from "zod";
+import { RepriseError } from "../errors/reprise-error.ts";
+import { assertHistory } from "../request/assert-history.ts";
 import { END_USER_RULE, isEndUser } from "../request/end-user.ts";
+import { isMediaPart, referenceOf } from "../request/fields/content-part.ts";
+import { messageSchema, partsOf } from "../request/fields/input.ts";
 import { LIMITS } from "../request/fields/limits.ts";
 import { metadataSchema, parseWith } from "../request/request.ts";
 import { BUSY_POLICIES } from "./busy-policy.ts";
@@ -19,6 +23,14 @@ const schema = z.strictObject({
     .optional(),
   on_busy: z.enum(BUSY_POLICIES).optional(),
   when_full: z.enum(FULL_POLICIES).optional(),
+  /** What was said before: the first turn's prompt. */
+  items: z
+    .array(messageSchema)
+    .min(1)
+    .max(CONVERSATION_LIMITS.importedItems, {
+      error: `must hold 1 to ${CONVERSATION_LIMITS.importedItems} items`,
+    })
+    .optional(),
 });
 
 export type ConversationRequest = z.infer<typeof schema>;
@@ -31,5 +43,17 @@ export type ConversationInput = z.input<typeof schema>;
  * @throws RepriseError `invalid_request` that names the first wrong field
  */
 export function parseConversationRequest(body: unknown): ConversationRequest {
-  return parseWith(schema, body === undefined ? {} : body);
+  const request = parseWith(schema, body === undefined ? {} : body);
+  const { items } = request;
+  if (!items) return request;
+  assertHistory(items, { isContinued: false, field: "items" });
+  for (const { part, path } of partsOf(items)) {
+    if (!isMediaPart(part) || part.url === undefined || referenceOf(part) === undefined) continue;
+    // What it gives may be another thing for each turn.
+    const param = `items${path.slice("input".length)}.url`;
+    throw new RepriseError("invalid_request", `${param}: must be data:…; name what a URL gave by blob`, {
+      param,
+    });
+  }
+  return request;
 }

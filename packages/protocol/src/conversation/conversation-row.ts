@@ -1,12 +1,14 @@
 import * as z from "zod";
 import { type GenerationId, isGenerationId } from "../id.ts";
 import { type ConversationId, isConversationId } from "./conversation-id.ts";
+import type { Message } from "../request/fields/input.ts";
 import { BUSY_POLICIES } from "./busy-policy.ts";
 import { FULL_POLICIES } from "./when-full.ts";
 
 /*
  * What CONVERSATIONS holds: one JSON object under each subject, its last value, each written behind the one before by compare-and-set. A row has
- * no text of the conversation: that is in the logs of its generations. A row of a kind or version that this process does not know is left alone.
+ * no text of the conversation, which is in the logs of its generations, but what it was created with, until its second turn is claimed. A row of a kind or
+ * version that this process does not know is left alone.
  */
 
 const version = z.literal(1);
@@ -38,6 +40,10 @@ const conversationSchema = z.object({
   /** Absent: `reject`. */
   on_busy: z.enum(BUSY_POLICIES).optional(),
   when_full: z.enum(FULL_POLICIES),
+  /** What was said before its first turn. Until the second one is claimed: then the first one's seq 0 has it for sure. */
+  items: z.array(z.custom<Message>((item) => typeof item === "object" && item !== null)).optional(),
+  /** Of these, as JSON, for as long as the row is there. */
+  items_sha256: z.string().optional(),
   /** How many turns were claimed, without those whose generation never came. */
   turns: z.int().min(0),
   head: headSchema.optional(),

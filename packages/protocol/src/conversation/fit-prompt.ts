@@ -35,9 +35,9 @@ export function fitPrompt(
   if (policy === "error") throw full(used(all), room);
   const kept = new Set(prompt.keys());
   let left = all;
-  for (const [i, { generation }] of prompt.entries()) {
+  for (const [i, { generation, imported }] of prompt.entries()) {
     if (isWithin(used(left), room, 0.5)) break;
-    if (generation === undefined) continue;
+    if (generation === undefined && imported === undefined) continue;
     kept.delete(i);
     left -= bytes[i] ?? 0;
   }

@@ -9,6 +9,8 @@ const segmentSchema = z.object({
   generation: z.custom<GenerationId>(isGenerationId).optional(),
   /** The last event of the turn that its words are as of. */
   seq: z.int().min(0).brand<"Seq">().optional(),
+  /** Of what the conversation was created with: which of these its first item is, from 1 on. */
+  imported: z.int().min(1).optional(),
   items: z.array(messageSchema).min(1),
 });
 

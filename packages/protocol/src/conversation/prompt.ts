@@ -47,7 +47,7 @@ export function toSegments({ requested, transcript, seq }: EndedTurn): {
 } {
   if (hasNeverBegun({ requested, transcript })) return { pinned: undefined, segment: undefined };
   const input = toAskedMessages({ requested });
-  const isFirst = (requested.prompt ?? []).length === 0;
+  const isFirst = (requested.prompt ?? []).length === 0 && requested.context?.waits_for === undefined;
   const rest = isFirst ? input.findIndex(({ role }) => role !== "system" && role !== "developer") : 0;
   const begins = rest === -1 ? input.length : rest;
   const pinned = begins > 0 ? { items: input.slice(0, begins) } : undefined;

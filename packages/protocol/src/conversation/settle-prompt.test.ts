@@ -78,6 +78,16 @@ describe("the prompt of a turn that has waited", () => {
     expect(textsOf(promptBehind(settleTurn(cancelled, [FIRST])))).toEqual(["1?", "1."]);
   });
 
+  it("has instructions of a turn that has waited within that turn: the conversation does not begin with them", () => {
+    const system = { role: "system", content: "Be brief." } as const;
+    const request = { model: "m", input: [system, { role: "user" as const, content: "2?" }] };
+    const second = turnOf(2, said("2."), { ...waitingFor([1]), request });
+    const { prompt } = settlePrompt(waitingFor([1, 2]), [turnOf(1, [STARTED, FAILED]), second]);
+    expect(prompt).toMatchObject([
+      { generation: idOf(2), items: [system, { content: "2?" }, { content: "2." }] },
+    ]);
+  });
+
   it("leaves the oldest turns out where it does not fit, as each of those that it has waited for did", () => {
     const bytes = JSON.stringify(promptBehind(turnOf(1, said("x".repeat(1_000))))).length;
     const room = { when_full: "truncate_oldest", bytes: 3 * bytes + 10 } as const;

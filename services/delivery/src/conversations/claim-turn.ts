@@ -176,8 +176,11 @@ export async function claimTurn(
   { row, at, parent, turn }: Place,
 ): Promise<boolean> {
   const now = new Date(unixNow());
+  // Behind a first turn: that one has them in its seq 0.
+  const { items, ...lasting } = row;
   const next: ConversationRecord = {
-    ...row,
+    ...lasting,
+    ...(items && turn === 1 && { items }),
     expires_at: new Date(now.getTime() + row.ttl_seconds * 1_000).toISOString(),
     turns: turn,
     head: { generation, ...(parent !== undefined && { parent }), claimed_at: now.toISOString() },

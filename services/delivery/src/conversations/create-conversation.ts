@@ -71,6 +71,7 @@ export async function createConversation(
     ttl_seconds,
     on_busy: request.on_busy ?? rules.onBusy,
     when_full: request.when_full ?? rules.whenFull,
+    ...(request.items && { items_sha256: digestOf(request.items) }),
     turns: 0,
   };
   await accounts.add(tenant, 1, rules.most);
@@ -83,7 +84,8 @@ export async function createConversation(
 async function join(rows: Stored["rows"], id: ConversationId, { tenant, request, nowMs }: ToCreate) {
   const { row } = await rows.find(tenant, id, nowMs);
   const { ttl_seconds, on_busy, when_full } = row;
-  const asked = { ttl_seconds, on_busy, when_full, ...request };
+  const { items } = request;
+  const asked = { ttl_seconds, on_busy, when_full, ...request, items_sha256: items && digestOf(items) };
   if (isDeepStrictEqual(requestOf(row), requestOf(asked))) return { row, isNew: false };
   throw new RepriseError(
     "idempotency_conflict",
@@ -103,9 +105,15 @@ function tooLong({ mostTtlSeconds }: ConversationRules): RepriseError {
 }
 
 /** What its client has said, as JSON has it. */
-function requestOf(request: ConversationRequest): unknown {
-  const { ttl_seconds, on_busy = "reject", when_full, subject, end_user, metadata } = request;
-  return JSON.parse(JSON.stringify({ ttl_seconds, on_busy, when_full, subject, end_user, metadata }));
+function requestOf(request: ConversationRequest & Pick<ConversationRecord, "items_sha256">): unknown {
+  const { ttl_seconds, on_busy = "reject", when_full, subject, end_user, metadata, items_sha256 } = request;
+  return JSON.parse(
+    JSON.stringify({ ttl_seconds, on_busy, when_full, subject, end_user, metadata, items_sha256 }),
+  );
+}
+
+function digestOf(items: NonNullable<ConversationRequest["items"]>): string {
+  return hash("sha256", JSON.stringify(items));
 }
 
 /**

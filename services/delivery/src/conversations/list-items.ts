@@ -9,6 +9,7 @@ import {
   RepriseError,
   type Seq,
   type TenantId,
+  toImportedPrompt,
 } from "@reprise/protocol";
 import { readHeadTurn, type TurnSources } from "./read-turn.ts";
 import { promptOfQueue, readTurnQueue } from "./turn-queue.ts";
@@ -16,7 +17,7 @@ import { promptOfQueue, readTurnQueue } from "./turn-queue.ts";
 /** One message of a conversation. */
 export type ConversationItem = Prompt[number]["items"][number] & {
   readonly id: string;
-  /** The turn that it is of; null for instructions from the beginning. */
+  /** The turn that it is of; null for instructions from the beginning, and for what the conversation was created with. */
   readonly generation: string | null;
 };
 
@@ -33,6 +34,7 @@ export interface ItemPage {
 }
 
 const INSTRUCTIONS = "instructions";
+const IMPORTED = "imported";
 
 /**
  * What the next turn's model would be given before its input, as it may be shown now; of a turn that goes on only what it was asked. Only turns of the page
@@ -62,7 +64,7 @@ export async function listItems(
   const prompt = [...(await readPrompt(sources, row, { tenant, onArchived }))];
   if (isDescending) prompt.reverse();
   const place = after === undefined ? undefined : parseItemId(after);
-  const first = place ? prompt.findIndex(({ generation }) => nameOf(generation) === place.of) : 0;
+  const first = place ? prompt.findIndex((segment) => nameOf(segment) === place.of) : 0;
   if (after !== undefined && (!place || first === -1))
     throw new RepriseError("cursor_invalid", "after: names no item of this conversation.", {
       param: "after",
@@ -75,8 +77,9 @@ export async function listItems(
   while (found.length <= limit && next < prompt.length) {
     const some = prompt.slice(next, next + limit + 1 - found.length);
     for (const segment of await conversations.verifyPrompt(sources.log, tenant, some)) {
+      const { imported = 0 } = segment;
       const items = toItems(segment).filter(
-        (_, i) => nameOf(segment.generation) !== place?.of || isBehind(i),
+        (_, i) => nameOf(segment) !== place?.of || isBehind(imported + i),
       );
       if (isDescending) items.reverse();
       if (items.length > 0 && found.length < limit) shown.push(...shownOf(segment));
@@ -87,17 +90,19 @@ export async function listItems(
   return { data: found.slice(0, limit), isLast: found.length <= limit, shown };
 }
 
-const nameOf = (generation: GenerationId | undefined) => generation ?? INSTRUCTIONS;
+const nameOf = ({ generation, imported }: PromptSegment) =>
+  generation ?? (imported === undefined ? INSTRUCTIONS : IMPORTED);
 
-function toItems({ generation, items }: PromptSegment): ConversationItem[] {
+function toItems(segment: PromptSegment): ConversationItem[] {
+  const { generation, imported = 0, items } = segment;
   return items.map((item, i) => ({
-    id: `${nameOf(generation)}.${i}`,
+    id: `${nameOf(segment)}.${imported + i}`,
     generation: generation ?? null,
     ...item,
   }));
 }
 
-/** The turn, or the instructions, and which of its items. */
+/** The turn, the instructions, or what the conversation was created with, and which of its items. */
 function parseItemId(id: string): { readonly of: string; readonly index: number } | undefined {
   const [, of, index] = /^(.+)\.([0-9]{1,6})$/.exec(id) ?? [];
   return of === undefined ? undefined : { of, index: Number(index) };
@@ -109,13 +114,13 @@ function shownOf({ generation, seq }: PromptSegment): ShownTurn[] {
 
 async function readPrompt(
   sources: TurnSources,
-  { id, head }: ConversationRecord,
+  { id, head, items }: ConversationRecord,
   {
     tenant,
     onArchived,
   }: { readonly tenant: TenantId; readonly onArchived: (ref: GenerationRef) => Promise<void> },
 ): Promise<Prompt> {
-  if (!head) return [];
+  if (!head) return toImportedPrompt(items);
   const read = async (generation: GenerationId) => {
     const ref = { tenant, generation };
     const state = await readHeadTurn(sources, ref, { conversation: id, mayBeOld: true });
@@ -127,7 +132,7 @@ async function readPrompt(
   if (last.kind === "running" && last.turn) {
     return promptOfQueue(await readTurnQueue(sources, tenant, last.turn));
   }
-  if (!head.parent) return [];
+  if (!head.parent) return toImportedPrompt(items);
   const before = await read(head.parent);
   return before.kind === "ended" ? promptBehind(before.turn) : [];
 }

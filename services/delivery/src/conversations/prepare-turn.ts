@@ -12,6 +12,7 @@ import {
   type Prompt,
   promptBehind,
   RepriseError,
+  toImportedPrompt,
   type TurnContext,
 } from "@reprise/protocol";
 import { estimateInputTokens } from "@reprise/tenancy";
@@ -102,9 +103,9 @@ async function readPlace(
   return { place, context, prompt, known, bytes };
 }
 
-function whatIsBefore({ before, queue }: Place): Omit<TurnQueue, "turns"> {
+function whatIsBefore({ before, queue, row }: Place): Omit<TurnQueue, "turns"> {
   if (queue) return queue;
-  if (!before) return { prompt: [], dropped: 0, counted: undefined };
+  if (!before) return { prompt: toImportedPrompt(row.items), dropped: 0, counted: undefined };
   const dropped = before.requested.context?.dropped_turns ?? 0;
   return { prompt: promptBehind(before), dropped, counted: countedOf(before) };
 }

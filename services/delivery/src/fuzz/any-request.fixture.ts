@@ -110,7 +110,7 @@ const callingTurn = fc
     return [{ role: "assistant", ...(said !== undefined && { content: said }), tool_calls }, ...answers];
   });
 
-const history = fc
+export const history = fc
   .array(
     fc.oneof(
       message.map((each) => () => [each]),

@@ -16,7 +16,7 @@ import {
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { parseJsonBody } from "../bodies/parse-json-body.ts";
-import { anyRequest, text } from "./any-request.fixture.ts";
+import { anyRequest, history, text } from "./any-request.fixture.ts";
 import { fuzz, nearly, nearlyText, SEED } from "./fuzz.fixture.ts";
 
 /** What is stored is what was taken: as JSON it is taken again, and is the same. */
@@ -100,6 +100,7 @@ test("parseConversationRequest takes what a row can hold, or names what is wrong
       ttl_seconds: fc.integer({ min: 0, max: 40_000_000 }),
       on_busy: fc.constantFrom("reject", "queue"),
       when_full: fc.constantFrom("error", "truncate_oldest"),
+      items: history,
     },
     { requiredKeys: [] },
   );

@@ -1,0 +1,42 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import type { Message } from "../request/fields/input.ts";
+import { fitPrompt } from "./fit-prompt.ts";
+import { toImportedPrompt } from "./imported-prompt.ts";
+
+const said = fc
+  .constantFrom("system", "developer", "user", "assistant")
+  .map((role): Message => ({ role, content: role }));
+
+it("has all items in their order, the instructions by themselves and a part for each message of a user", () => {
+  fc.assert(
+    fc.property(fc.array(said), (items) => {
+      const prompt = toImportedPrompt(items);
+      expect(prompt.flatMap((segment) => segment.items)).toEqual(items);
+      for (const {
+        imported,
+        items: [first],
+      } of prompt.filter((segment) => segment.imported !== undefined))
+        expect(items[imported! - 1]).toBe(first);
+      for (const segment of prompt) {
+        const later = segment.items.slice(1);
+        expect(segment.imported === undefined || later.every(({ role }) => role !== "user")).toBe(true);
+      }
+    }),
+  );
+  expect(toImportedPrompt(undefined)).toEqual([]);
+});
+
+it("loses its oldest parts where it does not fit, and never its instructions", () => {
+  const items: Message[] = [
+    { role: "system", content: "Be brief." },
+    ...Array.from({ length: 8 }, (): Message => ({ role: "user", content: "x".repeat(100) })),
+  ];
+  const { prompt, dropped } = fitPrompt(
+    toImportedPrompt(items),
+    { bytes: 900, tokens: undefined, counted: undefined },
+    "truncate_oldest",
+  );
+  expect(dropped).toBe(6);
+  expect(prompt.map(({ imported }) => imported)).toEqual([undefined, 8, 9]);
+});

@@ -1,0 +1,18 @@
+import type { Message } from "../request/fields/input.ts";
+import type { Prompt, PromptSegment } from "./prompt-schema.ts";
+
+/**
+ * The prompt of the first turn of a conversation that was created with items: the instructions that they begin with, which stay, and then a part for
+ * each message of a user with what follows it, each of which may be left out.
+ */
+export function toImportedPrompt(items: readonly Message[] = []): Prompt {
+  const rest = items.findIndex(({ role }) => role !== "system" && role !== "developer");
+  const begins = rest === -1 ? items.length : rest;
+  const segments: PromptSegment[] = begins > 0 ? [{ items: items.slice(0, begins) }] : [];
+  for (let from = begins, to = from; from < items.length; from = to) {
+    const next = items.findIndex(({ role }, i) => i > from && role === "user");
+    to = next === -1 ? items.length : next;
+    segments.push({ imported: from + 1, items: items.slice(from, to) });
+  }
+  return segments;
+}
