@@ -40,19 +40,16 @@ export function callJson(
   parse: (text: string) => unknown = parseAnswer,
 ): Promise<unknown> {
   const headers = { ...request.headers, accept: "application/json" };
-  return retried(
-    settings,
-    async (running) => {
-      const exchange = await openExchange(settings, { ...request, headers }, running);
-      try {
-        if (exchange.status < 200 || exchange.status > 299) throw await exchange.error();
-        return parse(await exchange.text());
-      } finally {
-        exchange.close();
-      }
-    },
-    signal,
-  );
+  const attempt = async (running: AbortSignal) => {
+    const exchange = await openExchange(settings, { ...request, headers }, running);
+    try {
+      if (exchange.status > 299) throw await exchange.error();
+      return parse(await exchange.text());
+    } finally {
+      exchange.close();
+    }
+  };
+  return retried(settings, attempt, signal);
 }
 
 /** The same where the answer is a generation: a create always carries an Idempotency-Key. */

@@ -45,24 +45,17 @@ function isTransient(status: number | undefined): boolean {
   return status === undefined || status >= 500 || status === 408 || status === 425 || status === 429;
 }
 
+const BY_STATUS: Readonly<Record<number, ErrorCode>> = {
+  401: "unauthenticated",
+  403: "forbidden",
+  404: "not_found",
+  405: "method_not_allowed",
+  406: "not_acceptable",
+  413: "body_too_large",
+  415: "unsupported_media_type",
+};
+
 function codeOfStatus(status = 500): ErrorCode {
-  switch (status) {
-    case 401:
-      return "unauthenticated";
-    case 403:
-      return "forbidden";
-    case 404:
-      return "not_found";
-    case 405:
-      return "method_not_allowed";
-    case 406:
-      return "not_acceptable";
-    case 413:
-      return "body_too_large";
-    case 415:
-      return "unsupported_media_type";
-    default:
-      if (status >= 500) return "internal";
-      return status >= 400 ? "invalid_request" : "protocol_violation";
-  }
+  if (status >= 500) return "internal";
+  return BY_STATUS[status] ?? (status >= 400 ? "invalid_request" : "protocol_violation");
 }

@@ -36,11 +36,14 @@ export class RepriseError extends Error {
 
   /** Both texts may quote what was sent, which is as large as a body: they are cut to what a person reads. */
   toBody(): ErrorBody {
-    const { code, retryable } = this;
-    const message = cut(this.message, MESSAGE_LENGTH);
-    const param = this.param === undefined ? undefined : cut(this.param, PARAM_LENGTH);
+    const { code, message, param, retryable } = this;
     return {
-      error: param === undefined ? { code, message, retryable } : { code, message, param, retryable },
+      error: {
+        code,
+        message: cut(message, MESSAGE_LENGTH),
+        ...(param !== undefined && { param: cut(param, PARAM_LENGTH) }),
+        retryable,
+      },
     };
   }
 }
