@@ -2,6 +2,7 @@ export * from "./wire.ts";
 export * from "./log/analytics-call.ts";
 export * from "./log/audit-call.ts";
 export * from "./log/call-error.ts";
+export { toErrorBody } from "./errors/reprise-error.ts";
 export {
   type AttemptEnd,
   type EventDraft,

@@ -1,5 +1,5 @@
 import { headers, type Msg, type NatsConnection } from "@nats-io/transport-node";
-import { CALL_ERROR_HEADER, toRepriseError } from "@reprise/protocol";
+import { CALL_ERROR_HEADER, toErrorBody, toRepriseError } from "@reprise/protocol";
 
 export interface CallAnswer {
   readonly payload: string;
@@ -67,6 +67,6 @@ async function answerOne(
   } catch (thrown) {
     const error = toRepriseError(thrown);
     if (error.code === "internal") onError(thrown);
-    return { payload: "", headers: { [CALL_ERROR_HEADER]: JSON.stringify(error.toBody()) } };
+    return { payload: "", headers: { [CALL_ERROR_HEADER]: JSON.stringify(toErrorBody(error)) } };
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ERROR_CATALOGUE, type ErrorCode, isErrorCode } from "./error-code.ts";
 import { toHttpStatus } from "./http-status.ts";
-import { RepriseError, toRepriseError } from "./reprise-error.ts";
+import { RepriseError, toErrorBody, toRepriseError } from "./reprise-error.ts";
 
 const CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[];
 
@@ -14,7 +14,7 @@ describe.each(CODES)("the error %s", (code) => {
   it("says its code, its message and whether a retry can help, and nothing else", () => {
     const { retryable } = ERROR_CATALOGUE[code];
     const error = new RepriseError(code, "what went wrong", { cause: new Error("secret"), retryAfterMs: 5 });
-    expect(JSON.parse(JSON.stringify(error.toBody()))).toEqual({
+    expect(JSON.parse(JSON.stringify(toErrorBody(error)))).toEqual({
       error: { code, message: "what went wrong", retryable },
     });
   });
@@ -22,7 +22,7 @@ describe.each(CODES)("the error %s", (code) => {
 
 it("an error about a field names it in its body", () => {
   const error = new RepriseError("invalid_request", "stop: too long", { param: "stop" });
-  expect(Object.keys(error.toBody().error)).toEqual(["code", "message", "param", "retryable"]);
+  expect(Object.keys(toErrorBody(error).error)).toEqual(["code", "message", "param", "retryable"]);
 });
 
 it.each(["nope", "", "toString", "__proto__", undefined, 7])("%j is no error code", (value) => {
@@ -40,7 +40,7 @@ describe("a thrown value", () => {
     (thrown) => {
       const error = toRepriseError(thrown);
       expect(error.code).toBe("internal");
-      expect(JSON.stringify(error.toBody())).not.toContain("hunter2");
+      expect(JSON.stringify(toErrorBody(error))).not.toContain("hunter2");
     },
   );
 

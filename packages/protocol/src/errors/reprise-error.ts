@@ -33,19 +33,18 @@ export class RepriseError extends Error {
   get retryable(): boolean {
     return ERROR_CATALOGUE[this.code].retryable;
   }
+}
 
-  /** Both texts may quote what was sent, which is as large as a body: they are cut to what a person reads. */
-  toBody(): ErrorBody {
-    const { code, message, param, retryable } = this;
-    return {
-      error: {
-        code,
-        message: cut(message, MESSAGE_LENGTH),
-        ...(param !== undefined && { param: cut(param, PARAM_LENGTH) }),
-        retryable,
-      },
-    };
-  }
+/** Both texts may quote what was sent, which is as large as a body: they are cut to what a person reads. */
+export function toErrorBody({ code, message, param, retryable }: RepriseError): ErrorBody {
+  return {
+    error: {
+      code,
+      message: cut(message, MESSAGE_LENGTH),
+      ...(param !== undefined && { param: cut(param, PARAM_LENGTH) }),
+      retryable,
+    },
+  };
 }
 
 function cut(text: string, length: number): string {

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeCursor } from "../event/cursor.ts";
 import { encodeEvent } from "../event/event-codec.ts";
-import { RepriseError } from "../errors/reprise-error.ts";
+import { RepriseError, toErrorBody } from "../errors/reprise-error.ts";
 import { createSseDecoder } from "./sse-decoder.ts";
 import { encodeSseError, encodeSseFrame, encodeSseRetry, SSE_HEARTBEAT } from "./sse-frame.ts";
 import { bytesOf, cutAt, decodeAll } from "./sse.fixture.ts";
@@ -70,7 +70,7 @@ describe("what is not an event", () => {
   });
 
   it("moves no reader's cursor when it is an error", () => {
-    const body = JSON.stringify(new RepriseError("broker_unavailable", "line one\nline two").toBody());
+    const body = JSON.stringify(toErrorBody(new RepriseError("broker_unavailable", "line one\nline two")));
     const messages = decodeAll([bytesOf(encodeSseFrame("1-1", "{}") + encodeSseError(body))]);
     expect(messages[1]).toEqual({ id: "1-1", event: "error", data: body });
   });

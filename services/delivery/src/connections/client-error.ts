@@ -2,7 +2,7 @@ import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Duplex } from "node:stream";
 import type { Socket } from "node:net";
-import { RepriseError, toHttpStatus } from "@reprise/protocol";
+import { RepriseError, toErrorBody, toHttpStatus } from "@reprise/protocol";
 import { resetSocket } from "@reprise/service";
 import { tcpSocketOf } from "./tls-connections.ts";
 import { bareAnswerHeaders } from "../http/answer-headers.ts";
@@ -34,7 +34,7 @@ export function refuseConnect(_request: IncomingMessage, socket: Duplex): void {
 export function refuseConnectStream(_request: Http2ServerRequest, response: Http2ServerResponse): void {
   const error = noProxy();
   const headers = { ...bareAnswerHeaders(), ...JSON_TYPE };
-  response.writeHead(toHttpStatus(error.code), headers).end(JSON.stringify(error.toBody()));
+  response.writeHead(toHttpStatus(error.code), headers).end(JSON.stringify(toErrorBody(error)));
 }
 
 function noProxy(): RepriseError {
@@ -43,7 +43,7 @@ function noProxy(): RepriseError {
 
 /** Says an error past Node's HTTP server, and ends the connection. A client that has left does not hear it. */
 export function endWith(socket: Duplex, status: number, error: RepriseError): void {
-  const body = JSON.stringify(error.toBody());
+  const body = JSON.stringify(toErrorBody(error));
   const headers = {
     ...bareAnswerHeaders(),
     ...JSON_TYPE,

@@ -1,4 +1,4 @@
-import { type ErrorCode, RepriseError, toHttpStatus } from "@reprise/protocol";
+import { type ErrorCode, RepriseError, toErrorBody, toHttpStatus } from "@reprise/protocol";
 import * as fc from "fast-check";
 import { expect } from "vitest";
 
@@ -33,7 +33,7 @@ export function fuzz<Input, Output>(
       output = parse(input);
     } catch (error) {
       if (!(error instanceof RepriseError) || !mayRefuse(error.code)) throw error;
-      if (JSON.stringify(error.toBody()).length > 16_384)
+      if (JSON.stringify(toErrorBody(error)).length > 16_384)
         throw new Error("the refusal is too long", { cause: error });
       return;
     }

@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { LIMITS, RepriseError, toHttpStatus, toRepriseError } from "@reprise/protocol";
+import { LIMITS, RepriseError, toErrorBody, toHttpStatus, toRepriseError } from "@reprise/protocol";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 
 /** Fastify's own errors in our catalogue; they carry closed codes, and their messages are written for Fastify's users. */
@@ -35,8 +35,8 @@ export async function sendProblem(
   if (error.retryAfterMs !== undefined)
     void reply.header("retry-after", Math.ceil(error.retryAfterMs / 1_000));
   void reply.code(toHttpStatus(error.code));
-  if (rest) await closeAfter(reply, JSON.stringify(error.toBody()), rest);
-  else await reply.send(error.toBody());
+  if (rest) await closeAfter(reply, JSON.stringify(toErrorBody(error)), rest);
+  else await reply.send(toErrorBody(error));
 }
 
 /** Node closes a connection as soon as its last answer ends. The client has this one whole before it ends. */

@@ -4,6 +4,7 @@ import {
   type ErrorCode,
   type RepriseError,
   SSE_HEARTBEAT,
+  toErrorBody,
 } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { ReadingRole } from "../../http/auth.ts";
@@ -101,7 +102,7 @@ export abstract class SseStream implements ReaderStream, SseSocketListener {
   fail(error: RepriseError, retryMs?: number): void {
     if (this.#isClosed) return;
     if (retryMs !== undefined) this.#options.socket.writeText(encodeSseRetry(retryMs));
-    this.#options.socket.writeText(encodeSseError(JSON.stringify(error.toBody())));
+    this.#options.socket.writeText(encodeSseError(JSON.stringify(toErrorBody(error))));
     this.#options.socket.breakOff();
     this.close(error.code, error);
   }
