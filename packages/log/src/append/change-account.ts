@@ -11,7 +11,8 @@ export interface Account {
 }
 
 /**
- * Changes a count by compare-and-set, so that all nodes together keep to a quota. It never falls below 0.
+ * Changes a count by compare-and-set, so that all nodes together keep to a quota. It may fall below 0 where something is given back before it was
+ * counted: the two are right together, in either order.
  * @param assertRoom throws where a count must not become so large
  * @throws RepriseError `broker_unavailable`; what `assertRoom` throws
  */
@@ -24,7 +25,7 @@ export async function changeAccount(
   for (let tries = 0; tries < TRIES; tries++) {
     const { count, at } = await account.read();
     assertRoom(count + change);
-    if ((await account.write(Math.max(0, count + change), at)) !== undefined) return;
+    if ((await account.write(count + change, at)) !== undefined) return;
   }
   throw new RepriseError("broker_unavailable", "Too many calls change what this tenant has at once.", {
     retryAfterMs: 1_000,

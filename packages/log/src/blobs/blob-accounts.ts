@@ -4,7 +4,8 @@ import type { BlobRows } from "./blob-rows.ts";
 
 /**
  * How many bytes each tenant has stored or has room kept for: one row per tenant, changed by compare-and-set, so that all nodes together keep to
- * a quota. A process that dies between a blob and its account leaves the two apart; a sweep brings them together.
+ * a quota. What is given back before it was charged leaves less than nothing meanwhile. A process that dies between a blob and its account leaves
+ * the two apart; a sweep brings them together.
  */
 export class BlobAccounts {
   readonly #rows: BlobRows;
@@ -40,6 +41,6 @@ export class BlobAccounts {
 }
 
 function quotaReached(quota: number, left: number): RepriseError {
-  const message = `The tenant's blobs may have ${quota} bytes together, of which ${Math.max(0, left)} are left.`;
+  const message = `The tenant's blobs and open uploads may have ${quota} bytes together, of which ${Math.max(0, left)} are left: delete blobs, give uploads up, or wait until their time is over.`;
   return new RepriseError("limit_exceeded", message, { param: "blobs.bytes", retryAfterMs: 60_000 });
 }

@@ -5,14 +5,18 @@ import {
   mediaTypeOf,
   RepriseError,
   type StreamSeq,
+  type TenantId,
   unixNow,
   uploadNotFound,
   uploadSubject,
 } from "@reprise/protocol";
 import type { BlobStorage } from "./blob-storage.ts";
-import { type ContentSum, sumOf } from "./chunks/chunk-writer.ts";
+import type { UploadRef } from "./chunks/chunk-store.ts";
+import { type ContentLength, type ContentSum, goneOn, sumOf } from "./chunks/chunk-writer.ts";
 import { isOver } from "./read-blob.ts";
 import { endRemoval, removeBlobRow } from "./remove-blob.ts";
+import { settleUpload } from "./settle-upload.ts";
+import { finishedBlob } from "./upload-place.ts";
 import { type OpenUpload, refOf } from "./uploads.ts";
 
 export interface FinishedUpload {
@@ -25,37 +29,43 @@ export interface FinishedUpload {
 const MARGIN_MS = 60_000;
 
 /*
- * A finished upload becomes a blob in three steps, each by compare-and-set and each repeated by whoever comes again: the upload's row names the
- * blob, so that nothing takes its chunks away; the blob's row names the chunks; the upload's row gives back what was reserved. Whoever does the
- * last one settles the account.
+ * A finished upload becomes a blob in four steps, each by compare-and-set and each repeated by whoever comes again: the chunks are sealed, so that
+ * no other request adds to what was summed; the upload's row names the blob, so that nothing takes its chunks away; the blob's row names the chunks;
+ * the upload's row gives back what was reserved. Whoever does the last one settles the account. An upload becomes one blob: once it is settled, it
+ * is what it became, or nothing.
  */
 
 /**
- * @param sum of the content, where it is known: else it is read again
- * @throws RepriseError `invalid_request` where the content is empty, shorter than the upload has said or of another type; `upload_not_found` where
- *   its time is nearly over; `broker_unavailable`, `archive_unavailable`
+ * @param sum of the content: what is not known of it is read again
+ * @throws RepriseError `invalid_request` where the content is empty, shorter than the upload has said or of another type; `upload_conflict` where
+ *   the upload has other bytes than those; `upload_not_found` where its time is nearly over, or what it became is gone; `broker_unavailable`,
+ *   `archive_unavailable`
  */
 export async function finishUpload(
   storage: BlobStorage,
   begun: OpenUpload,
-  known?: ContentSum,
+  sum: ContentSum | ContentLength,
 ): Promise<FinishedUpload> {
   const ref = refOf(begun);
   if (isOver(begun.row, unixNow() + MARGIN_MS)) throw uploadNotFound();
-  const sum = known ?? (await sumOf(storage.chunks, ref));
-  assertWhole(begun, sum);
   const { tenant, row } = begun;
+  const { bytes } = sum;
+  const earlier = await finishedBlob(storage, begun);
+  if (earlier) return { blob: await settle(storage, begun, earlier), isNew: false };
+  assertWhole(row, bytes);
+  await seal(storage, ref, bytes);
+  const { sha256, head } = sum.sha256 === undefined ? await sumOf(storage.chunks, ref) : sum;
   const { subject, end_user, generation } = row;
-  const type = mediaTypeOf(row.type, sum.head);
-  const id = await storage.names.idOf(tenant, { sha256: sum.sha256, type, subject, end_user, generation });
-  const upload = await putUploadRow(storage, begun, { blob: id });
+  const type = mediaTypeOf(row.type, head);
+  const id = await storage.names.idOf(tenant, { sha256, type, subject, end_user, generation });
+  const upload = await putUploadRow(storage, begun, { blob: id, bytes });
   const now = unixNow();
   const blob: BlobRecord = {
     version: 1,
     kind: "blob",
     id,
-    bytes: sum.bytes,
-    sha256: sum.sha256,
+    bytes,
+    sha256,
     chunks: row.id,
     type,
     by: row.by,
@@ -67,17 +77,28 @@ export async function finishUpload(
     expires_at: new Date(now + row.ttl_seconds * 1_000).toISOString(),
   };
   const stored = await putBlobRow(storage, upload, blob);
-  const isNew = stored.chunks === row.id;
-  if (!isNew) await storage.chunks.remove(ref);
-  if (upload.row.reserved > 0) {
-    const settled = { ...upload.row, reserved: 0 };
-    if ((await storage.rows.write(uploadSubject(tenant, row.id), settled, upload.at)) !== undefined)
-      await storage.accounts.add(tenant, (isNew ? chargeOf(sum.bytes) : 0) - upload.row.reserved);
-  }
-  return { blob: stored, isNew };
+  return { blob: await settle(storage, upload, stored), isNew: stored.chunks === row.id };
 }
 
-function assertWhole({ row }: OpenUpload, { bytes }: ContentSum): void {
+/** Nothing comes behind so many bytes any more. */
+async function seal({ chunks }: BlobStorage, ref: UploadRef, bytes: number): Promise<void> {
+  const place = await chunks.place(ref);
+  if (place.bytes !== bytes) throw goneOn();
+  if (place.isSealed || (await chunks.seal(ref, place))) return;
+  // A request that finishes it too has done it.
+  const { isSealed, bytes: now } = await chunks.place(ref);
+  if (!isSealed || now !== bytes) throw goneOn();
+}
+
+/** The end of every finish. */
+async function settle(storage: BlobStorage, upload: OpenUpload, blob: BlobRecord): Promise<BlobRecord> {
+  const isIts = blob.chunks === upload.row.id;
+  if (!isIts) await storage.chunks.remove(refOf(upload));
+  await settleUpload(storage, upload, isIts ? chargeOf(blob.bytes) : 0);
+  return blob;
+}
+
+function assertWhole(row: OpenUpload["row"], bytes: number): void {
   if (bytes === 0)
     throw new RepriseError("invalid_request", "A blob has at least one byte.", { param: "body" });
   if (row.length === undefined || row.length === bytes) return;
@@ -89,7 +110,7 @@ function assertWhole({ row }: OpenUpload, { bytes }: ContentSum): void {
 async function putUploadRow(
   { rows }: BlobStorage,
   { tenant, row, at }: OpenUpload,
-  change: { readonly blob: BlobRecord["id"] },
+  change: Pick<BlobRecord, "bytes"> & { readonly blob: BlobRecord["id"] },
 ): Promise<OpenUpload> {
   const subject = uploadSubject(tenant, row.id);
   for (let last: { row: OpenUpload["row"]; at: StreamSeq } = { row, at }; ;) {
@@ -103,7 +124,10 @@ async function putUploadRow(
   }
 }
 
-/** @returns the row that is there: this one, or the one of an earlier upload of the same content, whose time begins anew */
+/**
+ * @returns the row that is there: this one, or the one of an earlier upload of the same content, whose time begins anew
+ * @throws RepriseError `upload_not_found` where the upload was removed meanwhile, or its blob
+ */
 async function putBlobRow(
   storage: BlobStorage,
   { tenant }: OpenUpload,
@@ -115,11 +139,29 @@ async function putBlobRow(
     if (row?.kind === "removed") await endRemoval(storage, { tenant, subject, row, at });
     else if (row?.kind === "blob" && isOver(row, unixNow()))
       await removeBlobRow(storage, { tenant, row, at });
-    else {
-      const next = row?.kind === "blob" ? renewed(row, blob) : blob;
-      if ((await storage.rows.write(subject, next, at)) !== undefined) return next;
+    else if (row?.kind === "blob") {
+      // Content of which the store has lost something is there again.
+      if (!(await isStored(storage, tenant, row))) await removeBlobRow(storage, { tenant, row, at });
+      else {
+        const next = renewed(row, blob);
+        if ((await storage.rows.write(subject, next, at)) !== undefined) return next;
+      }
+    } else {
+      const stored = await storage.rows.write(subject, blob, at);
+      if (stored === undefined) continue;
+      if (await isStored(storage, tenant, blob)) return blob;
+      await storage.rows.remove(subject, stored);
+      throw uploadNotFound();
     }
   }
+}
+
+async function isStored(
+  { chunks }: BlobStorage,
+  tenant: TenantId,
+  { chunks: upload, bytes }: BlobRecord,
+): Promise<boolean> {
+  return (await chunks.place({ tenant, upload })).bytes >= bytes;
 }
 
 /** The longer of two times counts. */

@@ -9,6 +9,7 @@ export { findBlob, type FoundBlob, readBlob } from "./read-blob.ts";
 export { removeBlob, removeBlobsOf } from "./remove-blob.ts";
 export { isLinkGood, LINK_SECONDS, type SignedLink, signLink } from "./signed-links.ts";
 export { type Sweep, sweepBlobs } from "./sweep-blobs.ts";
+export { placeOf, type UploadPlace } from "./upload-place.ts";
 export {
   abandonUpload,
   beginUpload,

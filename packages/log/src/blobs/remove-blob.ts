@@ -14,6 +14,7 @@ import {
 } from "@reprise/protocol";
 import type { PlacedRow } from "./blob-rows.ts";
 import type { BlobStorage } from "./blob-storage.ts";
+import { isOfBlob, settleUpload } from "./settle-upload.ts";
 
 /*
  * A removal first puts a row in the record's place that names the chunks, by compare-and-set: from then on the blob is not there. Then the chunks
@@ -41,6 +42,12 @@ export async function removeBlobRow(
   { tenant, row, at }: { tenant: TenantId; row: BlobRecord; at: StreamSeq },
 ): Promise<boolean> {
   const subject = blobSubject(tenant, row.id);
+  // What is given back was charged.
+  const { row: upload, at: lies } = await storage.rows.read(uploadSubject(tenant, row.chunks));
+  if (upload?.kind === "upload") {
+    const settled = await settleUpload(storage, { tenant, row: upload, at: lies }, chargeOf(row.bytes));
+    if (!settled) return false;
+  }
   const removed = await putRemoved(storage, { subject, chunks: row.chunks, at });
   if (!removed) return false;
   await storage.accounts.add(tenant, -chargeOf(row.bytes));
@@ -57,9 +64,10 @@ export async function removeUploadRow(
   { tenant, row, at }: { tenant: TenantId; row: UploadRecord; at: StreamSeq },
 ): Promise<boolean> {
   const subject = uploadSubject(tenant, row.id);
-  if (row.blob !== undefined && (await isOfBlob(storage, { tenant, blob: row.blob, upload: row.id }))) {
-    await storage.rows.remove(subject, at);
-    if (row.reserved > 0) await storage.accounts.add(tenant, -row.reserved);
+  if (await isOfBlob(storage, { tenant, row })) {
+    const settled = await settleUpload(storage, { tenant, row, at }, chargeOf(row.bytes ?? 0));
+    if (!settled) return false;
+    await storage.rows.remove(subject, settled.at);
     return true;
   }
   const removed = await putRemoved(storage, { subject, chunks: row.id, at });
@@ -67,14 +75,6 @@ export async function removeUploadRow(
   await storage.accounts.add(tenant, -row.reserved);
   await endRemoval(storage, { tenant, subject, ...removed });
   return true;
-}
-
-async function isOfBlob(
-  { rows }: BlobStorage,
-  { tenant, blob, upload }: { tenant: TenantId; blob: BlobId; upload: UploadId },
-): Promise<boolean> {
-  const { row } = await rows.read(blobSubject(tenant, blob));
-  return (row?.kind === "blob" || row?.kind === "removed") && row.chunks === upload;
 }
 
 interface Removal {

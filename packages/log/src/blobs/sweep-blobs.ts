@@ -60,14 +60,18 @@ export async function sweepBlobs(
     if (!place) continue;
     const { tenant } = place;
     const add = (more: number) => bytes.set(tenant, (bytes.get(tenant) ?? 0) + more);
-    if (row.kind === "removed") await endRemoval(storage, { tenant, subject, row, at });
+    if (row.kind === "removed") {
+      named.add(nameOf({ tenant, upload: row.chunks }));
+      await endRemoval(storage, { tenant, subject, row, at });
+    }
     if (row.kind === "blob") {
       named.add(nameOf({ tenant, upload: row.chunks }));
       if (!isOver(row, nowMs - GRACE_MS)) add(chargeOf(row.bytes));
       else if (await removeBlobRow(storage, { tenant, row, at })) counts.blobs++;
     }
     if (row.kind === "upload") {
-      named.add(nameOf({ tenant, upload: row.id }));
+      // One that is finished takes no more: what lies under its name is its blob's, or nobody's.
+      if (row.reserved > 0) named.add(nameOf({ tenant, upload: row.id }));
       if (!isOver(row, nowMs - GRACE_MS)) add(row.reserved);
       else if (await removeUploadRow(storage, { tenant, row, at })) counts.uploads++;
     }

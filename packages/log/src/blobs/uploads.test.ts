@@ -91,7 +91,7 @@ describe.each(["the broker", "a store of objects"])("an upload into %s", (where)
     const won = results.findIndex(({ status }) => status === "fulfilled");
     expect(results.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
     expect(results[1 - won]).toMatchObject({ reason: { code: "upload_conflict" } });
-    const { blob } = await finishUpload(to, upload);
+    const { blob } = await finishUpload(to, upload, { bytes: 600_000 });
     expect((await contentOf(to, { tenant: TENANT, row: blob })).equals(both[won]!)).toBe(true);
   });
 });
@@ -99,7 +99,9 @@ describe.each(["the broker", "a store of objects"])("an upload into %s", (where)
 test("an upload that is finished twice is finished once", async () => {
   const before = await storage.accounts.bytesOf(TENANT);
   const { upload, blob } = await store(storage, randomBytes(200_000));
-  const again = await finishUpload(storage, await findUpload(storage, TENANT, upload.row.id));
+  const again = await finishUpload(storage, await findUpload(storage, TENANT, upload.row.id), {
+    bytes: 200_000,
+  });
   expect(again.blob.id).toBe(blob.id);
   expect((await storage.accounts.bytesOf(TENANT)) - before).toBe(200_000);
   await abandonUpload(storage, TENANT, upload.row.id);

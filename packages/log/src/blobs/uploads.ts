@@ -7,7 +7,6 @@ import {
   mediaTypeOf,
   RepriseError,
   STREAM_START,
-  type StreamSeq,
   type TenantId,
   unixNow,
   type UploadId,
@@ -17,16 +16,13 @@ import {
 } from "@reprise/protocol";
 import type { BlobStorage } from "./blob-storage.ts";
 import type { ChunkPlace, UploadRef } from "./chunks/chunk-store.ts";
-import { ChunkWriter, type ContentSum } from "./chunks/chunk-writer.ts";
+import { ChunkWriter, type ContentLength, type ContentSum } from "./chunks/chunk-writer.ts";
 import { isOver } from "./read-blob.ts";
 import { removeUploadRow } from "./remove-blob.ts";
+import type { PlacedUpload } from "./settle-upload.ts";
 
 /** An upload that goes on. */
-export interface OpenUpload {
-  readonly tenant: TenantId;
-  readonly row: UploadRecord;
-  readonly at: StreamSeq;
-}
+export type OpenUpload = PlacedUpload;
 
 export interface NewUpload {
   /** The declared media type. */
@@ -106,7 +102,7 @@ export function refOf({ tenant, row }: OpenUpload): UploadRef {
 export interface Received {
   readonly place: ChunkPlace;
   /** Of the whole content, where this request has brought all of it. */
-  readonly sum: ContentSum | undefined;
+  readonly sum: ContentSum | ContentLength;
 }
 
 /**
@@ -137,7 +133,7 @@ export async function receiveContent(
     throw error;
   }
   const sum = writer.sum();
-  if (sum) mediaTypeOf(row.type, sum.head);
+  if (sum.sha256 !== undefined) mediaTypeOf(row.type, sum.head);
   return { place: writer.place, sum };
 }
 

@@ -51,15 +51,17 @@ const uploadSchema = z.object({
   max_bytes: bytes,
   /** What it takes of the tenant's quota; 0 once it is finished. */
   reserved: bytes,
-  /** What it has become. */
+  /** What it has become, and how large that is. */
   blob: blobId.optional(),
+  bytes: bytes.optional(),
   ...owned,
 });
 
 /** In the place of a record until its chunks are gone: none of them is read any more. */
 const removedSchema = z.object({ version, kind: z.literal("removed"), chunks: uploadId });
 
-const accountSchema = z.object({ version, kind: z.literal("account"), bytes });
+/** Below 0 while what was given back is not counted yet. */
+const accountSchema = z.object({ version, kind: z.literal("account"), bytes: z.int() });
 
 /** Random, 32 bytes in base64url: without it no other tenant, and no client, can tell an id from the content. */
 const keySchema = z.object({ version, kind: z.literal("key"), secret: z.string().min(43) });

@@ -61,8 +61,8 @@ const deletedSchema = z.object({
   head: generation.optional(),
 });
 
-/** How many conversations a tenant has, those that are over and not yet removed included. */
-const accountSchema = z.object({ version, kind: z.literal("account"), conversations: z.int().min(0) });
+/** How many conversations a tenant has, those that are over and not yet removed included. Below 0 while one that was given back is not counted yet. */
+const accountSchema = z.object({ version, kind: z.literal("account"), conversations: z.int() });
 
 /** When a process has last looked for what is over. */
 const sweepSchema = z.object({ version, kind: z.literal("sweep"), at: z.string() });

@@ -49,6 +49,17 @@ export function uploadHeaders(
   };
 }
 
+/** Where an upload stands, and which blob it has become. */
+export function standing(
+  upload: blobs.OpenUpload,
+  { place, blob }: blobs.UploadPlace,
+): Record<string, string> {
+  return {
+    ...uploadHeaders(upload, { offset: place.bytes, isComplete: blob !== undefined }),
+    ...(blob && { "content-location": blobPath(blob) }),
+  };
+}
+
 /** What an upload may be, before there is one. */
 export function newUploadLimit(maxBytes: number): string {
   return `max-size=${maxBytes}, max-age=${BLOB_LIMITS.uploadSeconds}`;

@@ -21,6 +21,7 @@ import {
   contentHeaders,
   newUploadLimit,
   toBlob,
+  standing,
   uploadHeaders,
   uploadPath,
 } from "./blob-answers.ts";
@@ -107,24 +108,22 @@ function addUploadRoutes(app: FastifyInstance, context: RouteContext): void {
       throw new RepriseError("invalid_request", "Upload-Complete is missing.", { param: "Upload-Complete" });
     using _ = transfers.take(tenant);
     const upload = await blobs.findUpload(storage, tenant, parseUploadId(request.params.id));
-    const place = await storage.chunks.place(blobs.refOf(upload));
-    if (place.bytes !== offset) {
-      void reply.headers(uploadHeaders(upload, { offset: place.bytes, isComplete: false }));
-      const message = `The upload is at ${place.bytes} bytes, and not at ${offset}.`;
+    const { place, blob } = await blobs.placeOf(storage, upload);
+    if (place.bytes !== offset || (place.isSealed && !isComplete)) {
+      void reply.headers(standing(upload, { place, blob }));
+      const message = blob
+        ? `The upload is finished: it has ${place.bytes} bytes.`
+        : `The upload is at ${place.bytes} bytes, and not at ${offset}.`;
       throw new RepriseError("upload_conflict", message, { param: "Upload-Offset" });
     }
+    assertRoom(upload, offset + (contentLength(request) ?? 0));
     return go([request, reply], { principal, upload, place, isResumable: true, isComplete });
   });
 
   app.head<WithId>("/v1/uploads/:id", { config }, async (request, reply) => {
     const { tenant } = authentication.principalOf(request);
     const upload = await blobs.findUpload(storage, tenant, parseUploadId(request.params.id));
-    const blob = await finishedBlob(upload);
-    const offset = blob?.bytes ?? (await storage.chunks.place(blobs.refOf(upload))).bytes;
-    void reply.headers({
-      ...uploadHeaders(upload, { offset, isComplete: blob !== undefined }),
-      ...(blob && { "content-location": blobPath(blob) }),
-    });
+    void reply.headers(standing(upload, await blobs.placeOf(storage, upload)));
     return reply.code(204).send();
   });
 
@@ -165,9 +164,11 @@ function addUploadRoutes(app: FastifyInstance, context: RouteContext): void {
       void reply.headers({ location: blobPath(blob), "upload-complete": "?1" });
       return await reply.code(isNew ? 201 : 200).send(toBlob(blob));
     } catch (error) {
-      const mayGoOn = isResumable && error instanceof RepriseError && GOES_ON.has(error.code);
-      if (mayGoOn) metrics.finished("cut");
-      else {
+      const mayGoOn = isResumable && error instanceof RepriseError && goesOn(error, request);
+      if (mayGoOn) {
+        metrics.finished("cut");
+        if (error.code === "upload_conflict") await tellPlace(reply, upload);
+      } else {
         metrics.finished("refused");
         // A sweep takes what this does not.
         await blobs.abandonUpload(storage, tenant, row.id).catch(onError);
@@ -176,17 +177,34 @@ function addUploadRoutes(app: FastifyInstance, context: RouteContext): void {
     }
   }
 
-  async function finishedBlob({ tenant, row }: blobs.OpenUpload) {
-    if (row.blob === undefined) return undefined;
-    const found = await blobs.findBlob(storage, tenant, row.blob).catch((error: unknown) => {
-      if (error instanceof RepriseError && error.code === "blob_not_found") return undefined;
-      throw error;
-    });
-    return found?.row;
+  /** With a refusal for another request's sake; without it the client asks. */
+  async function tellPlace(reply: FastifyReply, { tenant, row }: blobs.OpenUpload): Promise<void> {
+    try {
+      const upload = await blobs.findUpload(storage, tenant, row.id);
+      void reply.headers(standing(upload, await blobs.placeOf(storage, upload)));
+    } catch (error) {
+      onError(error);
+    }
   }
 }
 
-/** After these a client asks where its upload stands, and sends the rest. */
+/** @throws RepriseError `body_too_large` */
+function assertRoom({ row }: blobs.OpenUpload, bytes: number): void {
+  if (bytes <= row.max_bytes) return;
+  const message = `The upload may have ${row.max_bytes} bytes, and would have ${bytes} with this request.`;
+  throw new RepriseError("body_too_large", message, { param: "body" });
+}
+
+/** Whether a client may ask where its upload stands after this, and send the rest. */
+function goesOn({ code, param }: RepriseError, { method }: FastifyRequest): boolean {
+  if (GOES_ON.has(code)) return true;
+  // The client knows where its upload is: what was wrong with one request leaves it as it was, but for content that can't be of its type.
+  return (
+    method === "PATCH" &&
+    (code === "body_too_large" || (code === "invalid_request" && param !== "Content-Type"))
+  );
+}
+
 const GOES_ON: ReadonlySet<string> = new Set([
   "connection_lost",
   "upload_conflict",

@@ -33,7 +33,11 @@ interface Sent {
 async function send(address: string, { method, headers, body, cutAt }: Sent) {
   const request = httpRequest(address, {
     method,
-    headers: { ...authorization(KEY), "content-length": `${body.length}`, ...headers },
+    headers: {
+      ...authorization(KEY),
+      ...(!("transfer-encoding" in headers) && { "content-length": `${body.length}` }),
+      ...headers,
+    },
   });
   let location: string | undefined;
   request.on("information", (info) => {
@@ -69,13 +73,13 @@ async function head(address: string, path: string, key: string = KEY) {
   };
 }
 
-async function begin(content: Buffer, address = url): Promise<string> {
+async function begin(content: Buffer | undefined, address = url): Promise<string> {
   const { status, headers } = await send(`${address}/v1/blobs`, {
     method: "POST",
     headers: {
       "content-type": "application/octet-stream",
       "upload-complete": "?0",
-      "upload-length": `${content.length}`,
+      ...(content && { "upload-length": `${content.length}` }),
     },
     body: Buffer.alloc(0),
   });
@@ -169,6 +173,68 @@ describe("an upload", () => {
     ]);
     expect(refusals.map(({ status }) => status)).toEqual([415, 400, 400, 404]);
     expect((await head(url, path, KEYS.betaUploader)).status).toBe(404);
+  });
+
+  test("that is finished takes no more, and is nothing once its blob is gone", async () => {
+    const path = await begin(undefined);
+    const patch = (content: Buffer, offset: number, complete = "?1") =>
+      send(`${url}${path}`, {
+        method: "PATCH",
+        headers: { ...PARTIAL, "upload-offset": `${offset}`, "upload-complete": complete },
+        body: content,
+      });
+    const first = await patch(randomBytes(1), 0);
+    expect(first.status).toBe(201);
+    const { id } = JSON.parse(first.text) as BlobJson;
+    const more = await Promise.all([
+      patch(randomBytes(99_999), 1),
+      patch(randomBytes(99_999), 1, "?0"),
+      patch(Buffer.alloc(0), 1, "?0"),
+      patch(randomBytes(100), 0),
+    ]);
+    for (const { status, headers } of more) {
+      expect(status).toBe(409);
+      expect(headers).toMatchObject({
+        "upload-offset": "1",
+        "upload-complete": "?1",
+        "content-location": `/v1/blobs/${id}`,
+      });
+    }
+    const again = await patch(Buffer.alloc(0), 1);
+    expect([again.status, JSON.parse(again.text)]).toMatchObject([200, { id, bytes: 1 }]);
+    await fetch(`${url}/v1/blobs/${id}`, { method: "DELETE", headers: authorization(KEY) });
+    expect((await head(url, path)).status).toBe(404);
+    expect((await patch(randomBytes(99_999), 0)).status).toBe(404);
+  });
+
+  test("stands where it stood after a request that ended it too early or brought too much", async () => {
+    const content = randomBytes(1_000);
+    const path = await begin(content);
+    const patch = (body: Buffer, headers: Record<string, string> = {}) =>
+      send(`${url}${path}`, {
+        method: "PATCH",
+        headers: { ...PARTIAL, "upload-offset": "0", "upload-complete": "?1", ...headers },
+        body,
+      });
+    const large = await patch(Buffer.concat([content, content.subarray(0, 1)]));
+    expect([large.status, (await head(url, path)).offset]).toEqual([413, 0]);
+    const empty = await patch(Buffer.alloc(0));
+    expect([empty.status, (await head(url, path)).offset]).toEqual([400, 0]);
+    const short = await patch(content.subarray(0, 400));
+    expect([short.status, (await head(second, path)).offset]).toEqual([400, 400]);
+    const rest = content.subarray(400);
+    const untold = await send(`${url}${path}`, {
+      method: "PATCH",
+      headers: {
+        ...PARTIAL,
+        "upload-offset": "400",
+        "upload-complete": "?1",
+        "transfer-encoding": "chunked",
+      },
+      body: Buffer.concat([rest, rest]),
+    });
+    expect([untold.status, (await head(url, path)).offset]).toEqual([413, 400]);
+    expect((await contentOf(await goOn(path, content, []))).equals(content)).toBe(true);
   });
 
   test("that is given up is gone", async () => {

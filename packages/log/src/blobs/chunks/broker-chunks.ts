@@ -17,12 +17,13 @@ import { type RowBroker, storeBehind } from "../../append/store-behind.ts";
  * store, which is a convention for such a stream, has neither: it writes under a random subject without a check, begins anew after a break, and
  * reads by a consumer for each reader, of which a stream has a bounded number.
  *
- * A message is its number (4 bytes), the offset of its bytes (8 bytes), and the bytes.
+ * A message is its number (4 bytes), the offset of its bytes (8 bytes), and the bytes. One without bytes is the seal: nothing comes behind it.
  */
 
 /** Small beside what a token waits for on the way, and large enough that 32 MiB are 256 of them. */
 const CHUNK_BYTES = 128 * 1_024;
 const HEAD_BYTES = 12;
+const NO_BYTES = new Uint8Array();
 /** Two at a time: the next one is on its way while the first is sent. */
 const BATCH = { maxMessages: 2, maxBytes: 2 * (CHUNK_BYTES + 1_024) };
 
@@ -34,27 +35,37 @@ export interface BlobBroker extends RowBroker {
 
 export function createBrokerChunks(broker: BlobBroker): ChunkStore {
   const stream = BLOB_CHUNKS_STREAM;
+  const put = ({ tenant, upload }: UploadRef, place: ChunkPlace, bytes: Uint8Array) => {
+    const subject = chunkSubject(tenant, upload);
+    const payload = encodeChunk(place, bytes);
+    return storeBehind(broker, { stream, subject, payload, expectedLast: place.last });
+  };
   return {
     chunkBytes: CHUNK_BYTES,
     async place({ tenant, upload }) {
       const last = await readLastRaw(broker.reads, stream, chunkSubject(tenant, upload));
       const chunk = last && parseChunk(last);
       if (!chunk) return { chunks: 0, bytes: 0, last: last?.streamSeq ?? STREAM_START };
-      return { chunks: chunk.number + 1, bytes: chunk.offset + chunk.bytes.length, last: last.streamSeq };
+      const { number, offset, bytes } = chunk;
+      if (bytes.length === 0) return { chunks: number, bytes: offset, last: last.streamSeq, isSealed: true };
+      return { chunks: number + 1, bytes: offset + bytes.length, last: last.streamSeq };
     },
-    async append({ tenant, upload }, place, bytes) {
-      const payload = encodeChunk(place, bytes);
-      const subject = chunkSubject(tenant, upload);
-      const last = await storeBehind(broker, { stream, subject, payload, expectedLast: place.last });
-      if (last === undefined) return undefined;
-      return { chunks: place.chunks + 1, bytes: place.bytes + bytes.length, last };
+    async append(ref, place, bytes) {
+      if (place.isSealed) return undefined;
+      const last = await put(ref, place, bytes);
+      return last && { chunks: place.chunks + 1, bytes: place.bytes + bytes.length, last };
+    },
+    async seal(ref, place) {
+      if (place.isSealed) return place;
+      const last = await put(ref, place, NO_BYTES);
+      return last && { ...place, last, isSealed: true };
     },
     async *read({ tenant, upload }) {
       const request = { ...BATCH, afterStreamSeq: STREAM_START, subject: chunkSubject(tenant, upload) };
       let offset = 0;
       for await (const message of readAllMessages(broker.bulk, stream, request)) {
         const chunk = parseChunk(message);
-        if (!chunk || chunk.offset !== offset) return;
+        if (!chunk || chunk.offset !== offset || chunk.bytes.length === 0) return;
         offset += chunk.bytes.length;
         yield chunk.bytes;
       }
@@ -87,7 +98,7 @@ function encodeChunk({ chunks, bytes: offset }: ChunkPlace, bytes: Uint8Array): 
 }
 
 function parseChunk({ payload, isPublished }: Pick<StreamMessage, "payload" | "isPublished">) {
-  if (!isPublished || payload.length <= HEAD_BYTES) return undefined;
+  if (!isPublished || payload.length < HEAD_BYTES) return undefined;
   const head = Buffer.from(payload.buffer, payload.byteOffset, HEAD_BYTES);
   const bytes = payload.subarray(HEAD_BYTES);
   return { number: head.readUInt32BE(0), offset: Number(head.readBigUInt64BE(4)), bytes };

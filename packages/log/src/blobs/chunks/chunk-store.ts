@@ -14,6 +14,8 @@ export interface ChunkPlace {
   readonly bytes: number;
   /** Where the last one lies in its stream; `STREAM_START` where there is none, or no stream. */
   readonly last: StreamSeq;
+  /** Whether no chunk comes behind them any more. Absent: one may. */
+  readonly isSealed?: boolean;
 }
 
 /**
@@ -28,9 +30,14 @@ export interface ChunkStore {
   /**
    * Stores a chunk.
    * @param bytes may be used again when this resolves
-   * @returns the place behind it; undefined where another chunk is there already
+   * @returns the place behind it; undefined where another chunk, or the seal, is there already
    */
   append(ref: UploadRef, place: ChunkPlace, bytes: Uint8Array): Promise<ChunkPlace | undefined>;
+  /**
+   * Ends an upload: what is being appended to it meanwhile is not stored. May be repeated.
+   * @returns the place, sealed; undefined where another chunk, or the seal, is there already
+   */
+  seal(ref: UploadRef, place: ChunkPlace): Promise<ChunkPlace | undefined>;
   /**
    * All bytes, in order, as far as they are there without a gap. Reads on as its reader takes them.
    */

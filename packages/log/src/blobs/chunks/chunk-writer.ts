@@ -19,6 +19,12 @@ export interface ContentSum {
   readonly head: Uint8Array;
 }
 
+/** The length of content whose beginning came with an earlier request. */
+export interface ContentLength {
+  readonly bytes: number;
+  readonly sha256?: undefined;
+}
+
 /** What a client sends in small pieces may end in so many chunks beyond those that are full. */
 const SHORT_CHUNKS = 64;
 
@@ -43,15 +49,16 @@ export class ChunkWriter {
     return this.#place;
   }
 
-  /** Of all content; undefined where some of it came with an earlier request. Asked for once. */
-  sum(): ContentSum | undefined {
-    if (!this.#hash) return undefined;
+  /** Of all content; its length alone where some of it came with an earlier request. Asked for once. */
+  sum(): ContentSum | ContentLength {
+    if (!this.#hash) return { bytes: this.#place.bytes };
     return { sha256: this.#hash.digest("hex"), bytes: this.#place.bytes, head: this.#head };
   }
 
   /** @throws RepriseError `body_too_large`, `upload_conflict` where another request has gone on with the upload, `broker_unavailable` */
   async write(piece: Uint8Array): Promise<void> {
     const { maxBytes } = this.#options;
+    if (this.#place.isSealed && piece.length > 0) throw goneOn();
     if (this.#place.bytes + this.#filled + piece.length > maxBytes)
       throw new RepriseError("body_too_large", `The blob is larger than ${maxBytes} bytes.`, {
         param: "body",
@@ -73,10 +80,7 @@ export class ChunkWriter {
     const bytes = this.#buffer.subarray(0, this.#filled);
     if (this.#place.bytes === 0) this.#head = Uint8Array.from(bytes.subarray(0, SNIFFED_BYTES));
     const next = await chunks.append(ref, this.#place, bytes);
-    if (!next)
-      throw new RepriseError("upload_conflict", "Another request has gone on with this upload.", {
-        param: "Upload-Offset",
-      });
+    if (!next) throw goneOn();
     this.#place = next;
     this.#filled = 0;
   }
@@ -86,6 +90,12 @@ export class ChunkWriter {
     const { chunks, maxBytes } = this.#options;
     if (this.#place.chunks < Math.ceil(maxBytes / chunks.chunkBytes) + SHORT_CHUNKS) await this.flush();
   }
+}
+
+/** Where what a request brings has no place behind what is there. */
+export function goneOn(): RepriseError {
+  const message = "Another request has gone on with this upload, or has finished it.";
+  return new RepriseError("upload_conflict", message, { param: "Upload-Offset" });
 }
 
 /**

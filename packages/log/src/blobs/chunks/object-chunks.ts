@@ -1,5 +1,5 @@
 import { isTenantId, isUploadId, STREAM_START } from "@reprise/protocol";
-import type { ChunkStore, UploadRef } from "./chunk-store.ts";
+import type { ChunkPlace, ChunkStore, UploadRef } from "./chunk-store.ts";
 
 /** What chunks need of a store of objects; the archive's stores have it. */
 export interface ObjectStore {
@@ -15,14 +15,15 @@ const CHUNK_BYTES = 512 * 1_024;
 const ROOT = "blobs/";
 const NUMBER_CHARS = 8;
 
-/** Chunks as objects: `blobs/<tenant>/<upload>/<number>`, each created once. */
+/** Chunks as objects: `blobs/<tenant>/<upload>/<number>`, each created once. One without bytes is the seal: nothing comes behind it. */
 export function createObjectChunks(store: ObjectStore): ChunkStore {
   return {
     chunkBytes: CHUNK_BYTES,
     async place(ref) {
-      let place = { chunks: 0, bytes: 0, last: STREAM_START };
+      let place: ChunkPlace = { chunks: 0, bytes: 0, last: STREAM_START };
       for await (const { key, bytes } of store.list(folderOf(ref))) {
         if (key !== keyOf(ref, place.chunks)) break;
+        if (bytes === 0) return { ...place, isSealed: true };
         place = { ...place, chunks: place.chunks + 1, bytes: place.bytes + bytes };
       }
       return place;
@@ -33,10 +34,14 @@ export function createObjectChunks(store: ObjectStore): ChunkStore {
         return undefined;
       return { ...place, chunks: place.chunks + 1, bytes: place.bytes + bytes.length };
     },
+    async seal(ref, place) {
+      const made = await store.create(keyOf(ref, place.chunks), new Uint8Array());
+      return made === "exists" ? undefined : { ...place, isSealed: true };
+    },
     async *read(ref) {
       for (let chunk = 0; ; chunk++) {
         const bytes = await store.get(keyOf(ref, chunk));
-        if (!bytes) return;
+        if (!bytes || bytes.length === 0) return;
         yield bytes;
       }
     },
