@@ -94,8 +94,9 @@ export {
   decodeConversationRow,
   encodeConversationRow,
 } from "./conversation/conversation-row.ts";
-export { fitPrompt, type PromptRoom } from "./conversation/fit-prompt.ts";
+export { fitPrompt, mediaRoomOf, type PromptRoom } from "./conversation/fit-prompt.ts";
 export { findOrphan, joinPrompt, toMessages } from "./conversation/join-prompt.ts";
+export { blobsIn, withoutMedia } from "./conversation/lost-media.ts";
 export { type EndedTurn, hasNeverBegun, promptBehind, toSegments } from "./conversation/prompt.ts";
 export {
   countedOf,

@@ -21,6 +21,8 @@ import { type OpenUpload, refOf } from "./uploads.ts";
 
 export interface FinishedUpload {
   readonly blob: BlobRecord;
+  /** Where its row lies. Absent where this upload was finished before. */
+  readonly at?: StreamSeq;
   /** False where the tenant had the same content already: that blob's time to live begins anew. */
   readonly isNew: boolean;
 }
@@ -76,8 +78,8 @@ export async function finishUpload(
     created_at: new Date(now).toISOString(),
     expires_at: new Date(now + row.ttl_seconds * 1_000).toISOString(),
   };
-  const stored = await putBlobRow(storage, upload, blob);
-  return { blob: await settle(storage, upload, stored), isNew: stored.chunks === row.id };
+  const { row: stored, at } = await putBlobRow(storage, upload, blob);
+  return { blob: await settle(storage, upload, stored), at, isNew: stored.chunks === row.id };
 }
 
 /** Nothing comes behind so many bytes any more. */
@@ -132,7 +134,7 @@ async function putBlobRow(
   storage: BlobStorage,
   { tenant }: OpenUpload,
   blob: BlobRecord,
-): Promise<BlobRecord> {
+): Promise<{ readonly row: BlobRecord; readonly at: StreamSeq }> {
   const subject = blobSubject(tenant, blob.id);
   for (;;) {
     const { row, at } = await storage.rows.read(subject);
@@ -144,12 +146,13 @@ async function putBlobRow(
       if (!(await isStored(storage, tenant, row))) await removeBlobRow(storage, { tenant, row, at });
       else {
         const next = renewed(row, blob);
-        if ((await storage.rows.write(subject, next, at)) !== undefined) return next;
+        const stored = await storage.rows.write(subject, next, at);
+        if (stored !== undefined) return { row: next, at: stored };
       }
     } else {
       const stored = await storage.rows.write(subject, blob, at);
       if (stored === undefined) continue;
-      if (await isStored(storage, tenant, blob)) return blob;
+      if (await isStored(storage, tenant, blob)) return { row: blob, at: stored };
       await storage.rows.remove(subject, stored);
       throw uploadNotFound();
     }

@@ -6,7 +6,7 @@ export type { ChunkWriter } from "./chunks/chunk-writer.ts";
 export { finishUpload, type FinishedUpload } from "./finish-upload.ts";
 export type { ObjectStore } from "./chunks/object-chunks.ts";
 export { findBlob, type FoundBlob, readBlob } from "./read-blob.ts";
-export { removeBlob, removeBlobsOf } from "./remove-blob.ts";
+export { removeBlob, removeBlobRow, removeBlobsOf } from "./remove-blob.ts";
 export { isLinkGood, LINK_SECONDS, type SignedLink, signLink } from "./signed-links.ts";
 export { type Sweep, sweepBlobs } from "./sweep-blobs.ts";
 export { placeOf, type UploadPlace } from "./upload-place.ts";

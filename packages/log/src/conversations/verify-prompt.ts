@@ -1,5 +1,6 @@
 import { Semaphore } from "@reprise/async";
 import {
+  blobsIn,
   decodeEvent,
   type EndedTurn,
   type GenerationRef,
@@ -11,6 +12,7 @@ import {
   type TenantId,
   toSegments,
   Transcript,
+  withoutMedia,
 } from "@reprise/protocol";
 import { readCurrentLog } from "../read/current-log.ts";
 import type { GenerationLog } from "../read/generation-log.ts";
@@ -49,9 +51,13 @@ async function verifySegment(
   const ref: GenerationRef = { tenant, generation };
   const last = await log.leader.readLast(ref);
   if (!last || peekSeq(last.payload) <= seq) return segment;
-  const kept = await readKept(log, ref);
-  const turn = kept && foldTurn(kept.events);
-  return turn ? toSegments(turn).segment : segment;
+  const read = await readKept(log, ref);
+  const turn = read && foldTurn(read.events);
+  const changed = turn ? toSegments(turn).segment : segment;
+  if (!changed) return undefined;
+  // What was not kept when the prompt was made is not there now.
+  const kept = blobsIn(segment);
+  return withoutMedia(changed, (blob) => !kept.has(blob));
 }
 
 async function readKept(log: CurrentLogs, ref: GenerationRef): Promise<LogSnapshot | undefined> {

@@ -11,7 +11,9 @@ const PINNED: Prompt[number] = { items: [{ role: "system", content: "Be brief." 
 const PROMPT = [PINNED, ...[1, 2, 3, 4, 5, 6, 7, 8].map(turnOf)];
 const bytesOf = (prompt: Prompt) => prompt.reduce((sum, segment) => sum + JSON.stringify(segment).length, 0);
 const BYTES = bytesOf(PROMPT);
-const unbounded = { bytes: Number.POSITIVE_INFINITY, tokens: undefined, counted: undefined };
+const INFINITY = Number.POSITIVE_INFINITY;
+const media = { references: INFINITY, bytes: INFINITY, sizes: new Map<string, number>() };
+const unbounded = { bytes: INFINITY, tokens: undefined, counted: undefined, media };
 
 describe("a prompt", () => {
   it("stays as it is where it fits", () => {
@@ -53,5 +55,46 @@ describe("a prompt", () => {
 
   it("is refused where its instructions alone do not fit", () => {
     expect(() => fitPrompt(PROMPT, { ...unbounded, bytes: 10 }, "truncate_oldest")).toThrow("conversation");
+  });
+});
+
+describe("the media of a prompt", () => {
+  const idOf = (n: number) => `blob_${`${n}`.repeat(26)}`;
+  /** A turn that names one blob of its own and one that all name. */
+  const seen = (n: number): Prompt[number] => ({
+    ...turnOf(n),
+    items: [{ role: "user", content: [0, n].map((i) => ({ type: "image", blob: idOf(i) })) }],
+  });
+  const prompt = [1, 2, 3, 4].map(seen);
+  const sizes = new Map([0, 1, 2, 3, 4].map((n) => [idOf(n), 100]));
+  const withMedia = (room: { references?: number; bytes?: number }, known = sizes) => ({
+    ...unbounded,
+    media: { ...media, ...room, sizes: known },
+  });
+
+  it("count with what is named, each once", () => {
+    for (const room of [{ references: 5 }, { bytes: 500 }])
+      expect(fitPrompt(prompt, withMedia(room), "error").dropped).toBe(0);
+    for (const room of [{ references: 4 }, { bytes: 499 }])
+      expect(() => fitPrompt(prompt, withMedia(room), "error")).toThrow(
+        expect.objectContaining({
+          code: "conversation_full",
+          param: "conversation",
+          message: expect.stringContaining("5 blobs of 500 bytes"),
+        }),
+      );
+    // What the new turn names as well counts there.
+    const others = new Map([...sizes].slice(1));
+    expect(fitPrompt(prompt, withMedia({ references: 4 }, others), "error").dropped).toBe(0);
+  });
+
+  it("have their oldest turns left out until half of the room is free", () => {
+    expect(fitPrompt(prompt, withMedia({ bytes: 499 }), "truncate_oldest")).toMatchObject({
+      dropped: 3,
+      prompt: [prompt[3]],
+    });
+    expect(fitPrompt([PINNED, seen(1)], withMedia({ references: 0 }), "truncate_oldest").prompt).toEqual([
+      PINNED,
+    ]);
   });
 });

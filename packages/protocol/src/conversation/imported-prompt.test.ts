@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Message } from "../request/fields/input.ts";
-import { fitPrompt } from "./fit-prompt.ts";
+import { fitPrompt, mediaRoomOf } from "./fit-prompt.ts";
 import { toImportedPrompt } from "./imported-prompt.ts";
 
 const said = fc
@@ -34,7 +34,12 @@ it("loses its oldest parts where it does not fit, and never its instructions", (
   ];
   const { prompt, dropped } = fitPrompt(
     toImportedPrompt(items),
-    { bytes: 900, tokens: undefined, counted: undefined },
+    {
+      bytes: 900,
+      tokens: undefined,
+      counted: undefined,
+      media: mediaRoomOf({ request: { model: "m", input: "x" } }),
+    },
     "truncate_oldest",
   );
   expect(dropped).toBe(6);

@@ -3,6 +3,7 @@ import type { EventDraft } from "../event/event.ts";
 import { decodeEvent, encodeEvent } from "../event/event-codec.ts";
 import { Transcript } from "../event/transcript.ts";
 import { createGenerationId } from "../id.ts";
+import { LIMITS } from "../request/fields/limits.ts";
 import { DEFAULT_POLICY } from "../request/policy.ts";
 import { asSeq } from "../seq.ts";
 import { parseConversationId } from "./conversation-id.ts";
@@ -41,7 +42,12 @@ function turnOf(n: number, drafts: EventDraft[], more: Partial<EndedTurn["reques
 }
 
 function waitingFor(turns: readonly number[], room: TurnContext["room"] = ROOM) {
-  return { context: { conversation, turn: 9, waits_for: turns.map(idOf), room } };
+  const context = { conversation, turn: 9, waits_for: turns.map(idOf), room };
+  return { request: { model: "m", input: "last?" }, context };
+}
+
+function contextOf(...turn: Parameters<typeof waitingFor>) {
+  return { context: waitingFor(...turn).context };
 }
 
 const textsOf = (prompt: EndedTurn["requested"]["prompt"]) =>
@@ -52,8 +58,8 @@ const KNOWN = { prompt: promptBehind(turnOf(0, said("0."))) };
 
 describe("the prompt of a turn that has waited", () => {
   it("is what it would be had each turn been created behind the end of the last one", () => {
-    const second = turnOf(2, said("2."), waitingFor([1]));
-    const third = turnOf(3, said("3."), waitingFor([1, 2]));
+    const second = turnOf(2, said("2."), contextOf([1]));
+    const third = turnOf(3, said("3."), contextOf([1, 2]));
     const { prompt } = settlePrompt({ ...KNOWN, ...waitingFor([1, 2, 3]) }, [FIRST, second, third]);
     let behind = KNOWN.prompt;
     for (const [n, turn] of [FIRST, second, third].entries())
@@ -70,7 +76,7 @@ describe("the prompt of a turn that has waited", () => {
       ...waitingFor([1]),
       request: { model: "m", input: [{ role: "system", content: "Be rude." }] },
     });
-    const third = turnOf(3, said("3."), waitingFor([1]));
+    const third = turnOf(3, said("3."), contextOf([1]));
     const { prompt } = settlePrompt({ ...KNOWN, ...waitingFor([1, 2, 3]) }, [failed, cancelled, third]);
     expect(textsOf(prompt)).toEqual(["0?", "0.", "3?", "3."]);
     expect(joinWaited(waitingFor([2]), [cancelled]).prompt).toEqual([]);
@@ -92,14 +98,31 @@ describe("the prompt of a turn that has waited", () => {
     const bytes = JSON.stringify(promptBehind(turnOf(1, said("x".repeat(1_000))))).length;
     const room = { when_full: "truncate_oldest", bytes: 3 * bytes + 10 } as const;
     const long = (n: number, context = {}) => turnOf(n, said("x".repeat(1_000)), context);
-    const turns = [long(1), long(2, waitingFor([1], room)), long(3, waitingFor([1, 2], room))];
+    const turns = [long(1), long(2, contextOf([1], room)), long(3, contextOf([1, 2], room))];
     const waiting = { ...KNOWN, ...waitingFor([1, 2, 3], room) };
     const { prompt, dropped } = settlePrompt(waiting, turns);
     expect(prompt.map(({ generation }) => generation)).toEqual([idOf(3)]);
     expect(dropped).toBe(3);
-    const fourth = turnOf(4, said("4."), waiting);
+    const fourth = turnOf(4, said("4."), { ...KNOWN, context: waiting.context });
     expect(settleTurn(fourth, turns).requested).toMatchObject({ prompt, context: { dropped_turns: 3 } });
     const strict = { ...KNOWN, ...waitingFor([1, 2, 3], { ...room, when_full: "error" }) };
     expect(() => settlePrompt(strict, turns)).toThrow(expect.objectContaining({ code: "conversation_full" }));
+  });
+
+  it("has the blobs that its seq 0 names, and a note in the place of others", () => {
+    const [gone, kept] = [`blob_${"1".repeat(26)}`, `blob_${"2".repeat(26)}`];
+    const image = (blob: string) => ({ type: "image" as const, blob });
+    const input = [{ role: "user" as const, content: [image(gone), image(kept)] }];
+    const first = turnOf(1, said("1."), { request: { model: "m", input } });
+    const media = (bytes: number) => ({
+      media: { [kept]: { blob: kept as never, type: "image/png", bytes, sha256: "" } },
+    });
+    const { prompt } = settlePrompt({ ...waitingFor([1]), ...media(10) }, [first]);
+    const note = { type: "text", text: "[An image that was here is no longer available.]" };
+    expect(textsOf(prompt)).toEqual([[note, image(kept)], "1."]);
+    const large = { ...waitingFor([1]), ...media(LIMITS.mediaBytes + 1) };
+    expect(() => settlePrompt(large, [first])).toThrow(
+      expect.objectContaining({ code: "conversation_full" }),
+    );
   });
 });

@@ -1,7 +1,8 @@
 import type { RequestedEvent } from "../event/event.ts";
 import type { GenerationId } from "../id.ts";
-import { fitPrompt } from "./fit-prompt.ts";
-import type { Prompt, PromptSegment, TurnContext } from "./prompt-schema.ts";
+import { fitPrompt, mediaRoomOf } from "./fit-prompt.ts";
+import { type IsGone, withoutMedia } from "./lost-media.ts";
+import type { Prompt, PromptSegment } from "./prompt-schema.ts";
 import { type EndedTurn, hasNeverBegun, promptBehind, toAskedMessages } from "./prompt.ts";
 
 /*
@@ -18,7 +19,7 @@ export interface SettledPrompt {
   readonly counted: number | undefined;
 }
 
-type Waiting = Pick<RequestedEvent, "prompt" | "context">;
+type Waiting = Pick<RequestedEvent, "request" | "prompt" | "context" | "media">;
 
 /**
  * Everything before a turn that has waited, whether or not it fits.
@@ -35,7 +36,7 @@ export function joinWaited(
   };
   for (const turn of turns) {
     if (hasNeverBegun(turn)) continue;
-    const { prompt, dropped } = fitWaited(turn.requested.context, before);
+    const { prompt, dropped } = fitWaited(turn.requested, before);
     before = {
       prompt: promptBehind({ ...turn, requested: { ...turn.requested, prompt } }),
       dropped,
@@ -46,11 +47,18 @@ export function joinWaited(
 }
 
 /**
- * The prompt of a turn whose `waits_for` have ended.
+ * The prompt of a turn whose `waits_for` have ended. What was gone when it was created is left out, and what is gone since then ends it.
  * @throws RepriseError `conversation_full`
  */
 export function settlePrompt(requested: Waiting, turns: readonly EndedTurn[]): SettledPrompt {
-  return fitWaited(requested.context, joinWaited(requested, turns));
+  const { media = {} } = requested;
+  // What tools have answered since then is in no seq 0.
+  const isGone: IsGone = (blob, role) => role === "user" && !Object.hasOwn(media, blob);
+  const joined = joinWaited(requested, turns);
+  return fitWaited(requested, {
+    ...joined,
+    prompt: joined.prompt.map((segment) => withoutMedia(segment, isGone)),
+  });
 }
 
 /** A turn that has waited and has ended, with the prompt that its model was given: as if it had been created without a wait. */
@@ -74,10 +82,19 @@ export function countedOf({ transcript: { usage } }: EndedTurn): number | undefi
   return usage.input_tokens === null ? undefined : usage.input_tokens + usage.output_tokens;
 }
 
-function fitWaited(context: TurnContext | undefined, before: SettledPrompt): SettledPrompt {
+function fitWaited(
+  { context, request, media }: Pick<Waiting, "request" | "context" | "media">,
+  before: SettledPrompt,
+): SettledPrompt {
   const { room } = context ?? {};
   if (!room) return before;
   const { bytes, tokens, when_full: policy } = room;
-  const { prompt, dropped } = fitPrompt(before.prompt, { bytes, tokens, counted: before.counted }, policy);
+  const { counted } = before;
+  const fitted = fitPrompt(
+    before.prompt,
+    { bytes, tokens, counted, media: mediaRoomOf({ request, media }) },
+    policy,
+  );
+  const { prompt, dropped } = fitted;
   return { ...before, prompt, dropped: before.dropped + dropped };
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { conversations } from "@reprise/log";
 import {
+  blobsIn,
   type ConversationId,
   countedOf,
   findOrphan,
@@ -9,6 +10,8 @@ import {
   type GenerationRef,
   type GenerationRequest,
   LIMITS,
+  type MediaMap,
+  mediaRoomOf,
   type Prompt,
   promptBehind,
   RepriseError,
@@ -19,6 +22,7 @@ import { estimateInputTokens } from "@reprise/tenancy";
 import type { RequestAdditions } from "../domain/create-generation.ts";
 import type { RouteContext } from "../routes/context.ts";
 import { findPlace, type Place } from "./claim-turn.ts";
+import { findPromptMedia } from "./prompt-media.ts";
 import type { TurnSources } from "./read-turn.ts";
 import { promptOfQueue, type TurnQueue } from "./turn-queue.ts";
 
@@ -29,19 +33,25 @@ export interface PreparedTurn {
   readonly prompt: Prompt;
   /** The same with what the turns were asked that it waits for. */
   readonly known: Prompt;
+  /** What the parts of that name. */
+  readonly media: MediaMap;
 }
 
 /** What else seq 0 has: the policy, budgets, a trace. */
 const OTHER_BYTES = 65_536;
 const MOST_ANSWER_TOKENS = 4_096;
 
-type Sources = TurnSources & Pick<RouteContext, "conversations" | "bodies">;
+type Sources = TurnSources & Pick<RouteContext, "conversations" | "bodies" | "blobs">;
 
 interface NewTurn {
   readonly ref: GenerationRef;
   readonly request: GenerationRequest;
   /** Of the model; undefined: not known. */
   readonly contextTokens: number | undefined;
+  /** What the request itself names, as far as that is known before URLs are fetched. */
+  readonly media: MediaMap;
+  /** How long the generation may run. */
+  readonly forMs: number;
   /** The call, with whose body the prompt is reserved. */
   readonly raw: IncomingMessage;
 }
@@ -62,20 +72,29 @@ export async function prepareTurn(sources: Sources, turn: NewTurn): Promise<Prep
 
 async function readPlace(
   sources: Sources,
-  { ref, request, contextTokens }: NewTurn,
+  { ref, request, contextTokens, media: own, forMs }: NewTurn,
   conversation: ConversationId,
 ): Promise<PreparedTurn & { readonly bytes: number }> {
   const { previous_generation: from } = request;
   const place = await findPlace(sources, sources.conversations, { ref, conversation, from });
   const { parent, row, turn, queue } = place;
   const before = whatIsBefore(place);
-  const whole = await conversations.verifyPrompt(sources.log, ref.tenant, before.prompt);
+  const verified = await conversations.verifyPrompt(sources.log, ref.tenant, before.prompt);
+  const asked = promptOfQueue({ prompt: [], turns: queue?.turns ?? [] });
+  const found = await findPromptMedia([...verified, ...asked], {
+    storage: sources.blobs.storage,
+    tenant: ref.tenant,
+    endUser: request.end_user,
+    forMs,
+  });
+  const whole = found.prompt.slice(0, verified.length);
   const most = LIMITS.eventBytes - OTHER_BYTES - Buffer.byteLength(JSON.stringify(request));
   const tokens = contextTokens === undefined ? undefined : roomFor(request, contextTokens);
   const { when_full: policy } = row;
+  const mediaRoom = mediaRoomOf({ request, media: { ...found.media, ...own } });
   const { prompt, dropped, bytes } = fitPrompt(
     whole,
-    { bytes: most, tokens, counted: before.counted },
+    { bytes: most, tokens, counted: before.counted, media: mediaRoom },
     policy,
   );
   // Those that the turn waits for may make calls yet.
@@ -99,8 +118,10 @@ async function readPlace(
         },
       }),
   };
-  const known = queue ? promptOfQueue({ prompt, turns: queue.turns }) : prompt;
-  return { place, context, prompt, known, bytes };
+  const known = [...prompt, ...found.prompt.slice(verified.length)];
+  const named = new Set(known.flatMap((segment) => [...blobsIn(segment)]));
+  const media = Object.fromEntries(Object.entries(found.media).filter(([blob]) => named.has(blob)));
+  return { place, context, prompt, known, media, bytes };
 }
 
 function whatIsBefore({ before, queue, row }: Place): Omit<TurnQueue, "turns"> {

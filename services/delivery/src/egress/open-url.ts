@@ -14,6 +14,8 @@ export interface EgressTimes {
   readonly headersMs?: number;
   /** From the first lookup to the last byte, redirects included. Default 15 s. */
   readonly totalMs?: number;
+  /** For all URLs of one request. Default 30 s. */
+  readonly requestMs?: number;
 }
 
 /** What may be fetched, and how. */
@@ -37,6 +39,8 @@ export interface OpenUrlOptions {
   /** Whose URL it is. */
   readonly param: string;
   readonly maxBytes: number;
+  /** Breaks it off. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 const CONNECT_MS = 3_000;
@@ -53,8 +57,9 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308]);
  * @throws RepriseError `invalid_request` for what will never be fetched, `media_unavailable` for what can't be fetched now
  */
 export async function openUrl(text: string, egress: Egress, options: OpenUrlOptions): Promise<OpenUrl> {
-  const { param } = options;
-  const total = AbortSignal.timeout(egress.times.totalMs ?? TOTAL_MS);
+  const { param, signal } = options;
+  const ownTime = AbortSignal.timeout(egress.times.totalMs ?? TOTAL_MS);
+  const total = signal ? AbortSignal.any([ownTime, signal]) : ownTime;
   let target = toTarget(text, egress.allowed, param);
   for (let redirects = 0; ; redirects++) {
     const socket = await connectTo(target, egress, { param, total });

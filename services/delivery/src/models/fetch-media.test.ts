@@ -1,59 +1,8 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { type Generation, parseTenantId } from "@reprise/protocol";
+import type { Generation } from "@reprise/protocol";
 import { expect, test } from "vitest";
-import { PNG, upload } from "../blobs/uploads.fixture.ts";
-import { HOST, openTlsHost } from "../egress/tls-host.fixture.ts";
-import { authorization, call, KEYS, openPlatform } from "../testing/platform.ts";
-
-const URL_A = `https://${HOST}/a.png`;
-const IMAGE = Buffer.concat([PNG, Buffer.alloc(300_000, 7)]);
-/** One generation at a time. */
-const NARROW = { id: "narrow", key: "rk_narrow_0123456789abcdef" };
-
-type Answer = (request: IncomingMessage, response: ServerResponse) => void;
-
-const sends =
-  (content: Buffer | string, type?: string): Answer =>
-  (_request, response) =>
-    response.writeHead(200, type === undefined ? {} : { "content-type": type }).end(content);
-
-/** A node that fetches from one host, which answers like this. */
-async function openFetching(answer: Answer) {
-  await using stack = new AsyncDisposableStack();
-  const platform = stack.use(await openPlatform());
-  const host = stack.use(await openTlsHost((request, response) => answer(request, response)));
-  const node = await platform.addNode({
-    mediaFetchAllow: [HOST],
-    egress: { ...host.ports, times: { headersMs: 5_000 } },
-    moreTenants: [
-      {
-        id: NARROW.id,
-        keys: [{ secret: NARROW.key, roles: ["create", "read"] }],
-        limits: { tenant: { generations: 1 } },
-      },
-    ],
-  });
-  const create = (
-    part: object,
-    fields: object = {},
-    { headers = {}, key = KEYS.acme }: { headers?: Record<string, string>; key?: string } = {},
-  ) =>
-    call(`${node.url}/v1/generations`, {
-      body: { model: "sim", input: [{ role: "user", content: [part] }], ...fields },
-      headers,
-      key,
-    });
-  const seq0 = async ({ id }: Generation) => {
-    const ref = { tenant: parseTenantId("acme"), generation: id as never };
-    const first = await platform.log.reader.readFirst(ref);
-    return JSON.parse(Buffer.from(first!.payload).toString()) as {
-      request: object;
-      media: Record<string, { blob: string; bytes: number; type: string }>;
-    };
-  };
-  const owned = stack.move();
-  return { node, create, seq0, host, [Symbol.asyncDispose]: () => owned.disposeAsync() };
-}
+import { upload } from "../blobs/uploads.fixture.ts";
+import { authorization, KEYS } from "../testing/platform.ts";
+import { type Answer, IMAGE, NARROW, openFetching, sends, URL_A } from "./fetching.fixture.ts";
 
 test("an https URL becomes a blob, which seq 0 names beside the request as it was sent", async () => {
   await using world = await openFetching(sends(IMAGE, "image/png"));

@@ -5,11 +5,14 @@ import {
   type BlobRecord,
   type GenerationRequest,
   isBlobId,
+  LIMITS,
   type MediaMap,
   mediaTypeOf,
   parseMediaType,
   RepriseError,
   SNIFFED_BYTES,
+  type StreamSeq,
+  unixNow,
 } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { NodeBlobs } from "../blobs/open-blobs.ts";
@@ -28,49 +31,122 @@ export interface FetchMedia {
 
 /** Of one request, at a time. */
 const FETCHES = 4;
+/** Of one request, all of them together. */
+const TOTAL_MS = 30_000;
+
+export interface FetchedMedia {
+  /** All that the request and its prompt name. */
+  readonly media: MediaMap;
+  /** Removes what this request has stored, unless it was found by another since. Errors are reported. */
+  remove(): Promise<void>;
+}
+
+interface Fetched {
+  readonly row: BlobRecord;
+  /** Where this request has put the row, if it had the content first: whatever finds it later puts another one there. */
+  readonly newAt: StreamSeq | undefined;
+}
 
 /**
- * Fetches the https URLs of a request into blobs, which are of its subject and end user as uploads are. Each is read no faster than it is stored.
- * @returns all that the request names; undefined where it has no URL
+ * Fetches the https URLs of a request into blobs, which are of its subject and end user as uploads are. Each is read no faster than it is stored. All
+ * share what `mediaBytes` leaves, and 30 s. Where one fails the others are given up, and what this request has stored is removed, unless it was found by
+ * another since.
+ * @returns undefined where the request has no URL
  * @throws RepriseError what `openUrl` throws; `invalid_request` where the content is not of its part's kind; `limit_exceeded`, `overloaded`,
  *   `broker_unavailable`
  */
 export async function fetchMedia(
   request: GenerationRequest,
   options: FetchMedia,
-): Promise<MediaMap | undefined> {
+): Promise<FetchedMedia | undefined> {
   const { egress } = options.blobs;
   const named = namedIn(request).filter(({ reference }) => !isBlobId(reference));
   if (!egress || named.length === 0) return undefined;
+  const known = Object.entries(options.media ?? {});
+  const allowance = { left: LIMITS.mediaBytes - known.reduce((sum, [, { bytes }]) => sum + bytes, 0) };
   const failed = new AbortController();
+  const signal = AbortSignal.any([failed.signal, AbortSignal.timeout(egress.times.requestMs ?? TOTAL_MS)]);
   const turns = new Semaphore(FETCHES);
+  const stored: Fetched[] = [];
   const fetches = named.map((one) =>
     turns.run(async () => {
       try {
-        const { id: blob, type, bytes, sha256 } = await fetchOne(request, one, { ...options, egress });
+        const fetched = await fetchOne(request, one, { ...options, egress, allowance, signal });
+        stored.push(fetched);
+        const { id: blob, type, bytes, sha256 } = fetched.row;
         return [one.reference, { blob, type, bytes, sha256 }] as const;
       } catch (error) {
-        // Those that wait are not begun any more.
+        // Those that go on are broken off, and those that wait are not begun any more.
         failed.abort(error);
         throw error;
       }
     }, failed.signal),
   );
   await Promise.allSettled(fetches);
-  return toMediaMap(request, [...Object.entries(options.media ?? {}), ...(await Promise.all(fetches))]);
+  const remove = () => removeStored(stored, options);
+  try {
+    // The first failure, and not what others met with because of it.
+    if (failed.signal.aborted) throw failed.signal.reason;
+    return { media: { ...options.media, ...toMediaMap(request, await Promise.all(fetches)) }, remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+interface FetchOne extends FetchMedia {
+  readonly egress: Egress;
+  /** What all fetches of the request together may still bring. */
+  readonly allowance: { left: number };
+  readonly signal: AbortSignal;
+}
+
+/** What another request has found since lies elsewhere, and stays. */
+async function removeStored(
+  stored: readonly Fetched[],
+  { blobs: { storage, record, onError }, principal }: FetchMedia,
+): Promise<void> {
+  const { tenant } = principal;
+  for (const { row, newAt: at } of stored) {
+    if (at === undefined) continue;
+    try {
+      if (await blobs.removeBlobRow(storage, { tenant, row, at })) await record(principal, row, "deleted");
+    } catch (error) {
+      // Its time to live is left.
+      onError(error);
+    }
+  }
+}
+
+async function* within(
+  content: AsyncIterable<Uint8Array>,
+  allowance: { left: number },
+  param: string,
+): AsyncGenerator<Uint8Array> {
+  for await (const piece of content) {
+    allowance.left -= piece.length;
+    if (allowance.left < 0) throw beyondAllowance(param);
+    yield piece;
+  }
+}
+
+function beyondAllowance(param: string): RepriseError {
+  const problem = `is more than what is left of ${LIMITS.mediaBytes} bytes, which all that a request names may have together`;
+  return refused(param, problem);
 }
 
 async function fetchOne(
   request: GenerationRequest,
   { reference, part, path }: Named,
-  { blobs: node, principal, forMs, egress }: FetchMedia & { egress: Egress },
-): Promise<BlobRecord> {
+  { blobs: node, principal, forMs, egress, allowance, signal }: FetchOne,
+): Promise<Fetched> {
   const { storage, transfers, ttlSeconds, record, onError } = node;
   const { tenant, holder: by, limits } = principal;
   const maxBytes = limits?.blobs?.blob_bytes ?? BLOB_LIMITS.blobBytes;
   using _ = transfers.take(tenant);
-  const opened = await openUrl(reference, egress, { param: path, maxBytes });
+  const opened = await openUrl(reference, egress, { param: path, maxBytes, signal });
   try {
+    if ((opened.length ?? 0) > allowance.left) throw beyondAllowance(path);
     const { type, content } = await sniff(opened, path);
     if (part.type !== "file" && !type.startsWith(`${part.type}/`))
       throw refused(path, `is ${type}, and not ${part.type}/…`);
@@ -86,11 +162,13 @@ async function fetchOne(
     });
     try {
       const place = await storage.chunks.place(blobs.refOf(upload));
-      const { sum } = await blobs.receiveContent(storage, upload, place, content);
-      const { blob, isNew } = await blobs.finishUpload(storage, upload, sum);
+      const { sum } = await blobs.receiveContent(storage, upload, place, within(content, allowance, path));
+      const { blob, at, isNew } = await blobs.finishUpload(storage, upload, sum);
       await record(principal, blob, isNew ? "stored" : "joined");
+      const isEnough = Date.parse(blob.expires_at) - unixNow() >= forMs;
+      if (isNew && isEnough) return { row: blob, newAt: at };
       const { row } = await blobs.useBlob(storage, tenant, blob.id, { forMs, endUser: request.end_user });
-      return row;
+      return { row, newAt: undefined };
     } catch (error) {
       // A sweep takes what this does not.
       await blobs.abandonUpload(storage, tenant, upload.row.id).catch(onError);

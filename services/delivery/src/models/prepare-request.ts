@@ -1,6 +1,5 @@
 import {
   BLOB_TTL_SECONDS,
-  effectiveRequest,
   type GenerationRequest,
   type MediaMap,
   type RequestedEvent,
@@ -10,25 +9,42 @@ import type { Principal } from "@reprise/tenancy";
 import type { RequestAdditions } from "../domain/create-generation.ts";
 import type { RouteContext } from "../routes/context.ts";
 import { checkRequest } from "./check-request.ts";
-import { fetchMedia } from "./fetch-media.ts";
+import { fetchMedia, type FetchedMedia } from "./fetch-media.ts";
 import { resolveMedia } from "./resolve-media.ts";
+
+/** What comes before a turn's own input. */
+interface Earlier {
+  readonly additions: Pick<RequestAdditions, "prompt" | "context">;
+  /** All that its model will be given before, as far as that is known. */
+  readonly known: RequestedEvent["prompt"];
+  /** What the parts of that name. */
+  readonly media: MediaMap;
+}
 
 /**
  * What stands beside a new generation's request in seq 0. Nothing is stored but that blobs are used.
- * @throws RepriseError what `checkRequest` and `resolveMedia` throw
+ * @param readEarlier what comes before the request's own input, called with what that names and how long it may run; default: nothing
+ * @throws RepriseError what `checkRequest`, `resolveMedia` and `readEarlier` throw
  */
 export async function prepareRequest(
   { servedBy, scale, blobs }: Pick<RouteContext, "servedBy" | "scale" | "blobs">,
-  requested: Pick<RequestedEvent, "request" | "prompt">,
+  request: GenerationRequest,
   principal: Principal,
+  readEarlier: (own: { media: MediaMap; forMs: number }) => Promise<Earlier | undefined>,
 ): Promise<RequestAdditions> {
-  const request = effectiveRequest(requested);
-  const checked = await checkRequest(requested, servedBy(request.model), scale);
   const { storage, egress } = blobs;
   const forMs = runMsOf(request, principal);
   const { tenant } = principal;
-  const media = await resolveMedia(request, { storage, tenant, forMs, allowed: egress?.allowed });
-  return { ...checked, ...(media && { media }), ...outputLimits(principal, blobs.ttlSeconds) };
+  const own = await resolveMedia(request, { storage, tenant, forMs, allowed: egress?.allowed });
+  const { additions, known, media: earlier } = (await readEarlier({ media: own ?? {}, forMs })) ?? {};
+  const checked = await checkRequest({ request, prompt: known }, servedBy(request.model), scale);
+  const media = { ...earlier, ...own };
+  return {
+    ...checked,
+    ...additions,
+    ...(Object.keys(media).length > 0 && { media }),
+    ...outputLimits(principal, blobs.ttlSeconds),
+  };
 }
 
 /** What the model may make, where that is not what every worker takes it for. */
@@ -44,16 +60,16 @@ function outputLimits({ limits }: Principal, ttlSeconds: number): Pick<RequestAd
 
 /**
  * Fetches what the request names by URL, once the generation is admitted.
- * @returns all that the request names, or undefined where that is known already
+ * @param media what seq 0 names by blob
+ * @returns all that seq 0 names, or undefined where that is known already
  * @throws RepriseError what `fetchMedia` throws
  */
-export async function completeRequest(
+export function completeRequest(
   { blobs }: Pick<RouteContext, "blobs">,
-  request: GenerationRequest,
-  { principal, media }: { principal: Principal; media: MediaMap | undefined },
-): Promise<Pick<RequestAdditions, "media"> | undefined> {
-  const whole = await fetchMedia(request, { blobs, principal, media, forMs: runMsOf(request, principal) });
-  return whole && { media: whole };
+  { request, media }: Pick<RequestedEvent, "request" | "media">,
+  principal: Principal,
+): Promise<FetchedMedia | undefined> {
+  return fetchMedia(request, { blobs, principal, media, forMs: runMsOf(request, principal) });
 }
 
 function runMsOf(request: GenerationRequest, { policy }: Pick<Principal, "policy">): number {

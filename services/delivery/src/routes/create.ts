@@ -22,6 +22,7 @@ import { conversationBusy } from "../conversations/conversation-busy.ts";
 import { type PreparedTurn, prepareTurn, toAdditions } from "../conversations/prepare-turn.ts";
 import { withConversation } from "../conversations/with-conversation.ts";
 import { contextTokensOf } from "../models/context-tokens.ts";
+import type { FetchedMedia } from "../models/fetch-media.ts";
 import { completeRequest, prepareRequest } from "../models/prepare-request.ts";
 import { createGeneration, type RequestAdditions } from "../domain/create-generation.ts";
 import { readGeneration } from "../domain/read-generation.ts";
@@ -86,14 +87,14 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
       const charges = context.budgets.chargesOf(principal, body.model, now);
       let hasReserved = false;
       let turn: PreparedTurn | undefined;
-      const prepare = async (ref: GenerationRef): Promise<RequestAdditions> => {
-        const contextTokens =
-          body.conversation === undefined ? undefined : await contextTokensOf(context, body.model);
-        turn = await prepareTurn(context, { ref, request: body, contextTokens, raw: request.raw });
-        const additions = turn && toAdditions(turn);
-        const requested = { request: body, ...additions, ...(turn && { prompt: turn.known }) };
-        return { ...(await prepareRequest(context, requested, principal)), ...additions };
-      };
+      let fetched: FetchedMedia | undefined;
+      const prepare = (ref: GenerationRef): Promise<RequestAdditions> =>
+        prepareRequest(context, body, principal, async (own) => {
+          if (body.conversation === undefined) return undefined;
+          const contextTokens = await contextTokensOf(context, body.model);
+          turn = await prepareTurn(context, { ref, request: body, contextTokens, ...own, raw: request.raw });
+          return turn && { ...turn, additions: toAdditions(turn) };
+        });
       const creating = createGeneration({
         log,
         ruleSets,
@@ -111,8 +112,10 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
         prepare,
         reserve: ({ ref, requested }) =>
           context.budgets.reserve(ref, charges, effectiveRequest(requested), requested.media),
-        complete: (begun) =>
-          completeRequest(context, effectiveRequest(begun), { principal, media: begun.media }),
+        async complete(begun) {
+          fetched = await completeRequest(context, begun, principal);
+          return fetched && { media: fetched.media };
+        },
         async claim(ref) {
           let anew: RequestAdditions | undefined;
           for (let tries = 0; turn && !(await claimTurn(context.conversations.rows, ref, turn.place));) {
@@ -147,6 +150,7 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
         onAbandoned(created) {
           context.limits.abandoned(created, tokens);
           context.budgets.abandoned(created, charges);
+          void fetched?.remove();
         },
         traceparent: context.traces.traceparentOf(request),
         startSend: (created) =>
