@@ -55,3 +55,5 @@ export {
 } from "./network/otlp-receiver.ts";
 export { untilAnswered } from "./network/until-answered.ts";
 export { type MemoryWatch, watchMemory } from "./process/watch-memory.ts";
+export { base64HashOf, type MediaModel, startMediaModel } from "./network/media-model.ts";
+export { type PiecesUpload, uploadPieces } from "./network/upload-pieces.ts";

@@ -1,12 +1,7 @@
-import { createHash } from "node:crypto";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { OPTIONAL_EVENTS, type RequestMedia } from "@reprise/protocol";
-import { watchMemory } from "@reprise/testkit";
+import { base64HashOf, startMediaModel, watchMemory } from "@reprise/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createOpenaiEngine } from "../engines/openai/openai-engine.ts";
-import { content, DONE, finish, ROLE } from "../engines/testing/chat-frames.ts";
 import { createFakeEngine } from "../testing/fake-engine.ts";
 import { storeBlob } from "../testing/stored-blob.ts";
 import { openWorld, type World } from "../testing/world.ts";
@@ -32,7 +27,7 @@ test("a blob of 30 MiB goes into an engine's request with less than 4 MiB of mem
   const memory = watchMemory();
   const { bytes, sha256 } = await send(named, memory.sample);
   expect(bytes).toBeGreaterThan((BYTES / 3) * 4);
-  expect(sha256).toBe(expectedHash(named));
+  expect(sha256).toBe(base64HashOf(PIECE, named.bytes));
   expect(memory.most()).toBeLessThan(MOST);
 });
 
@@ -67,52 +62,10 @@ function store(bytes: number): Promise<RequestMedia> {
   return storeBlob(world.blobs, pieces(), "text/plain");
 }
 
-/** Of the body that a direct call would have had, up to the base64's end. */
-function expectedHash({ bytes }: RequestMedia): string {
-  const sum = createHash("sha256");
-  // Three of them have no rest in base64.
-  const three = Buffer.concat([PIECE, PIECE, PIECE]).toString("base64");
-  for (let sent = 0; sent < bytes; sent += 3 * PIECE.length) {
-    const left = Math.min(3 * PIECE.length, bytes - sent);
-    sum.update(left === 3 * PIECE.length ? three : Buffer.alloc(left, PIECE).toString("base64"));
-  }
-  return sum.digest("hex");
-}
-
 async function send(named: RequestMedia, sample = () => {}) {
-  const base64Bytes = 4 * Math.ceil(named.bytes / 3);
-  const sum = createHash("sha256");
-  const head = "data:text/plain;base64,";
-  let bytes = 0;
-  let hashed = 0;
-  let begin: string | undefined = "";
-  let count = 0;
-  const server = createServer((request, response) => {
-    request.on("data", (piece: Buffer) => {
-      bytes += piece.length;
-      if (count++ % 16 === 0) sample();
-      let rest = piece;
-      if (begin !== undefined) {
-        begin += piece.toString("latin1");
-        const at = begin.indexOf(head);
-        if (at === -1) return;
-        rest = Buffer.from(begin.slice(at + head.length), "latin1");
-        begin = undefined;
-      }
-      const taken = rest.subarray(0, base64Bytes - hashed);
-      hashed += taken.length;
-      sum.update(taken);
-    });
-    request.on("end", () => {
-      response.writeHead(200, { "content-type": "text/event-stream" });
-      response.end([ROLE, content("Read."), finish(), DONE].join(""));
-    });
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  await using model = await startMediaModel(sample);
   const engine = createOpenaiEngine({
-    baseUrl,
+    baseUrl: model.baseUrl,
     upstreamModel: "m",
     capabilities: new Set(["content_parts", "files", "media_references"]),
   });
@@ -123,7 +76,5 @@ async function send(named: RequestMedia, sample = () => {}) {
   });
   expect(await world.run(ref, engine)).toBe("completed");
   await engine.close();
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
-  return { bytes, sha256: sum.digest("hex") };
+  return model.received();
 }
