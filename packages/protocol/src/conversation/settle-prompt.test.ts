@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { EventDraft } from "../event/event.ts";
 import { decodeEvent, encodeEvent } from "../event/event-codec.ts";
@@ -125,4 +126,49 @@ describe("the prompt of a turn that has waited", () => {
       expect.objectContaining({ code: "conversation_full" }),
     );
   });
+});
+
+/** What becomes of a turn; one that does not wait can't be cancelled before it begins. */
+const outcome = fc.constantFrom("said", "failed", "cancelled", "never begun");
+const draftsOf = (n: number, how: string): EventDraft[] => {
+  if (how === "said") return said(`${n}.`);
+  if (how === "failed") return [STARTED, FAILED];
+  const partly: EventDraft = { type: "output.delta", text: `${n}` };
+  return how === "cancelled" ? [STARTED, partly, CANCELLED] : [CANCELLED];
+};
+
+it("whenever turns are created, each is given what those before it that have begun were asked and have said", () => {
+  // How many turns have ended when the next one is created: each creation sees at least as many as the one before.
+  const step = fc.record({ outcome, endsMore: fc.nat(3) });
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 1, maxLength: 12 }), (steps) => {
+      const turns: EndedTurn[] = [];
+      const expected: string[] = [];
+      let ended = 0;
+      for (const [n, { outcome: how, endsMore }] of steps.entries()) {
+        ended = Math.min(n, ended + endsMore);
+        const last = turns.at(-1);
+        const waited = (last?.requested.context?.waits_for ?? []).map((id) =>
+          turns.find((turn) => turn.requested.generation === id)!,
+        );
+        const over = waited.filter((turn) => turns.indexOf(turn) < ended);
+        const waits = last && ended < n ? [...waited.slice(over.length), last] : [];
+        const settled =
+          last &&
+          (waits.length === 0
+            ? { prompt: promptBehind(last.requested.context?.waits_for ? settleTurn(last, waited) : last) }
+            : joinWaited(last.requested, over));
+        const more = {
+          request: { model: "m", input: `${n}?` },
+          prompt: settled?.prompt ?? [],
+          ...(waits.length > 0 && waitingFor(waits.map((turn) => turns.indexOf(turn)))),
+        };
+        expect(textsOf(settlePrompt(more, waits).prompt)).toEqual(expected);
+        const outcomeOf = how === "never begun" && waits.length === 0 ? "said" : how;
+        turns.push(turnOf(n, draftsOf(n, outcomeOf), more));
+        if (outcomeOf === "said") expected.push(`${n}?`, `${n}.`);
+        if (outcomeOf === "cancelled") expected.push(`${n}?`, `${n}`);
+      }
+    }),
+  );
 });

@@ -23,6 +23,7 @@ import {
   openConversation,
   requestedOf,
   said,
+  say,
   turn,
   user,
   workerOf,
@@ -189,6 +190,24 @@ describe("items", () => {
       const stray = await call(`${url}/${conversation}/items?after=${after}`);
       expect(stray).toMatchObject({ status: 400, json: { error: { code: "cursor_invalid" } } });
     }
+  });
+
+  test("of turns that have waited for each other come out of the archive like others", async () => {
+    const conversation = await openConversation(platform, { on_busy: "queue" });
+    const turns = [
+      await turn(platform, { conversation, input: "a" }),
+      await turn(platform, { conversation, input: "c" }),
+      await turn(platform, { conversation, input: "e" }),
+    ];
+    for (const [i, generation] of turns.entries()) await say(platform, generation, ["b", "d", "f"][i]!);
+    for (const generation of turns) {
+      await platform.audit.archive({ tenant: ACME, generation });
+      await expire(platform, { tenant: ACME, generation });
+    }
+    expect(said2(await itemsOf(conversation))).toEqual(["a", "b", "c", "d", "e", "f"]);
+    const next = await turn(platform, { conversation, input: "g" });
+    const { prompt = [] } = await requestedOf(platform, next);
+    expect(prompt.map(({ generation }) => generation)).toEqual(turns);
   });
 
   test("of a turn behind its retention come out of the archive, and so does a prompt; that access is recorded", async () => {
