@@ -159,9 +159,9 @@ it("whenever turns are created, each is given what those before it that have beg
             ? { prompt: promptBehind(last.requested.context?.waits_for ? settleTurn(last, waited) : last) }
             : joinWaited(last.requested, over));
         const more = {
+          ...(waits.length > 0 && waitingFor(waits.map((turn) => turns.indexOf(turn)))),
           request: { model: "m", input: `${n}?` },
           prompt: settled?.prompt ?? [],
-          ...(waits.length > 0 && waitingFor(waits.map((turn) => turns.indexOf(turn)))),
         };
         expect(textsOf(settlePrompt(more, waits).prompt)).toEqual(expected);
         const outcomeOf = how === "never begun" && waits.length === 0 ? "said" : how;
