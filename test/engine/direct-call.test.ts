@@ -1,10 +1,7 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { createClient, type GenerationRequest } from "@reprise/client";
+import type { GenerationEvent, GenerationRequest } from "@reprise/client";
 import { createSseDecoder } from "@reprise/protocol/wire";
-import { createTempDir } from "@reprise/testkit";
-import { describe, expect, test } from "vitest";
-import { startCluster } from "../e2e/testing/cluster.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MODEL, type Platform, startPlatformAt } from "./platform.ts";
 
 const { REPRISE_TEST_ENGINE: ENGINE = "" } = process.env;
 
@@ -124,33 +121,24 @@ const CASES: Record<string, [direct: object, native: Partial<GenerationRequest>]
 
 const COMMON = { temperature: 0, seed: 7 };
 const MAX_TOKENS = 40;
+const REQUEST = { model: MODEL, input: "Say something.", max_output_tokens: MAX_TOKENS, ...COMMON };
+const DIRECT = {
+  messages: [{ role: "user", content: "Say something." }],
+  max_tokens: MAX_TOKENS,
+  ...COMMON,
+};
+
+let platform: Platform;
+beforeAll(async () => (platform = await startPlatformAt(ENGINE)));
+afterAll(() => platform[Symbol.asyncDispose]());
 
 describe("through the platform", () => {
   test("each field brings what a direct call brings, byte for byte", async () => {
-    await using cluster = await startCluster();
-    await using dir = await createTempDir("models");
-    const file = join(dir.path, "models.json");
-    const model = { engine: "openai", base_url: ENGINE, upstream_model: "random", dialect: "llama.cpp" };
-    await writeFile(file, JSON.stringify({ models: { random: model } }));
-    const env = { REPRISE_MODELS_FILE: file };
-    const [delivery] = await Promise.all([cluster.startDelivery(env), cluster.startWorker(env)]);
-    const { generations } = createClient({ url: delivery.url, apiKey: cluster.keys["acme"]! });
+    const { generations } = platform.client;
     const texts = new Map<string, string>();
     for (const [name, [direct, native]] of Object.entries(CASES)) {
-      const request = {
-        model: "random",
-        input: "Say something.",
-        max_output_tokens: MAX_TOKENS,
-        ...COMMON,
-        ...native,
-      };
-      const outcome = await generations.run(request).done();
-      const expected = await callDirectly({
-        messages: [{ role: "user", content: "Say something." }],
-        max_tokens: MAX_TOKENS,
-        ...COMMON,
-        ...direct,
-      });
+      const outcome = await generations.run({ ...REQUEST, ...native }).done();
+      const { text: expected } = await callDirectly({ ...DIRECT, ...direct });
       expect({ name, status: outcome.status, text: outcome.text }).toEqual({
         name,
         status: "completed",
@@ -174,9 +162,54 @@ describe("through the platform", () => {
     );
     console.log(`${texts.size} requests, ${changed.length} with another text than the plain one`);
   });
+
+  test.each([0, 2])("logprobs: %i brings a direct call's tokens and numbers", async (logprobs) => {
+    const direct = { ...DIRECT, logprobs: true, top_logprobs: Math.max(1, logprobs) };
+    const stream = platform.client.generations.run({ ...REQUEST, logprobs });
+    const told: Told = [];
+    for await (const event of stream) if (event.type === "output.delta") told.push(...(event.logprobs ?? []));
+    const expected = await callDirectly(direct);
+    expect(stream.text).toBe(expected.text);
+    expect(told).toEqual(
+      expected.logprobs.map(({ top_logprobs: top, ...token }) => ({
+        ...toLikely(token),
+        ...(logprobs > 0 && { top: top.map(toLikely) }),
+      })),
+    );
+    console.log(`logprobs: ${logprobs}: ${told.length} tokens`);
+  });
+
+  test("a model's context is what its server says, without a word of the models file", async () => {
+    const listed = async () => {
+      const headers = { authorization: `Bearer ${platform.key}` };
+      return (await fetch(`${platform.url}/v1/models`, { headers })).json();
+    };
+    await expect.poll(listed).toMatchObject({ data: [{ id: "random", context_tokens: 4_096 }] });
+  });
 });
 
-async function callDirectly(body: object): Promise<string> {
+type Told = NonNullable<Extract<GenerationEvent, { type: "output.delta" }>["logprobs"]>;
+
+interface Likely {
+  readonly token: string;
+  readonly logprob: number;
+}
+
+interface DirectToken extends Likely {
+  readonly top_logprobs: readonly Likely[];
+}
+
+interface Choice {
+  readonly delta?: { readonly content?: string | null };
+  readonly logprobs?: { readonly content: readonly DirectToken[] };
+}
+
+/** The last digits of its number depend on what the server had in its cache. */
+function toLikely({ token, logprob }: Likely): Likely {
+  return { token, logprob: expect.closeTo(logprob, 4) as number };
+}
+
+async function callDirectly(body: object): Promise<{ text: string; logprobs: DirectToken[] }> {
   const response = await fetch(`${ENGINE}/chat/completions`, {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -184,12 +217,14 @@ async function callDirectly(body: object): Promise<string> {
   });
   const decoder = createSseDecoder();
   let text = "";
+  const logprobs: DirectToken[] = [];
   for await (const bytes of response.body!) {
     for (const { data } of decoder.push(bytes)) {
       if (data === "[DONE]") continue;
-      const { choices = [] } = JSON.parse(data) as { choices?: { delta?: { content?: string | null } }[] };
-      text += choices[0]?.delta?.content ?? "";
+      const [choice] = (JSON.parse(data) as { choices?: Choice[] }).choices ?? [];
+      text += choice?.delta?.content ?? "";
+      logprobs.push(...(choice?.logprobs?.content ?? []));
     }
   }
-  return text;
+  return { text, logprobs };
 }

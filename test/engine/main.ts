@@ -10,12 +10,17 @@ import { startServer } from "./server/start.ts";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 try {
-  await using server = await startServer(await installServer(join(ROOT, ".reprise")));
+  const folder = await installServer(join(ROOT, ".reprise"));
+  await using server = await startServer(folder);
   console.log(`llama-server is at ${server.baseUrl}`);
   const vitest = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/engine/vitest.config.ts"];
   const child = spawn(process.execPath, [...vitest, ...process.argv.slice(2)], {
     cwd: ROOT,
-    env: { ...process.env, REPRISE_TEST_ENGINE: server.baseUrl },
+    env: {
+      ...process.env,
+      REPRISE_TEST_ENGINE: server.baseUrl,
+      REPRISE_TEST_ENGINE_FOLDER: folder,
+    },
     stdio: "inherit",
   });
   const [code] = await once(child, "exit");

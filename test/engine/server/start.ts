@@ -25,11 +25,14 @@ export interface EngineServer extends AsyncDisposable {
   readonly baseUrl: string;
 }
 
-/** @param root as `installServer` has made it */
-export async function startServer(root: string): Promise<EngineServer> {
+/**
+ * @param root as `installServer` has made it
+ * @param more arguments of llama-server
+ */
+export async function startServer(root: string, more: readonly string[] = []): Promise<EngineServer> {
   const port = String(await findFreePort());
   const address = ["--host", "127.0.0.1", "--port", port];
-  const args = [root, "/usr/bin/llama-server", "-m", MODEL, ...address, ...SETTINGS];
+  const args = [root, "/usr/bin/llama-server", "-m", MODEL, ...address, ...SETTINGS, ...more];
   const child = spawn("chroot", args, { stdio: ["ignore", "ignore", "pipe"] });
   const ended = once(child, "exit");
   const stop = async () => {
