@@ -18,7 +18,7 @@ const pace = new PacedReading((next) => void setTimeout(next, CHUNK_EVERY_MS));
  */
 export function discardBody(request: IncomingMessage, discardMs: number): Promise<void> | undefined {
   const length = bodyLengthOf(request);
-  if (request.complete || length === 0) return undefined;
+  if (request.complete || request.destroyed || length === 0) return undefined;
   const { promise: isOver, resolve } = Promise.withResolvers<void>();
   const late = setTimeout(() => cutOff(request), discardMs);
   request.once("close", () => {

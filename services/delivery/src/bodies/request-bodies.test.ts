@@ -52,6 +52,17 @@ test("a body counts, and the next one waits, until its call is done with it, tho
   expect(bodies.bytes).toBe(BYTES);
 });
 
+test("a body whose client has left before it is admitted takes nothing", () => {
+  const bodies = openBodies();
+  const headers = { "content-length": "10" };
+  const request = Object.assign(new PassThrough(), { headers }) as unknown as IncomingMessage;
+  const response = Object.assign(new EventEmitter(), { destroyed: true }) as unknown as ServerResponse;
+  expect(() => bodies.admit(request, response, "acme")).toThrow(
+    expect.objectContaining({ code: "connection_lost" }),
+  );
+  expect(bodies.bytes).toBe(0);
+});
+
 test("a body that is not read to its end, or whose call never begins, is given back when its answer closes", async () => {
   const bodies = openBodies();
   const { turn, closeAnswer } = admitLarge(bodies);

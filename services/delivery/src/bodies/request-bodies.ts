@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { LIMITS, RepriseError } from "@reprise/protocol";
 import { ByteBudget, type Reservation } from "./byte-budget.ts";
 import { FairQueue, type Load } from "./fair-queue.ts";
-import { bodyLengthOf } from "../connections/http2.ts";
+import { bodyLengthOf, hasLeft } from "../connections/http2.ts";
 import { LARGE_BYTES, PacedReading } from "./paced-reading.ts";
 
 /** Reads of earlier turns that a node makes at a time: each may bring `eventBytes` and the events of a generation. */
@@ -53,7 +53,7 @@ export class RequestBodies {
 
   /**
    * Takes a body on, before it is read. What does not say how long it is counts as the longest that there may be.
-   * @throws RepriseError `body_too_large`; `overloaded`, when the tenant has its share of others under way
+   * @throws RepriseError `body_too_large`; `connection_lost`, when its client has left already; `overloaded`, when the tenant has its share of others under way
    */
   admit(request: IncomingMessage, response: ServerResponse, tenant: string): void {
     const bytes = bodyLengthOf(request) ?? LIMITS.bodyBytes;
@@ -62,6 +62,9 @@ export class RequestBodies {
       throw new RepriseError("body_too_large", `The body is larger than ${LIMITS.bodyBytes} bytes.`, {
         param: "body",
       });
+    // No `close` comes any more that would give its bytes back.
+    if (hasLeft(response))
+      throw new RepriseError("connection_lost", "The client left before its body was read.");
     const reserved = this.#reserve(tenant, bytes);
     if (bytes > LARGE_BYTES) this.#pace.add(request);
     this.#held.set(request, { tenant, parts: [reserved], isInUse: false, hasLeft: false });

@@ -36,7 +36,8 @@ export async function sendProblem(
     void reply.header("retry-after", Math.ceil(error.retryAfterMs / 1_000));
   void reply.code(toHttpStatus(error.code));
   if (rest) await closeAfter(reply, JSON.stringify(toErrorBody(error)), rest);
-  else await reply.send(toErrorBody(error));
+  // The route may have named the type of what it could not send.
+  else await reply.type(JSON_TYPE).send(JSON.stringify(toErrorBody(error)));
 }
 
 /** Node closes a connection as soon as its last answer ends. The client has this one whole before it ends. */

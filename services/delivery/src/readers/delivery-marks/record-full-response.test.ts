@@ -1,5 +1,6 @@
 import { EventEmitter } from "node:events";
 import type { ServerResponse } from "node:http";
+import { Http2ServerResponse } from "node:http2";
 import { createGenerationId, parseTenantId, asSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { Reader } from "../reader.ts";
@@ -39,4 +40,12 @@ test("an answer whose client left in the middle of it is not taken", () => {
 test("a response without an event, or on a closed connection, is not recorded", () => {
   expect(openAnswer(2).entered).toEqual([]);
   expect(openAnswer(9, { destroyed: true }).entered).toEqual([]);
+  const entered: Reader[] = [];
+  const readers = { enter: (reader: Reader) => (entered.push(reader), () => {}) };
+  const stream = { value: { destroyed: true, closed: true } };
+  const raw = Object.create(Http2ServerResponse.prototype, { stream }) as ServerResponse;
+  const caller = { by: "ann", address: "public" } as const;
+  const answer = { ref: REF, protocol: "page", caller, fromSeq: asSeq(3), lastSeq: asSeq(9) } as const;
+  recordFullResponse({ readers }, { raw }, answer);
+  expect(entered).toEqual([]);
 });

@@ -1,5 +1,6 @@
 import { type GenerationRef, type Seq, plus } from "@reprise/protocol";
 import type { FastifyReply } from "fastify";
+import { hasLeft } from "../../connections/http2.ts";
 import type { ReaderRegistry } from "../reader-registry.ts";
 import { ConnectionRecord, type NewConnection } from "./connection-record.ts";
 
@@ -16,7 +17,7 @@ export function recordFullResponse(
   { raw }: Pick<FastifyReply, "raw">,
   { ref, lastSeq, ...connection }: FullResponse,
 ): void {
-  if (lastSeq < connection.fromSeq || raw.destroyed) return;
+  if (lastSeq < connection.fromSeq || hasLeft(raw)) return;
   const position = {
     sentSeq: lastSeq,
     get takenSeq() {
