@@ -24,9 +24,12 @@ export function toLogEvents(drafts: readonly EventDraft[]): LogEvent[] {
   }));
 }
 
-/** A log of text in two channels, of which anything may be withdrawn at any time. */
+/** All that has a text, in the order of the kinds of events below. */
+const CHANNELS = ["0", "reasoning", "refusal", "reasoning_summary", "annotation"];
+
+/** A log of all that a model may say, of which anything may be withdrawn at any time. */
 export const anyModeratedLog: fc.Arbitrary<LogEvent[]> = fc
-  .array(fc.tuple(fc.nat(5), fc.nat(), fc.nat(), fc.string({ maxLength: 3 })), {
+  .array(fc.tuple(fc.nat(9), fc.nat(), fc.nat(), fc.string({ maxLength: 3 })), {
     minLength: 3,
     maxLength: 30,
   })
@@ -43,12 +46,17 @@ function draftAt(seq: number, kind: number, a: number, b: number, text: string):
       from_seq: asSeq(from_seq),
       to_seq: asSeq(to_seq),
       replacement: text,
-      channel: "0",
+      channel: CHANNELS[(a + b) % CHANNELS.length]!,
       ...found,
     };
   if (kind === 1 && b % 4 === 0)
     return { type: "moderation.halted", from_seq: asSeq(from_seq), replacement: text, ...found };
   if (kind === 2) return { type: "reasoning.delta", text: `${text}${seq}` };
+  if (kind === 6) return { type: "refusal.delta", text: `${text}${seq}` };
+  if (kind === 7) return { type: "reasoning.summary.delta", text: `${text}${seq}`, part: a % 2 };
+  if (kind === 8)
+    return { type: "output.annotation", kind: "url", url: `https://a/${seq}`, title: `${text}${seq}` };
+  if (kind === 9) return { type: "reasoning.sealed", encrypted: `${seq}` };
   return { type: "output.delta", text: `${text}${seq}` };
 }
 

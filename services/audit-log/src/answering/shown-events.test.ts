@@ -7,7 +7,16 @@ import {
   asSeq,
   asStreamSeq,
 } from "@reprise/protocol";
-import { completed, createRef, delta, moderatedPolicy, redacted, requested, started } from "@reprise/testkit";
+import {
+  completed,
+  createRef,
+  delta,
+  moderatedPolicy,
+  redacted,
+  requested,
+  SAID_BESIDE,
+  started,
+} from "@reprise/testkit";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { openFilledArchive } from "../testing/filled-archive.ts";
@@ -25,6 +34,9 @@ const framing: Framing = {
   },
   payloadOf: (frame) => frame.subarray(frame.indexOf(" ") + 1, -1),
 };
+
+const BESIDE = Object.values(SAID_BESIDE);
+const CHANNELS = ["0", ...Object.keys(SAID_BESIDE)];
 
 interface Moderated {
   readonly ref: GenerationRef;
@@ -48,7 +60,7 @@ function shownByTail({ ref, drafts, verdict }: Moderated): string[] {
 const anyModerated: fc.Arbitrary<Moderated> = fc
   .record({
     mode: fc.constantFrom("gate", "retract", "observe"),
-    steps: fc.array(fc.tuple(fc.nat(7), fc.nat(), fc.nat()), { maxLength: 20 }),
+    steps: fc.array(fc.tuple(fc.nat(11), fc.nat(), fc.nat()), { maxLength: 20 }),
     isEnded: fc.boolean(),
     lead: fc.option(fc.integer({ min: 1, max: 30 }), { nil: undefined }),
     judged: fc.option(fc.tuple(fc.nat(25), fc.nat(3), fc.nat(25)), { nil: undefined }),
@@ -71,7 +83,8 @@ const anyModerated: fc.Arbitrary<Moderated> = fc
 
 function draftOf(kind: number, a: number, b: number, seq: number): EventDraft {
   const [from, to] = [1 + (a % (seq - 1)), 1 + (b % (seq - 1))].toSorted((x, y) => x - y) as [number, number];
-  if (kind === 0) return redacted(from, to, `[${seq}]`);
+  if (kind === 0)
+    return { ...redacted(from, to, `[${seq}]`), channel: CHANNELS[(a + b) % CHANNELS.length]! } as EventDraft;
   if (kind === 1) return started(seq);
   if (kind === 2 && a % 4 === 0)
     return {
@@ -79,7 +92,9 @@ function draftOf(kind: number, a: number, b: number, seq: number): EventDraft {
       answer: b % 2 === 0 ? "fail_open" : "fail_closed",
       judged_seq: asSeq(from),
     };
-  return delta(`${seq} `);
+  const beside = BESIDE[kind - 8];
+  if (beside) return beside(`${seq} `);
+  return kind === 3 ? { type: "reasoning.sealed", encrypted: `${seq}` } : delta(`${seq} `);
 }
 
 describe("an archived log", () => {
