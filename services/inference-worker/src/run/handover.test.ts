@@ -1,4 +1,10 @@
-import { type EffectivePolicy, type EventDraft, type GenerationRef, isTerminal } from "@reprise/protocol";
+import {
+  type EffectivePolicy,
+  type EventDraft,
+  type GenerationRef,
+  isTerminal,
+  RepriseError,
+} from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { createSimEngine } from "../engines/sim/sim-engine.ts";
 import { answered, attemptsIn } from "../testing/drafts.ts";
@@ -169,4 +175,19 @@ test("what an engine has said to its end is not given up because the worker clos
     "output.delta",
     "generation.completed",
   ]);
+});
+
+test("a worker that can't read its generation's log gives the job back, and is not taken for lost", async () => {
+  await using world = await openWorld();
+  const ref = await world.submit({ policy: STRICT, options: { tokens: 3 } });
+  const away = new RepriseError("broker_unavailable", "The broker does not answer.");
+  // Of a log that has outgrown its checkpoint the worker keeps no copy.
+  const log = {
+    ...world.log,
+    maxCheckpointBytes: 1,
+    reader: { ...world.log.reader, readLog: () => Promise.reject(away) },
+  };
+  await expect(world.run(ref, createSimEngine(), { log })).rejects.toBe(away);
+  expect(await world.run(ref, createSimEngine())).toBe("completed");
+  expect(attemptsIn(await world.read(ref))).toEqual(HANDED_OVER);
 });

@@ -3,6 +3,7 @@ import type { EndDraft, NextStep, Proceed } from "../domain/after-turn.ts";
 import { type AttemptPlan, planNext, toPlanContext } from "../domain/plan-attempt.ts";
 import type { RunTranscript } from "../domain/run-transcript.ts";
 import { retryDelayMs } from "../domain/retry-delay.ts";
+import { isStoreAway } from "../domain/store-away.ts";
 import { type EngineChoice, engineOf } from "../model-queues.ts";
 import { createNonce } from "./attempt-nonce.ts";
 import type { AttemptResult } from "./metrics/worker-metrics.ts";
@@ -20,7 +21,7 @@ export async function runAttempts(run: Run, first: AttemptPlan): Promise<EndDraf
   let failures = 0;
   for (let plan = first; ;) {
     if (!(await begin(run, plan))) return undefined;
-    const next = await takeTurns(run, plan.engine);
+    const next = await takeTurns(run, plan.engine).catch((thrown: unknown) => giveUp(run, plan, thrown));
     run.context.metrics.attemptEnded(servedModelOf(run, plan), resultOf(next));
     if (next.kind === "stopped") return undefined;
     if (next.kind === "end") return next.draft;
@@ -85,6 +86,18 @@ async function takeTurns(run: Run, engine: EngineChoice): Promise<Exclude<NextSt
     const next = isWaiting ? await awaitToolResults(run, engine) : await takeTurn(run, engine, transcript);
     if (next.kind !== "proceed") return next;
   }
+}
+
+/**
+ * Where its log can't be read an attempt goes no further, and the job comes back: the next worker is to know that this one was not lost.
+ * @throws what was thrown
+ */
+async function giveUp({ log }: Run, { attempt }: AttemptPlan, thrown: unknown): Promise<never> {
+  if (isStoreAway(thrown)) {
+    log.appender.append({ type: "attempt.ended", attempt, reason: "handover" });
+    await log.appender.settled();
+  }
+  throw thrown;
 }
 
 /** A client that answers with a new request has the calls, and nothing waits. */
