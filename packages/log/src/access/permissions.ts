@@ -324,8 +324,8 @@ function erasing(logs: readonly Stream[]): string[] {
     // Puts rows of removed blobs in the place of theirs.
     BLOBS.subjects,
     fillerSubject(BLOB_CHUNKS.subjects),
-    // Of what deleted conversations have left, the rows last.
-    fillerSubject(CONVERSATIONS.subjects),
+    // Puts rows of deleted conversations in the place of a subject's, and takes them away last.
+    CONVERSATIONS.subjects,
     ...[CHECKPOINTS, JOBS, BLOBS, BLOB_CHUNKS, CONVERSATIONS].flatMap(reading),
     ...[...logs, CHECKPOINTS, JOBS, VERDICTS, READERS, REVIEWS, BLOBS, BLOB_CHUNKS, CONVERSATIONS].map(
       ({ name }) => streamCall("PURGE", name),

@@ -77,6 +77,16 @@ test("a turn that is erased before what has changed of it is read is given to no
   await expect(verified).rejects.toBe(erased);
 });
 
+test("a turn of which nothing is left is given to no model where it was erased, and as it was where it is behind its time", async () => {
+  const prompt = [segmentOf(WHOLE, "[card]")];
+  const goneWith = (reason: RepriseError) =>
+    ({ ...logOf({ leader: 0, replica: 0 }), reader: { readLog: () => Promise.reject(reason) } }) as never;
+  const erased = new RepriseError("generation_erased", "This generation was erased.");
+  await expect(verifyPrompt(goneWith(erased), ref.tenant, prompt)).rejects.toBe(erased);
+  const expired = new RepriseError("generation_expired", "It is no longer kept.");
+  expect(await verifyPrompt(goneWith(expired), ref.tenant, prompt)).toBe(prompt);
+});
+
 test("a log that shows less than a prompt was made of brings nothing back", async () => {
   const prompt = [segmentOf(WHOLE, "[card]")];
   const behind = logOf({ leader: WHOLE - 1, replica: WHOLE - 1 });

@@ -50,9 +50,10 @@ async function verifySegment(
   if (generation === undefined || seq === undefined) return segment;
   const ref: GenerationRef = { tenant, generation };
   const last = await log.leader.readLast(ref);
-  if (!last || peekSeq(last.payload) <= seq) return segment;
+  if (last && peekSeq(last.payload) <= seq) return segment;
+  // A log that has nothing is behind its time, or was erased: reading it tells.
   const read = await readKept(log, ref);
-  const turn = read && foldTurn(read.events);
+  const turn = read && last && foldTurn(read.events);
   const changed = turn ? toSegments(turn).segment : segment;
   if (!changed) return undefined;
   // What was not kept when the prompt was made is not there now.

@@ -1,7 +1,9 @@
 import { conversations, logErasure } from "@reprise/log";
 import {
+  type ConversationRecord,
   CONVERSATIONS_STREAM,
   CONVERSATIONS_SUBJECTS,
+  type StreamSeq,
   tenantConversationSubjects,
   type TenantId,
 } from "@reprise/protocol";
@@ -11,22 +13,77 @@ import type { LifecycleContext, LiveStreams } from "./lifecycle-context.ts";
 const BUDGET_MS = 20_000;
 const ROWS = { stream: CONVERSATIONS_STREAM, subjects: CONVERSATIONS_SUBJECTS };
 
+/** A conversation that takes no turn any more, as its row lies. */
+export interface ClosedConversation {
+  readonly subject: string;
+  readonly at: StreamSeq;
+  /** What it was. */
+  readonly before: ConversationRecord;
+}
+
 /**
- * Removes the rows of a subject's conversations: their generations are erased as the subject's are. May be repeated; nothing without a broker.
+ * Deletes a subject's conversations: from then on none of them takes a turn. Their generations are erased as the subject's are, and what comes of a
+ * turn that was claimed before, by the round that looks for deleted conversations. May be repeated; nothing without a broker.
  * @param tag the keyed hash by which the archive knows the subject
+ * @param by who erases
  * @throws RepriseError `broker_unavailable`
  */
-export async function removeConversations(
+export async function closeConversations(
   { keyring, live }: Pick<LifecycleContext, "keyring" | "live">,
   tenant: TenantId,
-  tag: string,
+  { tag, by }: { readonly tag: string; readonly by: string },
+): Promise<readonly ClosedConversation[]> {
+  if (!live) return [];
+  const rows = rowsOf(live);
+  const closed: ClosedConversation[] = [];
+  for await (const listed of rows.list(tenantConversationSubjects(tenant))) {
+    const { subject } = listed;
+    let { row, at }: conversations.PlacedConversation = listed;
+    if (row?.kind !== "conversation" || row.subject === undefined) continue;
+    if ((await keyring.tag(tenant, subjectTag(row.subject))) !== tag) continue;
+    while (row?.kind === "conversation") {
+      const deleted = {
+        version: 1,
+        kind: "deleted",
+        id: row.id,
+        by,
+        deleted_at: new Date().toISOString(),
+        ...(row.head && { head: row.head.generation }),
+      } as const;
+      const stored = await rows.write(subject, deleted, at);
+      if (stored !== undefined) closed.push({ subject, at: stored, before: row });
+      if (stored !== undefined) break;
+      ({ row, at } = await rows.readSubject(subject));
+    }
+  }
+  return closed;
+}
+
+/** Puts conversations back as they were, where nothing has come of their removal since. @throws RepriseError `broker_unavailable` */
+export async function reopenConversations(
+  { live }: Pick<LifecycleContext, "live">,
+  closed: readonly ClosedConversation[],
 ): Promise<void> {
   if (!live) return;
   const rows = rowsOf(live);
+  for (const { subject, before, at } of closed) await rows.write(subject, before, at);
+}
+
+/**
+ * Removes the rows of deleted conversations whose last turn is among those that are erased, or which had none.
+ * @throws RepriseError `broker_unavailable`
+ */
+export async function removeConversations(
+  { live }: Pick<LifecycleContext, "live">,
+  tenant: TenantId,
+  generations: readonly string[],
+): Promise<void> {
+  if (!live) return;
+  const rows = rowsOf(live);
+  const erased = new Set(generations);
   let removed = 0;
   for await (const { subject, row, at } of rows.list(tenantConversationSubjects(tenant))) {
-    if (row.kind !== "conversation" || row.subject === undefined) continue;
-    if ((await keyring.tag(tenant, subjectTag(row.subject))) !== tag) continue;
+    if (row.kind !== "deleted" || (row.head !== undefined && !erased.has(row.head))) continue;
     await rows.remove(subject, at);
     removed++;
   }

@@ -20,6 +20,7 @@ import {
 import { type FinishOptions, finishErasure } from "./finish-erasure.ts";
 import { eraseBlobs } from "../erase-blobs.ts";
 import type { LifecycleContext } from "../lifecycle-context.ts";
+import { closeConversations, removeConversations, reopenConversations } from "../remove-conversations.ts";
 import { endAll, isAnywhere, ownerOfLive, toRef } from "./live-generations.ts";
 import { requestDraft } from "./request-draft.ts";
 
@@ -127,15 +128,47 @@ async function toWanted(
   return { ...single, tag };
 }
 
-/** Undefined when nothing of it is kept that was not erased before. */
+/**
+ * Undefined when nothing of it is kept that was not erased before. Of a subject, its conversations are deleted before its generations are looked for: a
+ * turn of one would have its words. Where the erasure is refused then they are as they were.
+ */
 async function requestErasure(
   context: LifecycleContext,
   request: ErasureRequest,
   wanted: GenerationFilter,
   known: readonly Erasure[],
 ): Promise<Erasure | undefined> {
-  const { archive, live } = context;
-  const { tenant, generation, by, reason, minDays = 0, despiteMinimum = false } = request;
+  const { tag } = wanted;
+  const { tenant, subject, further, by } = request;
+  const found = await findErasable(context, request, wanted, known);
+  // An erasure of a conversation comes behind its deletion.
+  if (tag === undefined || subject === undefined || further !== undefined)
+    return found && recordRequest(context, request, wanted, found);
+  if (!found) assertNotHeld(context.archive.state.holds(tenant), wanted, new Map());
+  const closed = await closeConversations(context, tenant, { tag, by });
+  try {
+    if (closed.length === 0) return found && (await recordRequest(context, request, wanted, found));
+    // A turn that was claimed last may be stored later.
+    const heads = closed.flatMap(({ before: { head } }) => head?.generation ?? []);
+    const all = { ...wanted, generations: [...wanted.generations, ...heads] };
+    const foundNow = await findErasable(context, request, all, known);
+    if (foundNow) return await recordRequest(context, request, wanted, foundNow);
+  } catch (error) {
+    if (error instanceof RepriseError && error.code === "erasure_refused")
+      await reopenConversations(context, closed);
+    throw error;
+  }
+  await removeConversations(context, tenant, []);
+  return undefined;
+}
+
+/** Undefined where there is nothing that was not erased before. @throws RepriseError `erasure_refused` */
+async function findErasable(
+  context: LifecycleContext,
+  { tenant, generation, minDays = 0, despiteMinimum = false }: ErasureRequest,
+  wanted: GenerationFilter,
+  known: readonly Erasure[],
+): Promise<FoundGenerations | undefined> {
   const found = await findGenerations(context, tenant, wanted);
   for (const id of known.flatMap(({ generations }) => generations)) found.delete(id);
   if (generation !== undefined) await dropIfNowhere(context, toRef(tenant, generation), found);
@@ -147,9 +180,17 @@ async function requestErasure(
       `Its key is that of its subject, as of ${others}: erase the subject, or nothing.`,
     );
   }
-  assertNotHeld(archive.state.holds(tenant), wanted, found);
+  assertNotHeld(context.archive.state.holds(tenant), wanted, found);
   if (!despiteMinimum && minDays > 0) assertOldEnough(found, minDays, unixNow());
+  return found;
+}
 
+async function recordRequest(
+  { archive, live }: LifecycleContext,
+  { tenant, by, reason }: ErasureRequest,
+  wanted: GenerationFilter,
+  found: FoundGenerations,
+): Promise<Erasure> {
   const generations = [...found.keys()].toSorted();
   const erasure: Erasure = {
     id: `era_${randomBytes(10).toString("hex")}`,

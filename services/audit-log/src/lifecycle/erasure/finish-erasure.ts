@@ -3,7 +3,7 @@ import { pause } from "@reprise/async";
 import { logErasure } from "@reprise/log";
 import { type GenerationRef, RepriseError, type TenantId } from "@reprise/protocol";
 import { eraseBlobs } from "../erase-blobs.ts";
-import { removeConversations } from "../remove-conversations.ts";
+import { closeConversations, removeConversations } from "../remove-conversations.ts";
 import { laneStreams } from "../../archiving/lane/lane-kind.ts";
 import { EmptiedRanges } from "./emptied-ranges.ts";
 import { type Erasure, generationsOf } from "./erasures.ts";
@@ -64,7 +64,11 @@ export async function finishErasure(
     await clearFiles(live, refs, record);
     await purgeAll(live, refs, record);
     await eraseBlobs(context, tenant, erasure);
-    if (erasure.tag !== undefined) await removeConversations(context, tenant, erasure.tag);
+    if (erasure.tag !== undefined) {
+      // Those that were made meanwhile, and all where the erasure began without a broker.
+      await closeConversations(context, tenant, { tag: erasure.tag, by: erasure.by });
+      await removeConversations(context, tenant, erasure.generations);
+    }
     let further = await findLost(context, tenant, erasure, kids);
     if (further.length === 0) {
       const at = now();
