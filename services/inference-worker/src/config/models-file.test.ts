@@ -82,7 +82,12 @@ describe("a models file", () => {
         baseUrl: one,
         moreBaseUrls: base_urls.slice(1),
         health: { path: "/health", intervalMs: 1_000, ejectAfter: 5, ejectMs: 2_000 },
+        hasAffinity: true,
       },
+    });
+    const fields = { affinity: "none", cache_salt: "tenant" };
+    expect(parse({ llama: { ...LLAMA, ...fields } }).get("llama")).toMatchObject({
+      openai: { hasAffinity: false, cacheSalt: "tenant" },
     });
   });
 
@@ -97,6 +102,7 @@ describe("a models file", () => {
       { base_url: undefined, base_urls: ["http://a/v1", "http://b/v1", "http://a/v1/"] },
       "base_urls[2]: is given twice",
     ],
+    [{ cache_salt: "user" }, 'cache_salt: Invalid option: expected one of "tenant"|"none"'],
     [{ health: { path: "models" } }, "health.path: must be a path that begins with /"],
   ])("is refused for the addresses %j", (fields, problem) => {
     expect(problemsWith(fields)).toEqual([`models.llama.${problem}`]);

@@ -17,6 +17,7 @@ import {
   toConfigPath,
 } from "@reprise/service";
 import * as z from "zod";
+import { CACHE_SALTS } from "../engines/openai/request/cache-salt.ts";
 import { CONTINUATIONS, MAX_TOKENS_FIELDS } from "../engines/openai/request/chat-request.ts";
 import { MEDIA_FORMS } from "../engines/openai/request/placed-media.ts";
 import type { OpenaiEngineOptions } from "../engines/openai/openai-engine.ts";
@@ -118,6 +119,8 @@ function openaiSchema(env: KeyEnvironment) {
       base_url: apiBaseUrl.optional(),
       base_urls: z.array(apiBaseUrl).min(1).max(MAX_BASE_URLS).optional(),
       health: healthSchema.optional(),
+      affinity: z.enum(["prefix", "none"]).default("prefix"),
+      cache_salt: z.enum(CACHE_SALTS).optional(),
       upstream_model: z.string().min(1),
       api_key_env: apiKeyEnv(env).optional(),
       continuation: z.enum(CONTINUATIONS).default("none"),
@@ -145,6 +148,8 @@ function openaiSchema(env: KeyEnvironment) {
         baseUrl: one ?? several[0] ?? "",
         moreBaseUrls: several.slice(1),
         ...(health && { health: toHealth(health) }),
+        hasAffinity: model.affinity === "prefix",
+        cacheSalt: model.cache_salt,
         upstreamModel: model.upstream_model,
         apiKey: model.api_key_env,
         continuation: model.continuation,

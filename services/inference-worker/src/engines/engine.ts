@@ -4,6 +4,7 @@ import type {
   GenerationRequest,
   OutputItem,
   RequestMedia,
+  TenantId,
   TokenLogprobs,
   Usage,
 } from "@reprise/protocol";
@@ -123,6 +124,8 @@ export class EngineSilence extends Error {
 
 export interface GenerateOptions extends Progress {
   readonly signal: AbortSignal;
+  /** Whose request it is: a server may keep what it has computed of a prompt for this tenant alone. */
+  readonly tenant?: TenantId | undefined;
   /** Absent: any server will do. */
   readonly route?: ServerRoute | undefined;
   /** Absent: the request names nothing. */

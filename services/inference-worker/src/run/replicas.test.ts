@@ -1,5 +1,6 @@
 import { DEFAULT_POLICY, type KnownEvent } from "@reprise/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { cacheSaltOf } from "../engines/openai/request/cache-salt.ts";
 import { content, DONE, finish, usage } from "../engines/testing/chat-frames.ts";
 import type { Answer } from "../engines/testing/misbehaving-server.ts";
 import { startReplicaWorld } from "../engines/testing/replica-world.ts";
@@ -77,6 +78,15 @@ test("a server that falls silent in mid-stream is left for another one, and not 
     [2, "timeout"],
   ]);
   expect([speaks.requests.length, other.requests.length]).toEqual([1, 1]);
+});
+
+test("a server that keeps prompts apart by tenant is told whose this one is", async () => {
+  await using two = await startReplicaWorld(2, { dialect: "vllm" });
+  two.willAnswer([REST, REST]);
+  const ref = await world.submit();
+  expect(await world.run(ref, two.engine)).toBe("completed");
+  const [request] = two.servers.flatMap(({ requests }) => requests);
+  expect(request!.body).toMatchObject({ cache_salt: cacheSaltOf("tenant", ref.tenant) });
 });
 
 test("a first token that is late is waited for at each server once", async () => {

@@ -8,9 +8,11 @@ import {
   type GenerateOptions,
 } from "../engine.ts";
 import { canContinueRequest, toChatRequest, type UpstreamModel } from "./request/chat-request.ts";
+import { type CacheSalt, cacheSaltOf, defaultCacheSalt } from "./request/cache-salt.ts";
 import { findPlaces, type MediaForm } from "./request/placed-media.ts";
 import { audioTypeOf } from "./response/made-media.ts";
 import { readChatStream } from "./response/chat-stream.ts";
+import { affinityKeyOf } from "./replicas/affinity-key.ts";
 import { askReplicas } from "./replicas/ask-replicas.ts";
 import { postToReplica } from "./replicas/post-to-replica.ts";
 import { createReplicaPool, type HealthOptions, type ReplicaPool } from "./replicas/replica-pool.ts";
@@ -23,6 +25,10 @@ export interface OpenaiEngineOptions extends UpstreamOptions, Partial<UpstreamMo
   readonly moreBaseUrls?: readonly string[] | undefined;
   /** Of several servers. */
   readonly health?: HealthOptions | undefined;
+  /** Whether requests whose prompts begin alike go to the same of several servers, while that has room. Default true. */
+  readonly hasAffinity?: boolean | undefined;
+  /** For whom a server keeps what it has computed of prompts. Default: as the dialect has it. */
+  readonly cacheSalt?: CacheSalt | undefined;
   /** How many servers answer at a base URL. Default 1. */
   readonly servers?: number | undefined;
   /** How the server is given what parts name. Default `data`. */
@@ -44,6 +50,7 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
     capabilities: known = capabilitiesOf(dialect),
     baseUrl,
     moreBaseUrls = [],
+    cacheSalt = defaultCacheSalt(dialect),
     ...poolOptions
   } = others;
   const model: UpstreamModel = { upstreamModel, continuation, maxTokensField, dialect };
@@ -70,7 +77,7 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
     canContinue: (request, seam) => canContinueRequest(request, model, seam),
     generate: (request, generateOptions) =>
       generate(
-        { pool, model, media, leftOut, makesImages: capabilities.has("output_images") },
+        { pool, model, media, cacheSalt, leftOut, makesImages: capabilities.has("output_images") },
         request,
         generateOptions,
       ),
@@ -95,17 +102,19 @@ interface Target {
   pool: ReplicaPool;
   model: UpstreamModel;
   media: MediaForm;
+  cacheSalt: CacheSalt;
   /** The parts of answers that were told of: each once, however many answers have it. */
   leftOut: Set<string>;
   makesImages: boolean;
 }
 
 function generate(
-  { pool, model, media: mediaForm, leftOut, makesImages }: Target,
+  { pool, model, media: mediaForm, cacheSalt, leftOut, makesImages }: Target,
   request: EngineRequest,
   {
     signal,
     media,
+    tenant,
     route,
     onPiece,
     onFinished,
@@ -122,11 +131,15 @@ function generate(
     unsent = undefined;
     if (!sent) throw new RepriseError("internal", "A request is sent to its engine once.");
     const places = await findPlaces({ input: sent.input, turns: progress.turns }, media, mediaForm);
-    const body = places.toBody(JSON.stringify(toChatRequest(sent, progress, model, places.place)));
+    const salt = cacheSaltOf(cacheSalt, tenant);
+    const chat = toChatRequest(sent, progress, model, places.place);
+    const body = places.toBody(JSON.stringify(salt === undefined ? chat : { ...chat, cache_salt: salt }));
     // An earlier attempt was lost between its last token and its end, or the last token was a tool call's: nothing is left to ask for.
     if (sent.max_output_tokens !== undefined && countProduced(progress) >= sent.max_output_tokens)
       return undefined;
-    return postToReplica(pool, body, { signal, traceparent, route });
+    // What no other tenant's request finds is another beginning.
+    const affinityKey = pool.hasAffinity ? `${salt ?? ""} ${affinityKeyOf(sent)}` : undefined;
+    return postToReplica(pool, body, { signal, traceparent, route, affinityKey });
   };
   const tellOnce = (part: string) => {
     if (!leftOut.has(part)) onLeftOut?.(part);

@@ -1,4 +1,4 @@
-import { type GenerateOptions, NO_PROGRESS, type ReplicaObserver } from "../engine.ts";
+import { type EngineRequest, type GenerateOptions, NO_PROGRESS, type ReplicaObserver } from "../engine.ts";
 import { createOpenaiEngine, type OpenaiEngineOptions } from "../openai/openai-engine.ts";
 import { collect } from "./collect.ts";
 import { type Answer, startMisbehavingServer } from "./misbehaving-server.ts";
@@ -10,7 +10,7 @@ export type Told = readonly ["ended" | "ejected" | "back", replica: number, what
 /** Never within a test, unless it asks for it. */
 const NEVER_MS = 3_600_000;
 
-/** An OpenAI engine that chooses among servers. */
+/** An OpenAI engine that chooses among servers, by their load alone unless the options say otherwise. */
 export async function startReplicaWorld(count: number, options: Partial<OpenaiEngineOptions> = {}) {
   await using stack = new AsyncDisposableStack();
   const servers = await Promise.all(Array.from({ length: count }, () => startMisbehavingServer()));
@@ -21,6 +21,7 @@ export async function startReplicaWorld(count: number, options: Partial<OpenaiEn
     moreBaseUrls,
     upstreamModel: "org/m",
     health: { intervalMs: NEVER_MS },
+    hasAffinity: false,
     ...options,
   });
   stack.defer(() => engine.close());
@@ -55,9 +56,12 @@ export async function startReplicaWorld(count: number, options: Partial<OpenaiEn
       for (const [i, answer] of answers.entries())
         for (let n = 0; n < times; n++) servers[i]!.willAnswer(answer);
     },
-    run: (overrides: Partial<GenerateOptions> = {}) =>
+    run: (overrides: Partial<GenerateOptions> = {}, request: Partial<EngineRequest> = {}) =>
       collect(
-        engine.generate(REQUEST, { ...NO_PROGRESS, signal: new AbortController().signal, ...overrides }),
+        engine.generate(
+          { ...REQUEST, ...request },
+          { ...NO_PROGRESS, signal: new AbortController().signal, ...overrides },
+        ),
       ),
     /** How many requests each has had. */
     asked: () => servers.map(({ requests }) => requests.length),

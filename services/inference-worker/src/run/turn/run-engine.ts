@@ -6,6 +6,7 @@ import {
   type FinishReason,
   type RepriseError,
   toRepriseError,
+  type TenantId,
   type Usage,
   type UnixMs,
 } from "@reprise/protocol";
@@ -74,7 +75,8 @@ export interface EngineRun {
   /** Whether readers may see text only once moderation has judged it, or until then: of log probabilities the numbers alone are appended then. Default false. */
   isJudged?: boolean;
   onLeftOut?: (part: string) => void;
-  /** Handed to the engine, as the next two are. */
+  /** Handed to the engine, as the next three are. */
+  tenant?: TenantId | undefined;
   route?: ServerRoute | undefined;
   traceparent?: string | undefined;
   onAnswer?: ((answer: AnswerNames) => void) | undefined;
@@ -268,13 +270,14 @@ function count({ throttle, timing, budget }: EngineRun, heard: EngineProgress, e
 
 /** A function of its own: the frame of one that waits for the engine would keep the request. */
 function beginEngine(
-  { engine, request, turn, media, route, onLeftOut, traceparent, onAnswer }: EngineRun,
+  { engine, request, turn, media, tenant, route, onLeftOut, traceparent, onAnswer }: EngineRun,
   { watch, stop, onFinished }: TurnControl,
 ): AsyncIterable<EngineEvent> {
   return engine.generate(request.get(), {
     ...turn,
     signal: stop,
     media: media?.(),
+    tenant,
     route,
     onPiece: () => watch.progressed(),
     onFinished,

@@ -150,6 +150,7 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
     isJudged: holdingModeration(policy) !== undefined,
     waitsWhileBusy: !mayFallBack({ context: plans, transcript, engine }),
     onLeftOut,
+    tenant: job.ref.tenant,
     route: {
       avoid: route.avoid,
       took(server) {

@@ -8,13 +8,19 @@ export interface ReplicaWish {
   readonly nowMs: number;
   /** From 0 to 1. */
   readonly random: number;
+  /** All servers, those first that hold the beginning of the prompt. Absent: that does not matter. */
+  readonly order?: readonly number[] | undefined;
 }
+
+/** How much more than its share a server may have for the sake of its cache. */
+const BOUND = 1.25;
 
 /** A measurement counts for half after so long: a server that was slow once is asked again. */
 const HALF_LIFE_MS = 30_000;
 
 /**
- * The server for a request: of those that are in the one with the fewest requests, and of several the one that began its last answers sooner.
+ * The server for a request: the first in its order that has room (consistent hashing with bounded loads), which one always has. Without an
+ * order: of those that are in the one with the fewest requests, and of several the one that began its last answers sooner.
  * What one has been is not held against it where no server is sound: then any is asked.
  * @returns undefined where each that could be asked has refused
  */
@@ -23,7 +29,8 @@ export function chooseReplica(
   wish: ReplicaWish,
   { ejectAfter }: Pick<ReplicaRules, "ejectAfter">,
 ): number | undefined {
-  return leastLoaded(states, eligible(states, wish, ejectAfter), wish);
+  const replicas = eligible(states, wish, ejectAfter);
+  return wish.order ? firstWithRoom(states, replicas, wish.order) : leastLoaded(states, replicas, wish);
 }
 
 /** The servers that may be asked, by their places. */
@@ -45,6 +52,21 @@ function mayBeAsked(state: ReplicaState): boolean {
 function preferred(replicas: readonly number[], isBetter: (replica: number) => boolean): readonly number[] {
   const better = replicas.filter(isBetter);
   return better.length > 0 ? better : replicas;
+}
+
+function firstWithRoom(
+  states: ReplicaStates,
+  replicas: readonly number[],
+  order: readonly number[],
+): number | undefined {
+  const total = replicas.reduce((sum, i) => sum + states[i]!.inFlight, 0);
+  const most = mostInFlight(total, replicas.length);
+  return order.find((i) => replicas.includes(i) && states[i]!.inFlight < most);
+}
+
+/** What a server may have, with one request more than there are. */
+export function mostInFlight(total: number, replicas: number): number {
+  return Math.ceil((BOUND * (total + 1)) / replicas);
 }
 
 function leastLoaded(

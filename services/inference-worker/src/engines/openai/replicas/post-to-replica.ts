@@ -12,6 +12,7 @@ const PATH = "/chat/completions";
 
 export interface ReplicaPost extends PostOptions {
   readonly route?: ServerRoute | undefined;
+  readonly affinityKey: string | undefined;
 }
 
 /**
@@ -26,7 +27,9 @@ export async function postToReplica(
 ): Promise<ChatAnswer> {
   const tried = new Set<number>();
   let refusal: EngineError | undefined;
-  for (let lease = pool.take(tried, options.route); lease; lease = pool.take(tried, options.route)) {
+  const { route, affinityKey } = options;
+  const take = () => pool.take({ tried, route, affinityKey });
+  for (let lease = take(); lease; lease = take()) {
     tried.add(lease.replica);
     const answer = await ask(lease, body, options);
     if (!(answer instanceof EngineError)) return answer;

@@ -180,6 +180,61 @@ describe("a model with several servers", () => {
   });
 });
 
+describe("requests whose prompts begin alike", () => {
+  const conversationOf = (i: number) => `conv_${String(i).padStart(26, "a")}` as never;
+
+  test("go to the same server, and others to others", async () => {
+    await using world = await startReplicaWorld(3, { hasAffinity: true });
+    const metBy = async (i: number) => {
+      const took: string[] = [];
+      for (let turn = 0; turn < 3; turn++) {
+        world.willAnswer([says("a"), says("a"), says("a")]);
+        const route = { avoid: new Set<string>(), took: ({ id }: Server) => void took.push(id) };
+        await world.run({ route }, { conversation: conversationOf(i) });
+      }
+      return new Set(took);
+    };
+    const met = [];
+    for (let i = 0; i < 12; i++) met.push(await metBy(i));
+    expect(met.map(({ size }) => size)).toEqual(Array(12).fill(1));
+    expect(new Set(met.flatMap((ids) => [...ids])).size).toBe(3);
+  });
+
+  test("go to the next in their order while their server has no room, and back", async () => {
+    await using world = await startReplicaWorld(2, { hasAffinity: true });
+    const took: string[] = [];
+    const route = { avoid: new Set<string>(), took: ({ id }: Server) => void took.push(id) };
+    const run = () => world.run({ route }, { conversation: conversationOf(1) });
+    const held = Promise.withResolvers<void>();
+    const slow: Answer = { body: [held.promise, ...says("slow").body!] };
+    world.willAnswer([slow, slow], 3);
+    const runs: Promise<unknown>[] = [];
+    // Of two and this one each may have two.
+    for (let i = 0; i < 3; i++) {
+      const asked = Promise.race(world.servers.map((server) => server.nextRequest()));
+      runs.push(run());
+      await asked;
+    }
+    held.resolve();
+    await Promise.all(runs);
+    const home = world.servers.find(({ baseUrl }) => baseUrl === took[0])!;
+    expect(took.map((id) => id === home.baseUrl)).toEqual([true, true, false]);
+    await run();
+    expect(took.at(-1)).toBe(home.baseUrl);
+  });
+
+  test("of two tenants are not alike where servers keep each tenant's prompts apart", async () => {
+    await using world = await startReplicaWorld(8, { hasAffinity: true, dialect: "vllm" });
+    const took: string[] = [];
+    const route = { avoid: new Set<string>(), took: ({ id }: Server) => void took.push(id) };
+    for (let i = 0; i < 6; i++) {
+      for (const server of world.servers) server.willAnswer(says("a"));
+      await world.run({ route, tenant: `tenant-${i}` as never });
+    }
+    expect(new Set(took).size).toBeGreaterThan(1);
+  });
+});
+
 describe("probes", () => {
   test("bring an ejected server back behind its time", async () => {
     await using world = await startReplicaWorld(2, {

@@ -2,6 +2,7 @@ import type { ReplicaObserver, ReplicaView, Server, ServerRoute } from "../../en
 import { createUpstream, type Upstream, type UpstreamOptions } from "../upstream.ts";
 import { chooseReplica } from "./choose-replica.ts";
 import { probe } from "./probe.ts";
+import { rendezvousOrder } from "./rendezvous.ts";
 import {
   isOut,
   NEW_REPLICA,
@@ -23,6 +24,16 @@ export interface PoolOptions extends Omit<UpstreamOptions, "baseUrl"> {
   /** At least one, none twice. */
   readonly baseUrls: readonly string[];
   readonly health?: HealthOptions | undefined;
+  /** Whether requests with the same key go to the same server while that has room. Default true. */
+  readonly hasAffinity?: boolean | undefined;
+}
+
+export interface TakeOptions {
+  /** Servers that have refused this very request. */
+  readonly tried: ReadonlySet<number>;
+  readonly route?: ServerRoute | undefined;
+  /** Common to requests whose prompts begin alike. Absent: any server will do. */
+  readonly affinityKey: string | undefined;
 }
 
 /** A request at a server. `ended` is to be called once. */
@@ -37,8 +48,10 @@ export interface Lease {
 export interface ReplicaPool {
   readonly servers: readonly Server[];
   readonly upstreams: readonly Upstream[];
+  /** Whether it matters which server a request goes to. */
+  readonly hasAffinity: boolean;
   /** @returns undefined where each server that could be asked is among those that were tried */
-  take(tried: ReadonlySet<number>, route?: ServerRoute): Lease | undefined;
+  take(options: TakeOptions): Lease | undefined;
   views(): readonly ReplicaView[];
   observe(observer: ReplicaObserver): void;
   close(): Promise<void>;
@@ -51,7 +64,8 @@ const DEFAULT_EJECT_MS = 10_000;
 const NONE: ReadonlySet<string> = new Set();
 
 /** The servers of one model. Where there are several, those that have no requests are probed; one alone is asked, whatever it has done. */
-export function createReplicaPool({ baseUrls, health = {}, ...options }: PoolOptions): ReplicaPool {
+export function createReplicaPool(poolOptions: PoolOptions): ReplicaPool {
+  const { baseUrls, health = {}, hasAffinity = true, ...options } = poolOptions;
   const { path = DEFAULT_PATH, intervalMs = DEFAULT_INTERVAL_MS } = health;
   const { ejectAfter = DEFAULT_EJECT_AFTER, ejectMs = DEFAULT_EJECT_MS } = health;
   const rules = { ejectAfter, ejectMs };
@@ -90,10 +104,12 @@ export function createReplicaPool({ baseUrls, health = {}, ...options }: PoolOpt
   return {
     servers,
     upstreams,
-    take(tried, route) {
+    hasAffinity: hasAffinity && baseUrls.length > 1,
+    take({ tried, route, affinityKey }) {
       const avoided = route?.avoid ?? NONE;
       const avoid = new Set([...servers.keys()].filter((i) => avoided.has(servers[i]!.id)));
-      const wish = { tried, avoid, nowMs: performance.now(), random: Math.random() };
+      const order = affinityKey === undefined ? undefined : rendezvousOrder(affinityKey, baseUrls);
+      const wish = { tried, avoid, nowMs: performance.now(), random: Math.random(), order };
       const replica = chooseReplica(states, wish, rules);
       if (replica === undefined) return undefined;
       const askedMs = performance.now();

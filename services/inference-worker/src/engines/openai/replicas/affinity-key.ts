@@ -1,0 +1,45 @@
+import { createHash } from "node:crypto";
+import { isMediaPart, referenceOf } from "@reprise/protocol";
+import type { EngineRequest } from "../../engine.ts";
+
+/** How much of a prompt tells whose beginning it shares: about as much as instructions and a first question. */
+const PREFIX_LENGTH = 1_024;
+
+/**
+ * What requests have in common whose prompts begin alike, so that one server's cache serves them: their conversation, or else their model and
+ * the first 1,024 characters of the prompt.
+ */
+export function affinityKeyOf({
+  model,
+  conversation,
+  input,
+}: Pick<EngineRequest, "model" | "conversation" | "input">): string {
+  if (conversation !== undefined) return conversation;
+  const hash = createHash("sha256").update(model).update("\0");
+  let left = PREFIX_LENGTH;
+  for (const piece of piecesOf(input)) {
+    hash.update(piece.slice(0, left)).update("\0");
+    left -= piece.length;
+    if (left <= 0) break;
+  }
+  return hash.digest("base64url");
+}
+
+function* piecesOf(input: EngineRequest["input"]): Generator<string> {
+  if (typeof input === "string") {
+    yield* ["user", input];
+    return;
+  }
+  for (const { role, content } of input) {
+    yield role;
+    if (typeof content === "string") yield content;
+    else if (content) for (const part of content) yield pieceOf(part);
+  }
+}
+
+type Part = Exclude<NonNullable<Exclude<EngineRequest["input"], string>[number]["content"]>, string>[number];
+
+function pieceOf(part: Part): string {
+  if (isMediaPart(part)) return referenceOf(part) ?? part.url ?? "";
+  return "text" in part ? part.text : part.refusal;
+}

@@ -1,0 +1,142 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createSeededRandom } from "@reprise/testkit";
+import { chooseReplica, mostInFlight } from "./choose-replica.ts";
+import { rendezvousOrder } from "./rendezvous.ts";
+import { NEW_REPLICA, nextReplicas, type ReplicaStates } from "./replica-state.ts";
+
+const RULES = { ejectAfter: 3, ejectMs: 10_000 };
+const NONE: ReadonlySet<number> = new Set();
+const choose = (states: ReplicaStates, order?: readonly number[]) =>
+  chooseReplica(states, { tried: NONE, avoid: NONE, nowMs: 0, random: 0, order }, RULES)!;
+
+describe("a request with a key", () => {
+  test("goes to the first server in its order that has room: its share and a quarter, rounded up", () => {
+    const loaded = (...loads: number[]) => loads.map((inFlight) => ({ ...NEW_REPLICA, inFlight }));
+    const order = [2, 0, 1];
+    expect(choose(loaded(0, 0, 0), order)).toBe(2);
+    // Of 9 and this one each may have 5.
+    expect(choose(loaded(2, 3, 4), order)).toBe(2);
+    expect(choose(loaded(2, 2, 5), order)).toBe(0);
+    expect(choose(loaded(5, 0, 5), order)).toBe(1);
+  });
+
+  test("always finds one with room, and that is the first in its order", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.nat(40), { minLength: 1, maxLength: 64 }).chain((loads) =>
+          fc.record({
+            loads: fc.constant(loads),
+            order: fc.shuffledSubarray([...loads.keys()], { minLength: loads.length }),
+          }),
+        ),
+        ({ loads, order }) => {
+          const total = loads.reduce((sum, load) => sum + load, 0);
+          const most = mostInFlight(total, loads.length);
+          const chosen = choose(
+            loads.map((inFlight) => ({ ...NEW_REPLICA, inFlight })),
+            order,
+          );
+          expect(loads[chosen]! + 1).toBeLessThanOrEqual(most);
+          const before = order.slice(0, order.indexOf(chosen));
+          expect(before.every((i) => loads[i]! + 1 > most)).toBe(true);
+        },
+      ),
+    );
+  });
+
+  test("goes to the next in its order where its own server is ejected, is avoided or has refused it", () => {
+    const order = [1, 2, 0];
+    const failed = { kind: "failed", because: "it broke" } as const;
+    let states: ReplicaStates = [NEW_REPLICA, NEW_REPLICA, NEW_REPLICA];
+    const wish = { tried: NONE, avoid: NONE, nowMs: 0, random: 0, order };
+    expect(chooseReplica(states, { ...wish, tried: new Set([1]) }, RULES)).toBe(2);
+    expect(chooseReplica(states, { ...wish, avoid: new Set([1, 2]) }, RULES)).toBe(0);
+    for (let i = 0; i < 3; i++) {
+      states = nextReplicas(states, { kind: "asked", replica: 1 }, 0, RULES);
+      states = nextReplicas(states, { kind: "ended", replica: 1, outcome: failed }, 0, RULES);
+    }
+    expect(choose(states, order)).toBe(2);
+  });
+});
+
+const TRACE = fileURLToPath(
+  new URL("../../../../../../test/bench/traces/azure-conv-hour.csv", import.meta.url),
+);
+const PREFILL_PER_MS = 8;
+const DECODE_PER_MS = 0.03;
+/** How many of the last conversations may have another turn. */
+const OPEN = 500;
+
+/** Azure's hour, of which seven in ten requests go on with a conversation: the trace does not say which. */
+const TURNS = readTurns();
+
+function readTurns() {
+  const random = createSeededRandom(1).next;
+  let [atMs, conversations] = [0, 0];
+  return readFileSync(TRACE, "utf8")
+    .trim()
+    .split("\n")
+    .slice(1)
+    .map((line) => {
+      const [afterMs, input, output] = line.split(",").map(Number) as [number, number, number];
+      atMs += afterMs;
+      const isNew = conversations === 0 || random() > 0.7;
+      const back = 1 + Math.floor(random() * Math.min(conversations, OPEN));
+      const conversation = isNew ? conversations++ : conversations - back;
+      const endMs = atMs + input / PREFILL_PER_MS + output / DECODE_PER_MS;
+      return { atMs, endMs, conversation, worker: random() };
+    });
+}
+
+/** Plays the trace against servers that are chosen by so many workers, each of which knows its own requests alone. */
+function simulate(servers: number, workers: number, hasAffinity: boolean) {
+  const ids = Array.from({ length: servers }, (_, i) => `http://gpu-${i}:8000/v1`);
+  const states = Array.from({ length: workers }, (): ReplicaStates => ids.map(() => NEW_REPLICA));
+  const orders = new Map<number, readonly number[]>();
+  const orderOf = (conversation: number) => {
+    const order = orders.get(conversation) ?? rendezvousOrder(`conv_${conversation}`, ids);
+    orders.set(conversation, order);
+    return order;
+  };
+  const last = new Map<number, number>();
+  let running: { endMs: number; worker: number; replica: number }[] = [];
+  let [followUps, hits, beyond] = [0, 0, 0];
+  for (const { atMs, endMs, conversation, worker: draw } of TURNS) {
+    for (const { worker, replica } of running.filter((one) => one.endMs <= atMs)) {
+      const event = { kind: "ended", replica, outcome: { kind: "answered" } } as const;
+      states[worker] = nextReplicas(states[worker]!, event, atMs, RULES);
+    }
+    running = running.filter((one) => one.endMs > atMs);
+    const worker = Math.floor(draw * workers);
+    const before = states[worker]!;
+    const total = before.reduce((sum, { inFlight }) => sum + inFlight, 0);
+    const order = hasAffinity ? orderOf(conversation) : undefined;
+    const replica = choose(before, order);
+    if (before[replica]!.inFlight + 1 > mostInFlight(total, servers)) beyond++;
+    states[worker] = nextReplicas(before, { kind: "asked", replica }, atMs, RULES);
+    running.push({ endMs, worker, replica });
+    if (last.has(conversation)) followUps++;
+    if (last.get(conversation) === replica) hits++;
+    last.set(conversation, replica);
+  }
+  return { beyond, hits: Math.round((100 * hits) / followUps) };
+}
+
+describe("over an hour of Azure's conversations", () => {
+  // docs/scaling.md has these.
+  test.each([
+    [4, 1, 86, 25],
+    [4, 4, 69, 26],
+    [8, 1, 68, 13],
+    [8, 4, 54, 13],
+  ])(
+    "%i servers chosen by %i workers keep to their bound, and %i % of later turns meet the server of the one before; by load alone %i %",
+    (servers, workers, near, any) => {
+      expect(simulate(servers, workers, true)).toEqual({ beyond: 0, hits: near });
+      expect(simulate(servers, workers, false).hits).toBe(any);
+    },
+  );
+});
