@@ -23,7 +23,7 @@ export class ReplicaReports {
   constructor(watches: DependencyWatches, metrics: Metrics) {
     this.#metrics = metrics;
     this.#watches = new WatchGroup(watches, (name) => ({
-      name,
+      name: `replica:${name}`,
       gone: "a server of a model is ejected: it gets no requests for now",
       back: "a server of a model gets requests again",
       fields: this.#names.get(name) ?? {},
@@ -85,5 +85,5 @@ function toMembers(model: string, { replicas }: Engine): Member[] {
 }
 
 function nameOf(model: string, replica: number): string {
-  return `replica:${model}:${replica}`;
+  return `${model}:${replica}`;
 }
