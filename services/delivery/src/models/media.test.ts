@@ -166,6 +166,20 @@ describe("what a request names", () => {
     });
   });
 
+  test("counts to the limit of bytes by each part that names it", async () => {
+    const blob = `blob_${"0".repeat(26)}`;
+    const content = [1, 2, 3].map(() => ({ type: "file" as const, blob }));
+    const storage = { rows: rowsOf(LIMITS.mediaBytes / 2) };
+    const useIn = (uses: number) =>
+      resolveMedia({ input: [{ role: "user", content: content.slice(0, uses) }] } as never, {
+        storage,
+        tenant: TENANT,
+        forMs: 1_000,
+      });
+    expect(Object.keys((await useIn(2))!)).toHaveLength(1);
+    await expect(useIn(3)).rejects.toMatchObject({ code: "invalid_request", param: "input" });
+  });
+
   test("has a limit of how many", async () => {
     const most = LIMITS.mediaReferences;
     expect(Object.keys((await resolve(most, rowsOf(1)))!)).toHaveLength(most);

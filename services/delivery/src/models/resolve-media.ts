@@ -66,7 +66,7 @@ export function toMediaMap(
   if (resolved.length === 0) return undefined;
   const media = Object.fromEntries(resolved);
   assertKinds(request, media);
-  assertSize(resolved.map(([, { bytes }]) => bytes));
+  assertSize(request, media);
   return media;
 }
 
@@ -102,8 +102,11 @@ function assertKinds({ input }: Pick<GenerationRequest, "input">, media: MediaMa
   }
 }
 
-function assertSize(sizes: readonly number[]): void {
-  const bytes = sizes.reduce((sum, size) => sum + size, 0);
+/** An engine is sent a blob by each part that names it. */
+function assertSize({ input }: Pick<GenerationRequest, "input">, media: MediaMap): void {
+  let bytes = 0;
+  for (const { part } of partsOf(input))
+    if (isMediaPart(part)) bytes += media[referenceOf(part) ?? ""]?.bytes ?? 0;
   if (bytes > LIMITS.mediaBytes)
     throw wrong("input", `names ${bytes} bytes of blobs; the limit is ${LIMITS.mediaBytes}`);
 }
