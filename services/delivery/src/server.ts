@@ -281,7 +281,7 @@ function refuseOtherMethods(
   const isOther = (method: string) => !allowed.includes(method) && method !== PREFLIGHT;
   const refuse = (reply: FastifyReply) => {
     void reply.header("allow", allowed.join(", "));
-    throw new RepriseError("method_not_allowed", `Only ${allowed.join(" and ")} is allowed here.`);
+    throw new RepriseError("method_not_allowed", `This path takes ${allowed.join(", ")}.`);
   };
   app.route({
     method: app.supportedMethods.filter(isOther),

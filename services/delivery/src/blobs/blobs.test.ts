@@ -152,6 +152,11 @@ describe("a blob", () => {
     expect(json).toMatchObject({ error: { code: "limit_exceeded", param: "blobs.bytes" } });
   });
 
+  test("of a malformed type is refused without a word of JSON alone", async () => {
+    const { status, json } = await upload(url, { content: Buffer.from("x"), type: "a/b/c" });
+    expect([status, json]).toMatchObject([415, { error: { message: expect.stringContaining("of a blob") } }]);
+  });
+
   test("is larger than other bodies may be", async () => {
     const content = Buffer.alloc(3_000_000, "text ");
     expect(content.length).toBeLessThan(BLOB_LIMITS.blobBytes);

@@ -11,9 +11,13 @@ export function toProblem(thrown: unknown): RepriseError {
         param: "body",
       });
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
-      return new RepriseError("unsupported_media_type", "Content-Type must be application/json.", {
-        param: "Content-Type",
-      });
+      return new RepriseError(
+        "unsupported_media_type",
+        "The Content-Type is none that this call takes: application/json, or a media type for the content of a blob.",
+        {
+          param: "Content-Type",
+        },
+      );
     case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
     case "FST_ERR_BAD_URL":
       return new RepriseError("invalid_request", "The request is malformed.");
