@@ -8,6 +8,7 @@ import {
   toBlobId,
 } from "@reprise/protocol";
 import type { BlobRows } from "./blob-rows.ts";
+import { PacedReads } from "./paced-reads.ts";
 
 /** What a blob's id is made of. */
 export interface BlobContent {
@@ -21,6 +22,8 @@ export interface BlobContent {
 const SECRET_BYTES = 32;
 const MAX_KNOWN = 10_000;
 const TRIES = 5;
+/** How often signatures may have the key of a tenant looked up that has none. */
+const JUDGED_EVERY_MS = 1_000;
 
 /**
  * Ids of blobs: a keyed hash of the content, its type and whom it is of. Each tenant has a random key of its own, which is kept in the broker. So
@@ -31,6 +34,7 @@ const TRIES = 5;
 export class BlobNames {
   readonly #rows: BlobRows;
   readonly #secrets = new Map<TenantId, Buffer>();
+  readonly #judged = new PacedReads((tenant: TenantId) => this.#read(tenant), JUDGED_EVERY_MS);
 
   constructor(rows: BlobRows) {
     this.#rows = rows;
@@ -50,9 +54,13 @@ export class BlobNames {
     return sign(await this.#secretOf(tenant), text);
   }
 
-  /** Whether a signature is the tenant's. One that has no key has signed nothing, and gets none by this. @throws RepriseError `broker_unavailable` */
+  /**
+   * Whether a signature is the tenant's. One that has no key has signed nothing, and gets none by this. Anyone may ask: of a tenant whose key is
+   * not known here the broker is asked once a second, and calls meanwhile wait for that.
+   * @throws RepriseError `broker_unavailable`
+   */
   async isSigned(tenant: TenantId, text: string, signature: Uint8Array): Promise<boolean> {
-    const secret = this.#secrets.get(tenant) ?? (await this.#read(tenant)).secret;
+    const secret = this.#secrets.get(tenant) ?? (await this.#judged.read(tenant)).secret;
     if (!secret) return false;
     const own = sign(secret, text);
     return own.length === signature.length && timingSafeEqual(own, signature);
