@@ -12,7 +12,12 @@ const PROMPT = [PINNED, ...[1, 2, 3, 4, 5, 6, 7, 8].map(turnOf)];
 const bytesOf = (prompt: Prompt) => prompt.reduce((sum, segment) => sum + JSON.stringify(segment).length, 0);
 const BYTES = bytesOf(PROMPT);
 const INFINITY = Number.POSITIVE_INFINITY;
-const media = { references: INFINITY, bytes: INFINITY, sizes: new Map<string, number>() };
+const media = {
+  references: INFINITY,
+  bytes: INFINITY,
+  sizes: new Map<string, number>(),
+  own: new Set<string>(),
+};
 const unbounded = { bytes: INFINITY, tokens: undefined, counted: undefined, media };
 
 describe("a prompt", () => {
@@ -67,29 +72,30 @@ describe("the media of a prompt", () => {
   });
   const prompt = [1, 2, 3, 4].map(seen);
   const sizes = new Map([0, 1, 2, 3, 4].map((n) => [idOf(n), 100]));
-  const withMedia = (room: { references?: number; bytes?: number }, known = sizes) => ({
+  const withMedia = (room: { references?: number; bytes?: number; own?: ReadonlySet<string> }) => ({
     ...unbounded,
-    media: { ...media, ...room, sizes: known },
+    media: { ...media, ...room, sizes },
   });
 
-  it("count with what is named, each once", () => {
-    for (const room of [{ references: 5 }, { bytes: 500 }])
+  it("count with what is named: blobs each once, and bytes for each part, as the engine is sent them", () => {
+    for (const room of [{ references: 5 }, { bytes: 800 }])
       expect(fitPrompt(prompt, withMedia(room), "error").dropped).toBe(0);
-    for (const room of [{ references: 4 }, { bytes: 499 }])
+    for (const room of [{ references: 4 }, { bytes: 799 }])
       expect(() => fitPrompt(prompt, withMedia(room), "error")).toThrow(
         expect.objectContaining({
           code: "conversation_full",
           param: "conversation",
-          message: expect.stringContaining("5 blobs of 500 bytes"),
+          message: expect.stringContaining("5 blobs of 800 bytes"),
         }),
       );
-    // What the new turn names as well counts there.
-    const others = new Map([...sizes].slice(1));
-    expect(fitPrompt(prompt, withMedia({ references: 4 }, others), "error").dropped).toBe(0);
+    // What the new turn names as well is no further blob, and is sent once more.
+    const own = new Set([idOf(0)]);
+    expect(fitPrompt(prompt, withMedia({ references: 4, own }), "error").dropped).toBe(0);
+    expect(() => fitPrompt(prompt, withMedia({ bytes: 799, own }), "error")).toThrow("800 bytes");
   });
 
   it("have their oldest turns left out until half of the room is free", () => {
-    expect(fitPrompt(prompt, withMedia({ bytes: 499 }), "truncate_oldest")).toMatchObject({
+    expect(fitPrompt(prompt, withMedia({ bytes: 799 }), "truncate_oldest")).toMatchObject({
       dropped: 3,
       prompt: [prompt[3]],
     });

@@ -1,9 +1,8 @@
 import { RepriseError } from "../errors/reprise-error.ts";
 import type { RequestedEvent } from "../event/event.ts";
-import { isMediaPart, referenceOf } from "../request/fields/content-part.ts";
 import { partsOf } from "../request/fields/input.ts";
 import { LIMITS } from "../request/fields/limits.ts";
-import { blobsIn } from "./lost-media.ts";
+import { usesIn } from "./lost-media.ts";
 import type { Prompt, PromptSegment } from "./prompt-schema.ts";
 import type { FullPolicy } from "./when-full.ts";
 
@@ -19,8 +18,10 @@ export interface PromptRoom {
   readonly media: {
     readonly references: number;
     readonly bytes: number;
-    /** The bytes of each blob that earlier turns name and the new one does not. */
+    /** The bytes of each blob that is known. */
     readonly sizes: ReadonlyMap<string, number>;
+    /** The blobs that the new turn names: they are no further references. */
+    readonly own: ReadonlySet<string>;
   };
 }
 
@@ -53,7 +54,7 @@ export function fitPrompt(prompt: Prompt, room: PromptRoom, policy: FullPolicy):
   const all = sum(bytes);
   // A count of the engine's is worth more than a guess from bytes.
   const tokensPerByte = room.counted === undefined || all === 0 ? 1 / BYTES_PER_TOKEN : room.counted / all;
-  const media = new MediaUse(prompt, room.media.sizes);
+  const media = new MediaUse(prompt, room.media);
   const used = (size: number): Use => ({
     bytes: size,
     tokens: size * tokensPerByte,
@@ -77,36 +78,29 @@ export function fitPrompt(prompt: Prompt, room: PromptRoom, policy: FullPolicy):
 }
 
 /**
- * What one request may name, without what a turn's own input names.
+ * What one request may name, without what a turn's own input names: blobs each once, and bytes for each part that names one, as the engine is sent them.
  * @param media of the prompt and the input, as far as it is known
  */
 export function mediaRoomOf({
   request,
   media = {},
 }: Pick<RequestedEvent, "request" | "media">): PromptRoom["media"] {
-  const own = new Set<string>();
-  for (const { part } of partsOf(request.input)) {
-    const reference = isMediaPart(part) ? referenceOf(part) : undefined;
-    if (reference !== undefined) own.add(reference);
-  }
   const sizes = new Map(Object.entries(media).map(([reference, { bytes }]) => [reference, bytes]));
-  let bytes: number = LIMITS.mediaBytes;
-  for (const reference of own) {
-    bytes -= sizes.get(reference) ?? 0;
-    sizes.delete(reference);
-  }
-  return { references: LIMITS.mediaReferences - own.size, bytes, sizes };
+  const named = Array.from(usesIn(partsOf(request.input)));
+  const own = new Set(named);
+  const bytes = named.reduce((left, reference) => left - (sizes.get(reference) ?? 0), LIMITS.mediaBytes);
+  return { references: LIMITS.mediaReferences - own.size, bytes, sizes, own };
 }
 
-/** What turns name together: a blob that several of them name counts once. */
+/** What turns name together. */
 class MediaUse {
-  readonly #sizes: ReadonlyMap<string, number>;
+  readonly #room: PromptRoom["media"];
   readonly #uses = new Map<string, number>();
   references = 0;
   bytes = 0;
 
-  constructor(prompt: Prompt, sizes: ReadonlyMap<string, number>) {
-    this.#sizes = sizes;
+  constructor(prompt: Prompt, room: PromptRoom["media"]) {
+    this.#room = room;
     for (const segment of prompt) this.#change(segment, 1);
   }
 
@@ -114,15 +108,15 @@ class MediaUse {
     this.#change(segment, -1);
   }
 
-  #change(segment: PromptSegment, by: 1 | -1): void {
-    for (const blob of blobsIn(segment)) {
-      const size = this.#sizes.get(blob);
+  #change({ items }: PromptSegment, by: 1 | -1): void {
+    for (const blob of usesIn(partsOf(items))) {
+      const size = this.#room.sizes.get(blob);
       if (size === undefined) continue;
       const before = this.#uses.get(blob) ?? 0;
       this.#uses.set(blob, before + by);
-      if (before + by > 0 && before > 0) continue;
-      this.references += by;
       this.bytes += by * size;
+      const isFirstOrLast = before === 0 || before + by === 0;
+      if (isFirstOrLast && !this.#room.own.has(blob)) this.references += by;
     }
   }
 }

@@ -16,8 +16,15 @@ const NOTES: Readonly<Record<MediaPart["type"], string>> = {
 
 /** The blobs that a turn's parts name, each once. */
 export function blobsIn({ items }: Pick<PromptSegment, "items">): ReadonlySet<string> {
-  const named = Array.from(partsOf(items), ({ part }) => (isMediaPart(part) ? referenceOf(part) : undefined));
-  return new Set(named.filter((blob) => blob !== undefined));
+  return new Set(usesIn(partsOf(items)));
+}
+
+/** What parts name, each as often as it is named. */
+export function* usesIn(parts: ReturnType<typeof partsOf>): Generator<string> {
+  for (const { part } of parts) {
+    const reference = isMediaPart(part) ? referenceOf(part) : undefined;
+    if (reference !== undefined) yield reference;
+  }
 }
 
 /** Whether a blob that a message of this role names is not there any more. */

@@ -91,10 +91,11 @@ describe("media of a whole conversation are within one request's limits", () => 
     return { conversation, shows };
   }
 
-  test("a turn that would have more is refused, one with what was named before is not", async () => {
+  test("a turn that would have more is refused, also one that names again what was named before: it is sent twice", async () => {
     const { conversation, shows } = await opened("error");
-    expect(await ask(platform, { conversation, input: shown(image(shows[2])) })).toMatchObject(full);
-    await said(platform, { conversation, input: shown(image(shows[0])) }, "That again.");
+    for (const named of [shows[2], shows[0]])
+      expect(await ask(platform, { conversation, input: shown(image(named)) })).toMatchObject(full);
+    await said(platform, { conversation, input: "What was that?" }, "Two pictures.");
   });
 
   test("or the oldest turns are left out", async () => {
