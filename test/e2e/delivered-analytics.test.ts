@@ -67,5 +67,5 @@ test("how readers came to a generation's events is in its row, though analytics 
   ]);
   const budget = await ask<{ terms: { term: string; measured: number }[] }>("/v1/analytics/budget");
   const measured = budget?.terms.filter((term) => term.measured === 1).map(({ term }) => term);
-  expect(measured).toEqual(["queue", "prefill", "broker", "delivery", "client"]);
+  expect(measured).toEqual(["queue", "prefill", "decode", "broker", "delivery", "client"]);
 });
