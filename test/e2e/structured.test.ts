@@ -24,8 +24,10 @@ const WHOLE = ['{"city": "Bo', 'nn", "people"', ": 340000}"];
 async function startShapedModel(answers: readonly { pieces: readonly string[]; ends: boolean }[]) {
   let asked = 0;
   const server = createServer((request, response) => {
-    const { pieces, ends } = answers[asked++]!;
     request.resume();
+    // Workers ask what it can do, too.
+    if (request.method === "GET") return void response.writeHead(404).end();
+    const { pieces, ends } = answers[asked++]!;
     response.writeHead(200, { "content-type": "text/event-stream" });
     for (const content of pieces) response.write(toChunk({ content }, null));
     if (ends) response.end(`${toChunk({}, "stop")}data: [DONE]\n\n`);
