@@ -17,14 +17,18 @@ const expressionsOf = (groups: readonly RuleGroup[]) =>
 test("a platform that has done some work emits every metric and label that a rule, an alert or a dashboard names", async () => {
   await using platform = await startObservedPlatform();
   await drive(platform);
-  const texts = await Promise.all(platform.services.map(scrape));
-  const emitted = parseExposition(texts, ["job", "instance"]);
   const drawn = Object.values(DASHBOARDS)
     .flatMap(({ panels }) => panels)
     .flatMap(({ targets = [] }) => targets)
     .filter(isPrometheusTarget)
     .map(({ expr }) => expr);
-  expect(findUnknownNames([...expressionsOf(GROUPS), ...drawn], GROUPS, emitted)).toEqual([]);
+  const unknown = async () => {
+    const texts = await Promise.all(platform.services.map(scrape));
+    const emitted = parseExposition(texts, ["job", "instance"]);
+    return findUnknownNames([...expressionsOf(GROUPS), ...drawn], GROUPS, emitted);
+  };
+  // Analytics commits what it has read some seconds later.
+  await expect.poll(unknown, { timeout: 30_000, interval: 250 }).toEqual([]);
 });
 
 /** What a platform in health, driven for seconds, has no sample of. */
