@@ -88,7 +88,8 @@ export function mediaRoomOf({
   const sizes = new Map(Object.entries(media).map(([reference, { bytes }]) => [reference, bytes]));
   const named = Array.from(usesIn(partsOf(request.input)));
   const own = new Set(named);
-  const bytes = named.reduce((left, reference) => left - (sizes.get(reference) ?? 0), LIMITS.mediaBytes);
+  let bytes: number = LIMITS.mediaBytes;
+  for (const reference of named) bytes -= sizes.get(reference) ?? 0;
   return { references: LIMITS.mediaReferences - own.size, bytes, sizes, own };
 }
 
