@@ -1,7 +1,9 @@
+import { createHash } from "node:crypto";
 import { OPTIONAL_EVENTS, type RequestMedia } from "@reprise/protocol";
 import { base64HashOf, startMediaModel, watchMemory } from "@reprise/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createOpenaiEngine } from "../engines/openai/openai-engine.ts";
+import { answer, startFilesServer } from "../engines/testing/files-server.ts";
 import { createFakeEngine } from "../testing/fake-engine.ts";
 import { storeBlob } from "../testing/stored-blob.ts";
 import { openWorld, type World } from "../testing/world.ts";
@@ -11,6 +13,7 @@ import { openWorld, type World } from "../testing/world.ts";
 const MIB = 1_024 * 1_024;
 const BYTES = 30 * MIB;
 const MOST = 4 * MIB;
+const BLANK = "\r\n\r\n";
 const PIECE = Buffer.alloc(64 * 1_024, "the same sixty-four kilobytes, again and again; ");
 
 let world: World;
@@ -28,6 +31,14 @@ test("a blob of 30 MiB goes into an engine's request with less than 4 MiB of mem
   const { bytes, sha256 } = await send(named, memory.sample);
   expect(bytes).toBeGreaterThan((BYTES / 3) * 4);
   expect(sha256).toBe(base64HashOf(PIECE, named.bytes));
+  expect(memory.most()).toBeLessThan(MOST);
+});
+
+test("a blob of 30 MiB is uploaded to an engine with less than 4 MiB of memory", async () => {
+  await upload(await store(4 * MIB));
+  const named = await store(BYTES);
+  const memory = watchMemory();
+  expect(await upload(named, memory.sample)).toBe(named.sha256);
   expect(memory.most()).toBeLessThan(MOST);
 });
 
@@ -64,9 +75,43 @@ function store(bytes: number): Promise<RequestMedia> {
 
 async function send(named: RequestMedia, sample = () => {}) {
   await using model = await startMediaModel(sample);
+  await ask(named, model.baseUrl);
+  return model.received();
+}
+
+/** @returns the SHA-256 of the file as the server has it */
+async function upload(named: RequestMedia, sample = () => {}): Promise<string> {
+  await using server = await startFilesServer();
+  const sum = createHash("sha256");
+  server.nextUploads((request, response) => {
+    let head: string | undefined = "";
+    let left = named.bytes;
+    let count = 0;
+    request.on("data", (piece: Buffer) => {
+      if (count++ % 16 === 0) sample();
+      let rest = piece;
+      if (head !== undefined) {
+        head += piece.toString("latin1");
+        const at = head.indexOf(BLANK, head.indexOf("filename="));
+        if (at === -1) return;
+        rest = Buffer.from(head.slice(at + BLANK.length), "latin1");
+        head = undefined;
+      }
+      sum.update(rest.subarray(0, left));
+      left -= Math.min(left, rest.length);
+    });
+    request.on("end", () => response.end('{"id":"file-1"}'));
+  });
+  server.nextCompletions(answer);
+  await ask(named, server.baseUrl, "upload");
+  return sum.digest("hex");
+}
+
+async function ask(named: RequestMedia, baseUrl: string, media?: "upload"): Promise<void> {
   const engine = createOpenaiEngine({
-    baseUrl: model.baseUrl,
+    baseUrl,
     upstreamModel: "m",
+    media,
     capabilities: new Set(["content_parts", "files", "media_references"]),
   });
   const ref = await world.submit({
@@ -76,5 +121,4 @@ async function send(named: RequestMedia, sample = () => {}) {
   });
   expect(await world.run(ref, engine)).toBe("completed");
   await engine.close();
-  return model.received();
 }

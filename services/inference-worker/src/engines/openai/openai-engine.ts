@@ -10,6 +10,8 @@ import {
 import { canContinueRequest, toChatRequest, type UpstreamModel } from "./request/chat-request.ts";
 import { type CacheSalt, cacheSaltOf, defaultCacheSalt } from "./request/cache-salt.ts";
 import { findPlaces, type MediaForm } from "./request/placed-media.ts";
+import { createBodies } from "./files/file-bodies.ts";
+import { createServerFiles, type ServerFiles } from "./files/server-files.ts";
 import { audioTypeOf } from "./response/made-media.ts";
 import { readChatStream } from "./response/chat-stream.ts";
 import { affinityKeyOf } from "./replicas/affinity-key.ts";
@@ -56,6 +58,7 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
   const model: UpstreamModel = { upstreamModel, continuation, maxTokensField, dialect };
   const pool = createReplicaPool({ ...poolOptions, baseUrls: [baseUrl, ...moreBaseUrls] });
   const [only, ...more] = pool.servers;
+  const files = media === "upload" ? pool.upstreams.map((upstream) => createServerFiles(upstream)) : [];
   const leftOut = new Set<string>();
   let capabilities = known;
   let contextTokens: number | undefined;
@@ -77,11 +80,14 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
     canContinue: (request, seam) => canContinueRequest(request, model, seam),
     generate: (request, generateOptions) =>
       generate(
-        { pool, model, media, cacheSalt, leftOut, makesImages: capabilities.has("output_images") },
+        { pool, model, media, files, cacheSalt, leftOut, makesImages: capabilities.has("output_images") },
         request,
         generateOptions,
       ),
-    close: () => pool.close(),
+    async close() {
+      await Promise.all(files.map((server) => server.close()));
+      await pool.close();
+    },
   };
 
   /** The model can what all servers can that have said it, and takes as little as one; one that has not answered is asked again. */
@@ -102,6 +108,8 @@ interface Target {
   pool: ReplicaPool;
   model: UpstreamModel;
   media: MediaForm;
+  /** Of each server, where they are uploaded. */
+  files: readonly ServerFiles[];
   cacheSalt: CacheSalt;
   /** The parts of answers that were told of: each once, however many answers have it. */
   leftOut: Set<string>;
@@ -109,7 +117,7 @@ interface Target {
 }
 
 function generate(
-  { pool, model, media: mediaForm, cacheSalt, leftOut, makesImages }: Target,
+  { pool, model, media: mediaForm, files, cacheSalt, leftOut, makesImages }: Target,
   request: EngineRequest,
   {
     signal,
@@ -130,16 +138,19 @@ function generate(
     const sent = unsent;
     unsent = undefined;
     if (!sent) throw new RepriseError("internal", "A request is sent to its engine once.");
-    const places = await findPlaces({ input: sent.input, turns: progress.turns }, media, mediaForm);
+    // A file at a server is a tenant's.
+    const form = mediaForm === "upload" && tenant === undefined ? "data" : mediaForm;
+    const places = await findPlaces({ input: sent.input, turns: progress.turns }, media, form);
     const salt = cacheSaltOf(cacheSalt, tenant);
     const chat = toChatRequest(sent, progress, model, places.place);
-    const body = places.toBody(JSON.stringify(salt === undefined ? chat : { ...chat, cache_salt: salt }));
+    const json = JSON.stringify(salt === undefined ? chat : { ...chat, cache_salt: salt });
     // An earlier attempt was lost between its last token and its end, or the last token was a tool call's: nothing is left to ask for.
     if (sent.max_output_tokens !== undefined && countProduced(progress) >= sent.max_output_tokens)
       return undefined;
     // What no other tenant's request finds is another beginning.
     const affinityKey = pool.hasAffinity ? `${salt ?? ""} ${affinityKeyOf(sent)}` : undefined;
-    return postToReplica(pool, body, { signal, traceparent, route, affinityKey });
+    const bodies = createBodies(places, { json, tenant, servers: files });
+    return postToReplica(pool, bodies, { signal, traceparent, route, affinityKey });
   };
   const tellOnce = (part: string) => {
     if (!leftOut.has(part)) onLeftOut?.(part);

@@ -42,6 +42,8 @@ export interface PostOptions {
   readonly signal: AbortSignal;
   /** The header of this name. */
   readonly traceparent?: string | undefined;
+  /** The media type that is asked for. Default: that of a stream of events. */
+  readonly accept?: string | undefined;
 }
 
 export interface Upstream {
@@ -54,6 +56,8 @@ export interface Upstream {
   post(path: string, body: RequestBody, options: PostOptions): Promise<UpstreamAnswer>;
   /** Throws as `post` does. */
   get(path: string, signal: AbortSignal): Promise<UpstreamAnswer>;
+  /** `DELETE`. Throws as `post` does. */
+  remove(path: string, signal: AbortSignal): Promise<UpstreamAnswer>;
   close(): Promise<void>;
 }
 
@@ -92,7 +96,6 @@ export function createUpstream({ baseUrl, apiKey, ...timeouts }: UpstreamOptions
   const unpooled = new Pool(origin, { ...options, pipelining: 0 });
   const headers = {
     accept: "text/event-stream",
-    "content-type": "application/json",
     ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
   };
   const answerOf = async (response: Promise<Dispatcher.ResponseData>, signal: AbortSignal) => {
@@ -108,21 +111,21 @@ export function createUpstream({ baseUrl, apiKey, ...timeouts }: UpstreamOptions
   const base = pathname.replace(/\/$/, "");
   const pathOf = (path: string) =>
     path.startsWith("../") ? base.replace(/\/[^/]*$/, "") + path.slice(2) : base + path;
+  const ask = (method: "GET" | "DELETE", path: string, signal: AbortSignal) => {
+    const asked = { path: pathOf(path), method, headers: { ...headers, accept: "application/json" } };
+    return answerOf(unpooled.request({ ...asked, signal }), signal);
+  };
   return {
-    get(path, signal) {
-      const asked = {
-        path: pathOf(path),
-        method: "GET" as const,
-        headers: { ...headers, accept: "application/json" },
-      };
-      return answerOf(unpooled.request({ ...asked, signal }), signal);
-    },
-    async post(path, body, { signal, traceparent }) {
+    get: (path, signal) => ask("GET", path, signal),
+    remove: (path, signal) => ask("DELETE", path, signal),
+    async post(path, body, { signal, traceparent, accept = headers.accept }) {
       const request = {
         path: pathOf(path),
         method: "POST" as const,
         headers: {
           ...headers,
+          accept,
+          "content-type": body.type ?? "application/json",
           "content-length": String(body.bytes),
           ...(traceparent !== undefined && { traceparent }),
         },

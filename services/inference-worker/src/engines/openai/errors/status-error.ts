@@ -18,14 +18,17 @@ export function isEventStream({ status, headers }: UpstreamAnswer): boolean {
   return status === 200 && /^\s*text\/event-stream\s*(;|$)/i.test(String(headers["content-type"]));
 }
 
-/** An answer that is no stream of events, as an error. Reads what it says. */
-export async function toStatusError(answer: UpstreamAnswer, nowMs: UnixMs): Promise<EngineError> {
+/**
+ * An answer that is not what was asked for, as an error. Reads what it says.
+ * @param to what it is an answer to, where that is no chat completion: ` to …`
+ */
+export async function toStatusError(answer: UpstreamAnswer, nowMs: UnixMs, to = ""): Promise<EngineError> {
   const { status, headers } = answer;
   const body = parseBody(await answer.readStart(MAX_ERROR_BYTES));
   if (status < 400) {
     // A body that is not an error may hold the model's own words.
     const said = isError(body) ? redactUpstream(body) : undefined;
-    const message = `The engine answered ${status}, but not with text/event-stream.`;
+    const message = `The engine answered ${status}${to || ", but not with text/event-stream"}.`;
     return new EngineError("engine_failed", message, { retry: "never", said });
   }
   const said = redactUpstream(body);
@@ -33,7 +36,7 @@ export async function toStatusError(answer: UpstreamAnswer, nowMs: UnixMs): Prom
     const message = `The engine refused the platform's key (${status}).`;
     return new EngineError("engine_rejected", message, { retry: "never", said });
   }
-  const message = `The engine answered ${status}.`;
+  const message = `The engine answered ${status}${to}.`;
   if (status >= 500 || PASSING_STATUSES.has(status)) {
     return new EngineError("engine_unavailable", message, {
       retry: toRetry(status),

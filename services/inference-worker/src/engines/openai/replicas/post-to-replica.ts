@@ -2,9 +2,10 @@ import { unixNow } from "@reprise/protocol";
 import type { ServerRoute } from "../../engine.ts";
 import { EngineError } from "../../engine-error.ts";
 import { isEventStream, toStatusError } from "../errors/status-error.ts";
+import type { BodyFor, ServerBody } from "../files/file-bodies.ts";
 import type { RequestBody } from "../request/request-body.ts";
 import type { ChatAnswer } from "../response/chat-stream.ts";
-import type { PostOptions } from "../upstream.ts";
+import type { PostOptions, UpstreamAnswer } from "../upstream.ts";
 import { outcomeOf } from "./replica-outcome.ts";
 import type { Lease, ReplicaPool } from "./replica-pool.ts";
 
@@ -17,12 +18,12 @@ export interface ReplicaPost extends PostOptions {
 
 /**
  * Sends a request to one of the servers. One that has no room, or can't be reached, has not begun with it: then the next one is asked, each
- * once.
- * @throws EngineError, of several the one that is over first; the signal's reason
+ * once. A server that has no room for an upload of the request's files is passed over so too.
+ * @throws EngineError, of several the one that is over first; what the body fails with; the signal's reason
  */
 export async function postToReplica(
   pool: ReplicaPool,
-  body: RequestBody,
+  bodyFor: BodyFor,
   options: ReplicaPost,
 ): Promise<ChatAnswer> {
   const tried = new Set<number>();
@@ -31,7 +32,7 @@ export async function postToReplica(
   const take = () => pool.take({ tried, route, affinityKey });
   for (let lease = take(); lease; lease = take()) {
     tried.add(lease.replica);
-    const answer = await ask(lease, body, options);
+    const answer = await ask(lease, bodyFor, options);
     if (!(answer instanceof EngineError)) return answer;
     refusal = soonest(refusal, answer);
   }
@@ -42,12 +43,14 @@ export async function postToReplica(
 /** @returns the error of a server that has not begun with the request */
 async function ask(
   lease: Lease,
-  body: RequestBody,
+  bodyFor: BodyFor,
   { signal, traceparent }: ReplicaPost,
 ): Promise<ChatAnswer | EngineError> {
   let status: number | undefined;
   try {
-    const answer = await lease.upstream.post(PATH, body, { signal, traceparent });
+    const onRefused = (refused: number) => void (status = refused);
+    const body = await bodyFor(lease.replica, { signal, onRefused });
+    const answer = await post(lease, body, { signal, traceparent });
     ({ status } = answer);
     if (isEventStream(answer)) return toChatAnswer(lease, answer, signal);
     try {
@@ -62,6 +65,22 @@ async function ask(
     if (signal.aborted || !(error instanceof EngineError) || error.retry !== "busy") throw error;
     return error;
   }
+}
+
+/** Of a refusal that another body may mend the answer to that one. */
+async function post({ upstream }: Lease, body: ServerBody, options: PostOptions): Promise<UpstreamAnswer> {
+  const answer = await upstream.post(PATH, body, options);
+  if (isEventStream(answer)) return answer;
+  let renewed: RequestBody | undefined;
+  try {
+    renewed = await body.renew(answer.status);
+  } catch (error) {
+    answer.release(false);
+    throw error;
+  }
+  if (!renewed) return answer;
+  answer.release(false);
+  return upstream.post(PATH, renewed, options);
 }
 
 function toChatAnswer(lease: Lease, answer: ChatAnswer, signal: AbortSignal): ChatAnswer {
