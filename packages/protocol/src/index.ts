@@ -97,17 +97,18 @@ export {
 export { fitPrompt, mediaRoomOf, type PromptRoom } from "./conversation/fit-prompt.ts";
 export { findOrphan, joinPrompt, toMessages } from "./conversation/join-prompt.ts";
 export { blobsIn, withoutMedia } from "./conversation/lost-media.ts";
-export { type EndedTurn, hasNeverBegun, promptBehind, toSegments } from "./conversation/prompt.ts";
+export { type EndedTurn, hasNeverBegun, promptBehind, toSegments, toSummary } from "./conversation/prompt.ts";
 export {
   countedOf,
   joinWaited,
   settlePrompt,
   settleTurn,
   toAskedSegment,
+  waitsOf,
 } from "./conversation/settle-prompt.ts";
 export type { Prompt, PromptSegment, TurnContext } from "./conversation/prompt-schema.ts";
 export { toTurnMessages } from "./conversation/turn-messages.ts";
-export { FULL_POLICIES, type FullPolicy } from "./conversation/when-full.ts";
+export { FULL_POLICIES, type FullPolicy, fullPolicyOf, type WhenFull, whenFullSchema } from "./conversation/when-full.ts";
 export { toImportedPrompt } from "./conversation/imported-prompt.ts";
 export { conversationOwner } from "./conversation/conversation-owner.ts";
 export * from "./log/conversation-subject.ts";

@@ -9,7 +9,7 @@ export interface Conversation {
   readonly turns: number;
   /** The last turn's generation. */
   readonly head: string | null;
-  readonly when_full: string;
+  readonly when_full: string | { readonly policy: "summarize"; readonly model: string };
   readonly ttl_seconds: number;
   readonly created_at: string;
   readonly expires_at: string;

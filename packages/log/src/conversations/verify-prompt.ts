@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { Semaphore } from "@reprise/async";
 import {
   blobsIn,
@@ -11,6 +12,7 @@ import {
   type RequestedEvent,
   type TenantId,
   toSegments,
+  toSummary,
   Transcript,
   withoutMedia,
 } from "@reprise/protocol";
@@ -49,6 +51,7 @@ async function verifySegment(
   // Of a turn that goes on only what it was asked is there.
   if (generation === undefined || seq === undefined) return segment;
   const ref: GenerationRef = { tenant, generation };
+  if (segment.summary) return verifySummary(log, ref, segment);
   const last = await log.leader.readLast(ref);
   if (last && peekSeq(last.payload) <= seq) return segment;
   // A log that has nothing is behind its time, or was erased: reading it tells.
@@ -60,6 +63,26 @@ async function verifySegment(
   const kept = blobsIn(segment);
   return withoutMedia(changed, (blob) => !kept.has(blob));
 }
+
+/**
+ * A summary has words of turns that are in no prompt any more: where any of these were withdrawn since it was asked for, it is left out.
+ * @returns as `verifySegment`
+ */
+async function verifySummary(
+  log: CurrentLogs,
+  ref: GenerationRef,
+  segment: PromptSegment,
+): Promise<PromptSegment | undefined> {
+  const read = await readKept(log, ref);
+  const turn = read && foldTurn(read.events);
+  if (!turn) return segment;
+  const { prompt = [] } = turn.requested;
+  const verified = await verifyPrompt(log, ref.tenant, prompt);
+  if (verified !== prompt && !isDeepStrictEqual(wordsOf(verified), wordsOf(prompt))) return undefined;
+  return turn.seq === segment.seq ? segment : toSummary(turn);
+}
+
+const wordsOf = (prompt: Prompt) => prompt.map(({ items }) => items);
 
 async function readKept(log: CurrentLogs, ref: GenerationRef): Promise<LogSnapshot | undefined> {
   try {

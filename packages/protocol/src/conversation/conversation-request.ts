@@ -8,7 +8,7 @@ import { LIMITS } from "../request/fields/limits.ts";
 import { metadataSchema, parseWith } from "../request/request.ts";
 import { BUSY_POLICIES } from "./busy-policy.ts";
 import { CONVERSATION_LIMITS } from "./conversation-limits.ts";
-import { FULL_POLICIES } from "./when-full.ts";
+import { whenFullSchema } from "./when-full.ts";
 
 const schema = z.strictObject({
   metadata: metadataSchema.optional(),
@@ -22,7 +22,7 @@ const schema = z.strictObject({
     .max(CONVERSATION_LIMITS.ttlSeconds)
     .optional(),
   on_busy: z.enum(BUSY_POLICIES).optional(),
-  when_full: z.enum(FULL_POLICIES).optional(),
+  when_full: whenFullSchema.optional(),
   /** What was said before: the first turn's prompt. */
   items: z
     .array(messageSchema)

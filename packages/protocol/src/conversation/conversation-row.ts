@@ -3,7 +3,7 @@ import { type GenerationId, isGenerationId } from "../id.ts";
 import { type ConversationId, isConversationId } from "./conversation-id.ts";
 import type { Message } from "../request/fields/input.ts";
 import { BUSY_POLICIES } from "./busy-policy.ts";
-import { FULL_POLICIES } from "./when-full.ts";
+import { whenFullSchema } from "./when-full.ts";
 
 /*
  * What CONVERSATIONS holds: one JSON object under each subject, its last value, each written behind the one before by compare-and-set. A row has
@@ -20,6 +20,8 @@ const headSchema = z.object({
   generation,
   /** The turn that it goes on behind. Absent: it is the first. */
   parent: generation.optional(),
+  /** The summary that it waits for: an erasure finds it here, too, while it is created. */
+  summary: generation.optional(),
   /** When it was claimed. RFC 3339, UTC. */
   claimed_at: z.string(),
 });
@@ -39,7 +41,7 @@ const conversationSchema = z.object({
   metadata: z.record(z.string(), z.string()).optional(),
   /** Absent: `reject`. */
   on_busy: z.enum(BUSY_POLICIES).optional(),
-  when_full: z.enum(FULL_POLICIES),
+  when_full: whenFullSchema,
   /** What was said before its first turn. Until the second one is claimed: then the first one's seq 0 has it for sure. */
   items: z.array(z.custom<Message>((item) => typeof item === "object" && item !== null)).optional(),
   /** Of these, as JSON, for as long as the row is there. */
@@ -59,6 +61,8 @@ const deletedSchema = z.object({
   deleted_at: z.string(),
   /** The turn that was claimed last: it may still have been on its way. */
   head: generation.optional(),
+  /** The summary that this one waits for, likewise. */
+  summary: generation.optional(),
 });
 
 /** How many conversations a tenant has, those that are over and not yet removed included. Below 0 while one that was given back is not counted yet. */

@@ -26,7 +26,7 @@ describe("a prompt", () => {
       { ...unbounded, bytes: BYTES },
       { ...unbounded, tokens: Math.ceil(BYTES / 4) },
     ])
-      expect(fitPrompt(PROMPT, room, "error")).toEqual({ prompt: PROMPT, dropped: 0, bytes: BYTES });
+      expect(fitPrompt(PROMPT, room, "error")).toEqual({ prompt: PROMPT, left: [], dropped: 0, bytes: BYTES });
   });
 
   it("is refused where it does not, and the error says what it takes and what there is", () => {
@@ -56,6 +56,15 @@ describe("a prompt", () => {
     expect(fitted.bytes).toBeLessThanOrEqual((BYTES - 1) / 2);
     // One turn less would not have been enough.
     expect(bytesOf([PINNED, ...PROMPT.slice(dropped)])).toBeGreaterThan((BYTES - 1) / 2);
+  });
+
+  it("keeps a summary, as instructions, and says which turns it has lost", () => {
+    const summary = { ...turnOf(9), summary: true as const };
+    const prompt = [PINNED, summary, ...PROMPT.slice(1)];
+    const fitted = fitPrompt(prompt, { ...unbounded, bytes: BYTES }, "truncate_oldest");
+    expect(fitted.prompt.slice(0, 2)).toEqual([PINNED, summary]);
+    expect(fitted.left).toEqual(PROMPT.slice(1, 1 + fitted.dropped));
+    expect(fitted.prompt.slice(2)).toEqual(PROMPT.slice(1 + fitted.dropped));
   });
 
   it("is refused where its instructions alone do not fit", () => {

@@ -28,7 +28,9 @@ export interface PromptRoom {
 interface Fitted {
   /** The same one where it fits. */
   readonly prompt: Prompt;
-  /** How many turns are left out. */
+  /** The turns that are left out. */
+  readonly left: Prompt;
+  /** How many these are. */
   readonly dropped: number;
   readonly bytes: number;
 }
@@ -49,7 +51,7 @@ const BYTES_PER_TOKEN = 4;
  * @throws RepriseError `conversation_full`
  */
 export function fitPrompt(prompt: Prompt, room: PromptRoom, policy: FullPolicy): Fitted {
-  if (prompt.length === 0) return { prompt, dropped: 0, bytes: 0 };
+  if (prompt.length === 0) return { prompt, left: [], dropped: 0, bytes: 0 };
   const bytes = prompt.map((segment) => bytesOf(segment));
   const all = sum(bytes);
   // A count of the engine's is worth more than a guess from bytes.
@@ -61,20 +63,20 @@ export function fitPrompt(prompt: Prompt, room: PromptRoom, policy: FullPolicy):
     references: media.references,
     mediaBytes: media.bytes,
   });
-  if (isWithin(used(all), room, 1)) return { prompt, dropped: 0, bytes: all };
+  if (isWithin(used(all), room, 1)) return { prompt, left: [], dropped: 0, bytes: all };
   if (policy === "error") throw full(used(all), room);
   const kept = new Set(prompt.keys());
   let left = all;
   for (const [i, segment] of prompt.entries()) {
     if (isWithin(used(left), room, 0.5)) break;
-    if (segment.generation === undefined && segment.imported === undefined) continue;
+    if (isPinned(segment)) continue;
     kept.delete(i);
     left -= bytes[i] ?? 0;
     media.leaveOut(segment);
   }
   if (!isWithin(used(left), room, 1)) throw full(used(left), room);
-  const dropped = prompt.length - kept.size;
-  return { prompt: prompt.filter((_, i) => kept.has(i)), dropped, bytes: left };
+  const gone = prompt.filter((_, i) => !kept.has(i));
+  return { prompt: prompt.filter((_, i) => kept.has(i)), left: gone, dropped: gone.length, bytes: left };
 }
 
 /**
@@ -131,7 +133,18 @@ function isWithin(use: Use, { bytes, tokens, media }: PromptRoom, share: number)
   );
 }
 
-function bytesOf(segment: PromptSegment): number {
+/** Instructions and summaries stay, whatever else is left out. */
+function isPinned(segment: PromptSegment): boolean {
+  return isInstructions(segment) || segment.summary === true;
+}
+
+/** Those that a conversation begins with. */
+export function isInstructions({ generation, imported }: PromptSegment): boolean {
+  return generation === undefined && imported === undefined;
+}
+
+/** Of UTF-8, as JSON. */
+export function bytesOf(segment: PromptSegment): number {
   return new TextEncoder().encode(JSON.stringify(segment)).length;
 }
 

@@ -11,10 +11,12 @@ const segmentSchema = z.object({
   seq: z.int().min(0).brand<"Seq">().optional(),
   /** Of what the conversation was created with: which of these its first item is, from 1 on. */
   imported: z.int().min(1).optional(),
+  /** It sums up turns that are left out. Only a later summary takes its place. */
+  summary: z.literal(true).optional(),
   items: z.array(messageSchema).min(1),
 });
 
-/** A part of a prompt: one turn with what it was asked, said and answered. */
+/** A part of a prompt: one turn, or summary of turns, with what it was asked, said and answered. */
 export type PromptSegment = z.infer<typeof segmentSchema>;
 
 export const promptSchema = z.array(segmentSchema);
@@ -30,6 +32,15 @@ const waitingRoomSchema = z.object({
   counted: z.int().min(0).optional(),
 });
 
+const summarySchema = z.object({
+  /** Which sums up the turns that are left out, and the summary before. */
+  generation: z.custom<GenerationId>(isGenerationId),
+  /** How many turns that are. `dropped_turns` has them, until the summary is there. */
+  turns: z.int().min(1),
+  /** The most that it may have, of UTF-8 as JSON: what is longer is no summary. */
+  bytes: z.int().min(1),
+});
+
 /** Where a turn stands in its conversation. */
 export const turnContextSchema = z.object({
   conversation: z.custom<ConversationId>(isConversationId),
@@ -43,5 +54,9 @@ export const turnContextSchema = z.object({
   waits_for: z.array(z.custom<GenerationId>(isGenerationId)).min(1).optional(),
   /** Of a turn that has waited: what its prompt may take once they have ended, the same for every process that makes it. */
   room: waitingRoomSchema.optional(),
+  /** What has to end, too, before it begins: what that says stands in its prompt in the place of the turns that are left out. */
+  summary: summarySchema.optional(),
+  /** Of a generation that makes a summary and is no turn: how many turns it sums up. `turn` is the one that needs it. */
+  summarizes: z.int().min(1).optional(),
 });
 export type TurnContext = z.infer<typeof turnContextSchema>;

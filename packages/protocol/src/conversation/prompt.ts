@@ -32,6 +32,14 @@ export function promptBehind(turn: EndedTurn): Prompt {
   return [...prompt, ...(pinned ? [pinned] : []), ...(segment ? [segment] : [])];
 }
 
+/** A generation that was to sum up turns, as a part of a prompt; undefined where it has not ended in order, or says nothing. */
+export function toSummary(turn: EndedTurn): PromptSegment | undefined {
+  const { status, finishReason, refusal } = turn.transcript;
+  if (status !== "completed" || finishReason === "content_filter" || refusal !== "") return undefined;
+  const { segment } = toSegments(turn);
+  return segment && { ...segment, summary: true };
+}
+
 /** Whether a turn has ended while it waited for others: what it was asked is in no prompt then, instructions neither. */
 export function hasNeverBegun({
   requested,

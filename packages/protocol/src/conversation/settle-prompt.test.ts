@@ -10,7 +10,7 @@ import { asSeq } from "../seq.ts";
 import { parseConversationId } from "./conversation-id.ts";
 import { type EndedTurn, promptBehind } from "./prompt.ts";
 import type { TurnContext } from "./prompt-schema.ts";
-import { joinWaited, settlePrompt, settleTurn } from "./settle-prompt.ts";
+import { joinWaited, settlePrompt, settleTurn, waitsOf } from "./settle-prompt.ts";
 
 const conversation = parseConversationId(`conv_${"0".repeat(26)}`);
 const idOf = (n: number) => createGenerationId(new Uint8Array(17).fill(n), 1);
@@ -27,6 +27,8 @@ const FAILED: EventDraft = {
   error: { code: "engine_failed", message: "x", retryable: true },
   usage,
 };
+const HALTED: EventDraft = { type: "generation.completed", finish_reason: "content_filter", usage };
+const user = (content: string) => ({ role: "user" as const, content });
 const ROOM = { when_full: "error", bytes: 1_000_000 } as const;
 
 /** A turn that was asked its number. */
@@ -108,6 +110,68 @@ describe("the prompt of a turn that has waited", () => {
     expect(settleTurn(fourth, turns).requested).toMatchObject({ prompt, context: { dropped_turns: 3 } });
     const strict = { ...KNOWN, ...waitingFor([1, 2, 3], { ...room, when_full: "error" }) };
     expect(() => settlePrompt(strict, turns)).toThrow(expect.objectContaining({ code: "conversation_full" }));
+  });
+
+  describe("that wants a summary", () => {
+    const SYSTEM = { items: [{ role: "system" as const, content: "Be brief." }] };
+    const OLD = { generation: idOf(8), summary: true as const, items: [user("old")] };
+    const RECENT = { generation: idOf(5), items: [user("5?")] };
+    const stored = (bytes = 10_000) => ({
+      request: { model: "m", input: "last?" },
+      prompt: [SYSTEM, OLD, RECENT],
+      context: {
+        conversation,
+        turn: 9,
+        dropped_turns: 4,
+        summary: { generation: idOf(7), turns: 3, bytes },
+      },
+    });
+    const sumUp = (...drafts: EventDraft[]) => turnOf(7, drafts, { prompt: [RECENT] });
+    const texts = (...made: Parameters<typeof settlePrompt>) => textsOf(settlePrompt(...made).prompt);
+
+    it("has it behind its instructions, in the place of the turns that are left out and of the summary before", () => {
+      const made = sumUp(...said("In short."));
+      expect(waitsOf(stored())).toEqual([idOf(7)]);
+      expect(texts(stored(), [made])).toEqual(["Be brief.", "7?", "In short.", "5?"]);
+      expect(settlePrompt(stored(), [made])).toMatchObject({
+        dropped: 1,
+        prompt: [SYSTEM, { generation: idOf(7), seq: 3, summary: true }, RECENT],
+      });
+    });
+
+    it("has it in all later ones, at the same place", () => {
+      const turn = turnOf(9, said("9."), stored());
+      const { requested, ...ended } = settleTurn(turn, [sumUp(...said("In short."))]);
+      expect(requested.context).toMatchObject({ dropped_turns: 1 });
+      expect(textsOf(promptBehind({ requested, ...ended }))).toEqual([
+        ...["Be brief.", "7?", "In short.", "5?"],
+        ...["last?", "9."],
+      ]);
+    });
+
+    it("comes before the turns that it has waited for, too", () => {
+      const { context, ...rest } = stored();
+      const waiting = { ...rest, context: { ...context, waits_for: [idOf(1)], room: ROOM } };
+      expect(waitsOf(waiting)).toEqual([idOf(7), idOf(1)]);
+      const waited = [sumUp(...said("In short.")), FIRST];
+      expect(texts(waiting, waited)).toEqual(["Be brief.", "7?", "In short.", "5?", "1?", "1."]);
+    });
+
+    it.each([
+      ["fails", [STARTED, FAILED]],
+      ["is cancelled", [STARTED, { type: "output.delta", text: "In" }, CANCELLED]],
+      ["says nothing", [STARTED, { type: "generation.completed", finish_reason: "stop", usage }]],
+      ["is halted", [...said("In short.").slice(0, 2), HALTED]],
+      ["is refused", [STARTED, { type: "refusal.delta", text: "No.", tokens: 1 }, ...said("").slice(2)]],
+      ["is too long", said("x".repeat(10_000))],
+    ] as [string, EventDraft[]][])("is without those turns where it %s", (_, drafts) => {
+      expect(settlePrompt(stored(), [sumUp(...drafts)])).toMatchObject({
+        dropped: 4,
+        prompt: [SYSTEM, OLD, RECENT],
+      });
+      const later = settleTurn(turnOf(9, said("9."), stored()), [sumUp(...drafts)]);
+      expect(later.requested.context).toMatchObject({ dropped_turns: 4 });
+    });
   });
 
   it("has the blobs that its seq 0 names, and a note in the place of others", () => {

@@ -1,9 +1,9 @@
 import type { RequestedEvent } from "../event/event.ts";
 import type { GenerationId } from "../id.ts";
-import { fitPrompt, mediaRoomOf } from "./fit-prompt.ts";
+import { bytesOf, fitPrompt, isInstructions, mediaRoomOf } from "./fit-prompt.ts";
 import { type IsGone, withoutMedia } from "./lost-media.ts";
-import type { Prompt, PromptSegment } from "./prompt-schema.ts";
-import { type EndedTurn, hasNeverBegun, promptBehind, toAskedMessages } from "./prompt.ts";
+import type { Prompt, PromptSegment, TurnContext } from "./prompt-schema.ts";
+import { type EndedTurn, hasNeverBegun, promptBehind, toAskedMessages, toSummary } from "./prompt.ts";
 
 /*
  * A turn that was created while others went on has in seq 0 the prompt of the first of them, and their names. What its model is given is made once
@@ -20,6 +20,12 @@ export interface SettledPrompt {
 }
 
 type Waiting = Pick<RequestedEvent, "request" | "prompt" | "context" | "media">;
+
+/** All that has to end before a turn can begin, in order: the summary first. */
+export function waitsOf({ context }: Pick<Waiting, "context">): readonly GenerationId[] {
+  const { summary, waits_for: turns = [] } = context ?? {};
+  return summary ? [summary.generation, ...turns] : turns;
+}
 
 /**
  * Everything before a turn that has waited, whether or not it fits.
@@ -47,10 +53,15 @@ export function joinWaited(
 }
 
 /**
- * The prompt of a turn whose `waits_for` have ended. What was gone when it was created is left out, and what is gone since then ends it.
+ * The prompt of a turn whose `waitsOf` have ended. What was gone when it was created is left out, and what is gone since then ends it.
  * @throws RepriseError `conversation_full`
  */
-export function settlePrompt(requested: Waiting, turns: readonly EndedTurn[]): SettledPrompt {
+export function settlePrompt(stored: Waiting, waited: readonly EndedTurn[]): SettledPrompt {
+  const { requested, turns } = withSummary(stored, waited);
+  return settleBehind(requested, turns);
+}
+
+function settleBehind(requested: Waiting, turns: readonly EndedTurn[]): SettledPrompt {
   const { media = {} } = requested;
   // What tools have answered since then is in no seq 0.
   const isGone: IsGone = (blob, role) => role === "user" && !Object.hasOwn(media, blob);
@@ -63,13 +74,46 @@ export function settlePrompt(requested: Waiting, turns: readonly EndedTurn[]): S
 
 /** A turn that has waited and has ended, with the prompt that its model was given: as if it had been created without a wait. */
 export function settleTurn<Turn extends EndedTurn>(turn: Turn, waited: readonly EndedTurn[]): Turn {
-  const { requested } = turn;
-  const { prompt, dropped } = (hasNeverBegun(turn) ? joinWaited : settlePrompt)(requested, waited);
-  const context = requested.context && {
-    ...requested.context,
-    ...(dropped > 0 && { dropped_turns: dropped }),
-  };
+  const { requested, turns } = withSummary(turn.requested, waited);
+  const { prompt, dropped } = (hasNeverBegun(turn) ? joinWaited : settleBehind)(requested, turns);
+  const context = requested.context && withDropped(requested.context, dropped);
   return { ...turn, requested: { ...requested, prompt, context } };
+}
+
+/**
+ * A request with its summary in the place of the turns that are left out and of the summary before, and the turns that it waits for. Without one that
+ * is of use it stays as it was stored: these turns are left out.
+ */
+function withSummary<Requested extends Waiting>(
+  requested: Requested,
+  waited: readonly EndedTurn[],
+): { readonly requested: Requested; readonly turns: readonly EndedTurn[] } {
+  const { context, prompt = [] } = requested;
+  if (!context?.summary) return { requested, turns: waited };
+  const [ended, ...turns] = waited;
+  const { turns: count, bytes } = context.summary;
+  const summary = ended && toSummary(ended);
+  if (!summary || bytesOf(summary) > bytes) return { requested, turns };
+  const dropped = (context.dropped_turns ?? 0) - count;
+  return {
+    requested: {
+      ...requested,
+      prompt: [
+        ...prompt.filter(isInstructions),
+        summary,
+        ...prompt.filter((segment) => !isInstructions(segment) && !segment.summary),
+      ],
+      context: withDropped(context, dropped),
+    },
+    turns,
+  };
+}
+
+function withDropped(
+  { dropped_turns: _, ...context }: TurnContext,
+  dropped: number,
+): TurnContext {
+  return { ...context, ...(dropped > 0 && { dropped_turns: dropped }) };
 }
 
 /** What a turn was asked, which has not ended. */

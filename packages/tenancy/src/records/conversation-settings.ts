@@ -2,8 +2,8 @@ import {
   BUSY_POLICIES,
   type BusyPolicy,
   CONVERSATION_LIMITS,
-  FULL_POLICIES,
-  type FullPolicy,
+  type WhenFull,
+  whenFullSchema,
 } from "@reprise/protocol";
 import * as z from "zod";
 
@@ -26,7 +26,7 @@ export const conversationSettingsSchema = z.strictObject({
   /** What becomes of a turn while the last one has not ended, where a conversation does not say so. Default `reject`. */
   on_busy: z.enum(BUSY_POLICIES).optional(),
   /** What becomes of a turn whose prompt does not fit, where a conversation does not say so. Default `error`. */
-  when_full: z.enum(FULL_POLICIES).optional(),
+  when_full: whenFullSchema.optional(),
 });
 export type ConversationSettings = z.infer<typeof conversationSettingsSchema>;
 
@@ -36,7 +36,7 @@ export interface ConversationRules {
   readonly mostTtlSeconds: number;
   readonly defaultTtlSeconds: number;
   readonly onBusy: BusyPolicy;
-  readonly whenFull: FullPolicy;
+  readonly whenFull: WhenFull;
 }
 
 export function conversationRulesOf({

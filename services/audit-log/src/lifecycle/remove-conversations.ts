@@ -49,6 +49,7 @@ export async function closeConversations(
         by,
         deleted_at: new Date().toISOString(),
         ...(row.head && { head: row.head.generation }),
+        ...(row.head?.summary !== undefined && { summary: row.head.summary }),
       } as const;
       const stored = await rows.write(subject, deleted, at);
       if (stored !== undefined) closed.push({ subject, at: stored, before: row });

@@ -1,5 +1,6 @@
 import { type conversations, waitUntilBegun } from "@reprise/log";
 import {
+  asUnixMs,
   CONVERSATION_LIMITS,
   type ConversationId,
   conversationNotFound,
@@ -167,6 +168,7 @@ async function readEnded(sources: TurnSources, ref: GenerationRef, conversation?
 
 /**
  * Makes a generation the last turn, if the row is the one that was read. A claim of an earlier try is made anew: another create may have passed it over since.
+ * @param summary what the turn waits for and is created behind the claim
  * @returns whether it is; false where another turn has come before it, and turns wait for each other: it is to be made anew, behind that one
  * @throws RepriseError `conversation_busy` where another turn has come before it, `conversation_not_found` where it was deleted, `broker_unavailable`
  */
@@ -174,6 +176,7 @@ export async function claimTurn(
   rows: conversations.ConversationRows,
   { tenant, generation }: GenerationRef,
   { row, at, parent, turn }: Place,
+  summary?: GenerationId,
 ): Promise<boolean> {
   const now = new Date(unixNow());
   // Behind a first turn: that one has them in its seq 0.
@@ -183,16 +186,28 @@ export async function claimTurn(
     ...(items && turn === 1 && { items }),
     expires_at: new Date(now.getTime() + row.ttl_seconds * 1_000).toISOString(),
     turns: turn,
-    head: { generation, ...(parent !== undefined && { parent }), claimed_at: now.toISOString() },
+    head: {
+      generation,
+      ...(parent !== undefined && { parent }),
+      ...(summary !== undefined && { summary }),
+      claimed_at: now.toISOString(),
+    },
   };
   const isStored = (await rows.write(conversationSubject(tenant, row.id), next, at)) !== undefined;
   if (!isStored && !(await hasClaimed(rows, tenant, row.id, generation))) {
     if (row.on_busy === "queue") return false;
     throw conversationBusy();
   }
-  // A process that slept meanwhile must not queue what another create may have passed over.
-  if (unixNow() - now.getTime() > LATE_MS) throw conversationBusy();
+  assertInTime(asUnixMs(now.getTime()));
   return true;
+}
+
+/**
+ * A process that slept since it claimed a turn must not queue what another create may have passed over.
+ * @throws RepriseError `conversation_busy`
+ */
+export function assertInTime(claimedAtMs: UnixMs): void {
+  if (unixNow() - claimedAtMs > LATE_MS) throw conversationBusy();
 }
 
 /** Gives a turn back whose generation is that of another request: the row is as it was before the claim, if nothing has come behind it. */

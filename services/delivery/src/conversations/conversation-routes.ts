@@ -15,6 +15,7 @@ import { conversationRulesOf } from "@reprise/tenancy";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
 import { recordAccess } from "../domain/audit-access.ts";
+import { assertModel } from "../models/assert-model.ts";
 import { callerOf } from "../readers/delivery-marks/caller.ts";
 import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
 import type { RouteContext } from "../routes/context.ts";
@@ -59,13 +60,18 @@ export function addConversationRoutes(app: FastifyInstance, context: RouteContex
 
   app.post("/v1/conversations", { config: { roles: ["create"] } }, async (request, reply) => {
     using _ = context.bodies.keep(request.raw);
-    const { tenant, conversations: settings } = authentication.principalOf(request);
+    const principal = authentication.principalOf(request);
+    const { tenant, conversations: settings } = principal;
     parseWith(noQuery, request.query, "query");
     const key = request.headers["idempotency-key"];
+    const asked = parseConversationRequest(request.body);
+    const rules = conversationRulesOf(settings);
+    const { when_full: whenFull = rules.whenFull } = asked;
+    if (typeof whenFull !== "string") assertModel(context, principal, whenFull.model, "when_full.model");
     const { row, isNew } = await createConversation(context.conversations, {
       tenant,
-      request: parseConversationRequest(request.body),
-      rules: conversationRulesOf(settings),
+      request: asked,
+      rules,
       idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
       nowMs: unixNow(),
     });

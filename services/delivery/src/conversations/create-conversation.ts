@@ -12,6 +12,7 @@ import {
   type TenantId,
   toConversationId,
   type UnixMs,
+  type WhenFull,
 } from "@reprise/protocol";
 import type { NodeConversations } from "./open-conversations.ts";
 
@@ -23,7 +24,7 @@ export interface Conversation {
   /** The last turn's generation. */
   readonly head: string | null;
   readonly on_busy: string;
-  readonly when_full: string;
+  readonly when_full: WhenFull;
   readonly ttl_seconds: number;
   readonly created_at: string;
   readonly expires_at: string;
@@ -145,6 +146,7 @@ export async function deleteConversation(
       by,
       deleted_at: new Date(nowMs).toISOString(),
       ...(row.head && { head: row.head.generation }),
+      ...(row.head?.summary !== undefined && { summary: row.head.summary }),
     } as const;
     if ((await rows.write(conversationSubject(tenant, id), deleted, at)) === undefined) continue;
     return accounts.add(tenant, -1);

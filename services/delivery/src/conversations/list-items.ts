@@ -61,7 +61,8 @@ export async function listItems(
     readonly onArchived: (ref: GenerationRef) => Promise<void>;
   },
 ): Promise<ItemPage> {
-  const prompt = [...(await readPrompt(sources, row, { tenant, onArchived }))];
+  const read = await readPrompt(sources, row, { tenant, onArchived });
+  const prompt = read.filter(({ summary }) => !summary);
   if (isDescending) prompt.reverse();
   const place = after === undefined ? undefined : parseItemId(after);
   const first = place ? prompt.findIndex((segment) => nameOf(segment) === place.of) : 0;

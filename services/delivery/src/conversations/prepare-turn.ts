@@ -6,6 +6,7 @@ import {
   countedOf,
   findOrphan,
   fitPrompt,
+  fullPolicyOf,
   type GenerationId,
   type GenerationRef,
   type GenerationRequest,
@@ -22,6 +23,7 @@ import { estimateInputTokens } from "@reprise/tenancy";
 import type { RequestAdditions } from "../domain/create-generation.ts";
 import type { RouteContext } from "../routes/context.ts";
 import { findPlace, type Place } from "./claim-turn.ts";
+import { type PlannedSummary, planSummary } from "./plan-summary.ts";
 import { findPromptMedia } from "./prompt-media.ts";
 import type { TurnSources } from "./read-turn.ts";
 import { promptOfQueue, type TurnQueue } from "./turn-queue.ts";
@@ -35,13 +37,15 @@ export interface PreparedTurn {
   readonly known: Prompt;
   /** What the parts of that name. */
   readonly media: MediaMap;
+  /** A generation that is to be created before it. */
+  readonly summary: PlannedSummary | undefined;
 }
 
 /** What else seq 0 has: the policy, budgets, a trace. */
 const OTHER_BYTES = 65_536;
 const MOST_ANSWER_TOKENS = 4_096;
 
-type Sources = TurnSources & Pick<RouteContext, "conversations" | "bodies" | "blobs">;
+type Sources = TurnSources & Pick<RouteContext, "conversations" | "bodies" | "blobs" | "shards">;
 
 interface NewTurn {
   readonly ref: GenerationRef;
@@ -90,15 +94,21 @@ async function readPlace(
   const whole = found.prompt.slice(0, verified.length);
   const most = LIMITS.eventBytes - OTHER_BYTES - Buffer.byteLength(JSON.stringify(request));
   const tokens = contextTokens === undefined ? undefined : roomFor(request, contextTokens);
-  const { when_full: policy } = row;
+  const policy = fullPolicyOf(row.when_full);
   const mediaRoom = mediaRoomOf({ request, media: { ...found.media, ...own } });
-  const { prompt, dropped, bytes } = fitPrompt(
+  const { prompt, left, dropped, bytes } = fitPrompt(
     whole,
     { bytes: most, tokens, counted: before.counted, media: mediaRoom },
     policy,
   );
   // Those that the turn waits for may make calls yet.
   if (!queue) assertAnswers(prompt, request);
+  const { shards } = sources;
+  const room = { bytes: most, tokens };
+  const planned = before.summary
+    ? undefined
+    : planSummary({ tenant: ref.tenant, row, turn, left, whole, room, shards });
+  const summary = before.summary ?? planned?.needed;
   const droppedTurns = before.dropped + dropped;
   const isCounted = before.counted !== undefined && dropped === 0;
   const context: TurnContext = {
@@ -106,6 +116,7 @@ async function readPlace(
     turn,
     ...(parent !== undefined && { parent }),
     ...(droppedTurns > 0 && { dropped_turns: droppedTurns }),
+    ...(summary && { summary }),
     // All of them may have ended since the last one was read.
     ...(queue &&
       queue.turns.length > 0 && {
@@ -121,19 +132,27 @@ async function readPlace(
   const known = [...prompt, ...found.prompt.slice(verified.length)];
   const named = new Set(known.flatMap((segment) => [...blobsIn(segment)]));
   const media = Object.fromEntries(Object.entries(found.media).filter(([blob]) => named.has(blob)));
-  return { place, context, prompt, known, media, bytes };
+  const allBytes = bytes + (planned ? Buffer.byteLength(JSON.stringify(planned.prompt)) : 0);
+  return { place, context, prompt, known, media, summary: planned, bytes: allBytes };
 }
 
 function whatIsBefore({ before, queue, row }: Place): Omit<TurnQueue, "turns"> {
   if (queue) return queue;
-  if (!before) return { prompt: toImportedPrompt(row.items), dropped: 0, counted: undefined };
+  const summary = undefined;
+  if (!before) return { prompt: toImportedPrompt(row.items), dropped: 0, counted: undefined, summary };
   const dropped = before.requested.context?.dropped_turns ?? 0;
-  return { prompt: promptBehind(before), dropped, counted: countedOf(before) };
+  return { prompt: promptBehind(before), dropped, counted: countedOf(before), summary };
 }
 
 /** What seq 0 says of it. */
 export function toAdditions({ context, prompt }: PreparedTurn): Pick<RequestAdditions, "context" | "prompt"> {
   return { context, ...(prompt.length > 0 && { prompt }) };
+}
+
+/** The same turn where its summary is refused: what does not fit is left out. */
+export function withoutSummary(turn: PreparedTurn): PreparedTurn {
+  const { summary: _, ...context } = turn.context;
+  return { ...turn, context, summary: undefined };
 }
 
 /** What the model's context has for earlier turns. */

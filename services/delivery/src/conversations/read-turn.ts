@@ -10,6 +10,7 @@ import {
   REQUEST_SEQ,
   type Seq,
   settleTurn,
+  waitsOf,
 } from "@reprise/protocol";
 import { readArchived } from "../archive-fallback/archived-events.ts";
 import { SHOWN_MS } from "../domain/shown-generation.ts";
@@ -45,8 +46,8 @@ export async function readTurn(
   mayBeOld: boolean,
 ): Promise<TurnState> {
   const state = await readStoredTurn(sources, ref, mayBeOld);
-  const { waits_for: generations } = (state.kind === "ended" && state.turn.requested.context) || {};
-  if (state.kind !== "ended" || !generations) return state;
+  const generations = state.kind === "ended" ? waitsOf(state.turn.requested) : [];
+  if (state.kind !== "ended" || generations.length === 0) return state;
   const waited = await Promise.all(
     generations.map((generation) => readStoredTurn(sources, { ...ref, generation }, true)),
   );
@@ -97,7 +98,10 @@ export async function readHeadTurn(
 
 export function isOfOther(state: TurnState, conversation: ConversationId): boolean {
   const turn = "turn" in state ? state.turn : undefined;
-  return turn !== undefined && turn.requested.context?.conversation !== conversation;
+  if (!turn) return false;
+  const { context } = turn.requested;
+  // A summary is no turn.
+  return context?.conversation !== conversation || context.summarizes !== undefined;
 }
 
 /** Whether a generation without a log has a job, or has got its log while that was looked for. */

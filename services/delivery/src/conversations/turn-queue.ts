@@ -6,6 +6,7 @@ import {
   type Prompt,
   type TenantId,
   toAskedSegment,
+  type TurnContext,
 } from "@reprise/protocol";
 import { conversationBusy } from "./conversation-busy.ts";
 import { readStoredTurn, type TurnSources } from "./read-turn.ts";
@@ -13,6 +14,8 @@ import { readStoredTurn, type TurnSources } from "./read-turn.ts";
 /** The turns that go on, the running one first, and what came before them. */
 export interface TurnQueue extends ReturnType<typeof joinWaited> {
   readonly turns: readonly conversations.LoggedTurn[];
+  /** What the prompt is still to have in the place of turns that are left out. */
+  readonly summary: TurnContext["summary"];
 }
 
 /**
@@ -24,18 +27,19 @@ export async function readTurnQueue(
   tenant: TenantId,
   last: conversations.LoggedTurn,
 ): Promise<TurnQueue> {
-  const { waits_for: generations = [] } = last.requested.context ?? {};
+  const { waits_for: generations = [], summary } = last.requested.context ?? {};
   const states = await Promise.all(
     generations.map((generation) => readStoredTurn(sources, { tenant, generation }, true)),
   );
-  const before = states.map((state) => {
+  const waited = states.map((state) => {
     if (!("turn" in state) || !state.turn) throw conversationBusy();
     return { turn: state.turn, isOver: state.kind === "ended" };
   });
-  const going = before.findIndex(({ isOver }) => !isOver);
-  const over = before.slice(0, going === -1 ? before.length : going).map(({ turn }) => turn);
-  const rest = [...before.slice(over.length).map(({ turn }) => turn), last];
-  return { ...joinWaited(last.requested, over), turns: rest.filter((turn) => !hasNeverBegun(turn)) };
+  const going = waited.findIndex(({ isOver }) => !isOver);
+  const over = waited.slice(0, going === -1 ? waited.length : going).map(({ turn }) => turn);
+  const rest = [...waited.slice(over.length).map(({ turn }) => turn), last];
+  const before = joinWaited(last.requested, over);
+  return { ...before, summary, turns: rest.filter((turn) => !hasNeverBegun(turn)) };
 }
 
 /**

@@ -30,7 +30,7 @@ export interface ReapRequest {
   readonly policy: ReapPolicy;
   /** Of the request. Undefined where delivery did not trace it. */
   readonly traceparent: string | undefined;
-  /** The turns that have to end before it can begin. */
+  /** What has to end before it can begin: turns, and a summary. */
   readonly waitsFor: readonly GenerationId[];
 }
 
@@ -44,13 +44,18 @@ export function readReapRequest(requested: Uint8Array): ReapRequest {
   return {
     policy: reapPolicySchema.parse(policy),
     traceparent: typeof traceparent === "string" ? traceparent : undefined,
-    waitsFor: waitsForSchema.parse(context).waits_for,
+    waitsFor: waitsForSchema.parse(context),
   };
 }
 
+const generation = z.custom<GenerationId>(isGenerationId);
 const waitsForSchema = z
-  .object({ waits_for: z.array(z.custom<GenerationId>(isGenerationId)) })
-  .catch({ waits_for: [] });
+  .object({
+    waits_for: z.array(generation).catch([]),
+    summary: z.object({ generation }).optional().catch(undefined),
+  })
+  .transform(({ waits_for: turns, summary }) => [...(summary ? [summary.generation] : []), ...turns])
+  .catch([]);
 
 interface Fields {
   readonly policy?: unknown;

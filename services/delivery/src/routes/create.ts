@@ -10,17 +10,19 @@ import {
   RepriseError,
   START,
   MediaTranscript,
+  unixNow,
 } from "@reprise/protocol";
 import { type BufferedFeed, bufferLiveFeed } from "@reprise/log";
-import type { Principal } from "@reprise/tenancy";
 import { JOB_SPAN, MESSAGING, REPRISE, traceFields } from "@reprise/telemetry";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { lacksRole } from "../http/auth.ts";
 import { callerOf } from "../readers/delivery-marks/caller.ts";
-import { claimTurn, unclaimTurn } from "../conversations/claim-turn.ts";
+import { assertInTime, claimTurn, unclaimTurn } from "../conversations/claim-turn.ts";
+import { createSummary } from "../conversations/create-summary.ts";
 import { conversationBusy } from "../conversations/conversation-busy.ts";
-import { type PreparedTurn, prepareTurn, toAdditions } from "../conversations/prepare-turn.ts";
+import { type PreparedTurn, prepareTurn, toAdditions, withoutSummary } from "../conversations/prepare-turn.ts";
 import { withConversation } from "../conversations/with-conversation.ts";
+import { assertModel } from "../models/assert-model.ts";
 import { contextTokensOf } from "../models/context-tokens.ts";
 import type { FetchedMedia } from "../models/fetch-media.ts";
 import { completeRequest, prepareRequest } from "../models/prepare-request.ts";
@@ -43,7 +45,7 @@ const MOST_CLAIMS = 64;
 
 /** `POST /v1/generations`. */
 export function addCreateRoute(app: FastifyInstance, context: RouteContext): void {
-  const { authentication, log, ruleSets, shards, modelNames, logger } = context;
+  const { authentication, log, ruleSets, shards, logger } = context;
   app.post(
     "/v1/generations",
     { config: { roles: ["create"], streamTokens: true, countsItself: true } },
@@ -63,12 +65,7 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
       if (type === "text/event-stream" && !principal.roles.has("read")) throw lacksRole("read");
       const sent = withEndUser(parseGenerationRequest(request.body), endUser);
       let body = sent;
-      if (!modelNames().has(body.model)) {
-        throw new RepriseError("model_not_found", `There is no model "${body.model}" here.`, {
-          param: "model",
-        });
-      }
-      assertModelAllowed(principal, body.model);
+      assertModel(context, principal, body.model);
       const key = header(request, "idempotency-key");
       const lastEventId = header(request, "last-event-id") || undefined;
       if (lastEventId !== undefined && key === undefined) {
@@ -87,14 +84,15 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
       const charges = context.budgets.chargesOf(principal, body.model, now);
       let hasReserved = false;
       let turn: PreparedTurn | undefined;
+      let additions: RequestAdditions = {};
       let fetched: FetchedMedia | undefined;
-      const prepare = (ref: GenerationRef): Promise<RequestAdditions> =>
-        prepareRequest(context, body, principal, async (own) => {
+      const prepare = async (ref: GenerationRef): Promise<RequestAdditions> =>
+        (additions = await prepareRequest(context, body, principal, async (own) => {
           if (body.conversation === undefined) return undefined;
           const contextTokens = await contextTokensOf(context, body.model);
           turn = await prepareTurn(context, { ref, request: body, contextTokens, ...own, raw: request.raw });
           return turn && { ...turn, additions: toAdditions(turn) };
-        });
+        }));
       const creating = createGeneration({
         log,
         ruleSets,
@@ -118,11 +116,17 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
         },
         async claim(ref) {
           let anew: RequestAdditions | undefined;
-          for (let tries = 0; turn && !(await claimTurn(context.conversations.rows, ref, turn.place));) {
+          const { rows } = context.conversations;
+          for (let tries = 0; turn && !(await claim(rows, ref, turn));) {
             if (++tries === MOST_CLAIMS) throw conversationBusy();
             anew = await prepare(ref);
           }
-          return anew;
+          if (!turn?.summary) return anew;
+          const claimedAtMs = unixNow();
+          const caller = { principal, call: [request, reply] } as const;
+          const isMade = await createSummary(context, caller, turn.summary);
+          assertInTime(claimedAtMs);
+          return isMade ? anew : { ...additions, ...toAdditions(withoutSummary(turn)) };
         },
         async unclaim(ref) {
           if (turn) await unclaimTurn(context.conversations.rows, ref, turn.place);
@@ -211,6 +215,14 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
   );
 }
 
+function claim(
+  rows: RouteContext["conversations"]["rows"],
+  ref: GenerationRef,
+  { place, context }: PreparedTurn,
+): Promise<boolean> {
+  return claimTurn(rows, ref, place, context.summary?.generation);
+}
+
 /**
  * What an end user's token creates is that user's: the token says whose, and the request can't say otherwise.
  * @throws RepriseError `invalid_request`
@@ -222,15 +234,6 @@ function withEndUser(request: GenerationRequest, endUser: string | undefined): G
   throw new RepriseError("invalid_request", "end_user: is another one than the stream token's.", {
     param: "end_user",
   });
-}
-
-function assertModelAllowed({ models }: Principal, model: string): void {
-  if (!models || models.has(model)) return;
-  throw new RepriseError(
-    "model_not_allowed",
-    `The model "${model}" is not allowed for this tenant. Allowed: ${[...models].join(", ")}.`,
-    { param: "model" },
-  );
 }
 
 function header(request: FastifyRequest, name: string): string | undefined {

@@ -1,5 +1,5 @@
 import { type Job, type LogSnapshot, recordOps } from "@reprise/log";
-import { type EffectivePolicy, type RequestedEvent, type UnixMs, plusMs, toUnixMs } from "@reprise/protocol";
+import { type EffectivePolicy, type RequestedEvent, type UnixMs, plusMs, toUnixMs, waitsOf } from "@reprise/protocol";
 import type { TraceSpan } from "@reprise/telemetry";
 import type { EndDraft } from "../domain/after-turn.ts";
 import type { AttemptPlan } from "../domain/plan-attempt.ts";
@@ -115,7 +115,7 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
     request: new RunRequest(
       log,
       requested && toAsked(requested),
-      requested?.context?.waits_for && requested.prompt,
+      requested && waitsOf(requested).length > 0 ? requested.prompt : undefined,
     ),
     route: new RunRoute(),
     emits: new Set(requested?.events),

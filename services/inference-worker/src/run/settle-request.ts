@@ -10,6 +10,7 @@ import {
   settlePrompt,
   toRepriseError,
   toStoredNeeds,
+  waitsOf,
 } from "@reprise/protocol";
 import type { RunContext } from "./run-context.ts";
 
@@ -30,7 +31,7 @@ export type SettledRequest =
   | { readonly kind: "fail"; readonly error: RepriseError };
 
 /**
- * A request as its engine is to be asked. Of a turn that was created while others went on, the prompt is made here, once those have ended: by the
+ * A request as its engine is to be asked. Of a turn that was created while others went on, or while turns were summed up, the prompt is made here, once those have ended: by the
  * same function in every worker, from the same logs.
  * @throws RepriseError `broker_unavailable`
  */
@@ -39,8 +40,8 @@ export async function settleRequest(
   { tenant }: Pick<GenerationRef, "tenant">,
   requested: RequestedEvent,
 ): Promise<SettledRequest> {
-  const { waits_for: generations } = requested.context ?? {};
-  if (!generations) return { kind: "ready", requested };
+  const generations = waitsOf(requested);
+  if (generations.length === 0) return { kind: "ready", requested };
   try {
     const waited = await conversations.readWaitedTurns(log, tenant, generations);
     if (waited.kind !== "ended") return { kind: "wait", generations, waiting: waited };

@@ -90,7 +90,7 @@ interface DeletedRow {
   readonly at: StreamSeq;
 }
 
-function toRequest(tenant: TenantId, { id, by, head }: DeletedConversation, minDays: number): ErasureRequest {
-  const further = head === undefined ? [] : [head];
+function toRequest(tenant: TenantId, { id, by, head, summary }: DeletedConversation, minDays: number): ErasureRequest {
+  const further = [head, summary].filter((generation) => generation !== undefined);
   return { tenant, subject: conversationOwner(id), further, by, reason: "conversation deleted", minDays };
 }
