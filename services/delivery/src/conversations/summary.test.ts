@@ -7,7 +7,7 @@ import {
   SIM_CAPABILITIES,
 } from "@reprise/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { append, call, delta, type Node, openPlatform, type Platform, started } from "../testing/platform.ts";
+import { append, call, delta, KEYS, type Node, openPlatform, type Platform, started } from "../testing/platform.ts";
 import { ACME, ask, assistant, openConversation, requestedOf, turn, user, workerOf } from "./conversations.fixture.ts";
 
 /* Conversations whose turns are summed up where they do not fit. */
@@ -79,6 +79,11 @@ const itemsOf = async (conversation: string) => {
   return (json as { data: { generation: string | null }[] }).data;
 };
 
+function openRows() {
+  const { broker, log } = platform;
+  return new conversations.ConversationRows({ publish: log.publish, reads: broker.reads, budgetMs: 20_000 });
+}
+
 describe("a turn that does not fit", () => {
   test("waits for a generation of the same owners that sums up what it is without", async () => {
     const { conversation, turns } = await openFull({ subject: "s", end_user: "ann" });
@@ -148,9 +153,21 @@ describe("a turn that does not fit", () => {
   });
 });
 
+test("a conversation that is deleted names the summary of its last turn, which may be on its way", async () => {
+  const { conversation } = await openFull();
+  const fourth = await turn(platform, { conversation, input: "Four?" });
+  const { summary } = await contextOf(fourth);
+  const at = `${platform.node.url}/v1/conversations/${conversation}`;
+  expect((await call(at, { method: "DELETE", key: KEYS.acmeEraser })).status).toBe(202);
+  expect((await openRows().read(ACME, conversation)).row).toMatchObject({
+    kind: "deleted",
+    head: fourth,
+    summary: summary!.generation,
+  });
+});
+
 test("of turns that race at two nodes each has the same summary", async () => {
   const { conversation } = await openFull({ on_busy: "queue" });
-  const { broker, log } = platform;
   const answers = await Promise.all(
     Array.from({ length: 6 }, (_, i) =>
       ask({ node: i % 2 === 0 ? platform.node : other }, { conversation, input: `${i}` }),
@@ -160,8 +177,7 @@ test("of turns that race at two nodes each has the same summary", async () => {
   const named = await Promise.all(ids.map(async (id) => (await contextOf(id)).summary?.generation));
   expect(new Set(named).size).toBe(1);
   expect(named[0]).toBeDefined();
-  const rows = new conversations.ConversationRows({ publish: log.publish, reads: broker.reads, budgetMs: 20_000 });
-  expect((await rows.find(ACME, conversation)).row).toMatchObject({ turns: 9, head: { summary: named[0] } });
+  expect((await openRows().find(ACME, conversation)).row).toMatchObject({ turns: 9, head: { summary: named[0] } });
 });
 
 test("two nodes that create one turn at once make one summary", async () => {

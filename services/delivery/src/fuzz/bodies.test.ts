@@ -99,7 +99,7 @@ test("parseConversationRequest takes what a row can hold, or names what is wrong
       end_user: fc.constantFrom("ann", "a b", ""),
       ttl_seconds: fc.integer({ min: 0, max: 40_000_000 }),
       on_busy: fc.constantFrom("reject", "queue"),
-      when_full: fc.constantFrom("error", "truncate_oldest"),
+      when_full: fc.constantFrom("error", "truncate_oldest", { policy: "summarize", model: "m" }),
       items: history,
     },
     { requiredKeys: [] },

@@ -1,4 +1,4 @@
-import { DEFAULT_POLICY, encodeEvent, asSeq } from "@reprise/protocol";
+import { DEFAULT_POLICY, encodeEvent, asSeq, parseConversationId } from "@reprise/protocol";
 import { createRef, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { readReapRequest } from "./read-reap-request.ts";
@@ -54,4 +54,19 @@ test("the trace of a job is that of its request; a payload that is no event has 
   expect(readReapRequest(encodeEvent(asSeq(0), draft)).traceparent).toBe(traceparent);
   expect(readReapRequest(encodeEvent(asSeq(0), requested(createRef()))).traceparent).toBeUndefined();
   expect(readReapRequest(new TextEncoder().encode("{")).traceparent).toBeUndefined();
+});
+
+test("a job waits for its summary and for the turns before it, as far as this version can read them", () => {
+  const [{ generation: first }, { generation: second }] = [createRef(), createRef()];
+  const conversation = parseConversationId(`conv_${"0".repeat(26)}`);
+  const waitsFor = (context: object) => {
+    const draft = { ...requested(createRef()), context: { conversation, turn: 2, ...context } };
+    return readReapRequest(encodeEvent(asSeq(0), draft as Parameters<typeof encodeEvent>[1])).waitsFor;
+  };
+  const summary = { generation: first, turns: 1, bytes: 1 };
+  expect(waitsFor({})).toEqual([]);
+  expect(waitsFor({ summary })).toEqual([first]);
+  expect(waitsFor({ summary, waits_for: [second] })).toEqual([first, second]);
+  expect(waitsFor({ summary: "none", waits_for: [second] })).toEqual([second]);
+  expect(waitsFor({ summary, waits_for: "all" })).toEqual([first]);
 });

@@ -63,10 +63,10 @@ async function erase(
   return errors;
 }
 
-test("the turns of a deleted conversation are erased, with one on its way, and no others; then its row goes", async () => {
+test("the turns of a deleted conversation are erased, with one and its summary on their way, and no others; then its row goes", async () => {
   await using world = await openLifecycleWorld();
   const { log, broker } = world.live;
-  const [first, second, claimed, stranger, sibling] = Array.from({ length: 5 }, () => createRef());
+  const [first, second, claimed, stranger, sibling, summary] = Array.from({ length: 6 }, () => createRef());
   await using archiver = await world.startArchiver();
   // Turns of one subject, in two conversations and in none: what is deleted is one of these.
   const ofIt = { subject: "s", conversation, input: SECRET };
@@ -77,13 +77,13 @@ test("the turns of a deleted conversation are erased, with one on its way, and n
   await writeLog(log, sibling!, ofOther, [started(), delta(PUBLIC), completed()]);
   await archivedUpTo(world, PUBLIC);
   await archivedUpTo(world, SECRET);
-  await put(world, deleted(claimed!.generation));
+  await put(world, { ...deleted(claimed!.generation), summary: summary!.generation });
 
   expect(await erase(world)).toEqual([]);
   await eventually(async () => expect(await filesWith(world.server.storeDir, conversation)).toEqual([]));
   // Its creator had died, or slept: what comes now is too late.
-  const payload = encodeEvent(asSeq(0), requested(claimed!, ofIt));
-  await enqueueJob(log.publish, { model: "sim", ref: claimed!, payload });
+  for (const ref of [claimed!, summary!])
+    await enqueueJob(log.publish, { model: "sim", ref, payload: encodeEvent(asSeq(0), requested(ref, ofIt)) });
   await writeLog(log, createRef(), { input: "the last one" }, [completed()]);
   await archivedUpTo(world, "the last one");
   await archiver.stop();
@@ -96,7 +96,7 @@ test("the turns of a deleted conversation are erased, with one on its way, and n
   expect(erasure).toMatchObject({
     by: "ann",
     reason: "conversation deleted",
-    generations: [first!, second!, claimed!].map(({ generation }) => generation).toSorted(),
+    generations: [first!, second!, claimed!, summary!].map(({ generation }) => generation).toSorted(),
   });
   const texts = await readableTexts(world.store, keyring);
   expect(texts.filter((text) => text.includes(SECRET))).toEqual([]);
