@@ -40,12 +40,17 @@ export function toSummary(turn: EndedTurn): PromptSegment | undefined {
   return segment && { ...segment, summary: true };
 }
 
-/** Whether a turn has ended while it waited for others: what it was asked is in no prompt then, instructions neither. */
+/** Whether a turn has ended while it waited for others, or for a summary: what it was asked is in no prompt then, instructions neither. */
 export function hasNeverBegun({
   requested,
   transcript,
 }: Pick<EndedTurn, "requested" | "transcript">): boolean {
-  return requested.context?.waits_for !== undefined && transcript.ended && transcript.attempt === 0;
+  return hasWaited(requested) && transcript.ended && transcript.attempt === 0;
+}
+
+/** Whether there was something that had to end before it could begin. */
+function hasWaited({ context }: Pick<RequestedEvent, "context">): boolean {
+  return context?.waits_for !== undefined || context?.summary !== undefined;
 }
 
 /** What a turn adds to a prompt: the instructions that it begins with, where nothing came before it, and itself. */
@@ -55,7 +60,7 @@ export function toSegments({ requested, transcript, seq }: EndedTurn): {
 } {
   if (hasNeverBegun({ requested, transcript })) return { pinned: undefined, segment: undefined };
   const input = toAskedMessages({ requested });
-  const isFirst = (requested.prompt ?? []).length === 0 && requested.context?.waits_for === undefined;
+  const isFirst = (requested.prompt ?? []).length === 0 && !hasWaited(requested);
   const rest = isFirst ? input.findIndex(({ role }) => role !== "system" && role !== "developer") : 0;
   const begins = rest === -1 ? input.length : rest;
   const pinned = begins > 0 ? { items: input.slice(0, begins) } : undefined;

@@ -149,6 +149,15 @@ describe("the prompt of a turn that has waited", () => {
       ]);
     });
 
+    it("and was cancelled before it had that is in no prompt, its instructions neither", () => {
+      const { context } = stored();
+      const request = { model: "m", input: [{ role: "system" as const, content: "Be rude." }] };
+      const cancelled = settleTurn(turnOf(9, [CANCELLED], { request, prompt: [], context }), [
+        sumUp(STARTED, FAILED),
+      ]);
+      expect(promptBehind(cancelled)).toEqual([]);
+    });
+
     it("comes before the turns that it has waited for, too", () => {
       const { context, ...rest } = stored();
       const waiting = { ...rest, context: { ...context, waits_for: [idOf(1)], room: ROOM } };
