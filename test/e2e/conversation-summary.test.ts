@@ -1,9 +1,10 @@
 import { createClient } from "@reprise/client";
+import { conversationsOf } from "@reprise/client/conversations";
 import { effectiveRequest, type KnownEvent, type RequestedEvent } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { startCluster, textOf } from "./testing/cluster.ts";
 
-const LONG = "word ".repeat(120_000);
+const LONG = "word ".repeat(80_000);
 const hasEnded = (events: readonly KnownEvent[]) =>
   events.some(({ type }) => /completed|failed|cancelled/.test(type));
 
@@ -18,12 +19,12 @@ test("turns that do not fit are summed up by a model, and the turn that waits fo
   const endOf = (id: string) => cluster.untilLog("acme", id, hasEnded);
 
   const when_full = { policy: "summarize", model: "sim" } as const;
-  const { id: conversation } = await client!.conversations.create({ when_full });
+  const { id: conversation } = await conversationsOf(client!).create({ when_full });
   const ask = async (at: typeof client, input: string) =>
     (await at!.generations.create({ model: "sim", conversation, input, options: { tokens: 4 } })).id;
   for (let n = 1; n <= 3; n++) await endOf(await ask(client, `${n} ${LONG}`));
   worker.kill("SIGKILL");
-  const fourth = await ask(other, "4?");
+  const fourth = await ask(other, `4 ${LONG}`);
   const { context } = await requestedOf(fourth);
   expect(context).toMatchObject({ dropped_turns: 2, summary: { turns: 2 } });
   await cluster.startWorker();
@@ -37,13 +38,13 @@ test("turns that do not fit are summed up by a model, and the turn that waits fo
   const messages = input as Exclude<typeof input, string>;
   expect(messages[1]).toEqual({ role: "assistant", content: textOf(summary) });
   expect(messages.slice(-3)).toEqual([
-    { role: "user", content: "4?" },
+    { role: "user", content: `4 ${LONG}` },
     { role: "assistant", content: textOf(asked) },
     { role: "user", content: "5?" },
   ]);
   expect(fifth.context).not.toHaveProperty("dropped_turns");
   // What the fourth turn was given is what later ones are given of it, byte for byte.
-  const direct = await client!.generations.create({ model: "sim", input: [...messages.slice(0, -2)] });
+  const direct = await client!.generations.create({ model: "sim", input: messages.slice(0, -2) });
   const inputOf = (events: readonly KnownEvent[]) =>
     events.findLast((event) => event.type === "generation.started")?.input_tokens;
   expect(inputOf(asked)).toBeGreaterThan(0);

@@ -108,7 +108,13 @@ export {
 } from "./conversation/settle-prompt.ts";
 export type { Prompt, PromptSegment, TurnContext } from "./conversation/prompt-schema.ts";
 export { toTurnMessages } from "./conversation/turn-messages.ts";
-export { FULL_POLICIES, type FullPolicy, fullPolicyOf, type WhenFull, whenFullSchema } from "./conversation/when-full.ts";
+export {
+  FULL_POLICIES,
+  type FullPolicy,
+  fullPolicyOf,
+  type WhenFull,
+  whenFullSchema,
+} from "./conversation/when-full.ts";
 export { toImportedPrompt } from "./conversation/imported-prompt.ts";
 export { conversationOwner } from "./conversation/conversation-owner.ts";
 export * from "./log/conversation-subject.ts";

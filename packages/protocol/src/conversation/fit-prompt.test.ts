@@ -26,7 +26,12 @@ describe("a prompt", () => {
       { ...unbounded, bytes: BYTES },
       { ...unbounded, tokens: Math.ceil(BYTES / 4) },
     ])
-      expect(fitPrompt(PROMPT, room, "error")).toEqual({ prompt: PROMPT, left: [], dropped: 0, bytes: BYTES });
+      expect(fitPrompt(PROMPT, room, "error")).toEqual({
+        prompt: PROMPT,
+        left: [],
+        dropped: 0,
+        bytes: BYTES,
+      });
   });
 
   it("is refused where it does not, and the error says what it takes and what there is", () => {

@@ -144,8 +144,12 @@ describe("the prompt of a turn that has waited", () => {
       const { requested, ...ended } = settleTurn(turn, [sumUp(...said("In short."))]);
       expect(requested.context).toMatchObject({ dropped_turns: 1 });
       expect(textsOf(promptBehind({ requested, ...ended }))).toEqual([
-        ...["Be brief.", "7?", "In short.", "5?"],
-        ...["last?", "9."],
+        "Be brief.",
+        "7?",
+        "In short.",
+        "5?",
+        "last?",
+        "9.",
       ]);
     });
 

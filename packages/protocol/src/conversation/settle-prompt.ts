@@ -109,11 +109,9 @@ function withSummary<Requested extends Waiting>(
   };
 }
 
-function withDropped(
-  { dropped_turns: _, ...context }: TurnContext,
-  dropped: number,
-): TurnContext {
-  return { ...context, ...(dropped > 0 && { dropped_turns: dropped }) };
+function withDropped(context: TurnContext, dropped: number): TurnContext {
+  const { dropped_turns: _, ...rest } = context;
+  return { ...rest, ...(dropped > 0 && { dropped_turns: dropped }) };
 }
 
 /** What a turn was asked, which has not ended. */

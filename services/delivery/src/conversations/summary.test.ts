@@ -4,11 +4,30 @@ import {
   type GenerationId,
   joinPrompt,
   parseGenerationId,
+  type ServedBy,
   SIM_CAPABILITIES,
 } from "@reprise/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { append, call, delta, KEYS, type Node, openPlatform, type Platform, started } from "../testing/platform.ts";
-import { ACME, ask, assistant, openConversation, requestedOf, turn, user, workerOf } from "./conversations.fixture.ts";
+import {
+  append,
+  call,
+  delta,
+  KEYS,
+  type Node,
+  openPlatform,
+  type Platform,
+  started,
+} from "../testing/platform.ts";
+import {
+  ACME,
+  ask,
+  assistant,
+  openConversation,
+  requestedOf,
+  turn,
+  user,
+  workerOf,
+} from "./conversations.fixture.ts";
 
 /* Conversations whose turns are summed up where they do not fit. */
 
@@ -16,7 +35,7 @@ const SERVED = { engine: "sim", capabilities: SIM_CAPABILITIES } as const;
 const models = new Set(["sim", "small"]);
 const options = {
   models,
-  served: new Map([
+  served: new Map<string, ServedBy>([
     ["sim", { ...SERVED, contextTokens: 6_000 }],
     ["small", SERVED],
   ]),
@@ -177,7 +196,10 @@ test("of turns that race at two nodes each has the same summary", async () => {
   const named = await Promise.all(ids.map(async (id) => (await contextOf(id)).summary?.generation));
   expect(new Set(named).size).toBe(1);
   expect(named[0]).toBeDefined();
-  expect((await openRows().find(ACME, conversation)).row).toMatchObject({ turns: 9, head: { summary: named[0] } });
+  expect((await openRows().find(ACME, conversation)).row).toMatchObject({
+    turns: 9,
+    head: { summary: named[0] },
+  });
 });
 
 test("two nodes that create one turn at once make one summary", async () => {
@@ -206,7 +228,10 @@ test("where a summary is refused by a limit, the turns are left out", async () =
   const limited = tenant("limited", { limits: { tenant: { generations: 1 } } });
   await using own = await openPlatform({ ...options, moreTenants: [limited] });
   const at = { method: "POST", key: key("limited") };
-  const created = await call(`${own.node.url}/v1/conversations`, { ...at, body: { when_full, items: many() } });
+  const created = await call(`${own.node.url}/v1/conversations`, {
+    ...at,
+    body: { when_full, items: many() },
+  });
   const { id: conversation } = created.json as { id: string };
   const body = { model: "sim", input: "Now?", conversation };
   const { status, json } = await call(`${own.node.url}/v1/generations`, { ...at, body });
@@ -230,11 +255,18 @@ test("a conversation is refused whose model for summaries is not there, or not t
   const unknown = { when_full: { policy: "summarize", model: "gone" } };
   expect(await refusalOf(unknown)).toEqual([404, "model_not_found", "when_full.model"]);
   expect(await refusalOf({}, key("lacking"))).toEqual([404, "model_not_found", "when_full.model"]);
-  expect(await refusalOf({ when_full }, key("allowed"))).toEqual([403, "model_not_allowed", "when_full.model"]);
+  expect(await refusalOf({ when_full }, key("allowed"))).toEqual([
+    403,
+    "model_not_allowed",
+    "when_full.model",
+  ]);
   expect(await refusalOf({ when_full: { policy: "summarize" } })).toEqual([
     400,
     "invalid_request",
     "when_full.model",
   ]);
-  expect(await call(at, { body: {}, key: key("setting") })).toMatchObject({ status: 201, json: { when_full } });
+  expect(await call(at, { body: {}, key: key("setting") })).toMatchObject({
+    status: 201,
+    json: { when_full },
+  });
 });

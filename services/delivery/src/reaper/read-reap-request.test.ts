@@ -61,7 +61,7 @@ test("a job waits for its summary and for the turns before it, as far as this ve
   const conversation = parseConversationId(`conv_${"0".repeat(26)}`);
   const waitsFor = (context: object) => {
     const draft = { ...requested(createRef()), context: { conversation, turn: 2, ...context } };
-    return readReapRequest(encodeEvent(asSeq(0), draft as Parameters<typeof encodeEvent>[1])).waitsFor;
+    return readReapRequest(encodeEvent(asSeq(0), draft)).waitsFor;
   };
   const summary = { generation: first, turns: 1, bytes: 1 };
   expect(waitsFor({})).toEqual([]);

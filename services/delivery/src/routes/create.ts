@@ -20,7 +20,12 @@ import { callerOf } from "../readers/delivery-marks/caller.ts";
 import { assertInTime, claimTurn, unclaimTurn } from "../conversations/claim-turn.ts";
 import { createSummary } from "../conversations/create-summary.ts";
 import { conversationBusy } from "../conversations/conversation-busy.ts";
-import { type PreparedTurn, prepareTurn, toAdditions, withoutSummary } from "../conversations/prepare-turn.ts";
+import {
+  type PreparedTurn,
+  prepareTurn,
+  toAdditions,
+  withoutSummary,
+} from "../conversations/prepare-turn.ts";
 import { withConversation } from "../conversations/with-conversation.ts";
 import { assertModel } from "../models/assert-model.ts";
 import { contextTokensOf } from "../models/context-tokens.ts";
@@ -123,8 +128,8 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
           }
           if (!turn?.summary) return anew;
           const claimedAtMs = unixNow();
-          const caller = { principal, call: [request, reply] } as const;
-          const isMade = await createSummary(context, caller, turn.summary);
+          const by = { principal, call: [request, reply] } as const;
+          const isMade = await createSummary(context, by, turn.summary);
           assertInTime(claimedAtMs);
           return isMade ? anew : { ...additions, ...toAdditions(withoutSummary(turn)) };
         },

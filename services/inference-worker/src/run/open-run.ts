@@ -1,5 +1,12 @@
 import { type Job, type LogSnapshot, recordOps } from "@reprise/log";
-import { type EffectivePolicy, type RequestedEvent, type UnixMs, plusMs, toUnixMs, waitsOf } from "@reprise/protocol";
+import {
+  type EffectivePolicy,
+  type RequestedEvent,
+  type UnixMs,
+  plusMs,
+  toUnixMs,
+  waitsOf,
+} from "@reprise/protocol";
 import type { TraceSpan } from "@reprise/telemetry";
 import type { EndDraft } from "../domain/after-turn.ts";
 import type { AttemptPlan } from "../domain/plan-attempt.ts";

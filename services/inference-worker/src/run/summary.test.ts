@@ -41,7 +41,11 @@ async function open(world: World, history: readonly EventDraft[] = []) {
     request: { input: "A secret?", conversation },
     history: [started(1), delta("It is 42."), completed()],
   });
-  const left = { generation: old.generation, seq: asSeq(3), items: [asked("A secret?"), answered("It is 42.")] };
+  const left = {
+    generation: old.generation,
+    seq: asSeq(3),
+    items: [asked("A secret?"), answered("It is 42.")],
+  };
   const place = { conversation, turn: 3 };
   const summary = await world.submit({
     request: { input: "Sum up.", conversation },
@@ -86,7 +90,11 @@ test("a turn and its summary go through one slot, also where the summary's worke
 });
 
 /** Runs the turn and has its summary end only once it waits. */
-async function runBeside(world: World, refs: { turn: GenerationRef; summary: GenerationRef }, end: EventDraft) {
+async function runBeside(
+  world: World,
+  refs: { turn: GenerationRef; summary: GenerationRef },
+  end: EventDraft,
+) {
   const { engine, inputs } = createListener();
   const park = vi.fn<Job["park"]>();
   const running = world.run(refs.turn, engine, { job: { park } });

@@ -83,7 +83,11 @@ test("the turns of a deleted conversation are erased, with one and its summary o
   await eventually(async () => expect(await filesWith(world.server.storeDir, conversation)).toEqual([]));
   // Its creator had died, or slept: what comes now is too late.
   for (const ref of [claimed!, summary!])
-    await enqueueJob(log.publish, { model: "sim", ref, payload: encodeEvent(asSeq(0), requested(ref, ofIt)) });
+    await enqueueJob(log.publish, {
+      model: "sim",
+      ref,
+      payload: encodeEvent(asSeq(0), requested(ref, ofIt)),
+    });
   await writeLog(log, createRef(), { input: "the last one" }, [completed()]);
   await archivedUpTo(world, "the last one");
   await archiver.stop();

@@ -90,7 +90,11 @@ interface DeletedRow {
   readonly at: StreamSeq;
 }
 
-function toRequest(tenant: TenantId, { id, by, head, summary }: DeletedConversation, minDays: number): ErasureRequest {
+function toRequest(
+  tenant: TenantId,
+  { id, by, head, summary }: DeletedConversation,
+  minDays: number,
+): ErasureRequest {
   const further = [head, summary].filter((generation) => generation !== undefined);
   return { tenant, subject: conversationOwner(id), further, by, reason: "conversation deleted", minDays };
 }
