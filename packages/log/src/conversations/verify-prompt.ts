@@ -79,7 +79,7 @@ async function verifySummary(
   const { prompt = [] } = turn.requested;
   const verified = await verifyPrompt(log, ref.tenant, prompt);
   if (verified !== prompt && !isDeepStrictEqual(wordsOf(verified), wordsOf(prompt))) return undefined;
-  return turn.seq === segment.seq ? segment : toSummary(turn);
+  return turn.seq <= (segment.seq ?? 0) ? segment : toSummary(turn);
 }
 
 const wordsOf = (prompt: Prompt) => prompt.map(({ items }) => items);
