@@ -71,7 +71,7 @@ export async function reopenConversations(
 }
 
 /**
- * Removes the rows of deleted conversations whose last turn is among those that are erased, or which had none.
+ * Removes the rows of deleted conversations whose last turn is among those that are erased, with its summary, or which had none.
  * @throws RepriseError `broker_unavailable`
  */
 export async function removeConversations(
@@ -84,7 +84,8 @@ export async function removeConversations(
   const erased = new Set(generations);
   let removed = 0;
   for await (const { subject, row, at } of rows.list(tenantConversationSubjects(tenant))) {
-    if (row.kind !== "deleted" || (row.head !== undefined && !erased.has(row.head))) continue;
+    if (row.kind !== "deleted") continue;
+    if ([row.head, row.summary].some((last) => last !== undefined && !erased.has(last))) continue;
     await rows.remove(subject, at);
     removed++;
   }

@@ -4,10 +4,12 @@ import {
   type GenerationId,
   joinPrompt,
   parseGenerationId,
+  parseTenantId,
   type ServedBy,
   SIM_CAPABILITIES,
 } from "@reprise/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { toRequested } from "../domain/to-requested.ts";
 import {
   append,
   call,
@@ -224,23 +226,37 @@ test("a summary is no turn: nothing goes on behind it", async () => {
   expect(fork).toMatchObject({ status: 404, json: { error: { code: "generation_not_found" } } });
 });
 
-test("where a summary is refused by a limit, the turns are left out", async () => {
-  const limited = tenant("limited", { limits: { tenant: { generations: 1 } } });
-  await using own = await openPlatform({ ...options, moreTenants: [limited] });
-  const at = { method: "POST", key: key("limited") };
-  const created = await call(`${own.node.url}/v1/conversations`, {
-    ...at,
-    body: { when_full, items: many() },
-  });
+/** The context of a first turn whose conversation was created with more than fits. */
+async function contextOfImported(own: Platform, id: string) {
+  const at = { method: "POST", key: key(id) };
+  const body = { when_full, items: many() };
+  const created = await call(`${own.node.url}/v1/conversations`, { ...at, body });
   const { id: conversation } = created.json as { id: string };
-  const body = { model: "sim", input: "Now?", conversation };
-  const { status, json } = await call(`${own.node.url}/v1/generations`, { ...at, body });
+  const asked = { model: "sim", input: "Now?", conversation };
+  const { status, json } = await call(`${own.node.url}/v1/generations`, { ...at, body: asked });
   expect(status).toBe(201);
-  const ref = { tenant: "limited" as never, generation: (json as { id: string }).id as never };
-  const first = await own.log.reader.readFirst(ref);
-  const { context } = JSON.parse(Buffer.from(first!.payload).toString()) as { context: object };
-  expect(context).toMatchObject({ turn: 1, dropped_turns: expect.any(Number) });
+  const ref = { tenant: parseTenantId(id), generation: parseGenerationId((json as { id: string }).id) };
+  return toRequested((await own.log.reader.readFirst(ref))?.payload).context!;
+}
+
+test.each([
+  ["a limit", { limits: { tenant: { generations: 1 } } }],
+  ["a budget", { budgets: [{ name: "all", unit: "tokens", limit: 4_000, period: "total" }] }],
+])("where a summary is refused by %s, the turns are left out", async (_, more) => {
+  await using own = await openPlatform({ ...options, moreTenants: [tenant("bound", more)] });
+  const context = await contextOfImported(own, "bound");
+  expect(context).toMatchObject({ turn: 1, dropped_turns: 2 });
   expect(context).not.toHaveProperty("summary");
+});
+
+test("a summary has its tenant's policy, but for what is about readers: it has none", async () => {
+  const policy = { max_attempts: 2, on_disconnect: { cancel_after: 1 }, pace: { max_lead_tokens: 1 } };
+  await using own = await openPlatform({ ...options, moreTenants: [tenant("strict", { policy })] });
+  const { summary } = await contextOfImported(own, "strict");
+  const ref = { tenant: parseTenantId("strict"), generation: summary!.generation };
+  const { policy: effective } = toRequested((await own.log.reader.readFirst(ref))?.payload);
+  expect(effective).toMatchObject({ max_attempts: 2, on_disconnect: "keep" });
+  expect(effective).not.toHaveProperty("pace");
 });
 
 const many = () => Array.from({ length: 3 }, () => [user("?"), assistant(LONG)]).flat();

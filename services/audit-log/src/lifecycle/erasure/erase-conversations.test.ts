@@ -34,7 +34,11 @@ function rowsOf({ live: { broker, log } }: LifecycleWorld) {
 }
 
 /** A conversation whose last turn was claimed. */
-async function open(world: LifecycleWorld, head?: GenerationId): Promise<ConversationRecord> {
+async function open(
+  world: LifecycleWorld,
+  head?: GenerationId,
+  summary?: GenerationId,
+): Promise<ConversationRecord> {
   const row: ConversationRecord = {
     version: 1,
     kind: "conversation",
@@ -45,18 +49,20 @@ async function open(world: LifecycleWorld, head?: GenerationId): Promise<Convers
     created_at: "2026-11-24T00:00:00Z",
     expires_at: "2096-11-24T00:00:00Z",
     ttl_seconds: 60,
-    ...(head && { head: { generation: head, claimed_at: "2026-11-24T00:00:00Z" } }),
+    ...(head && {
+      head: { generation: head, ...(summary && { summary }), claimed_at: "2026-11-24T00:00:00Z" },
+    }),
   };
   await rowsOf(world).write(conversationSubject(tenant, conversation), row, STREAM_START);
   return row;
 }
 
-test("while a subject is erased its conversations take no turn: one that was claimed before is erased, though it is stored later", async () => {
+test("while a subject is erased its conversations take no turn: one that was claimed before is erased, though it is stored later, and so is its summary", async () => {
   await using world = await openLifecycleWorld();
   const { live } = world;
-  const [first, claimed] = [createRef(), createRef()];
+  const [first, claimed, summary] = [createRef(), createRef(), createRef()];
   await writeLog(live.log, first, ofIt, [started(), delta(SECRET), completed()]);
-  await open(world, claimed.generation);
+  await open(world, claimed.generation, summary.generation);
   // What a create has read before, as the erasure goes on.
   const found = await rowsOf(world).find(tenant, conversation);
   let late: unknown;
@@ -70,14 +76,16 @@ test("while a subject is erased its conversations take no turn: one that was cla
     return live.log.publish(to, ...message);
   };
   const held = { ...(await world.openContext()), live: { ...live, log: { ...live.log, publish } } };
-  const generations = [first, claimed].map(({ generation }) => generation).toSorted();
+  const generations = [first, claimed, summary].map(({ generation }) => generation).toSorted();
   expect(await eraseSubject(held, { ...who, subject: "s" }, settle)).toMatchObject({
     certificate: { generations },
   });
   expect(late).toBe("refused");
-  const payload = encodeEvent(asSeq(0), requested(claimed, ofIt));
-  await enqueueJob(live.log.publish, { model: "sim", ref: claimed, payload });
-  for (const ref of [first, claimed])
+  for (const ref of [claimed, summary]) {
+    const payload = encodeEvent(asSeq(0), requested(ref, ofIt));
+    await enqueueJob(live.log.publish, { model: "sim", ref, payload });
+  }
+  for (const ref of [first, claimed, summary])
     await expect(live.log.reader.readLog(ref)).rejects.toMatchObject({ code: "generation_erased" });
   expect(await rowsOf(world).read(tenant, conversation)).toMatchObject({ row: undefined });
   // A worker that takes the job finds a log that is erased, and drops it.

@@ -149,7 +149,9 @@ async function requestErasure(
   try {
     if (closed.length === 0) return found && (await recordRequest(context, request, wanted, found));
     // A turn that was claimed last may be stored later.
-    const heads = closed.flatMap(({ before: { head } }) => head?.generation ?? []);
+    const heads = closed.flatMap(({ before: { head } }) =>
+      [head?.generation, head?.summary].filter((generation) => generation !== undefined),
+    );
     const all = { ...wanted, generations: [...wanted.generations, ...heads] };
     const foundNow = await findErasable(context, request, all, known);
     if (foundNow) return await recordRequest(context, request, wanted, foundNow);
