@@ -9,6 +9,8 @@ export interface Conversation {
   readonly turns: number;
   /** The last turn's generation. */
   readonly head: string | null;
+  /** `reject` or `queue`: what becomes of a turn that is created while the last one goes on. */
+  readonly on_busy: string;
   readonly when_full: string | { readonly policy: "summarize"; readonly model: string };
   readonly ttl_seconds: number;
   readonly created_at: string;
@@ -21,7 +23,7 @@ export interface Conversation {
 /** One message of a conversation, as the next turn's model is given it. */
 export type ConversationItem = Message & {
   readonly id: string;
-  /** The turn that it is of; null for instructions from the beginning. */
+  /** The turn that it is of; null for instructions from the beginning and for imported items. */
   readonly generation: string | null;
 };
 

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { type conversations, waitUntilBegun } from "@reprise/log";
 import {
   asUnixMs,
@@ -194,7 +195,7 @@ export async function claimTurn(
     },
   };
   const isStored = (await rows.write(conversationSubject(tenant, row.id), next, at)) !== undefined;
-  if (!isStored && !(await hasClaimed(rows, tenant, row.id, generation))) {
+  if (!isStored && !(await hasClaimed(rows, tenant, next))) {
     if (row.on_busy === "queue") return false;
     throw conversationBusy();
   }
@@ -218,21 +219,20 @@ export async function unclaimTurn(
 ): Promise<void> {
   const { row, at } = await rows.read(tenant, before.id);
   if (row?.kind !== "conversation" || row.head?.generation !== generation) return;
-  const { head: _, ...rest } = row;
-  const next = { ...rest, turns: before.turns, ...(before.head && { head: before.head }) };
-  await rows.write(conversationSubject(tenant, row.id), next, at);
+  await rows.write(conversationSubject(tenant, row.id), { ...before, expires_at: row.expires_at }, at);
 }
 
-/** Whether another try of the same create has claimed it. */
+/** Whether another try of the same create has claimed it, at the same place: one that was slow has a place that is another turn's by now. */
 async function hasClaimed(
   rows: conversations.ConversationRows,
   tenant: TenantId,
-  id: ConversationId,
-  generation: GenerationId,
+  { id, turns, head }: ConversationRecord,
 ): Promise<boolean> {
   const { row } = await rows.read(tenant, id);
   if (row?.kind !== "conversation") throw conversationNotFound();
-  return row.head?.generation === generation;
+  const { claimed_at: _, ...ours } = { ...head };
+  const { claimed_at: __, ...claimed } = { ...row.head };
+  return row.turns === turns && isDeepStrictEqual(claimed, ours);
 }
 
 function gone(): RepriseError {
