@@ -25,6 +25,10 @@ export {
   type StreamRange,
 } from "./commit/record.ts";
 export { signJson } from "./commit/signed-json.ts";
+export { type BlobCopy, liveCopies } from "./copies/blob-copy.ts";
+export { COPIES, copyKey, type CopyPlace, parsePartKey } from "./copies/copy-keys.ts";
+export { type CopiedContent, openCopy, readCopy } from "./copies/open-copy.ts";
+export { COPY_PART_BYTES, type CopyDraft, removeParts, sealCopy } from "./copies/seal-copy.ts";
 export type { DataKey, KeyOwner, Keyring } from "./keys/keyring.ts";
 export { createMasterKey, parseMasterKey } from "./keys/master-key.ts";
 export { type KeyringOptions, openKeyring } from "./keys/open-keyring.ts";

@@ -1,10 +1,8 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { createFileStore } from "@reprise/archive";
 import { createSeededRandom, createTempDir } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
+import { startCrashingArchiver } from "./testing/worlds/start-crashing-archiver.ts";
 import { openWrittenLogs, SHARDS } from "./testing/written-logs.ts";
 
 const ROUNDS = Number(process.env["AUDIT_CRASH_ROUNDS"] ?? 50);
@@ -14,7 +12,6 @@ const STEPPED_ROUNDS = 20;
 /** Of starting a process, and letting it archive and die. */
 const ROUND_LIMIT_MS = 20_000;
 vi.setConfig({ testTimeout: ROUNDS * ROUND_LIMIT_MS });
-const SCRIPT = fileURLToPath(new URL("testing/worlds/crashing-archiver.ts", import.meta.url));
 
 async function openWorld() {
   await using stack = new AsyncDisposableStack();
@@ -32,13 +29,8 @@ async function openWorld() {
 
 type World = Awaited<ReturnType<typeof openWorld>>;
 
-function startArchiver({ url, dir }: World, calls: number, when: "before" | "after") {
-  const child = spawn(process.execPath, [SCRIPT, url, dir, `${SHARDS}`, `${calls}`, when], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  child.stdin.on("error", () => undefined);
-  return { child, exited: once(child, "close"), ready: once(child.stdout, "data") };
-}
+const startArchiver = ({ url, dir }: World, calls: number, when: "before" | "after") =>
+  startCrashingArchiver({ url, dir, shards: SHARDS, calls, when });
 
 test(`an archiver that is killed at every step, and anywhere, loses nothing and doubles nothing: ${ROUNDS} rounds, seed ${SEED}`, async () => {
   await using world = await openWorld();

@@ -8,7 +8,7 @@ import {
   runLanes,
   SHUTDOWN_MS,
 } from "@reprise/lane";
-import { type Broker, createGenerationLog, createWriterName } from "@reprise/log";
+import { blobs, type Broker, createGenerationLog, createWriterName } from "@reprise/log";
 import { asUnixMs, LEASE_GROUPS, unixNow } from "@reprise/protocol";
 import {
   type BrokerWatch,
@@ -134,6 +134,11 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
     store,
     keyring,
     keys: new GenerationKeys(archive, keyring, onError),
+    copies: {
+      storage: blobs.createBlobStorage({ broker, publish: log.publish }),
+      isWanted: (tenant: string) =>
+        options.tenants().find(({ id }) => id === tenant)?.audit.blobs === "content",
+    },
     limits,
     tracing,
     onRead({ stream, messages: [oldest] }: Batch) {
@@ -147,6 +152,13 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
       commits.inc();
       commitSeconds.observe(ms / 1_000);
       for (const { files: committed } of tenants) for (const file of committed) bytes.inc(file.bytes);
+      for (const { tenant, records } of tenants)
+        for (const record of records)
+          if (record.kind === "blob_missed" && record.reason !== "erased")
+            logger.error(
+              { tenant, blob: record.blob, reason: record.reason },
+              "the content of a blob was gone before it could be archived",
+            );
       events.inc({}, lane.events);
       waiting.delete(lane.stream);
       places.settled(lane.stream, lane.last);

@@ -2,6 +2,7 @@ import { RepriseError } from "@reprise/protocol";
 import * as z from "zod";
 import { MerkleTree } from "../merkle/merkle-tree.ts";
 import { hashLeaf } from "../merkle/hash.ts";
+import { type BlobCopy, liveCopies } from "../copies/blob-copy.ts";
 import { type ArchiveFile, type Commit, fileSchema, type Lane, laneSchema } from "./commit.ts";
 import { holdsAfter } from "./holds.ts";
 import { type ArchiveRecord, archiveRecordSchema } from "./record.ts";
@@ -90,6 +91,11 @@ export class ArchiveState {
   /** Legal holds that are not lifted. */
   holds(tenant: string): readonly Extract<ArchiveRecord, { kind: "hold_set" }>[] {
     return holdsAfter(this.records(tenant));
+  }
+
+  /** The bytes of blobs that it holds of the tenant, by key, oldest first. Computed anew by each call. */
+  copies(tenant: string): ReadonlyMap<string, BlobCopy> {
+    return liveCopies(this.records(tenant));
   }
 
   /** The tenant's tree; an empty one where the archive has nothing of it. */

@@ -53,6 +53,35 @@ export const archiveRecordSchema = z.discriminatedUnion("kind", [
       z.strictObject({ key: z.string(), sha256: z.string(), segments: z.int(), events: z.int() }),
     ),
   }),
+  /** The archive holds the bytes of a blob. What they are is sealed with them: a hash of content would outlive its erasure. */
+  z.strictObject({
+    kind: z.literal("blob_copied"),
+    /** When the broker stored that the blob is there. */
+    at,
+    /** Of the blob's subject; of one that a generation has made, that generation. Neither: it is the tenant's. */
+    tag: z.string().optional(),
+    generation: z.string().optional(),
+    blob: z.string(),
+    /** What the keys of its parts begin with. */
+    key: z.string(),
+    parts: z.int().min(2),
+    /** Of all parts together, as they are stored. */
+    bytes: z.int().min(1),
+    sha256: z.string().regex(/^[0-9a-f]{64}$/),
+    kid: z.string(),
+    commitment: z.string(),
+    salt: z.string().regex(/^[0-9a-f]{32}$/),
+  }),
+  /** A blob of which the archive was to hold the bytes, and does not. */
+  z.strictObject({
+    kind: z.literal("blob_missed"),
+    at,
+    /** `gone`: deleted, or over its time; `damaged`: it was not what its record says; `erased`: an erasure takes it. */
+    reason: z.enum(["gone", "damaged", "erased"]),
+    blob: z.string(),
+  }),
+  /** The time of copies is over. */
+  z.strictObject({ kind: z.literal("copies_deleted"), at, keys: z.array(z.string()) }),
 ]);
 
 export type ArchiveRecord = z.infer<typeof archiveRecordSchema>;

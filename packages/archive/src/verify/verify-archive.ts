@@ -1,6 +1,8 @@
 import { ARCHIVE_TREE } from "../commit/commit.ts";
 import { checkpointKey } from "../commit/paths.ts";
 import type { ArchiveRecord } from "../commit/record.ts";
+import type { BlobCopy } from "../copies/blob-copy.ts";
+import { COPIES, isPartOf, parsePartKey } from "../copies/copy-keys.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { type Checkpoint, parseCheckpoint } from "../note/checkpoint.ts";
 import type { VerifierKey } from "../note/note-key.ts";
@@ -9,6 +11,7 @@ import { type ClaimOptions, type Collected, collectClaims } from "./collect-clai
 import { type Finding, Findings } from "./finding.ts";
 import { TreeClaims } from "./tree-claims.ts";
 import { walkCommits, type WalkedCommits } from "./verify-commits.ts";
+import { verifyCopies } from "./verify-copies.ts";
 import { type FileCounts, type FileOptions, verifyFiles } from "./verify-files.ts";
 
 export interface VerifyOptions extends ClaimOptions {
@@ -22,6 +25,8 @@ export interface VerifyOptions extends ClaimOptions {
 export interface VerifyReport extends FileCounts {
   readonly verdict: Findings["verdict"];
   readonly commits: number;
+  /** Copies of blobs that were looked at. */
+  readonly copies: number;
   readonly findings: readonly Finding[];
 }
 
@@ -45,19 +50,30 @@ export async function verifyArchive(options: VerifyOptions): Promise<VerifyRepor
   checkSelection(walked, options, findings);
   const counts: FileCounts = { files: 0, segments: 0, events: 0, destroyed: 0, unopened: 0 };
   const live = new Set<string>();
+  const kept = new Map<string, BlobCopy>();
+  let copies = 0;
   for (const [each, claimed] of walked.tenants) {
     for (const key of claimed.files.keys()) live.add(key);
+    for (const [key, copy] of walked.state.copies(each)) kept.set(key, copy);
     if (tenant !== undefined && each !== tenant) continue;
     const erasures = declaredErasures(walked.state.records(each));
     const { broken } = walked;
-    const some = await verifyFiles(each, claimed, { store, keyring, findings, broken, since, ...erasures });
+    const how = { store, keyring, findings, broken, since, ...erasures };
+    const some = await verifyFiles(each, claimed, how);
+    copies += await verifyCopies(each, claimed.copies, how);
     for (const field of COUNTED) counts[field] += some[field];
   }
   if (counts.unopened > 0)
     findings.add("unknown", name, `${counts.unopened} segments have keys that are not at hand`);
   for await (const { key } of store.list("data/"))
     if (!live.has(key)) findings.add("note", key, "is named by no commit, or by none any more");
-  return { ...counts, verdict: findings.verdict, commits: walked.commits, findings: findings.list };
+  for await (const { key } of store.list(COPIES)) {
+    const part = parsePartKey(key);
+    const copy = part && kept.get(part.key);
+    if (!part || !copy || !isPartOf(copy, part))
+      findings.add("note", key, "is named by no commit, or by none any more");
+  }
+  return { ...counts, copies, verdict: findings.verdict, commits: walked.commits, findings: findings.list };
 }
 
 /** A name or a number that selects nothing is more likely wrong than meant: what was not verified is not reported as fine. */

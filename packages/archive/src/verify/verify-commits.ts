@@ -6,6 +6,8 @@ import { splitHashes } from "../commit/hashes.ts";
 import { commitKey, commitSubject, SNAPSHOT_KEY, tileKey } from "../commit/paths.ts";
 import { encodeArchiveRecord } from "../commit/record.ts";
 import { isSignedJson } from "../commit/signed-json.ts";
+import type { BlobCopy } from "../copies/blob-copy.ts";
+import { isCopyKeyOf } from "../copies/copy-keys.ts";
 import { hashLeaf } from "../merkle/hash.ts";
 import type { MerkleTree } from "../merkle/merkle-tree.ts";
 import { parseCheckpoint } from "../note/checkpoint.ts";
@@ -24,6 +26,8 @@ export interface ClaimedTenant {
   readonly leaves: Set<string>;
   /** What is part of the archive, and which commit has named it. */
   readonly files: Map<string, { readonly n: number; readonly file: ArchiveFile }>;
+  /** The same of copies of blobs: also of those whose key is destroyed. */
+  readonly copies: Map<string, { readonly n: number; readonly copy: BlobCopy }>;
   /** Segments of files that retention has deleted: their leaves are in the tree for good. */
   deletedSegments: number;
 }
@@ -110,7 +114,7 @@ function checkPart(
   const { tenant, files, removes, records } = part;
   let known = tenants.get(tenant);
   if (!known) {
-    known = { leaves: new Set(), files: new Map(), deletedSegments: 0 };
+    known = { leaves: new Set(), files: new Map(), copies: new Map(), deletedSegments: 0 };
     tenants.set(tenant, known);
   }
   const leaves = splitHashes(part.leaves);
@@ -130,6 +134,7 @@ function checkPart(
       findings.add("tampered", where, `the leaf of a record (${record.kind}) of ${tenant} is another one`);
   }
   checkRemovals(part, known, where, findings);
+  takeCopies(part, commit.n, known, findings);
   for (const key of removes) known.files.delete(key);
   for (const file of files) {
     if (isKeyOf(tenant, file)) known.files.set(file.key, { n: commit.n, file });
@@ -163,6 +168,39 @@ function checkRemovals(
   const areNamed = gone.every(({ key, sha256 }) => named.get(key) === sha256);
   if (!areNamed) findings.add("tampered", where, `it removes files of ${tenant}, and no record says why`);
   known.deletedSegments += segments;
+}
+
+/** Copies come by their records, and go by others. */
+function takeCopies(
+  { tenant, records }: TenantPart,
+  n: number,
+  known: ClaimedTenant,
+  findings: Findings,
+): void {
+  const where = commitKey(n);
+  for (const record of records) {
+    if (record.kind === "blob_copied") {
+      const isNew = isCopyKeyOf(tenant, record) && !known.copies.has(record.key);
+      if (isNew) known.copies.set(record.key, { n, copy: record });
+      else
+        findings.add(
+          "tampered",
+          where,
+          `it names a copy that can't be a new one of ${tenant}: ${record.key}`,
+        );
+    } else if (record.kind === "copies_deleted") {
+      for (const key of record.keys)
+        if (!known.copies.delete(key))
+          findings.add("tampered", where, `it removes a copy of ${tenant} that was not there: ${key}`);
+    } else if (record.kind === "blob_missed") {
+      const kind = record.reason === "erased" ? "note" : "gap";
+      findings.add(
+        kind,
+        where,
+        `the bytes of ${record.blob} of ${tenant} are not archived: ${record.reason}`,
+      );
+    }
+  }
 }
 
 function checkCheckpoint(

@@ -9,8 +9,6 @@ export interface Conversation {
   readonly turns: number;
   /** The last turn's generation. */
   readonly head: string | null;
-  /** `reject` or `queue`: what becomes of a turn that is created while the last one goes on. */
-  readonly on_busy: string;
   readonly when_full: string | { readonly policy: "summarize"; readonly model: string };
   readonly ttl_seconds: number;
   readonly created_at: string;
@@ -23,7 +21,7 @@ export interface Conversation {
 /** One message of a conversation, as the next turn's model is given it. */
 export type ConversationItem = Message & {
   readonly id: string;
-  /** The turn that it is of; null for instructions from the beginning and for imported items. */
+  /** The turn that it is of; null for instructions from the beginning. */
   readonly generation: string | null;
 };
 

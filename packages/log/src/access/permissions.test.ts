@@ -83,7 +83,7 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
     [protocol.opsSubject("attempt", ref.tenant, ref.generation), "W", ""],
     [protocol.opsSubject("timings", ref.tenant, ref.generation), "D", ""],
     [protocol.opsSubject("administration", ref.tenant), "D", ""],
-    [protocol.opsSubject("blob", ref.tenant), "D", ""],
+    [protocol.opsSubject("blob", ref.tenant), "DW", ""],
     [protocol.opsSubject("erased", ref.tenant, ref.generation), "A", "D"],
   ],
   opsSubjects: protocol.OPS_KINDS.map((kind) => [

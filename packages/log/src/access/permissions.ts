@@ -229,6 +229,8 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       WORKER_SUBJECTS,
       END_SUBJECTS,
       opsSubjects("attempt"),
+      // Of what a model makes.
+      opsSubjects("blob"),
       KEPT_TRACES_SUBJECT,
       // Workers share the slots of a model, and tell each other of jobs that they give back.
       SLOTS_SUBJECTS,

@@ -1,13 +1,6 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import { pause } from "@reprise/async";
-import {
-  type GenerationRef,
-  isTerminal,
-  peekSeq,
-  peekType,
-  type Seq,
-  toRepriseError,
-} from "@reprise/protocol";
+import { type GenerationRef, isTerminal, peekType, toRepriseError } from "@reprise/protocol";
 import { flushConnection } from "../nats/connection.ts";
 import { subscribeLive } from "../read/live-feed.ts";
 import type { LogReader } from "../read/log-reader.ts";
@@ -16,8 +9,6 @@ export interface UntilTurnEndedOptions {
   /** Carries the live feed. */
   readonly connection: NatsConnection;
   readonly log: { readonly reader: Pick<LogReader, "readLast"> };
-  /** How far the log has been read, without an end in it. */
-  readonly seq: Seq;
   readonly onError: (error: unknown) => void;
   /** Asked whenever the log is looked at: where it says no, the wait is over. Default: yes. */
   readonly goesOn?: () => boolean;
@@ -33,11 +24,11 @@ const PROBE_MS = 5_000;
  */
 export async function untilTurnEnded(
   ref: GenerationRef,
-  { connection, log, seq, onError, goesOn = () => true, signal }: UntilTurnEndedOptions,
+  { connection, log, onError, goesOn = () => true, signal }: UntilTurnEndedOptions,
 ): Promise<void> {
   const ended = new AbortController();
   const onEvent = (payload: Uint8Array) => {
-    if (mayHaveEnded(payload, seq)) ended.abort();
+    if (mayBeBehindEnd(peekType(payload))) ended.abort();
   };
   const live = subscribeLive(connection, ref, { onEvent, onError });
   const over = AbortSignal.any([signal, ended.signal]);
@@ -45,7 +36,7 @@ export async function untilTurnEnded(
     await flushConnection(connection).catch(unlessAway);
     while (!over.aborted && goesOn()) {
       const last = await log.reader.readLast(ref).catch(unlessAway);
-      if (last && mayHaveEnded(last.payload, seq)) return;
+      if (last && mayBeBehindEnd(peekType(last.payload))) return;
       await pause(PROBE_MS, over);
     }
   } finally {
@@ -53,13 +44,9 @@ export async function untilTurnEnded(
   }
 }
 
-/**
- * What moderation decides behind an end is the last event then. What has been read of it had none before it. An end counts wherever it is: a store
- * that was rolled back has it at an earlier place.
- */
-function mayHaveEnded(payload: Uint8Array, readSeq: Seq): boolean {
-  const type = peekType(payload);
-  return isTerminal(type) || (type.startsWith("moderation.") && peekSeq(payload) > readSeq);
+/** What moderation decides behind an end is the last event then. */
+function mayBeBehindEnd(type: string): boolean {
+  return isTerminal(type) || type.startsWith("moderation.");
 }
 
 function unlessAway(error: unknown): undefined {

@@ -2,11 +2,9 @@ import {
   decodeEvent,
   type GenerationId,
   type GenerationRef,
-  NO_SEQ,
   peekSeq,
   peekType,
   RepriseError,
-  type Seq,
   type TenantId,
 } from "@reprise/protocol";
 import { holdingModeration, Visibility } from "../moderation/visibility.ts";
@@ -18,10 +16,10 @@ export interface WaitedLogs extends CurrentLogs {
   readonly verdicts: Pick<VerdictReader, "readVerdict">;
 }
 
-/** The turns that another one waits for: all of them, or the last of them that goes on, and how far that was read. */
+/** The turns that another one waits for: all of them, or the last of them that goes on. */
 export type WaitedTurns =
   | { readonly kind: "ended"; readonly turns: readonly LoggedTurn[] }
-  | { readonly kind: "running"; readonly generation: GenerationId; readonly seq: Seq }
+  | { readonly kind: "running"; readonly generation: GenerationId }
   /** It has ended, and moderation has not let readers have all of it. */
   | { readonly kind: "held"; readonly generation: GenerationId };
 
@@ -41,10 +39,7 @@ export async function readWaitedTurns(
     const { events } = await readCurrentLog(log, ref);
     const turn = foldTurn(events);
     if (!turn && events.length > 0) throw expired();
-    if (!turn?.transcript.ended) {
-      const last = events.at(-1);
-      return { kind: "running", generation, seq: last ? peekSeq(last) : NO_SEQ };
-    }
+    if (!turn?.transcript.ended) return { kind: "running", generation };
     if (!(await isShown(log, ref, turn, events))) return { kind: "held", generation };
     turns.unshift(turn);
   }

@@ -176,11 +176,14 @@ export const administrationRecordSchema = z.object({
   error: z.string().optional(),
 });
 
-/** Content that a tenant has uploaded, or deleted. The generations that were asked about it name it in their requests. */
+/**
+ * Content that a tenant has uploaded, or deleted: the generations that were asked about it name it in their requests. Or content that a generation has
+ * made, under that generation: its event names it.
+ */
 export const blobRecordSchema = z.object({
   kind: z.literal("blob"),
   at: z.string(),
-  /** Whose key. */
+  /** Whose key; `inference-worker` of what a model has made. */
   by: z.string(),
   /** `joined`: the tenant had the same content already. */
   call: z.enum(["stored", "joined", "deleted"]),

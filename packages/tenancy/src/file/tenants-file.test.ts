@@ -183,6 +183,7 @@ describe("a tenants file", () => {
     expect(parsed({ min_days: 3_650 })).toEqual({ minDays: 3_650 });
     expect(parsed({ max_days: 1 })).toEqual({ minDays: 0, maxDays: 1 });
     expect(parsed({ min_days: 7, max_days: 7 })).toEqual({ minDays: 7, maxDays: 7 });
+    expect(parsed({ blobs: "content" })).toEqual({ minDays: 0, blobs: "content" });
   });
 
   test.each([
@@ -191,6 +192,7 @@ describe("a tenants file", () => {
     [{ max_days: 0 }, "tenants[0].audit.max_days"],
     [{ max_days: 0.5 }, "tenants[0].audit.max_days"],
     [{ days: 7 }, "tenants[0].audit.days: "],
+    [{ blobs: "bytes" }, "tenants[0].audit.blobs"],
   ])("is refused for a time to keep what is audited that none can be: %j", (audit, problem) => {
     const { tenants } = withKey({ secret: SECRET, roles: ["audit"] });
     expect(messageOf({ tenants: [{ ...tenants[0], audit }] })).toContain(problem);

@@ -13,7 +13,7 @@ const RECORD = {
   id: "acme",
   created_at: AT,
   policy: { max_attempts: 2 },
-  audit: { min_days: 1 },
+  audit: { min_days: 1, blobs: "content" },
   models: ["sim"],
   slots: { weight: 3, max: 20 },
   conversations: { max: 5, ttl_days: 7 },

@@ -26,13 +26,15 @@ export const tenantIdSchema = z.string().transform((id, context): TenantId => {
   }
 });
 
-/** How long the audit log keeps what a tenant has had generated, in whole days. */
+/** What the audit log keeps of a tenant, and for how long, in whole days. */
 const auditSchema = z
   .strictObject({
     /** Nothing is erased before, not even on request. Default 0. */
     min_days: z.int().min(0).optional(),
     /** Everything is deleted after. Default: never. */
     max_days: z.int().min(1).optional(),
+    /** What the archive holds of blobs: their hashes, or their bytes too. Default `hash`. */
+    blobs: z.enum(["hash", "content"]).optional(),
   })
   .refine(({ min_days: min = 0, max_days: max = min }) => min <= max, {
     error: "must not be less than min_days",

@@ -19,12 +19,14 @@ export interface TenantKey {
   readonly expiresAtMs: UnixMs;
 }
 
-/** How long the audit log keeps what a tenant has had generated, in whole days. */
+/** What the audit log keeps of a tenant, and for how long, in whole days. */
 export interface AuditRetention {
   /** Nothing is erased before, not even on request. Default 0. */
   readonly minDays: number;
   /** Everything is deleted after. Default: never. */
   readonly maxDays?: number;
+  /** What the archive holds of blobs: their hashes, or their bytes too. Default `hash`. */
+  readonly blobs?: "hash" | "content";
 }
 
 /** A tenant as processes use it; made from a record of the bucket or from the tenants file. */
@@ -61,12 +63,12 @@ export type TenantSource = Pick<
 export function toTenant(source: TenantSource): TenantConfig {
   const { id, keys, policy, audit, models, limits, slots, budgets } = source;
   const { conversations, cors_origins, signing_keys, revocations } = source;
-  const { min_days: minDays = 0, max_days: maxDays } = audit;
+  const { min_days: minDays = 0, max_days: maxDays, blobs } = audit;
   return {
     id,
     keys: keys.map(toTenantKey),
     policy,
-    audit: { minDays, ...(maxDays !== undefined && { maxDays }) },
+    audit: { minDays, ...(maxDays !== undefined && { maxDays }), ...(blobs && { blobs }) },
     ...(models && { models: new Set(models) }),
     ...(limits && { limits }),
     ...(slots && { slots }),
@@ -87,7 +89,11 @@ export function toRecord(tenant: TenantConfig, createdAt: string): TenantRecord 
     id,
     created_at: createdAt,
     policy,
-    audit: { min_days: audit.minDays, ...(audit.maxDays !== undefined && { max_days: audit.maxDays }) },
+    audit: {
+      min_days: audit.minDays,
+      ...(audit.maxDays !== undefined && { max_days: audit.maxDays }),
+      ...(audit.blobs && { blobs: audit.blobs }),
+    },
     ...(models && { models: [...models] }),
     ...(limits && { limits }),
     ...(slots && { slots }),

@@ -1,3 +1,4 @@
+import { blob } from "./commands/blob.ts";
 import { checkProof } from "./commands/check-proof.ts";
 import type { Command } from "./command.ts";
 import { erase } from "./commands/erase.ts";
@@ -18,6 +19,7 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   replay,
   search,
   export: exportEvents,
+  blob,
   drill,
   erase,
   hold,

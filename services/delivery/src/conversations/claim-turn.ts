@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import { type conversations, waitUntilBegun } from "@reprise/log";
 import {
   asUnixMs,
@@ -195,7 +194,7 @@ export async function claimTurn(
     },
   };
   const isStored = (await rows.write(conversationSubject(tenant, row.id), next, at)) !== undefined;
-  if (!isStored && !(await hasClaimed(rows, tenant, next))) {
+  if (!isStored && !(await hasClaimed(rows, tenant, row.id, generation))) {
     if (row.on_busy === "queue") return false;
     throw conversationBusy();
   }
@@ -219,20 +218,21 @@ export async function unclaimTurn(
 ): Promise<void> {
   const { row, at } = await rows.read(tenant, before.id);
   if (row?.kind !== "conversation" || row.head?.generation !== generation) return;
-  await rows.write(conversationSubject(tenant, row.id), { ...before, expires_at: row.expires_at }, at);
+  const { head: _, ...rest } = row;
+  const next = { ...rest, turns: before.turns, ...(before.head && { head: before.head }) };
+  await rows.write(conversationSubject(tenant, row.id), next, at);
 }
 
-/** Whether another try of the same create has claimed it, at the same place: one that was slow has a place that is another turn's by now. */
+/** Whether another try of the same create has claimed it. */
 async function hasClaimed(
   rows: conversations.ConversationRows,
   tenant: TenantId,
-  { id, turns, head }: ConversationRecord,
+  id: ConversationId,
+  generation: GenerationId,
 ): Promise<boolean> {
   const { row } = await rows.read(tenant, id);
   if (row?.kind !== "conversation") throw conversationNotFound();
-  const { claimed_at: _, ...ours } = { ...head };
-  const { claimed_at: __, ...claimed } = { ...row.head };
-  return row.turns === turns && isDeepStrictEqual(claimed, ours);
+  return row.head?.generation === generation;
 }
 
 function gone(): RepriseError {

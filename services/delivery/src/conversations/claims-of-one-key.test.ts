@@ -5,11 +5,9 @@ import {
   type GenerationId,
   parseGenerationId,
 } from "@reprise/protocol";
-import { createRef } from "@reprise/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { call, type Node, openPlatform, type Platform } from "../testing/platform.ts";
-import { claimTurn, type Place } from "./claim-turn.ts";
-import { ACME, ask, openConversation, requestedOf, said, say, turn } from "./conversations.fixture.ts";
+import { ACME, ask, openConversation, requestedOf, said, say } from "./conversations.fixture.ts";
 
 let platform: Platform;
 let other: Node;
@@ -55,32 +53,6 @@ test("of two conversations' creates with one key at once, the one that is refuse
     const loser = answers[0].status === 409 ? ids[0] : ids[1];
     expect(await stateOf(loser)).toEqual({ turns: 0, head: null, items: [] });
   }
-});
-
-test("of two requests with one key for one conversation, the one that is refused leaves the other's turn", async () => {
-  for (let round = 0; round < 10; round++) {
-    const conversation = await openConversation(platform);
-    const headers = { "idempotency-key": `one-${round}` };
-    const answers = await Promise.all([
-      ask(platform, { conversation, input: "one" }, { headers }),
-      ask({ node: other }, { conversation, input: "other" }, { headers }),
-    ]);
-    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, 409]);
-    const { id } = answers.find(({ status }) => status === 201)!.json as { id: string };
-    expect(await stateOf(conversation)).toMatchObject({ turns: 1, head: id });
-  }
-});
-
-test("a try that was slow has not claimed what a later try of the same create has claimed elsewhere", async () => {
-  const conversation = await openConversation(platform, { on_busy: "queue" });
-  const { generation } = createRef();
-  const at = (place: Place) => claimTurn(rows, { tenant: ACME, generation }, place);
-  const first = { ...(await rows.find(ACME, conversation)), parent: undefined, before: undefined, turn: 1 };
-  const busy = await turn(platform, { conversation });
-  const second = { ...(await rows.find(ACME, conversation)), parent: busy, before: undefined, turn: 2 };
-  expect(await at(second)).toBe(true);
-  expect(await at(first)).toBe(false);
-  expect(await at(second)).toBe(true);
 });
 
 test("a claim for another conversation's generation is passed over, and nothing of that is shown or asked", async () => {

@@ -73,8 +73,8 @@ export interface CreateOptions {
    * holds. What it throws is the answer.
    */
   claim?: ((ref: GenerationRef) => Promise<RequestAdditions | undefined>) | undefined;
-  /** Called behind `claim` where the key turns out to be another request's: that one's seq 0. */
-  unclaim?: ((ref: GenerationRef, winner: RequestedEvent) => Promise<void>) | undefined;
+  /** Called behind `claim` where the key turns out to be another request's. */
+  unclaim?: ((ref: GenerationRef) => Promise<void>) | undefined;
   /** Called where the create fails once it is admitted, and nothing of the generation is stored for sure. */
   onAbandoned?: ((ref: GenerationRef) => void) | undefined;
   traceparent: string | undefined;
@@ -173,11 +173,11 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
   // A worker that was faster has written what its job holds, which is ours too.
   const isOurs = Buffer.compare(first.payload, payload) === 0;
   if (isOurs) return { ref, requested, joined: duplicate, first };
-  const winner = toRequested(first.payload);
   try {
-    return { ref, requested: assertSameRequest(winner, request), joined: duplicate, first };
+    const joined = assertSameRequest(toRequested(first.payload), request);
+    return { ref, requested: joined, joined: duplicate, first };
   } catch (error) {
-    await options.unclaim?.(ref, winner);
+    await options.unclaim?.(ref);
     throw error;
   }
 }

@@ -133,10 +133,8 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
           assertInTime(claimedAtMs);
           return isMade ? anew : { ...additions, ...toAdditions(withoutSummary(turn)) };
         },
-        async unclaim(ref, { context: of }) {
-          // One of the same conversation is the turn that was claimed, though with another request.
-          if (turn && of?.conversation !== turn.place.row.id)
-            await unclaimTurn(context.conversations.rows, ref, turn.place);
+        async unclaim(ref) {
+          if (turn) await unclaimTurn(context.conversations.rows, ref, turn.place);
         },
         idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
         keyOwner: endUser,

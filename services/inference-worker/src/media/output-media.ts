@@ -1,7 +1,8 @@
-import { blobs } from "@reprise/log";
+import { blobs, type Publish, recordOps } from "@reprise/log";
 import {
   BLOB_LIMITS,
   BLOB_TTL_SECONDS,
+  type BlobRecord,
   type EventDraft,
   type GenerationRef,
   type RequestedEvent,
@@ -33,6 +34,8 @@ export function toOutputOwner({ request, blobs: limits = {} }: RequestedEvent): 
 
 export interface OutputMediaOptions {
   readonly storage: blobs.BlobStorage;
+  /** Has auditors told of each blob. */
+  readonly publish: Publish;
   readonly ref: GenerationRef;
   readonly owner: OutputOwner;
   readonly onError: (error: unknown) => void;
@@ -82,6 +85,7 @@ export class OutputMedia implements AsyncDisposable {
         throw notOfItsKind(kind);
       const { blob } = await blobs.finishUpload(storage, open.upload, sum);
       this.#open.delete(kind);
+      await this.#record(blob);
       return { type: "output.blob", kind, blob: blob.id, media_type: blob.type, bytes: blob.bytes };
     } catch (error) {
       throw toTurnError(error, kind, this.#options.owner);
@@ -92,6 +96,14 @@ export class OutputMedia implements AsyncDisposable {
     const { storage, ref, onError } = this.#options;
     for (const { upload } of this.#open.values())
       await blobs.abandonUpload(storage, ref.tenant, upload.row.id).catch(onError);
+  }
+
+  /** Before the event that names it. A record that can't be stored in time does not undo what was made. */
+  async #record({ id, sha256, bytes, type }: BlobRecord): Promise<void> {
+    const { publish, ref, onError } = this.#options;
+    const at = new Date().toISOString();
+    const record = { kind: "blob", at, by: BY, call: "stored", blob: id, sha256, bytes, type } as const;
+    await recordOps(publish, ref, record).catch(onError);
   }
 
   async #begin({ kind, mediaType, bytes, isLast }: MediaPieceEvent): Promise<Open> {

@@ -53,15 +53,13 @@ async function lookAgain(
   }
 }
 
-function untilChanged({ context, job, stop }: Run, waiting: Waiting): Promise<void> {
-  if (waiting.kind === "held") return pause(HELD_MS, stop);
-  const { generation, seq } = waiting;
+function untilChanged({ context, job, stop }: Run, { kind, generation }: Waiting): Promise<void> {
+  if (kind === "held") return pause(HELD_MS, stop);
   const { connection, log, onError } = context;
   const ref = { tenant: job.ref.tenant, generation };
   return conversations.untilTurnEnded(ref, {
     connection,
     log,
-    seq,
     onError,
     goesOn: () => job.hasRoomToWait(),
     signal: stop,

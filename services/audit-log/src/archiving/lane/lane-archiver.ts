@@ -10,10 +10,13 @@ import { type Batch, type BatchLimits, followLane, type LaneHistory, retryWhileA
 import type { Broker } from "@reprise/log";
 import { type CommitSpan, traceCommits } from "@reprise/service";
 import { NO_TRACING, type Tracing } from "@reprise/telemetry";
+import { type CopyContext, copyBlobs } from "../../copies/copy-blobs.ts";
+import { discardErasedCopies, toCopyDrafts } from "../../copies/copy-drafts.ts";
 import { type Erased, erasedIn } from "../erased.ts";
-import { sealBatch, type SealedBatch, type SealingContext } from "./seal-batch.ts";
+import { joinByTenant } from "./join-drafts.ts";
+import { sealBatch, type SealedBatch } from "./seal-batch.ts";
 
-export interface LaneOptions extends SealingContext {
+export interface LaneOptions extends CopyContext {
   readonly connection: Broker["reads"];
   readonly archive: Archive;
   readonly stream: string;
@@ -76,6 +79,7 @@ async function commitBatch(
   onRead?.(batch);
   const seal = (state: ArchiveState) =>
     retryWhileAway(() => sealBatch(batch, state, options), { giveUp, onError });
+  const copied = await copyBlobs(batch, archive.state, { ...options, onError }, giveUp);
   let sealed = await seal(archive.state);
   const make = async (state: ArchiveState) => {
     const erased = erasedIn(state, batch);
@@ -84,9 +88,12 @@ async function commitBatch(
       await retryWhileAway(() => discardErased(before, erased, options), { giveUp, onError });
       sealed = await seal(state);
     }
-    return sealed.draft;
+    const { lane, tenants } = sealed.draft;
+    return { lane, tenants: joinByTenant([...tenants, ...toCopyDrafts(copied, state)]) };
   };
   const outcome = await archive.append(make, { signal: giveUp });
+  // What this does not come to is swept.
+  await discardErasedCopies(copied, archive.state, options.store).catch(onError);
   const files = sealed.draft.tenants.flatMap((tenant) => tenant.files);
   span.counted({ "reprise.files": files.length, "reprise.bytes": sumOf(files) });
   if (outcome.kind === "committed") onCommitted(outcome.commit, performance.now() - readAtMs);

@@ -18,6 +18,7 @@ import { describeLane } from "./describe-lane.ts";
 import { erasedIn } from "../erased.ts";
 import type { GenerationKeys } from "../generation-keys.ts";
 import { type Group, groupMessages } from "./group-messages.ts";
+import { joinByTenant } from "./join-drafts.ts";
 import { laneKind, type MessageOwner } from "./lane-kind.ts";
 import { UnpurgedRanges } from "../unpurged-ranges.ts";
 import { readEnd, readLogMetadata } from "../read-log-metadata.ts";
@@ -148,19 +149,4 @@ async function storeFile(
   const file = describeFile({ tenant, day, stream, first, last }, { bytes, segments });
   await store.put(file.key, bytes);
   return { tenant, leaves: segments.map(leafHashOf), files: [file], removes: [], records: [] };
-}
-
-/** A batch at midnight has two files of a tenant; what is left out of it may have a record. */
-function joinByTenant(drafts: readonly TenantDraft[]): TenantDraft[] {
-  const joined = new Map<string, TenantDraft>();
-  for (const draft of drafts) {
-    const known = joined.get(draft.tenant);
-    joined.set(draft.tenant, {
-      ...draft,
-      leaves: [...(known?.leaves ?? []), ...draft.leaves],
-      files: [...(known?.files ?? []), ...draft.files],
-      records: [...(known?.records ?? []), ...draft.records],
-    });
-  }
-  return [...joined.values()];
 }

@@ -125,12 +125,14 @@ function parseSince(text: string | undefined): number | undefined {
   throw new RepriseError("invalid_request", "--since must be the number of a commit.");
 }
 
-function toLines({ verdict, commits, files, segments, events, destroyed, findings }: VerifyReport): string[] {
+function toLines(report: VerifyReport): string[] {
+  const { verdict, commits, files, segments, events, copies, destroyed, findings } = report;
+  const copied = copies > 0 ? `, ${copies} copies of blobs` : "";
   const erased = destroyed > 0 ? `, ${destroyed} segments whose keys are destroyed` : "";
   const lines = findings.map(({ kind, where, message }) => `${kind.padEnd(8)} ${where}: ${message}`);
   return [
     ...lines,
-    `${verdict}: ${commits} commits, ${files} files, ${segments} segments, ${events} events${erased}`,
+    `${verdict}: ${commits} commits, ${files} files, ${segments} segments, ${events} events${copied}${erased}`,
   ];
 }
 

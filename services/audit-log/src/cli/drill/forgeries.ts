@@ -35,7 +35,7 @@ import type { DrillKeys, Tampering } from "./tamperings.ts";
 
 const MERGES = ({ removes }: TenantPart) => removes.length > 0;
 const BATCHES = ({ files, removes }: TenantPart) => files.length > 0 && removes.length === 0;
-const RECORDS = ({ records }: TenantPart) => records.length > 0;
+const ERASURE = ({ records }: TenantPart) => records.some(({ kind }) => kind === "erasure_requested");
 const NOBODY = "1970-01-01T00:00:00.000Z";
 
 export const FORGERIES: readonly Tampering[] = [
@@ -90,9 +90,9 @@ export const FORGERIES: readonly Tampering[] = [
     },
   },
   inside("an erasure has another reason", (commits) =>
-    inFirst(commits, RECORDS, (part) => {
+    inFirst(commits, ERASURE, (part) => {
       const records = part.records.map((record) =>
-        "reason" in record ? { ...record, reason: "another" } : record,
+        record.kind === "erasure_requested" ? { ...record, reason: "another" } : record,
       );
       const leaves = splitHashes(part.leaves).slice(0, -records.length);
       const recordLeaves = records.map((record) => leafOf(part.tenant, record));

@@ -1,5 +1,15 @@
 import { randomBytes } from "node:crypto";
-import { type BlobStore, createNoteKey, openArchive, openKeyring } from "@reprise/archive";
+import {
+  type BlobCopy,
+  type BlobStore,
+  copyKey,
+  createNoteKey,
+  type Keyring,
+  openArchive,
+  openKeyring,
+  sealCopy,
+  sha256Hex,
+} from "@reprise/archive";
 import type { StreamMessage } from "@reprise/log";
 import {
   createGenerationId,
@@ -15,6 +25,7 @@ import {
   plus,
   asSeq,
 } from "@reprise/protocol";
+import { subjectTag } from "../../archiving/read-log-metadata.ts";
 import { GenerationKeys } from "../../archiving/generation-keys.ts";
 import { sealBatch } from "../../archiving/lane/seal-batch.ts";
 import { compact } from "../../lifecycle/maintenance/compaction.ts";
@@ -30,6 +41,8 @@ const CREATED = "2026-01-01T00:00:00Z";
 const GENERATIONS = 600;
 const COMMITS = 70;
 const SHARDS = 1;
+const COPIES = 2;
+const COPIED_BYTES = 10_000;
 const STARTED_US = Date.UTC(2026, 0, 1) * 1_000;
 
 export interface SmallArchive extends DrilledArchive {
@@ -38,7 +51,7 @@ export interface SmallArchive extends DrilledArchive {
 }
 
 /**
- * Makes an archive of two tenants in memory with everything that archives have: many commits, tiles, a snapshot, merged files, an erasure.
+ * Makes an archive of two tenants in memory with everything that archives have: many commits, tiles, a snapshot, merged files, copies of blobs, an erasure.
  * @param gapAt makes it lose the messages before so many of its commits
  */
 export async function makeSmallArchive({ gapAt }: { gapAt?: number } = {}): Promise<SmallArchive> {
@@ -66,6 +79,12 @@ export async function makeSmallArchive({ gapAt }: { gapAt?: number } = {}): Prom
     await archive.append(() => draft);
   }
   const tenant = parseTenantId("acme");
+  for (let i = 0; i < COPIES; i++) {
+    const copy = await copyBlob({ store, keyring }, { tenant, i });
+    await archive.append(() => ({
+      tenants: [{ tenant, leaves: [], files: [], removes: [], records: [copy] }],
+    }));
+  }
   const some = archive.state.files(tenant).slice(0, 8);
   const day = parseDataKey(some[0]?.key ?? "")?.day;
   if (day === undefined) throw new Error("The small archive has no file of its first tenant.");
@@ -75,6 +94,32 @@ export async function makeSmallArchive({ gapAt }: { gapAt?: number } = {}): Prom
     { tenant, subject: "person-0", by: "drill", reason: "asked for" },
   );
   return { name: NAME, store, vkey: signer, signer, keyring, keys };
+}
+
+/** The content of an image of the second person. */
+async function copyBlob(
+  { store, keyring }: { readonly store: BlobStore; readonly keyring: Keyring },
+  { tenant, i }: { readonly tenant: string; readonly i: number },
+): Promise<BlobCopy> {
+  const key = await keyring.keyFor({ tenant, generation: "-", subject: "person-1" });
+  await keyring.flush();
+  const blob = `blob_${i}`;
+  const place = { tenant, blob, epoch: 0, streamSeq: plus(STREAM_START, 1 + i) };
+  const bytes = randomBytes(COPIED_BYTES);
+  const content = (async function* () {
+    yield bytes;
+  })();
+  const described = { blob, type: "image/png", bytes: bytes.length, sha256: sha256Hex(bytes), content };
+  const draft = {
+    at: CREATED,
+    tag: await keyring.tag(tenant, subjectTag("person-1")),
+    blob,
+    key: copyKey(place, randomBytes(8).toString("hex")),
+    salt: randomBytes(16).toString("hex"),
+  };
+  const copy = await sealCopy(store, draft, described, key);
+  if (!copy) throw new Error("The small archive's blob is not what it is.");
+  return copy;
 }
 
 /** Generations of two tenants in turn, each a request, some words and an end. */

@@ -5,11 +5,14 @@ import {
   type Commit,
   commitKey,
   createNoteKey,
+  COPIES,
   encodeSegmentFile,
   joinHashes,
   type Keyring,
+  liveCopies,
   type NoteKey,
   parseNote,
+  parsePartKey,
   type Segment,
   sha256Hex,
   SNAPSHOT_KEY,
@@ -65,6 +68,25 @@ export const TAMPERINGS: readonly Tampering[] = [
     async apply(store) {
       const [{ key }] = await liveFiles(store);
       await store.delete(key);
+    },
+  },
+  {
+    name: "a byte is flipped: a blob's copy",
+    apply: async (store) => flip(store, (await liveParts(store))[1]),
+  },
+  {
+    name: "a part of a blob's copy is deleted",
+    async apply(store) {
+      const parts = await liveParts(store);
+      await store.delete(existing(parts.at(-1), "part of a copy"));
+    },
+  },
+  {
+    name: "two copies of blobs are swapped",
+    async apply(store) {
+      const parts = await liveParts(store);
+      const [first, second] = parts.filter((key) => key.endsWith("/000001"));
+      await swap(store, existing(first, "copy"), existing(second, "second copy"));
     },
   },
   {
@@ -168,17 +190,17 @@ export const TAMPERINGS: readonly Tampering[] = [
   })),
   forged(
     "an erasure has another reason",
-    ({ tenants }) => tenants.some(({ records }) => records.length > 0),
+    ({ tenants: [part] }) => part?.records.some(({ kind }) => kind === "erasure_requested") === true,
     (part) => ({
       ...part,
       records: part.records.map((record) =>
-        record.kind === "erasure_requested" ? { ...record, reason: "none" } : { ...record, at: "never" },
+        record.kind === "erasure_requested" ? { ...record, reason: "none" } : record,
       ),
     }),
   ),
   forged(
     "an erasure is left out",
-    ({ tenants }) => tenants.some(({ records }) => records.length > 0),
+    ({ tenants: [part] }) => part?.records.some(({ kind }) => kind === "erasure_requested") === true,
     (part) => ({ ...part, records: [] }),
   ),
   forged(
@@ -299,6 +321,21 @@ async function keysOf(store: BlobStore, prefix: string): Promise<string[]> {
   const keys: string[] = [];
   for await (const { key } of store.list(prefix)) keys.push(key);
   return keys;
+}
+
+/** Parts of copies that are part of the archive. */
+async function liveParts(store: BlobStore): Promise<string[]> {
+  const keys = new Set<string>();
+  for (const [tenant, records] of Map.groupBy(partsOf(await readCommits(store)), (part) => part.tenant)) {
+    const live = liveCopies(records.flatMap((part) => part.records));
+    for (const key of live.keys()) keys.add(`${tenant} ${key}`);
+  }
+  const parts: string[] = [];
+  for await (const { key } of store.list(COPIES)) {
+    const part = parsePartKey(key);
+    if (part && keys.has(`${part.tenant} ${part.key}`)) parts.push(key);
+  }
+  return parts;
 }
 
 async function flip(store: BlobStore, key: string | undefined): Promise<void> {

@@ -30,11 +30,16 @@ export function assertNotHeld(
 }
 
 /**
+ * @param firstAtUs since when each of it is kept, microseconds since 1970; undefined: since now
  * @param minDays for how long the tenant must keep everything
  * @throws RepriseError `erasure_refused`
  */
-export function assertOldEnough(found: FoundGenerations, minDays: number, nowMs: UnixMs): void {
-  const youngest = Math.max(...[...found.values()].map(({ firstAtUs }) => firstAtUs ?? nowMs * 1_000));
+export function assertOldEnough(
+  firstAtUs: readonly (number | undefined)[],
+  minDays: number,
+  nowMs: UnixMs,
+): void {
+  const youngest = firstAtUs.reduce<number>((most, at = nowMs * 1_000) => Math.max(most, at), -Infinity);
   if (youngest + minDays * DAY_US <= nowMs * 1_000) return;
   throw new RepriseError(
     "erasure_refused",

@@ -7,6 +7,7 @@ import {
   type GenerationRef,
 } from "@reprise/protocol";
 import { subjectTag } from "../../archiving/read-log-metadata.ts";
+import { copiesOf } from "../../copies/copy-owners.ts";
 import { assertNotHeld, assertOldEnough } from "./assert-erasable.ts";
 import { type ErasureCertificate, certify } from "./certificate.ts";
 import { type Erasure, erasuresIn } from "./erasures.ts";
@@ -71,11 +72,14 @@ export async function eraseSubject(
   await archive.refresh();
   const wanted = await toWanted(context, request);
   const known = erasuresIn(archive.state.records(tenant));
-  const erasure =
+  const asked =
     known.find((one) => one.doneAt === undefined && isSame(one, wanted)) ??
     (await requestErasure(context, request, wanted, known));
+  const removed = asked ? 0 : await eraseBlobsAlone(context, tenant, wanted);
+  // An archiver that is copying one of them has stored their subject's key before it read it: with an erasure that is recorded it commits no copy.
+  const isCopied = removed > 0 && subject !== undefined && (await keyring.kidsOf(tenant, subject)).length > 0;
+  const erasure = isCopied ? await recordRequest(context, request, wanted, new Map()) : asked;
   if (!erasure) {
-    const removed = await eraseBlobsAlone(context, tenant, wanted);
     const done = known.findLast((one) => isSame(one, wanted));
     if (done) return { kind: "erased", certificate: await certify(archive, tenant, done) };
     return removed > 0 ? { kind: "blobs", blobs: removed } : { kind: "nothing" };
@@ -174,7 +178,8 @@ async function findErasable(
   const found = await findGenerations(context, tenant, wanted);
   for (const id of known.flatMap(({ generations }) => generations)) found.delete(id);
   if (generation !== undefined) await dropIfNowhere(context, toRef(tenant, generation), found);
-  if (found.size === 0) return undefined;
+  const copies = copiesOf(context.archive.state, tenant, wanted);
+  if (found.size === 0 && copies.length === 0) return undefined;
   if (generation !== undefined && found.size > 1) {
     const others = `${found.size - 1} other generation${found.size > 2 ? "s" : ""}`;
     throw new RepriseError(
@@ -183,7 +188,11 @@ async function findErasable(
     );
   }
   assertNotHeld(context.archive.state.holds(tenant), wanted, found);
-  if (!despiteMinimum && minDays > 0) assertOldEnough(found, minDays, unixNow());
+  if (!despiteMinimum && minDays > 0) {
+    const ages = [...found.values()].map(({ firstAtUs }) => firstAtUs);
+    const copied = copies.map(({ at }) => Date.parse(at) * 1_000);
+    assertOldEnough([...ages, ...copied], minDays, unixNow());
+  }
   return found;
 }
 

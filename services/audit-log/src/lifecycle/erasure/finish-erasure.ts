@@ -2,6 +2,8 @@ import type { ArchiveState, PlacesByStream } from "@reprise/archive";
 import { pause } from "@reprise/async";
 import { logErasure } from "@reprise/log";
 import { type GenerationRef, RepriseError, type TenantId } from "@reprise/protocol";
+import { copiesOf } from "../../copies/copy-owners.ts";
+import { sweepCopies } from "../../copies/sweep-copies.ts";
 import { eraseBlobs } from "../erase-blobs.ts";
 import { closeConversations, removeConversations } from "../remove-conversations.ts";
 import { laneStreams } from "../../archiving/lane/lane-kind.ts";
@@ -33,7 +35,7 @@ const TRIES = 3;
  * 4. The blobs that its generations have made, and the subject's own ones and its conversations, are removed.
  * 5. Generations of the same subject that began meanwhile, and of which something was sealed with a key that is gone, are lost: they are erased as well,
  *    and so is what another process has taken into the erasure.
- * 6. The destruction is recorded.
+ * 6. The destruction is recorded, and the archive's copies of its blobs, which can't be read any more, are removed.
  *
  * Every step may be repeated.
  * @returns the erasure as it is finished; undefined where there is no broker, and only the first step was taken
@@ -80,7 +82,11 @@ export async function finishErasure(
         (state) => (isAll(state) ? recordsDraft(tenant, [destroyed]) : undefined),
         ends,
       );
-      if (outcome.kind === "committed") return { ...erasure, doneAt: at };
+      if (outcome.kind === "committed") {
+        // Behind the record: a copy whose key no record says is destroyed must be there.
+        await sweepCopies(context, tenant);
+        return { ...erasure, doneAt: at };
+      }
       further = await findLost(context, tenant, erasure, kids);
     }
     const grown = { ...erasure, generations: [...erasure.generations, ...further].toSorted() };
@@ -97,13 +103,14 @@ export async function finishErasure(
 async function destroyKeys(
   context: LifecycleContext,
   tenant: TenantId,
-  { generations }: Erasure,
+  { tag, generations }: Erasure,
   kids: Set<string>,
 ): Promise<void> {
-  const { keyring } = context;
+  const { keyring, archive } = context;
   const found = await findGenerations(context, tenant, { tag: undefined, generations });
   for (const generation of found.values()) for (const kid of generation.kids) kids.add(kid);
   assertKeysKnown(found, kids);
+  for (const { kid } of copiesOf(archive.state, tenant, { tag, generations })) kids.add(kid);
   for (let left = [...kids], tries = 0; left.length > 0; tries++) {
     if (tries === TRIES)
       throw new RepriseError("archive_unavailable", "Keys are there again after they were destroyed.");

@@ -4,6 +4,7 @@ import { holdLeases, logErasure } from "@reprise/log";
 import { LEASE_GROUPS, parseTenantId, type UnixMs, unixNow } from "@reprise/protocol";
 import type { AuditRetention } from "@reprise/tenancy";
 import { SHUTDOWN_MS } from "@reprise/lane";
+import { sweepCopies } from "../../copies/sweep-copies.ts";
 import { compact } from "./compaction.ts";
 import { DeletedConversations } from "./deleted-conversations.ts";
 import { type Erasure, erasuresIn, openErasures } from "../erasure/erasures.ts";
@@ -150,6 +151,7 @@ async function runRound(options: Round): Promise<void> {
   }
   for (const tenant of archive.state.tenants()) await attempt(() => compactAll(options, tenant));
   if (isThorough) await attempt(() => sweeper.sweep(now()));
+  if (isThorough) await attempt(() => sweepCopies(options));
 }
 
 function isRecent({ doneAt }: Erasure, nowMs: UnixMs): boolean {

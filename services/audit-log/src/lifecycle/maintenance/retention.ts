@@ -1,6 +1,7 @@
 import type { UnixMs } from "@reprise/protocol";
 import { isDeepStrictEqual } from "node:util";
 import { type ArchiveFile, mayHold } from "@reprise/archive";
+import { deleteExpiredCopies } from "../../copies/delete-expired-copies.ts";
 import { isKeyOfSubject } from "../erasure/find-generations.ts";
 import { parseDataKey } from "./data-file-name.ts";
 import type { LifecycleContext } from "../lifecycle-context.ts";
@@ -29,7 +30,7 @@ function expiredDays(files: readonly ArchiveFile[], maxDays: number, nowMs: Unix
 
 /**
  * Takes the days of a tenant out of the archive whose time is over, save what a legal hold keeps. Each is one commit, with a record that names
- * what was there; the leaves stay in the tree. Keys of generations of which nothing is left are destroyed. A key of a subject is not:
+ * what was there; the leaves stay in the tree. Copies of blobs of these days go before that. Keys of generations of which nothing is left are destroyed. A key of a subject is not:
  * something of the subject may just be sealed with it.
  * @returns the days
  * @throws RepriseError `archive_unavailable`, `archive_corrupt`
@@ -41,10 +42,11 @@ export async function deleteExpired(
 ): Promise<string[]> {
   const { archive } = context;
   const deleted: string[] = [];
+  await deleteCopies(context, tenant, { maxDays, nowMs });
   for (const { day, files } of expiredDays(archive.state.files(tenant), maxDays, nowMs)) {
     const holds = idsOf(archive.state.holds(tenant));
-    const isHeld = await heldFiles(context, tenant);
-    const gone = files.filter((file) => !isHeld(file));
+    const held = await findHeld(context, tenant);
+    const gone = files.filter((file) => !isHeldFile(held, file));
     if (gone.length === 0) continue;
     const kids = await kidsIn(context, gone);
     const record = {
@@ -70,25 +72,49 @@ function idsOf(holds: readonly { readonly id: string }[]): string[] {
   return holds.map(({ id }) => id);
 }
 
-async function heldFiles(
-  { archive, store }: LifecycleContext,
-  tenant: string,
-): Promise<(file: ArchiveFile) => boolean> {
-  const holds = archive.state.holds(tenant);
-  if (holds.some(({ tag, generation }) => tag === undefined && generation === undefined)) return () => true;
-  const held = new Set(holds.flatMap(({ generation }) => generation ?? []));
-  const tags = new Set(holds.flatMap(({ tag }) => tag ?? []));
+/** What legal holds keep of a tenant. */
+interface Held {
+  readonly isAll: boolean;
+  readonly generations: ReadonlySet<string>;
   /** It is unknown whether these contain something under a legal hold. */
+  readonly damaged: ReadonlySet<string>;
+}
+
+async function findHeld({ archive, store }: LifecycleContext, tenant: string): Promise<Held> {
+  const holds = archive.state.holds(tenant);
+  const isAll = holds.some(({ tag, generation }) => tag === undefined && generation === undefined);
+  const generations = new Set(holds.flatMap(({ generation }) => generation ?? []));
+  const tags = new Set(holds.flatMap(({ tag }) => tag ?? []));
   const damaged = new Set<string>();
-  if (tags.size > 0) {
+  if (tags.size > 0 && !isAll) {
     for await (const { headers } of readStoredHeaders(store, tenant, (key) => damaged.add(key))) {
       for (const { generation, tags: own = [], kid } of headers) {
         if (own.some((tag) => tags.has(tag)) || [...tags].some((tag) => isKeyOfSubject(kid, tag)))
-          held.add(generation);
+          generations.add(generation);
       }
     }
   }
-  return (file) => damaged.has(file.key) || [...held].some((generation) => mayHold(file, generation));
+  return { isAll, generations, damaged };
+}
+
+function isHeldFile({ isAll, generations, damaged }: Held, file: ArchiveFile): boolean {
+  return isAll || damaged.has(file.key) || [...generations].some((generation) => mayHold(file, generation));
+}
+
+/** Before the files: their keys may be those of files that go. */
+async function deleteCopies(
+  context: LifecycleContext,
+  tenant: string,
+  { maxDays, nowMs }: { maxDays: number; nowMs: UnixMs },
+): Promise<void> {
+  if (context.archive.state.copies(tenant).size === 0) return;
+  const { generations, damaged } = await findHeld(context, tenant);
+  const isHeldGeneration = (generation: string) => damaged.size > 0 || generations.has(generation);
+  const gone = await deleteExpiredCopies(context, tenant, { maxDays, nowMs, isHeldGeneration });
+  const kids = gone.flatMap(({ kid, generation }): [string, string][] =>
+    generation === undefined || isKeyOfSubject(kid) ? [] : [[kid, generation]],
+  );
+  await destroyUnused(context, tenant, new Map(kids));
 }
 
 /** Keys of single generations, and whose they are. Not that of a tenant's own records: further ones are sealed with it at any time. */
@@ -110,7 +136,10 @@ async function destroyUnused(
   kids: ReadonlyMap<string, string>,
 ): Promise<void> {
   const left = archive.state.files(tenant);
-  const unused = [...kids].filter(([, generation]) => !left.some((file) => mayHold(file, generation)));
+  const sealing = new Set([...archive.state.copies(tenant).values()].map(({ kid }) => kid));
+  const unused = [...kids].filter(
+    ([kid, generation]) => !sealing.has(kid) && !left.some((file) => mayHold(file, generation)),
+  );
   await keyring.destroy(
     tenant,
     unused.map(([kid]) => kid),

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
+import { checkCopy, checkCopyKey } from "./copies.ts";
 import { type Json, readSegments, sum } from "./files.ts";
 import { must, openCheckpoint } from "./notes.ts";
 import { openIndependently } from "./segments.ts";
@@ -31,10 +32,15 @@ interface Tree {
   readonly ofSegments: Set<string>;
   readonly files: Map<string, Json>;
   readonly erased: Set<string>;
+  readonly copies: Map<string, Json>;
+  readonly destroyed: Set<string>;
   deletedSegments: number;
 }
 
-const RECORD_FIELDS = "kind at id by reason tag generation generations purged kids day files".split(" ");
+const RECORD_FIELDS =
+  "kind at id by reason tag generation generations purged kids day files blob key parts bytes sha256 kid commitment salt keys".split(
+    " ",
+  );
 
 export async function verifyIndependently(
   options: Options,
@@ -174,6 +180,14 @@ class Verification {
       const leaf = hashLeaf(toLeafData(Buffer.from(json), Buffer.alloc(0)));
       must(leaf.equals(hashes[ofSegments.length + i] ?? Buffer.alloc(0)), "5.3: record");
       if (record.kind === "erasure_requested") for (const id of record.generations) tree.erased.add(id);
+      if (record.kind === "key_destroyed") for (const kid of record.kids) tree.destroyed.add(kid);
+      if (record.kind === "copies_deleted")
+        for (const key of record.keys) must(tree.copies.delete(key), "13.2: removed twice");
+      if (record.kind === "blob_missed" && record.reason !== "erased") this.#gaps++;
+      if (record.kind !== "blob_copied") continue;
+      checkCopyKey(tenant, record);
+      must(!tree.copies.has(record.key), "13.2: twice");
+      tree.copies.set(record.key, record);
     }
     for (const key of removes) tree.files.delete(key);
     for (const file of files) tree.files.set(file.key, file);
@@ -191,6 +205,8 @@ class Verification {
         ofSegments: new Set(),
         files: new Map(),
         erased: new Set(),
+        copies: new Map(),
+        destroyed: new Set(),
         deletedSegments: 0,
       };
       this.#trees.set(tenant, tree);
@@ -254,6 +270,9 @@ class Verification {
         }
       }
       must(left.size === tree.deletedSegments, "3.6: a leaf has no segment");
+      for (const copy of tree.copies.values())
+        if (!tree.destroyed.has(copy.kid))
+          checkCopy(this.#options.dir, copy, this.#options.keyOf?.({ tenant, kid: copy.kid }));
       for (const [generation, parts] of logs) {
         const isExplained =
           tree.erased.has(generation) || tree.deletedSegments > 0 || this.#lossy.has(parts[0].stream);

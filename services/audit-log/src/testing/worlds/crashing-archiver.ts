@@ -1,7 +1,7 @@
 // An archiver that kills itself: node crashing-archiver.ts <NATS URL> <folder> <shards> <calls of the stores until then> <before|after>
 import { join } from "node:path";
 import { createFileStore, createNoteKey, openArchive, openKeyring } from "@reprise/archive";
-import { connectBroker } from "@reprise/log";
+import { blobs, connectBroker, createGenerationLog } from "@reprise/log";
 import { GenerationKeys } from "../../archiving/generation-keys.ts";
 import { archiveLane } from "../../archiving/lane/lane-archiver.ts";
 import { laneStreams } from "../../archiving/lane/lane-kind.ts";
@@ -29,6 +29,8 @@ const archive = await openArchive({
   writer: { name: `process-${process.pid}`, signer, onError },
 });
 const keys = new GenerationKeys(archive, keyring);
+const { publish } = createGenerationLog(broker);
+const copies = { storage: blobs.createBlobStorage({ broker, publish }), isWanted: () => true };
 const stop = new AbortController();
 process.on("SIGTERM", () => stop.abort());
 process.stdout.write("archiving\n");
@@ -41,6 +43,7 @@ const ends = await Promise.all(
         store,
         keyring,
         keys,
+        copies,
         stream,
         limits: { maxMessages: 100, maxAgeMs: 50, maxBytes: 1_000_000 },
         onCommitted: () => {},

@@ -27,6 +27,7 @@ import {
 import { createTempDir, requested, startStoredBroker, type StoredBroker } from "@reprise/testkit";
 import { vi } from "vitest";
 import { GenerationKeys } from "../../archiving/generation-keys.ts";
+import type { CopySource } from "../../copies/copy-blobs.ts";
 import { archiveLane } from "../../archiving/lane/lane-archiver.ts";
 import { laneStreams } from "../../archiving/lane/lane-kind.ts";
 import type { LifecycleContext, LiveStreams } from "../../lifecycle/lifecycle-context.ts";
@@ -53,12 +54,14 @@ export interface LifecycleWorld extends AsyncDisposable {
   keyStore(): BlobStore;
   /**
    * Archives streams, by default all, as a process of its own.
+   * @param copies where it has the content of blobs from: by default it copies none
    * @param clockRate how much faster its keyring's clock runs
    */
   startArchiver(options?: {
     store?: BlobStore;
     clockRate?: number;
     streams?: readonly string[];
+    copies?: CopySource;
   }): Promise<RunningArchiver>;
 }
 
@@ -108,11 +111,11 @@ export async function openLifecycleWorld(): Promise<LifecycleWorld> {
       const own = overrides.store ?? store;
       return { ...(await open(own, overrides.keyStore ?? keyStore())), store: own, live };
     },
-    async startArchiver({ store: own = store, clockRate, streams = laneStreams(SHARDS) } = {}) {
+    async startArchiver({ store: own = store, clockRate, streams = laneStreams(SHARDS), copies } = {}) {
       const { archive, keyring } = await open(own, keyStore(), clockRate);
       const keys = new GenerationKeys(archive, keyring);
       const limits = { maxMessages: 50, maxAgeMs: 50, maxBytes: 1_000_000 };
-      const context = { connection: broker.reads, archive, store: own, keyring, keys, limits };
+      const context = { connection: broker.reads, archive, store: own, keyring, keys, limits, copies };
       const stopping = new AbortController();
       const lanes = streams.map((stream) =>
         archiveLane({ ...context, stream, onCommitted: () => {}, onError }, stopping.signal),

@@ -1,10 +1,14 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { blobs } from "@reprise/log";
+import { blobs, readStreamMessages } from "@reprise/log";
 import {
+  asStreamSeq,
   type BlobId,
+  decodeOpsRecord,
   type KnownEvent,
+  OPS_STREAM,
+  opsSubject,
   OPTIONAL_EVENTS,
   parseTenantId,
   RepriseError,
@@ -89,6 +93,26 @@ test("an image is a blob of the generation's person before the event that names 
   expect(madeIn(await world.read(again))[0]?.blob).not.toBe(made?.blob);
 });
 
+test("auditors are told of each blob by its hash, under its generation, before an event names it", async () => {
+  const ref = await submit();
+  await world.run(ref, saying(image(PNG)));
+  const [made] = madeIn(await world.read(ref));
+  const { row } = await find(made!);
+  const request = { afterStreamSeq: asStreamSeq(0), maxMessages: 100, maxBytes: 100_000 };
+  const subject = opsSubject("blob", ref.tenant, ref.generation);
+  const records = await readStreamMessages(world.broker.reads, OPS_STREAM, { ...request, subject });
+  expect(records.map(({ payload }) => decodeOpsRecord(payload))).toMatchObject([
+    {
+      kind: "blob",
+      call: "stored",
+      by: "inference-worker",
+      blob: row.id,
+      sha256: row.sha256,
+      bytes: PNG.length,
+    },
+  ]);
+});
+
 test("no event names a blob that is not there yet: what can't be stored ends the generation without one", async () => {
   const ref = await submit();
   const chunks = { ...world.blobs.chunks, append: () => Promise.reject(new Error("the store is away")) };
@@ -168,6 +192,7 @@ test("of a worker that dies an upload is left, which the sweep takes", async () 
   };
   const left = new OutputMedia({
     storage: other.blobs,
+    publish: other.log.publish,
     ref,
     owner,
     onError: (error) => expect.fail(String(error)),

@@ -126,7 +126,9 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
   const { plans, engine, transcript, span, onLeftOut, onFirst, timing, content } = asked;
   using yieldPoint = job.priority === "batch" ? openYieldPoint(run, asked) : undefined;
   const { media: store, onError } = run.context;
-  await using output = owner && new OutputMedia({ storage: store.storage, ref: job.ref, owner, onError });
+  const { publish } = run.context.log;
+  await using output =
+    owner && new OutputMedia({ storage: store.storage, publish, ref: job.ref, owner, onError });
   return await runEngine({
     output,
     engine: engineOf(model, engine),

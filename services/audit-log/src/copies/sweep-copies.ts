@@ -1,0 +1,42 @@
+import { type ArchiveState, COPIES, parsePartKey } from "@reprise/archive";
+import { OPS_STREAM } from "@reprise/protocol";
+import type { LifecycleContext } from "../lifecycle/lifecycle-context.ts";
+
+/**
+ * Removes parts of copies that belong to no archive: whose key is destroyed, whose time is over, or whose archiver died before the commit. What the
+ * archive has not come to in OPS yet may still be committed, and is left.
+ * @param tenant default: all
+ * @returns what was removed
+ * @throws RepriseError `archive_unavailable`, `archive_corrupt`
+ */
+export async function sweepCopies(
+  { archive, store }: Pick<LifecycleContext, "archive" | "store">,
+  tenant?: string,
+): Promise<string[]> {
+  const keys: string[] = [];
+  const prefix = tenant === undefined ? COPIES : `${COPIES}tenant=${tenant}/`;
+  for await (const { key } of store.list(prefix)) keys.push(key);
+  if (keys.length === 0) return [];
+  // What was listed before the commits are read is named by one of them, if by any.
+  await archive.refresh();
+  const kept = new Map<string, ReadonlySet<string>>();
+  const removed: string[] = [];
+  for (const key of keys) {
+    const part = parsePartKey(key);
+    if (!part || !isPassed(archive.state, part)) continue;
+    const live = kept.get(part.tenant) ?? new Set(archive.state.copies(part.tenant).keys());
+    kept.set(part.tenant, live);
+    if (live.has(part.key)) continue;
+    await store.delete(key);
+    removed.push(key);
+  }
+  return removed;
+}
+
+function isPassed(
+  { lanes }: ArchiveState,
+  { epoch, streamSeq }: { readonly epoch: number; readonly streamSeq: number },
+): boolean {
+  const lane = lanes.get(OPS_STREAM);
+  return lane !== undefined && (epoch < lane.epoch || (epoch === lane.epoch && streamSeq <= lane.last));
+}
