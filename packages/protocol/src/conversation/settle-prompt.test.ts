@@ -10,7 +10,7 @@ import { asSeq } from "../seq.ts";
 import { parseConversationId } from "./conversation-id.ts";
 import { type EndedTurn, promptBehind } from "./prompt.ts";
 import type { TurnContext } from "./prompt-schema.ts";
-import { joinWaited, settlePrompt, settleTurn, waitsOf } from "./settle-prompt.ts";
+import { countedOf, joinWaited, settlePrompt, settleTurn, waitsOf } from "./settle-prompt.ts";
 
 const conversation = parseConversationId(`conv_${"0".repeat(26)}`);
 const idOf = (n: number) => createGenerationId(new Uint8Array(17).fill(n), 1);
@@ -248,4 +248,14 @@ it("whenever turns are created, each is given what those before it that have beg
       }
     }),
   );
+});
+
+it("what an engine has counted is of use where later turns have it: without reasoning, of one attempt that did not fail", () => {
+  const usage = { input_tokens: 100, output_tokens: 50, reasoning_tokens: 40 };
+  const counted = (transcript: object) =>
+    countedOf({ transcript: { usage, status: "completed", attempt: 1, ...transcript } } as never);
+  expect(counted({})).toBe(110);
+  expect(counted({ usage: { input_tokens: 100, output_tokens: 50 } })).toBe(150);
+  for (const unknown of [{ status: "failed" }, { attempt: 2 }, { usage: { ...usage, input_tokens: null } }])
+    expect(counted(unknown)).toBeUndefined();
 });

@@ -119,9 +119,14 @@ export function toAskedSegment(turn: Pick<EndedTurn, "requested">): PromptSegmen
   return { generation: turn.requested.generation as GenerationId, items: toAskedMessages(turn) };
 }
 
-/** What an engine has counted of a turn's prompt and its answer. */
-export function countedOf({ transcript: { usage } }: EndedTurn): number | undefined {
-  return usage.input_tokens === null ? undefined : usage.input_tokens + usage.output_tokens;
+/**
+ * What an engine has counted of a turn's prompt and its answer, as later turns have them: without reasoning. Undefined where it has counted what they do
+ * not have: the question of a turn that has failed, the words of an attempt that was taken over.
+ */
+export function countedOf({ transcript: { usage, status, attempt } }: EndedTurn): number | undefined {
+  const { input_tokens: input, output_tokens: output, reasoning_tokens: reasoning = 0 } = usage;
+  if (input === null || status === "failed" || attempt > 1) return undefined;
+  return input + output - reasoning;
 }
 
 function fitWaited(

@@ -19,7 +19,7 @@ export class TurnContent {
   #text = "";
 
   said(event: SaidEvent): void {
-    if (event.type === "sealed") return;
+    if (event.type === "sealed" || event.type === "media") return;
     const { type, text } = event;
     if (type === "reasoning" || type === "summary") this.#reasoning = append(this.#reasoning, text);
     else this.#text = append(this.#text, text);

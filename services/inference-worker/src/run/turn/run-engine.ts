@@ -19,6 +19,7 @@ import {
   type Engine,
   type EngineEvent,
   EngineSilence,
+  type MediaPieceEvent,
   type MediaSource,
   type ReasoningEvent,
   type RefusalEvent,
@@ -93,7 +94,9 @@ export interface EngineRun {
 }
 
 /** What a model says, token by token, and what stands for what it does not show. */
-export type SaidEvent = TextEvent | ReasoningEvent | RefusalEvent | SummaryEvent | SealedEvent;
+export type SaidEvent = WordsEvent | MediaPieceEvent;
+
+type WordsEvent = TextEvent | ReasoningEvent | RefusalEvent | SummaryEvent | SealedEvent;
 
 /** How a run of an engine ended, and how many tokens it has said, by our count of its chunks. */
 export type EngineOutcome = { readonly counted: number } & (
@@ -232,7 +235,10 @@ async function consumeEngine(run: EngineRun, heard: EngineProgress, control: Tur
       else {
         const made = await output.take(event);
         stop.throwIfAborted();
-        if (made) appender.append(made);
+        if (made) {
+          appender.append(made);
+          onSaid?.(event);
+        }
       }
     } else {
       // What comes behind a stop may be no place to go on from.
@@ -257,7 +263,7 @@ async function consumeEngine(run: EngineRun, heard: EngineProgress, control: Tur
 }
 
 /** What is sealed counts for nothing by itself. */
-function count({ throttle, timing, budget }: EngineRun, heard: EngineProgress, event: SaidEvent): void {
+function count({ throttle, timing, budget }: EngineRun, heard: EngineProgress, event: WordsEvent): void {
   if (event.type === "sealed") return;
   const { type, tokens = 1 } = event;
   if (heard.counted === 0) timing?.firstChunk(tokens);
@@ -304,7 +310,7 @@ function toWait(
 const NONE: ReadonlySet<string> = new Set();
 
 /** Undefined for what a creator's node does not know and has no other form. */
-function toDraft(event: SaidEvent, emits: ReadonlySet<string>): EventDraft | undefined {
+function toDraft(event: WordsEvent, emits: ReadonlySet<string>): EventDraft | undefined {
   if (event.type === "sealed") {
     const { encrypted, id } = event;
     if (!emits.has("reasoning.sealed")) return undefined;

@@ -37,6 +37,17 @@ test("an engine that goes on behind no text offers nothing, nor one that has rea
   expect(unlessReasoned.isOffered()).toBe(true);
   unlessReasoned.point.said({ type: "reasoning", text: "Hm." });
   expect(unlessReasoned.isOffered()).toBe(false);
+  const unlessShown = open(({ reasoned }) => !reasoned);
+  unlessShown.say("a");
+  unlessShown.point.said({
+    type: "media",
+    kind: "image",
+    mediaType: "image/png",
+    bytes: new Uint8Array(1),
+    isLast: true,
+  });
+  unlessShown.say("b");
+  expect(unlessShown.isOffered()).toBe(false);
 });
 
 test("an engine that needs its own count of the prefix offers the slot once it has given one", () => {

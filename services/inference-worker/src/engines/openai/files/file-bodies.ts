@@ -27,14 +27,14 @@ export function createBodies(
 ): BodyFor {
   const make = async (replica: number, options: UploadOptions) => {
     const ids = new Map<(typeof files)[number], string>();
-    const old: string[] = [];
+    const old = new Set<string>();
     for (const file of files) {
       // Files are placed for a tenant alone.
       const { id, isNew } = await servers[replica]!.idOf(tenant!, file, options);
       ids.set(file, id);
-      if (!isNew) old.push(id);
+      if (!isNew) old.add(id);
     }
-    return { body: toBody(json, ids), old };
+    return { body: toBody(json, ids), old: [...old] };
   };
   return async (replica, options) => {
     const { body, old } = await make(replica, options);
