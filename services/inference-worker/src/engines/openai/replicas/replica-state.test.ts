@@ -71,6 +71,14 @@ describe("a server of several", () => {
     expect(after(back, 0, times(3, FAILED), lateMs)[0]!.standing).toMatchObject({ untilMs: lateMs + 10_000 });
   });
 
+  test("is not ejected by failed probes between which one was answered, and is by failed requests beside them", () => {
+    const now = 1;
+    const away = (states: ReplicaStates) => probed(states, 0, now, "it is away");
+    const answered = (states: ReplicaStates) => probed(states, 0, now);
+    expect(kinds(away(away(answered(away(away(replicas(2)))))))).toEqual(["in", "in"]);
+    expect(kinds(away(answered(after(replicas(2), 0, times(2, FAILED)))))).toEqual(["out", "in"]);
+  });
+
   test("is ejected by failed probes alone, while nothing asks it", () => {
     const states = [1, 2, 3].reduce((all, ms) => probed(all, 1, ms, "it is away"), replicas(2));
     expect(kinds(states)).toEqual(["in", "out"]);

@@ -20,8 +20,10 @@ export type Standing =
 export interface ReplicaState {
   readonly standing: Standing;
   readonly inFlight: number;
-  /** In a row. */
+  /** Of requests and probes, without an answer to a request in between. */
   readonly failures: number;
+  /** Those of them that are of probes, without an answer to a probe in between. */
+  readonly failedProbes: number;
   /** The last outcomes, one bit each, the latest the lowest: 1 for what went wrong. */
   readonly history: number;
   /** How many outcomes `history` has. */
@@ -65,6 +67,7 @@ export const NEW_REPLICA: ReplicaState = {
   standing: { kind: "in" },
   inFlight: 0,
   failures: 0,
+  failedProbes: 0,
   history: 0,
   outcomes: 0,
   firstBytesMs: 0,
@@ -95,7 +98,7 @@ function next(state: ReplicaState, event: ReplicaEvent, nowMs: number): ReplicaS
     case "probed":
       return event.because === undefined
         ? answeredProbe(state, nowMs)
-        : { ...state, failures: state.failures + 1 };
+        : { ...state, failures: state.failures + 1, failedProbes: state.failedProbes + 1 };
   }
 }
 
@@ -112,7 +115,7 @@ function ended(state: ReplicaState, outcome: ReplicaOutcome, nowMs: number): Rep
     case "busy":
       return { ...state, busyUntilMs: nowMs + outcome.forMs };
     case "answered":
-      return letIn({ ...remembered(state, 0), failures: 0 }, nowMs);
+      return letIn({ ...remembered(state, 0), failures: 0, failedProbes: 0 }, nowMs);
     case "refused":
       return remembered(state, 1);
     case "failed":
@@ -132,9 +135,20 @@ function remembered(state: ReplicaState, bit: 0 | 1): ReplicaState {
 
 function answeredProbe(state: ReplicaState, nowMs: number): ReplicaState {
   const { standing } = state;
-  if (standing.kind !== "out" || nowMs < standing.untilMs) return state;
+  // A server that answers probes may fail at requests all the same.
+  if (standing.kind !== "out")
+    return { ...state, failures: state.failures - state.failedProbes, failedProbes: 0 };
+  if (nowMs < standing.untilMs) return state;
   const { busyUntilMs } = NEW_REPLICA;
-  return { ...state, standing: { kind: "trial" }, failures: 0, history: 0, outcomes: 0, busyUntilMs };
+  return {
+    ...state,
+    standing: { kind: "trial" },
+    failures: 0,
+    failedProbes: 0,
+    history: 0,
+    outcomes: 0,
+    busyUntilMs,
+  };
 }
 
 /** Ejects the server that the event is of, where it is to be and may be. */
