@@ -1,7 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { Reservation } from "./byte-budget.ts";
-import { FairQueue, type Load } from "./fair-queue.ts";
+import { FairQueue, type FairQueueOptions, type Load } from "./fair-queue.ts";
 
 /** A loop that is busy for as long as a test says, and on which a rest is a turn. */
 class FakeLoad implements Load {
@@ -21,9 +21,9 @@ interface Begun {
   readonly place: Reservation;
 }
 
-function open(maxBytes: number) {
+function open(maxBytes: number, options: FairQueueOptions = {}) {
   const load = new FakeLoad();
-  const queue = new FairQueue(maxBytes, { load });
+  const queue = new FairQueue(maxBytes, { load, ...options });
   const begun: Begun[] = [];
   return {
     queue,
@@ -98,7 +98,7 @@ test("behind one that has left there is a rest, twelve times as long as the loop
   await turns(3);
   expect(begun).toHaveLength(2);
   load.busy += 2_000;
-  leave(1);
+  leave(2);
   expect(load.rests).toEqual([240, 1_000]);
 });
 
@@ -122,4 +122,18 @@ test("one whose turn does not come in time is refused, and leaves no place taken
   first!.release();
   await turns(3);
   expect(await queue.enter("b", 1)).toBeDefined();
+});
+
+test("a tenant that has its part waits for one of its own to leave, and others go past it", async () => {
+  const { begun, enter, leave } = open(8, { maxOfTenant: 3 });
+  enter("flood", 100);
+  enter("other", 2);
+  await turns(20);
+  expect(begun.map(({ tenant }) => tenant)).toEqual(["flood", "flood", "other", "flood", "other"]);
+  leave(2);
+  await turns(5);
+  expect(begun).toHaveLength(5);
+  leave(0);
+  await turns(5);
+  expect(begun.map(({ tenant }) => tenant).slice(5)).toEqual(["flood"]);
 });

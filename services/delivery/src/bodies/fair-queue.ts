@@ -22,6 +22,13 @@ const LOOP: Load = {
   rest: (next, ms) => void setImmediate(() => setTimeout(next, ms)),
 };
 
+export interface FairQueueOptions {
+  readonly load?: Load;
+  readonly maxWaitMs?: number;
+  /** How many bytes one tenant may have under way at a time. Default: as many as there may be. */
+  readonly maxOfTenant?: number;
+}
+
 /**
  * So many times as long as the loop was busy with large requests it is left to all others: a worker and the broker have as much work with
  * each, and a small request waits wherever it meets one.
@@ -41,15 +48,18 @@ export class FairQueue {
   readonly #waiting = new Map<string, [Waiting, ...Waiting[]]>();
   readonly #load: Load;
   readonly #maxWaitMs: number;
+  readonly #maxOfTenant: number;
+  readonly #ofTenants = new Map<string, number>();
   #bytes = 0;
   #rests = 0;
 
   /** @param maxBytes how much may be under way at a time; a larger one than that goes alone */
   constructor(
     maxBytes: number,
-    { load = LOOP, maxWaitMs = MAX_WAIT_MS }: { load?: Load; maxWaitMs?: number } = {},
+    { load = LOOP, maxWaitMs = MAX_WAIT_MS, maxOfTenant = Number.POSITIVE_INFINITY }: FairQueueOptions = {},
   ) {
     this.#maxBytes = maxBytes;
+    this.#maxOfTenant = maxOfTenant;
     this.#load = load;
     this.#maxWaitMs = maxWaitMs;
   }
@@ -63,7 +73,7 @@ export class FairQueue {
       }, this.#maxWaitMs);
       const begin = () => {
         clearTimeout(giveUp);
-        resolve(this.#take(bytes));
+        resolve(this.#take(tenant, bytes));
       };
       const waiting: Waiting = { bytes, begin };
       const others = this.#waiting.get(tenant);
@@ -73,18 +83,25 @@ export class FairQueue {
     });
   }
 
-  #take(bytes: number): Reservation {
+  #take(tenant: string, bytes: number): Reservation {
     const busyBefore = this.#load.busyMs();
-    this.#bytes += bytes;
+    this.#add(tenant, bytes);
     let isHeld = true;
     return {
       release: () => {
         if (!isHeld) return;
         isHeld = false;
-        this.#bytes -= bytes;
+        this.#add(tenant, -bytes);
         this.#rest(Math.min(RESTS * (this.#load.busyMs() - busyBefore), MAX_REST_MS));
       },
     };
+  }
+
+  #add(tenant: string, bytes: number): void {
+    this.#bytes += bytes;
+    const all = (this.#ofTenants.get(tenant) ?? 0) + bytes;
+    if (all > 0) this.#ofTenants.set(tenant, all);
+    else this.#ofTenants.delete(tenant);
   }
 
   #rest(ms: number): void {
@@ -107,9 +124,15 @@ export class FairQueue {
     else this.#waiting.delete(tenant);
   }
 
+  /** One that has its part already keeps its turn, and others go past it. */
+  #mayHave(tenant: string, bytes: number): boolean {
+    return (this.#ofTenants.get(tenant) ?? 0) + bytes <= this.#maxOfTenant;
+  }
+
   #beginNext(): void {
-    const [next] = this.#waiting;
-    if (!next || this.#rests > 0) return;
+    if (this.#rests > 0) return;
+    const next = this.#waiting.entries().find(([tenant, [{ bytes }]]) => this.#mayHave(tenant, bytes));
+    if (!next) return;
     const [tenant, [first, ...others]] = next;
     const { bytes, begin } = first;
     if (this.#bytes > 0 && this.#bytes + bytes > this.#maxBytes) return;

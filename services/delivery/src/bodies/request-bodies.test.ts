@@ -12,14 +12,14 @@ function openBodies() {
 }
 
 const admitLarge = (bodies: RequestBodies) => admit(bodies, BYTES);
-const admitSmall = (bodies: RequestBodies) => admit(bodies, 10);
+const admitSmall = (bodies: RequestBodies, tenant?: string) => admit(bodies, 10, tenant);
 
 /** A body that has been read, and waits for its turn where it is large. */
-function admit(bodies: RequestBodies, bytes: number) {
+function admit(bodies: RequestBodies, bytes: number, tenant = "acme") {
   const headers = { "content-length": `${bytes}` };
   const request = Object.assign(new PassThrough(), { headers }) as unknown as IncomingMessage;
   const response = new EventEmitter();
-  bodies.admit(request, response as ServerResponse, "acme");
+  bodies.admit(request, response as ServerResponse, tenant);
   return { request, turn: bodies.turn(request, bytes)!, closeAnswer: () => response.emit("close") };
 }
 
@@ -74,14 +74,15 @@ test("a body that is not read to its end, or whose call never begins, is given b
 describe("what calls read beside their bodies", () => {
   test("is read by eight of them at a time, with room for the longest each, and what is kept counts as long as the body", async () => {
     const bodies = new RequestBodies({ maxBytes: 100 * LIMITS.eventBytes, onRefused: () => {} });
-    const calls = Array.from({ length: 9 }, () => {
-      const { request } = admitSmall(bodies);
-      return { request, gate: Promise.withResolvers<{ value: string; bytes: number }>() };
+    const calls = Array.from({ length: 9 }, (_, i) => {
+      const tenant = ["acme", "beta", "gamma"][i % 3]!;
+      const { request } = admitSmall(bodies, tenant);
+      return { request, tenant, gate: Promise.withResolvers<{ value: string; bytes: number }>() };
     });
     const own = bodies.bytes;
     let begun = 0;
-    const reads = calls.map(({ request, gate }) =>
-      bodies.read([request, "acme"], () => {
+    const reads = calls.map(({ request, tenant, gate }) =>
+      bodies.read([request, tenant], () => {
         begun++;
         return gate.promise;
       }),
@@ -97,6 +98,24 @@ describe("what calls read beside their bodies", () => {
     expect(bodies.bytes).toBe(own + 100);
     for (const { request } of calls) bodies.release(request);
     expect(bodies.bytes).toBe(0);
+  });
+
+  test("is read by three of a tenant at a time: while they wait, another tenant reads", async () => {
+    const bodies = new RequestBodies({ maxBytes: 100 * LIMITS.eventBytes, onRefused: () => {} });
+    const gate = Promise.withResolvers<{ value: string; bytes: number }>();
+    let begun = 0;
+    const waiting = Array.from({ length: 8 }, () =>
+      bodies.read([admitSmall(bodies).request, "acme"], () => {
+        begun++;
+        return gate.promise;
+      }),
+    );
+    const { request } = admitSmall(bodies, "beta");
+    expect(await bodies.read([request, "beta"], async () => ({ value: "read", bytes: 0 }))).toBe("read");
+    await vi.waitUntil(() => begun === 3);
+    gate.resolve({ value: "waited", bytes: 0 });
+    expect(await Promise.all(waiting)).toHaveLength(8);
+    expect(begun).toBe(8);
   });
 
   test("is refused where the tenant has its share of others, before it is read", async () => {

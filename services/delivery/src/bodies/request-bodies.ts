@@ -7,6 +7,8 @@ import { LARGE_BYTES, PacedReading } from "./paced-reading.ts";
 
 /** Reads of earlier turns that a node makes at a time: each may bring `eventBytes` and the events of a generation. */
 const READS = 8;
+/** A call may wait for seconds while it has its place, for an end that is not there yet. What one tenant waits for leaves the others places. */
+const READS_OF_TENANT = 3;
 /** What a read costs this process is little; that it waits for others is for their memory. */
 const NO_REST: Load = { busyMs: () => 0, rest: (next) => void setImmediate(next) };
 
@@ -36,7 +38,7 @@ interface HeldBody {
 export class RequestBodies {
   readonly #budget: ByteBudget;
   readonly #large = new FairQueue(LARGE_BYTES_AT_A_TIME);
-  readonly #reads = new FairQueue(READS, { load: NO_REST });
+  readonly #reads = new FairQueue(READS, { load: NO_REST, maxOfTenant: READS_OF_TENANT });
   readonly #pace = new PacedReading((next) => void setImmediate(next));
   readonly #onRefused: () => void;
   readonly #held = new WeakMap<IncomingMessage, HeldBody>();
@@ -93,7 +95,7 @@ export class RequestBodies {
   }
 
   /**
-   * Reads what a call needs beside its body, of which it is not known how long it is: a few calls of this process at a time, tenants in turn, each with
+   * Reads what a call needs beside its body, of which it is not known how long it is: a few calls of this process at a time and fewer of each tenant, in turn, each with
    * room for the longest that there may be. What is kept of it stays reserved for as long as the body.
    * @param read answers what it has read, and how many bytes that are: `eventBytes` at most
    * @throws RepriseError `overloaded`, when the turn has not come in time or the tenant has its share of others under way; what `read` throws
