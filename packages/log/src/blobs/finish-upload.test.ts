@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { BLOB_LIMITS, blobSubject } from "@reprise/protocol";
+import { type BlobId, BLOB_LIMITS, blobSubject } from "@reprise/protocol";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openWorld, type World } from "../testing/world.ts";
 import { contentOf, createMemoryObjects, NEW, piecesOf, storageOf, store, TENANT } from "./blobs.fixture.ts";
@@ -33,16 +33,45 @@ async function append(to: BlobStorage, upload: OpenUpload, content: Uint8Array) 
 }
 
 /** A storage whose process dies, or does something first, at a step of a finish. */
-function before(step: "the blob's row" | "settling", then: () => Promise<unknown>): BlobStorage {
+function before(
+  step: "the blob's row" | "settling",
+  then: () => Promise<unknown>,
+  on: BlobStorage = storage,
+): BlobStorage {
   const kind = step === "settling" ? "upload" : "blob";
   const rows = Object.create(storage.rows) as BlobStorage["rows"];
   rows.read = (subject) => storage.rows.read(subject);
   rows.remove = (subject, at) => storage.rows.remove(subject, at);
   rows.write = async (subject, row, at) => {
     if (row.kind === kind && !(row.kind === "upload" && row.reserved > 0)) await then();
-    return storage.rows.write(subject, row, at);
+    return on.rows.write(subject, row, at);
   };
   return { ...storage, rows };
+}
+/** A storage whose removal of an upload stops once it has looked for its blob, and again before the chunks go. */
+function slowRemoval() {
+  const looked = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const removed = Promise.withResolvers<void>();
+  const purge = Promise.withResolvers<void>();
+  const rows = Object.create(storage.rows) as BlobStorage["rows"];
+  const chunks = Object.create(storage.chunks) as BlobStorage["chunks"];
+  rows.write = (...args) => storage.rows.write(...args);
+  rows.remove = (...args) => storage.rows.remove(...args);
+  rows.read = async (subject) => {
+    const placed = await storage.rows.read(subject);
+    if (subject.startsWith(blobSubject(TENANT, "" as BlobId))) {
+      looked.resolve();
+      await goOn.promise;
+    }
+    return placed;
+  };
+  chunks.remove = async (ref) => {
+    removed.resolve();
+    await purge.promise;
+    return storage.chunks.remove(ref);
+  };
+  return { storage: { ...storage, rows, chunks }, looked, goOn, removed, purge };
 }
 const die = () => Promise.reject(new Error("died here"));
 
@@ -137,6 +166,46 @@ describe("what is charged is what is stored", () => {
     expect([await charged(), await chunksOf(storage)]).toEqual([0, []]);
     expect(await Array.fromAsync(storage.rows.list(), ({ row }) => row.kind)).not.toContain("blob");
   });
+
+  test.each([
+    ["and its chunks are gone", false, async () => {}],
+    ["and its chunks are about to go", true, async () => {}],
+    [
+      "and another request deletes the blob",
+      true,
+      async () => {
+        for await (const { row } of storage.rows.list())
+          if (row.kind === "blob") await removeBlob(storage, TENANT, row.id);
+      },
+    ],
+  ])(
+    "where an upload is given up that had no blob yet when that was looked for, %s: there is none",
+    async (_, stops, meanwhile) => {
+      const upload = await beginUpload(storage, TENANT, NEW);
+      const { sum } = await append(storage, upload, content);
+      const slow = slowRemoval();
+      let removing = Promise.resolve();
+      const looks = before("the blob's row", () => {
+        removing = abandonUpload(slow.storage, TENANT, upload.row.id);
+        return slow.looked.promise;
+      });
+      if (!stops) slow.purge.resolve();
+      const finishing = before(
+        "settling",
+        async () => {
+          slow.goOn.resolve();
+          await (stops ? slow.removed.promise : removing);
+          await meanwhile();
+        },
+        looks,
+      );
+      await expect(finishUpload(finishing, upload, sum)).rejects.toMatchObject(NOT_FOUND);
+      slow.purge.resolve();
+      await removing;
+      expect([await charged(), await chunksOf(storage)]).toEqual([0, []]);
+      expect(await Array.fromAsync(storage.rows.list(), ({ row }) => row.kind)).not.toContain("blob");
+    },
+  );
 
   test("where what is given back comes before what it was charged", async () => {
     await storage.accounts.add(TENANT, -5_000);

@@ -14,7 +14,7 @@ import type { BlobStorage } from "./blob-storage.ts";
 import type { UploadRef } from "./chunks/chunk-store.ts";
 import { type ContentLength, type ContentSum, goneOn, sumOf } from "./chunks/chunk-writer.ts";
 import { isOver } from "./read-blob.ts";
-import { endRemoval, removeBlobRow } from "./remove-blob.ts";
+import { endRemoval, removeBlobRow, removeUnchargedBlob } from "./remove-blob.ts";
 import { settleUpload } from "./settle-upload.ts";
 import { finishedBlob } from "./upload-place.ts";
 import { type OpenUpload, refOf } from "./uploads.ts";
@@ -92,11 +92,25 @@ async function seal({ chunks }: BlobStorage, ref: UploadRef, bytes: number): Pro
   if (!isSealed || now !== bytes) throw goneOn();
 }
 
-/** The end of every finish. */
+/**
+ * The end of every finish.
+ * @throws RepriseError `upload_not_found` where the upload was removed before its blob was there, which is none then, or what it became is gone
+ */
 async function settle(storage: BlobStorage, upload: OpenUpload, blob: BlobRecord): Promise<BlobRecord> {
+  const { tenant } = upload;
   const isIts = blob.chunks === upload.row.id;
   if (!isIts) await storage.chunks.remove(refOf(upload));
-  await settleUpload(storage, upload, isIts ? chargeOf(blob.bytes) : 0);
+  const charge = isIts ? chargeOf(blob.bytes) : 0;
+  for (let last = upload; !(await settleUpload(storage, last, charge));) {
+    const { row, at } = await storage.rows.read(uploadSubject(tenant, upload.row.id));
+    if (row?.kind === "upload") last = { tenant, row, at };
+    // A removal takes chunks away before the row; of an upload that was settled first it takes the row alone.
+    else if (!isIts || (!row && (await isStored(storage, tenant, blob)))) break;
+    else {
+      await removeUnchargedBlob(storage, tenant, blob);
+      throw uploadNotFound();
+    }
+  }
   return blob;
 }
 

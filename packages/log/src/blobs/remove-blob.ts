@@ -50,9 +50,28 @@ export async function removeBlobRow(
   }
   const removed = await putRemoved(storage, { subject, chunks: row.chunks, at });
   if (!removed) return false;
-  await storage.accounts.add(tenant, -chargeOf(row.bytes));
+  // An upload that is being removed has given its bytes back, and nothing was charged for what it became beside that.
+  if (upload?.kind !== "removed") await storage.accounts.add(tenant, -chargeOf(row.bytes));
   await endRemoval(storage, { tenant, subject, ...removed });
   return true;
+}
+
+/**
+ * Removes a blob whose upload was removed before anything was charged, as long as it has that upload's chunks.
+ * @throws RepriseError `broker_unavailable`, `archive_unavailable`
+ */
+export async function removeUnchargedBlob(
+  storage: BlobStorage,
+  tenant: TenantId,
+  { id, chunks }: BlobRecord,
+): Promise<void> {
+  const subject = blobSubject(tenant, id);
+  for (;;) {
+    const { row, at } = await storage.rows.read(subject);
+    if (row?.kind !== "blob" || row.chunks !== chunks) return;
+    const removed = await putRemoved(storage, { subject, chunks, at });
+    if (removed) return endRemoval(storage, { tenant, subject, ...removed });
+  }
 }
 
 /**
