@@ -13,7 +13,8 @@ interface Gate {
 
 /**
  * How many conversations each tenant has: one row per tenant, changed by compare-and-set, so that all nodes together keep to a quota. A process
- * that dies between a conversation and its account leaves the two apart; a sweep brings them together.
+ * that dies between a conversation and its account leaves the two apart; a sweep brings them together, once nothing has changed the account for a
+ * minute. Those of a tenant that is never quiet when a sweep comes stay apart.
  */
 export class ConversationAccounts {
   readonly #rows: ConversationRows;

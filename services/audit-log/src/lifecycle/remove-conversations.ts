@@ -23,7 +23,8 @@ export interface ClosedConversation {
 
 /**
  * Deletes a subject's conversations: from then on none of them takes a turn. Their generations are erased as the subject's are, and what comes of a
- * turn that was claimed before, by the round that looks for deleted conversations. May be repeated; nothing without a broker.
+ * turn that was claimed before, by the round that looks for deleted conversations. Each is given back to the tenant's quota. May be repeated; nothing
+ * without a broker.
  * @param tag the keyed hash by which the archive knows the subject
  * @param by who erases
  * @throws RepriseError `broker_unavailable`
@@ -35,6 +36,7 @@ export async function closeConversations(
 ): Promise<readonly ClosedConversation[]> {
   if (!live) return [];
   const rows = rowsOf(live);
+  const accounts = new conversations.ConversationAccounts(rows);
   const closed: ClosedConversation[] = [];
   for await (const listed of rows.list(tenantConversationSubjects(tenant))) {
     const { subject } = listed;
@@ -52,22 +54,33 @@ export async function closeConversations(
         ...(row.head?.summary !== undefined && { summary: row.head.summary }),
       } as const;
       const stored = await rows.write(subject, deleted, at);
-      if (stored !== undefined) closed.push({ subject, at: stored, before: row });
-      if (stored !== undefined) break;
+      if (stored !== undefined) {
+        closed.push({ subject, at: stored, before: row });
+        await accounts.add(tenant, -1);
+        break;
+      }
       ({ row, at } = await rows.readSubject(subject));
     }
   }
   return closed;
 }
 
-/** Puts conversations back as they were, where nothing has come of their removal since. @throws RepriseError `broker_unavailable` */
+/**
+ * Puts conversations back as they were, where nothing has come of their removal since. They count again, also where the tenant's quota has no room.
+ * @throws RepriseError `broker_unavailable`
+ */
 export async function reopenConversations(
   { live }: Pick<LifecycleContext, "live">,
+  tenant: TenantId,
   closed: readonly ClosedConversation[],
 ): Promise<void> {
   if (!live) return;
   const rows = rowsOf(live);
-  for (const { subject, before, at } of closed) await rows.write(subject, before, at);
+  const accounts = new conversations.ConversationAccounts(rows);
+  for (const { subject, before, at } of closed) {
+    const stored = await rows.write(subject, before, at);
+    if (stored !== undefined) await accounts.add(tenant, 1);
+  }
 }
 
 /**

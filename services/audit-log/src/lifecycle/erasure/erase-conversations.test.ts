@@ -33,6 +33,10 @@ function rowsOf({ live: { broker, log } }: LifecycleWorld) {
   return new conversations.ConversationRows({ publish: log.publish, reads: broker.reads, budgetMs: 20_000 });
 }
 
+function accountsOf(world: LifecycleWorld) {
+  return new conversations.ConversationAccounts(rowsOf(world));
+}
+
 /** A conversation whose last turn was claimed. */
 async function open(
   world: LifecycleWorld,
@@ -53,6 +57,7 @@ async function open(
       head: { generation: head, ...(summary && { summary }), claimed_at: "2026-11-24T00:00:00Z" },
     }),
   };
+  await accountsOf(world).add(tenant, 1);
   await rowsOf(world).write(conversationSubject(tenant, conversation), row, STREAM_START);
   return row;
 }
@@ -88,6 +93,7 @@ test("while a subject is erased its conversations take no turn: one that was cla
   for (const ref of [first, claimed, summary])
     await expect(live.log.reader.readLog(ref)).rejects.toMatchObject({ code: "generation_erased" });
   expect(await rowsOf(world).read(tenant, conversation)).toMatchObject({ row: undefined });
+  expect(await accountsOf(world).countOf(tenant)).toBe(0);
   // A worker that takes the job finds a log that is erased, and drops it.
   const left = (await streamsWith(live.broker, SECRET)).filter((stream) => !stream.startsWith("JOBS"));
   expect(left).toEqual([]);
@@ -96,9 +102,11 @@ test("while a subject is erased its conversations take no turn: one that was cla
 test("a subject that has conversations and no generation loses those", async () => {
   await using world = await openLifecycleWorld();
   await open(world);
+  await accountsOf(world).add(tenant, 5);
   expect(await eraseSubject(await world.openContext(), { ...who, subject: "s" }, settle)).toEqual({
     kind: "nothing",
   });
+  expect(await accountsOf(world).countOf(tenant)).toBe(5);
   expect(await rowsOf(world).read(tenant, conversation)).toMatchObject({ row: undefined });
 });
 
@@ -111,4 +119,15 @@ test("an erasure that is refused leaves conversations as they are", async () => 
   const erasing = eraseSubject(await world.openContext(), { ...who, subject: "s" }, settle);
   await expect(erasing).rejects.toMatchObject({ code: "erasure_refused" });
   expect((await rowsOf(world).find(tenant, conversation)).row).toEqual(row);
+  expect(await accountsOf(world).countOf(tenant)).toBe(1);
+});
+
+test("an erasure that is refused for a turn that was claimed last puts conversations back, and they count", async () => {
+  await using world = await openLifecycleWorld();
+  const row = await open(world, createRef().generation);
+  const erasing = eraseSubject(await world.openContext(), { ...who, subject: "s", minDays: 30 }, settle);
+  await expect(erasing).rejects.toMatchObject({ code: "erasure_refused" });
+  const found = await rowsOf(world).find(tenant, conversation);
+  expect(found.row).toEqual(row);
+  expect(await accountsOf(world).countOf(tenant)).toBe(1);
 });

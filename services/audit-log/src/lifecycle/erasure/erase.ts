@@ -161,7 +161,7 @@ async function requestErasure(
     if (foundNow) return await recordRequest(context, request, wanted, foundNow);
   } catch (error) {
     if (error instanceof RepriseError && error.code === "erasure_refused")
-      await reopenConversations(context, closed);
+      await reopenConversations(context, tenant, closed);
     throw error;
   }
   await removeConversations(context, tenant, []);

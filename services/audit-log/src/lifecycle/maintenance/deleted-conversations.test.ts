@@ -2,6 +2,7 @@ import { conversations } from "@reprise/log";
 import {
   asSeq,
   conversationOwner,
+  conversationAccountSubject,
   conversationSubject,
   type ConversationRow,
   encodeEvent,
@@ -171,7 +172,10 @@ test("a subject's erasure takes its conversations, and a single turn is not eras
   expect(outcome).toMatchObject({ kind: "erased", certificate: { generations } });
   await archiver.stop();
   const kept = await Array.fromAsync(rowsOf(world).list(), ({ row: { kind }, subject }) => [kind, subject]);
-  expect(kept).toEqual([["conversation", conversationSubject(tenant, other)]]);
+  expect(kept).toEqual([
+    ["conversation", conversationSubject(tenant, other)],
+    ["account", conversationAccountSubject(tenant)],
+  ]);
   const { keyring } = await world.openContext();
   const texts = await readableTexts(world.store, keyring);
   expect(texts.filter((text) => text.includes(SECRET))).toEqual([]);
