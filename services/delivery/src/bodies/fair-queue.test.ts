@@ -98,7 +98,7 @@ test("behind one that has left there is a rest, twelve times as long as the loop
   await turns(3);
   expect(begun).toHaveLength(2);
   load.busy += 2_000;
-  leave(2);
+  leave(1);
   expect(load.rests).toEqual([240, 1_000]);
 });
 
