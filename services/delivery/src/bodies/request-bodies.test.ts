@@ -118,6 +118,18 @@ describe("what calls read beside their bodies", () => {
     expect(begun).toBe(8);
   });
 
+  test("takes the place of what the same call has read before", async () => {
+    const bodies = new RequestBodies({ maxBytes: 100 * LIMITS.eventBytes, onRefused: () => {} });
+    const { request } = admitSmall(bodies);
+    const own = bodies.bytes;
+    for (const bytes of [100, 200, 150]) {
+      await bodies.read([request, "acme"], async () => ({ value: "read", bytes }));
+      expect(bodies.bytes).toBe(own + bytes);
+    }
+    bodies.release(request);
+    expect(bodies.bytes).toBe(0);
+  });
+
   test("is refused where the tenant has its share of others, before it is read", async () => {
     let refused = 0;
     const bodies = new RequestBodies({ maxBytes: 2 * LIMITS.eventBytes, onRefused: () => void refused++ });

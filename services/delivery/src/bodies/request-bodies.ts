@@ -26,6 +26,8 @@ const RETRY_AFTER_MS = { least: 1_000, most: 5_000 } as const;
 interface HeldBody {
   readonly tenant: string;
   readonly parts: Reservation[];
+  /** What its call has read beside it, for as long as that is kept. */
+  beside?: Reservation;
   /** It is in memory, whether or not its client is there: it waits for its turn, or its call works on it. */
   isInUse: boolean;
   hasLeft: boolean;
@@ -96,7 +98,7 @@ export class RequestBodies {
 
   /**
    * Reads what a call needs beside its body, of which it is not known how long it is: a few calls of this process at a time and fewer of each tenant, in turn, each with
-   * room for the longest that there may be. What is kept of it stays reserved for as long as the body.
+   * room for the longest that there may be. What is kept of it stays reserved for as long as the body, or until the call has read anew: that takes its place.
    * @param read answers what it has read, and how many bytes that are: `eventBytes` at most
    * @throws RepriseError `overloaded`, when the turn has not come in time or the tenant has its share of others under way; what `read` throws
    */
@@ -111,7 +113,9 @@ export class RequestBodies {
       try {
         const { value, bytes } = await read();
         whole.release();
-        this.#held.get(request)?.parts.push(this.#reserve(tenant, bytes));
+        const held = this.#held.get(request);
+        held?.beside?.release();
+        if (held) held.beside = this.#reserve(tenant, bytes);
         return value;
       } finally {
         whole.release();
@@ -133,6 +137,7 @@ export class RequestBodies {
     const held = this.#held.get(request);
     this.#held.delete(request);
     for (const part of held?.parts ?? []) part.release();
+    held?.beside?.release();
   }
 
   #reserve(tenant: string, bytes: number): Reservation {

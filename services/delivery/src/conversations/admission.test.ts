@@ -7,6 +7,7 @@ import { ACME, ask, openConversation, said } from "./conversations.fixture.ts";
 const roles = ["create", "read"];
 const limited = "rk_limited_0123456789abcdef";
 const budgeted = "rk_budgeted_0123456789abcdef";
+const contended = "rk_contended_0123456789abcdef";
 const moreTenants = [
   // A conversation and its first turn.
   { id: "limited", keys: [{ secret: limited, roles }], limits: { tenant: { requests_per_minute: 2 } } },
@@ -14,6 +15,12 @@ const moreTenants = [
     id: "budgeted",
     keys: [{ secret: budgeted, roles }],
     budgets: [{ name: "all", unit: "tokens", limit: 1_000, period: "total" }],
+  },
+  {
+    id: "contended",
+    keys: [{ secret: contended, roles }],
+    budgets: [{ name: "all", unit: "tokens", limit: 1_000, period: "total" }],
+    conversations: { on_busy: "queue" },
   },
 ];
 /** Room for the earlier turns of one create. */
@@ -62,6 +69,31 @@ test("a turn is refused by a budget that has less left than its whole prompt nee
   const conversation = await archivedConversation(budgeted, "budgeted", "x".repeat(3_000));
   const answer = await ask(platform, { conversation, max_output_tokens: 64 }, { key: budgeted });
   expect(answer).toMatchObject({ status: 429, json: { error: { code: "budget_exceeded", param: "all" } } });
+});
+
+test("so is one whose prompt is longer because another turn was faster", async () => {
+  const conversation = await archivedConversation(contended, "contended", "a");
+  const [reads, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  platform.audit.intercept = () => {
+    platform.audit.intercept = () => {};
+    reads.resolve();
+    return goesOn.promise;
+  };
+  const slow = ask(platform, { conversation, max_output_tokens: 64 }, { key: contended });
+  await reads.promise;
+  // By bytes, 550 tokens.
+  const fast = { conversation, input: "x".repeat(2_200), max_output_tokens: 64 };
+  const { json } = await ask(platform, fast, { key: contended });
+  const ref = {
+    tenant: parseTenantId("contended"),
+    generation: parseGenerationId((json as { id: string }).id),
+  };
+  await append(await openWorker(platform.log, ref), started(1), delta("b"), completed());
+  goesOn.resolve();
+  expect(await slow).toMatchObject({
+    status: 429,
+    json: { error: { code: "budget_exceeded", param: "all" } },
+  });
 });
 
 test("what a turn reads takes of the node's memory for requests until the turn is created, and what does not fit is told to come again", async () => {

@@ -125,6 +125,9 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
           for (let tries = 0; turn && !(await claim(rows, ref, turn));) {
             if (++tries === MOST_CLAIMS) throw conversationBusy();
             anew = await prepare(ref);
+            // The turn that was faster may be in the prompt by now.
+            const media = { ...anew.media, ...fetched?.media };
+            await context.budgets.reserve(ref, charges, effectiveRequest({ request: body, ...anew }), media);
           }
           if (!turn?.summary) return anew;
           const claimedAtMs = unixNow();
