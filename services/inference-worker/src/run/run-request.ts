@@ -19,7 +19,8 @@ export interface Asked {
 
 /**
  * The request of a generation that runs. Its bytes are in the log's checkpoint, and nowhere else in the process: one that waits for a
- * tool's result, perhaps for hours, is not parsed meanwhile.
+ * tool's result, perhaps for hours, is not parsed meanwhile. But for the prompt of a turn that has waited for others, or of which something was withdrawn:
+ * it is held as it was made, and counts to no limit of the process.
  */
 export class RunRequest {
   readonly #log: Pick<RunLog, "first">;

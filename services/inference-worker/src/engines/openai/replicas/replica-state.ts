@@ -123,7 +123,7 @@ function ended(state: ReplicaState, outcome: ReplicaOutcome, nowMs: number): Rep
   }
 }
 
-/** An answer to a request that was sent before the ejection proves nothing of now. */
+/** While a server is out, an answer to a request of before proves nothing of now. One that comes while it is on trial is not told from the trial's own. */
 function letIn(state: ReplicaState, nowMs: number): ReplicaState {
   return state.standing.kind === "trial" ? { ...state, standing: { kind: "in" }, inSinceMs: nowMs } : state;
 }
