@@ -6,6 +6,7 @@ const LAYERS = [
   "protocol",
   "rules",
   "metering",
+  "projections",
   "archive",
   "tables",
   "log",
@@ -24,7 +25,7 @@ const FOR_TESTS = "\\.(test|fixture)\\.ts$|/testing/|^packages/testkit/";
 const source = (folder) => ({ path: `^${folder}/src/`, pathNot: FOR_TESTS });
 
 const layerRules = LAYERS.filter(
-  (name) => !["async", "protocol", "rules", "metering", "client", "testkit"].includes(name),
+  (name) => !["async", "protocol", "rules", "metering", "projections", "client", "testkit"].includes(name),
 ).map((name) => ({
   name: `layers-${name}`,
   comment: `${name} imports only libraries further down.`,
@@ -70,6 +71,13 @@ module.exports = {
       severity: "error",
       from: source("packages/metering"),
       to: { pathNot: "^packages/(metering|protocol)/|/node_modules/zod/|^node_modules/zod/" },
+    },
+    {
+      name: "projections-are-pure",
+      comment: "A projection is a function of events: nothing but protocol and zod, no node:*.",
+      severity: "error",
+      from: source("packages/projections"),
+      to: { pathNot: "^packages/(projections|protocol)/|/node_modules/zod/|^node_modules/zod/" },
     },
     {
       name: "client-is-portable",

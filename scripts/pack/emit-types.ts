@@ -5,6 +5,7 @@ import { run } from "./run.ts";
 
 export interface EmitTypesOptions {
   readonly root: string;
+  /** Those whose types become part of the package. Any other is imported as an npm package is. */
   readonly workspaces: readonly Workspace[];
   /** The modules whose types are wanted, from the root. */
   readonly entries: readonly string[];
@@ -16,8 +17,9 @@ export interface EmitTypesOptions {
 const IMPORTED = /(?<before>from |import\()"(?<specifier>[^"]+)"/g;
 
 /**
- * Writes the declarations of modules and of all that they import of other workspaces, side by side: the former find the latter by path.
- * @returns the npm packages that the declarations import
+ * Writes the declarations of modules and of all that they import of other workspaces, side by side: the former find the latter by path. What no declaration
+ * imports, as a function alone uses it, is left out.
+ * @returns the packages that the declarations import
  */
 export async function emitTypes({ root, workspaces, entries, staging }: EmitTypesOptions): Promise<string[]> {
   const doors = findDoors(workspaces);
@@ -45,24 +47,36 @@ export async function emitTypes({ root, workspaces, entries, staging }: EmitType
   await rm(project);
 
   const installed = new Set<string>();
-  for (const name of await readdir(folder, { recursive: true })) {
-    if (!name.endsWith(".d.ts")) continue;
-    const path = join(folder, name);
+  // Grows while it is gone through.
+  const reached = new Set(entries.map((entry) => toDeclaration(join(root, entry), { root, folder })));
+  for (const path of reached) {
     const text = await readFile(path, "utf8");
     const toPublished = (specifier: string): string => {
       const door = doors.get(specifier);
-      if (door !== undefined)
-        return toModule(relative(dirname(path), join(folder, relative("packages", door))));
-      if (specifier.startsWith(".")) return toModule(specifier);
-      installed.add(specifier);
-      return specifier;
+      if (door === undefined && !specifier.startsWith(".")) {
+        installed.add(specifier);
+        return specifier;
+      }
+      const module =
+        door === undefined
+          ? join(dirname(path), specifier.replace(/\.[jt]s$/, ".d.ts"))
+          : toDeclaration(join(root, door), { root, folder });
+      reached.add(module);
+      return toModule(relative(dirname(path), module));
     };
     await writeFile(
       path,
       text.replaceAll(IMPORTED, (_, before, specifier) => `${before}"${toPublished(specifier)}"`),
     );
   }
+  for (const name of await readdir(folder, { recursive: true }))
+    if (name.endsWith(".d.ts") && !reached.has(join(folder, name))) await rm(join(folder, name));
   return [...installed];
+}
+
+/** Where the declarations of a module are. */
+function toDeclaration(module: string, { root, folder }: { root: string; folder: string }): string {
+  return join(folder, relative(join(root, "packages"), module).replace(/\.ts$/, ".d.ts"));
 }
 
 /** What each workspace exports, by what others import it as: the path of the module, from the root. */
@@ -75,5 +89,5 @@ function findDoors(workspaces: readonly Workspace[]): Map<string, string> {
 }
 
 function toModule(path: string): string {
-  return (path.startsWith(".") ? path : `./${path}`).replace(/\.ts$/, ".js");
+  return (path.startsWith(".") ? path : `./${path}`).replace(/\.d\.ts$/, ".js");
 }

@@ -4,7 +4,7 @@ import { join, relative } from "node:path";
 import { type OutputChunk, rolldown } from "rolldown";
 import { run } from "./run.ts";
 import { emitTypes } from "./emit-types.ts";
-import type { Workspace } from "./public-packages.ts";
+import { isPublic, type Workspace } from "./public-packages.ts";
 
 export interface PackOptions {
   /** The repository. */
@@ -16,8 +16,9 @@ export interface PackOptions {
 }
 
 /**
- * Packs a public workspace: one ECMAScript module for each of its exports, with its source map, and their types. What it imports of other workspaces is part of
- * both. An npm package that they import, be it for types alone, is a dependency, of the version that the workspaces name.
+ * Packs a public workspace: one ECMAScript module for each of its exports, with its source map, and their types. What it imports of private workspaces is part of
+ * both. A package that they import, be it for types alone, is a dependency, of the version that the workspaces name: another public workspace too, so that a
+ * program has its classes once.
  * @returns the path of the package
  */
 export async function packPackage(packed: Workspace, options: PackOptions): Promise<string> {
@@ -25,15 +26,26 @@ export async function packPackage(packed: Workspace, options: PackOptions): Prom
   const staging = await mkdtemp(join(tmpdir(), "reprise-pack-"));
   try {
     const source = join(root, packed.folder);
+    const published = new Set(workspaces.filter((one) => one !== packed && isPublic(one)));
+    const names = [...published].map(({ manifest }) => manifest.name);
     const doors = Object.entries(packed.manifest.exports ?? {});
     const imported: string[] = [];
     for (const [door, module] of doors)
-      imported.push(...(await bundle(root, join(source, String(module)), join(staging, toFile(door)))));
+      imported.push(
+        ...(await bundle({
+          root,
+          input: join(source, String(module)),
+          file: join(staging, toFile(door)),
+          published: names,
+        })),
+      );
     const entries = doors.map(([, module]) => join(packed.folder, String(module)));
-    const typed = await emitTypes({ root, workspaces, entries, staging });
+    const within = workspaces.filter((one) => !published.has(one));
+    const typed = await emitTypes({ root, workspaces: within, entries, staging });
     await cp(join(source, "README.md"), join(staging, "README.md"));
     await cp(join(root, "LICENSE"), join(staging, "LICENSE"));
-    const manifest = toPublished(packed, findVersions(new Set([...imported, ...typed]), workspaces));
+    const needed = new Set([...imported, ...typed].map(toPackageName));
+    const manifest = toPublished(packed, findVersions(needed, packed, workspaces));
     await writeFile(join(staging, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
     await mkdir(folder, { recursive: true });
     const pack = ["pack", "--silent", "--ignore-scripts", "--pack-destination", folder];
@@ -49,13 +61,21 @@ function toFile(door: string): string {
   return `dist/${door === "." ? "index" : door.slice("./".length)}.js`;
 }
 
-/** @returns the npm packages that the module imports */
-async function bundle(root: string, input: string, file: string): Promise<string[]> {
+interface BundleOptions {
+  readonly root: string;
+  readonly input: string;
+  readonly file: string;
+  /** Workspaces that are packages of their own. */
+  readonly published: readonly string[];
+}
+
+/** @returns what of other packages the module imports */
+async function bundle({ root, input, file, published }: BundleOptions): Promise<string[]> {
   const build = await rolldown({
     input,
     platform: "browser",
     logLevel: "silent",
-    external: (id) => !/^[./]|^@reprise\//.test(id),
+    external: (id) => !/^[./]|^@reprise\//.test(id) || published.includes(toPackageName(id)),
   });
   const { output } = await build.write({
     file,
@@ -70,17 +90,35 @@ async function bundle(root: string, input: string, file: string): Promise<string
     .flatMap(({ imports }) => imports);
 }
 
-function findVersions(names: ReadonlySet<string>, workspaces: readonly Workspace[]): Record<string, string> {
-  const known = Object.assign({}, ...workspaces.map(({ manifest }) => manifest.dependencies ?? {})) as Record<
-    string,
-    string
-  >;
+/** `@reprise/client` of `@reprise/client/json`. */
+function toPackageName(specifier: string): string {
+  return specifier
+    .split("/")
+    .slice(0, specifier.startsWith("@") ? 2 : 1)
+    .join("/");
+}
+
+/** The versions of what a package needs: as it names them itself, or else as another workspace does. Its peers are those who use it to install. */
+function findVersions(
+  names: ReadonlySet<string>,
+  { manifest: { dependencies = {}, peerDependencies = {} } }: Workspace,
+  workspaces: readonly Workspace[],
+): Record<string, string> {
+  const known = Object.assign(
+    {},
+    ...workspaces.map(({ manifest }) => manifest.dependencies ?? {}),
+    dependencies,
+    ...workspaces.filter(isPublic).map(({ manifest }) => ({ [manifest.name]: `^${manifest.version}` })),
+  ) as Record<string, string>;
   return Object.fromEntries(
-    [...names].toSorted().map((name) => {
-      const version = known[name];
-      if (version === undefined) throw new Error(`${name} is imported, and no workspace depends on it`);
-      return [name, version];
-    }),
+    [...names]
+      .filter((name) => !(name in peerDependencies))
+      .toSorted()
+      .map((name) => {
+        const version = known[name];
+        if (version === undefined) throw new Error(`${name} is imported, and no workspace depends on it`);
+        return [name, version];
+      }),
   );
 }
 

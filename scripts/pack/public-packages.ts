@@ -11,6 +11,7 @@ export interface Manifest {
   readonly exports?: Readonly<Record<string, unknown>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
   /** What replaces fields of this manifest in the package. Only a workspace that has it is public. */
   readonly publishConfig?: Readonly<Record<string, unknown>>;
 }
@@ -32,6 +33,19 @@ export function readWorkspaces(root: string): Workspace[] {
     .map((path) => dirname(path))
     .toSorted()
     .map((folder) => ({ folder, manifest: readManifest(join(root, folder)) }));
+}
+
+/** The public workspaces, each behind those that it depends on. */
+export function findPublic(workspaces: readonly Workspace[]): Workspace[] {
+  const found = workspaces.filter(isPublic);
+  const sorted = new Set<Workspace>();
+  const add = (workspace: Workspace): void => {
+    for (const needed of found)
+      if (needed.manifest.name in (workspace.manifest.dependencies ?? {})) add(needed);
+    sorted.add(workspace);
+  };
+  for (const workspace of found) add(workspace);
+  return [...sorted];
 }
 
 export function isPublic({ manifest }: Workspace): boolean {

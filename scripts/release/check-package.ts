@@ -13,15 +13,33 @@ import { checkSize } from "./package-size.ts";
 import { findRuntimePackages } from "./runtime-packages.ts";
 import { type SbomSubject, writeSbom } from "./sbom.ts";
 import { type Outcome, runStep } from "./step.ts";
-import type { Lockfile } from "./versions.ts";
+import type { LockedPackage, Lockfile } from "./versions.ts";
 
 export interface PackageCheckOptions extends ReleaseCheckOptions {
   readonly workspaces: readonly Workspace[];
   readonly lock: Lockfile;
+  /** Packages that were checked before: those that this one needs are among them. */
+  readonly others: readonly CheckedPackage[];
 }
 
-/** Packs a public workspace, and looks at the package as those who install it do. */
-export async function checkPackage(workspace: Workspace, options: PackageCheckOptions): Promise<boolean> {
+export interface CheckedPackage {
+  readonly passed: boolean;
+  /** The package. */
+  readonly file: string;
+  /** As it is published. */
+  readonly manifest: PublishedManifest;
+}
+
+type PublishedManifest = SbomSubject & LockedPackage & { readonly name: string; readonly version: string };
+
+/**
+ * Packs a public workspace, and looks at the package as those who install it do.
+ * @returns undefined where it cannot be packed
+ */
+export async function checkPackage(
+  workspace: Workspace,
+  options: PackageCheckOptions,
+): Promise<CheckedPackage | undefined> {
   const { root, folder, tools, say, lock } = options;
   const { name, version } = workspace.manifest;
   const temporary = await mkdtemp(join(tmpdir(), "reprise-package-"));
@@ -39,16 +57,16 @@ export async function checkPackage(workspace: Workspace, options: PackageCheckOp
       say,
     );
     // The rest would say the same once more.
-    if (!isPacked) return false;
-    const published = JSON.parse(await readFile(join(unpacked, "package.json"), "utf8")) as SbomSubject;
-    const { packages } = findRuntimePackages({ packages: { ...lock.packages, [name]: published } }, [name]);
-    const dependencies = new Map([...packages].filter(([path]) => path !== name));
+    if (!isPacked) return undefined;
+    const manifest = JSON.parse(await readFile(join(unpacked, "package.json"), "utf8")) as PublishedManifest;
+    const others = options.others.filter((other) => other.manifest.name in (manifest.dependencies ?? {}));
+    const dependencies = findDependencies(lock, manifest, others);
     const passed = [
       await runStep(
         "sbom",
         () => {
-          const { license = "", dependencies: direct = {} } = published;
-          const subject = { name, version, license, dependencies: direct };
+          const { license = "", dependencies: direct = {}, peerDependencies = {} } = manifest;
+          const subject = { name, version, license, dependencies: direct, peerDependencies };
           return writeSbom(file.replace(/\.tgz$/, ".cdx.json"), {
             subject,
             type: "library",
@@ -57,7 +75,7 @@ export async function checkPackage(workspace: Workspace, options: PackageCheckOp
         },
         say,
       ),
-      await runStep("size", () => checkSize(unpacked), say),
+      await runStep("size", () => checkSize(name, unpacked), say),
       ...(tools === undefined
         ? []
         : [
@@ -68,12 +86,37 @@ export async function checkPackage(workspace: Workspace, options: PackageCheckOp
             ),
             await runStep("judged", () => judge(file, tools), say),
           ]),
-      await checkConsumers({ root, file, tools, say, dependencies: [...dependencies.keys()] }),
+      await checkConsumers({
+        root,
+        name,
+        files: [...others.map((other) => other.file), file],
+        tools,
+        say,
+        dependencies: [...dependencies.keys()].filter(
+          (path) => !others.some((other) => path === toPath(other)),
+        ),
+      }),
     ];
-    return passed.every(Boolean);
+    return { passed: passed.every(Boolean), file, manifest };
   } finally {
     await rm(temporary, { recursive: true });
   }
+}
+
+/** What a package needs to run, by its place in the repository. Packages of ours are as they are published. */
+function findDependencies(
+  lock: Lockfile,
+  manifest: PublishedManifest,
+  others: readonly CheckedPackage[],
+): Map<string, LockedPackage> {
+  const published = Object.fromEntries(others.map((other) => [toPath(other), other.manifest]));
+  const known = { packages: { ...lock.packages, ...published, [manifest.name]: manifest } };
+  const { packages } = findRuntimePackages(known, [manifest.name]);
+  return new Map([...packages].filter(([path]) => path !== manifest.name));
+}
+
+function toPath({ manifest }: CheckedPackage): string {
+  return `node_modules/${manifest.name}`;
 }
 
 async function describe(file: string): Promise<string> {

@@ -1,8 +1,14 @@
 import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { isPublic, readManifest, readWorkspaces, type Workspace } from "../pack/public-packages.ts";
+import {
+  findPublic,
+  isPublic,
+  readManifest,
+  readWorkspaces,
+  type Workspace,
+} from "../pack/public-packages.ts";
 import { readChangelog } from "./changelog.ts";
-import { checkPackage } from "./check-package.ts";
+import { checkPackage, type CheckedPackage } from "./check-package.ts";
 import type { Tools } from "./install-tools.ts";
 import { ALLOWED_LICENCES, readLicences } from "./licences.ts";
 import { findRuntimePackages } from "./runtime-packages.ts";
@@ -54,8 +60,14 @@ export async function checkRelease({ root, folder, tools, say }: ReleaseCheckOpt
       packages,
     });
   });
-  for (const workspace of workspaces.filter(isPublic))
-    passed.push(await checkPackage(workspace, { root, folder, tools, say, workspaces, lock }));
+  const checked: CheckedPackage[] = [];
+  for (const workspace of findPublic(workspaces)) {
+    say(`       ${workspace.manifest.name}`);
+    const options = { root, folder, tools, say, workspaces, lock, others: checked };
+    const found = await checkPackage(workspace, options);
+    passed.push(found !== undefined && found.passed);
+    if (found) checked.push(found);
+  }
   return passed.every(Boolean);
 }
 

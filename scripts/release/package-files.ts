@@ -45,7 +45,8 @@ function findManifestProblems(manifest: Manifest, version: string): string[] {
   if (manifest.version !== version) problems.push(`has version ${manifest.version}, not ${version}`);
   if (manifest.license === undefined) problems.push("names no licence");
   for (const [name, wanted] of Object.entries(manifest.dependencies ?? {}))
-    if (!/^\d/.test(wanted)) problems.push(`depends on ${name}@${wanted}, which is no version of a registry`);
+    if (!/^\^?\d/.test(wanted))
+      problems.push(`depends on ${name}@${wanted}, which is no version of a registry`);
   return problems;
 }
 

@@ -13,6 +13,7 @@ export interface SbomSubject {
   /** Empty where the subject is a package of its own. */
   readonly workspaces?: readonly string[];
   readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
 }
 
 interface Component {

@@ -20,7 +20,8 @@ async function installClient(project: string): Promise<void> {
   const { stdout } = await run(process.execPath, [pack], {
     env: { ...process.env, REPRISE_DATA_DIR: project },
   });
-  await run("tar", ["-xzf", stdout.trim(), "-C", project]);
+  const file = stdout.split("\n").find((path) => path.includes("reprise-client-")) ?? "";
+  await run("tar", ["-xzf", file, "-C", project]);
   await mkdir(join(modules, "@reprise"));
   await rename(join(project, "package"), join(modules, "@reprise/client"));
   for (const name of ["zod", "@types/node", "undici-types"])

@@ -8,6 +8,7 @@ const LIBRARIES = [
   "protocol",
   "rules",
   "metering",
+  "projections",
   "archive",
   "tables",
   "log",
@@ -22,6 +23,7 @@ const LIBRARIES = [
 /** One planted file per way to break a rule; `breaks` names the rules that must see it. */
 const PLANTS: readonly { path: string; text: string; breaks: readonly string[] }[] = [
   { path: "packages/metering/src/reads.ts", text: `import "node:fs";`, breaks: ["metering-is-pure"] },
+  { path: "packages/projections/src/reads.ts", text: `import "node:fs";`, breaks: ["projections-are-pure"] },
   { path: "packages/tables/src/up.ts", text: `import "@reprise/log";`, breaks: ["layers-tables"] },
   { path: "packages/lane/src/up.ts", text: `import "@reprise/service";`, breaks: ["layers-lane"] },
   { path: "packages/telemetry/src/up.ts", text: `import "@reprise/service";`, breaks: ["layers-telemetry"] },

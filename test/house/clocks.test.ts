@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** Where the wall clock is read, and the SDK, which has to notice that a device was asleep: in some browsers the other clock stands still then. */
+/** Where the wall clock is read; and the SDK, which has to notice that a device was asleep: in some browsers the other clock stands still then. */
 const READERS = ["packages/client/src/retry/runtime.ts", "packages/protocol/src/unix-ms.ts"];
 
 test("the wall clock is read through unixNow: deadlines and ages within a process are by performance.now, which nothing sets", () => {

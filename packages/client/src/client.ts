@@ -1,9 +1,10 @@
-import { type Generation, RepriseError } from "@reprise/protocol/wire";
+import type { Generation } from "@reprise/protocol/wire";
 import type { GenerationRequest } from "./generation-request.ts";
 import { callGeneration, sendOnce } from "./http/call.ts";
 import { GenerationStream } from "./stream/generation-stream.ts";
 import type { FetchLike, HttpRequest, HttpSettings } from "./http/http.ts";
-import { assertSecret, createCredentials } from "./http/credentials.ts";
+import { assertAtLeast, assertVisible, invalidOption } from "./invalid-option.ts";
+import { createCredentials } from "./http/credentials.ts";
 import { createTransport, type Transport } from "./http/transport.ts";
 import { createRetryPolicy, type RetryOptions } from "./retry/retry-policy.ts";
 import { type ClientRuntime, SYSTEM_RUNTIME } from "./retry/runtime.ts";
@@ -111,24 +112,30 @@ function createGenerations(
   transport: Transport,
   reportsTimings: boolean,
 ): Generations {
-  const get: Generations["get"] = (id, { signal } = {}) =>
-    callGeneration(settings, { method: "GET", path: pathOf(id) }, signal);
   const post = (path: string, value: object, signal?: AbortSignal) =>
     callGeneration(settings, { method: "POST", path, body: JSON.stringify(value) }, signal);
-  const cancel: Generations["cancel"] = (id, { reason, signal } = {}) =>
-    post(`${pathOf(id)}/cancel`, { reason }, signal);
-  const submitToolResult: Generations["submitToolResult"] = (id, { callId, ...result }, { signal } = {}) =>
-    post(`${pathOf(id)}/tool-results`, { call_id: callId, ...result }, signal);
+  const control: Pick<Generations, "get" | "cancel" | "submitToolResult"> = {
+    async get(id, { signal } = {}) {
+      return callGeneration(settings, { method: "GET", path: pathOf(id) }, signal);
+    },
+    async cancel(id, { reason, signal } = {}) {
+      return post(`${pathOf(id)}/cancel`, { reason }, signal);
+    },
+    async submitToolResult(id, { callId, ...result }, { signal } = {}) {
+      return post(`${pathOf(id)}/tool-results`, { call_id: callId, ...result }, signal);
+    },
+  };
   const report: StreamSource["report"] = (id, timings) => {
     const body = JSON.stringify(timings);
     void sendOnce(settings, { method: "POST", path: `${pathOf(id)}/timings`, body });
   };
-  const control: Pick<StreamSource, "get" | "cancel" | "submitToolResult" | "report"> = {
-    ...(reportsTimings && { report }),
-    get: (id, signal) => get(id, { signal }),
-    cancel: (id, reason) => cancel(id, reason === undefined ? {} : { reason }),
-    submitToolResult: (id, result, signal) => submitToolResult(id, result, { signal }),
-  };
+  const follow = (source: Pick<StreamSource, "id" | "request" | "identify">, options: StreamOptions) =>
+    new GenerationStream(settings, {
+      ...options,
+      ...control,
+      ...source,
+      report: reportsTimings ? report : undefined,
+    });
 
   function toCreate(request: GenerationRequest, idempotencyKey: string | undefined): HttpRequest {
     const headers = { "idempotency-key": transport.keyFor(idempotencyKey) };
@@ -136,36 +143,20 @@ function createGenerations(
   }
 
   return {
+    ...control,
     async create(request, { idempotencyKey, signal } = {}) {
       return callGeneration(settings, toCreate(request, idempotencyKey), signal);
     },
-    get,
-    cancel,
-    submitToolResult,
-    stream(id, { after, signal, tools, awaitReviews } = {}) {
-      const request: StreamSource["request"] = (_id, cursor) => toRead(id, cursor, after);
-      return new GenerationStream(settings, {
-        ...control,
-        id,
-        after,
-        signal,
-        tools,
-        awaitReviews,
-        request,
-        identify: async () => id,
-      });
+    stream(id, options = {}) {
+      const request: StreamSource["request"] = (_id, cursor) => toRead(id, cursor, options.after);
+      return follow({ id, request, identify: async () => id }, options);
     },
-    run(request, { idempotencyKey, signal, tools, awaitReviews } = {}) {
-      const create = toCreate(request, idempotencyKey);
-      return new GenerationStream(settings, {
-        ...control,
-        signal,
-        tools,
-        awaitReviews,
-        // Where the answer got lost, or a proxy took its id away, the create is repeated: its key joins.
-        request: (id, cursor) => (id === undefined ? withStream(create, cursor) : toRead(id, cursor)),
-        identify: async () => (await callGeneration(settings, create)).id,
-      });
+    run(body, { idempotencyKey, ...options } = {}) {
+      const create = toCreate(body, idempotencyKey);
+      // Where the answer got lost, or a proxy took its id away, the create is repeated: its key joins.
+      const request: StreamSource["request"] = (id, cursor) =>
+        id === undefined ? withStream(create, cursor) : toRead(id, cursor);
+      return follow({ request, identify: async () => (await callGeneration(settings, create)).id }, options);
     },
   };
 }
@@ -195,13 +186,13 @@ function toSettings({
   idleTimeoutMs = 45_000,
   runtime,
 }: ClientOptions): HttpSettings {
-  if (!/^(https?:\/\/|\/)/i.test(url)) throw invalid("url", "must begin with http://, https:// or /");
+  if (!/^(https?:\/\/|\/)/i.test(url)) throw invalidOption("url", "must begin with http://, https:// or /");
   const [secret, ...others] = [apiKey, token, getToken].filter((given) => given !== undefined);
   if (secret === undefined || others.length > 0) {
-    throw invalid("apiKey", "or token or getToken must be given, and no two");
+    throw invalidOption("apiKey", "or token or getToken must be given, and no two");
   }
-  if (typeof secret === "string") assertSecret(secret, apiKey === undefined ? "token" : "apiKey");
-  if (!(idleTimeoutMs > 0)) throw invalid("idleTimeoutMs", `must be a number above 0, got ${idleTimeoutMs}`);
+  if (typeof secret === "string") assertVisible(secret, apiKey === undefined ? "token" : "apiKey");
+  assertAtLeast(1, idleTimeoutMs, "idleTimeoutMs");
   const around = { ...SYSTEM_RUNTIME, ...runtime };
   return {
     baseUrl: url.replace(/\/+$/, ""),
@@ -212,8 +203,4 @@ function toSettings({
     retry: createRetryPolicy(retry),
     idleTimeoutMs,
   };
-}
-
-function invalid(param: string, problem: string): RepriseError {
-  return new RepriseError("invalid_request", `${param} ${problem}.`, { param });
 }

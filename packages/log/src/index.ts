@@ -1,4 +1,6 @@
 export { Appender } from "./append/appender.ts";
+export { askPatiently, type RowBroker } from "./append/row-broker.ts";
+export { storeBehind } from "./append/store-behind.ts";
 export { beginLog } from "./append/begin-log.ts";
 export { type Checkpointer, createCheckpointer, storeCheckpoint } from "./append/checkpoint.ts";
 export { BROKER_USERS, type BrokerUser, type ServiceUser } from "./access/broker-user.ts";
@@ -22,6 +24,7 @@ export { answerCalls, type CallAnswer } from "./service-calls/answer-calls.ts";
 export { subscribeYieldRequests } from "./append/yield-requests.ts";
 export { appendDecision, type Decision } from "./append/append-decision.ts";
 export { Attempts } from "./hub/cache/attempts.ts";
+export type { Derived } from "./hub/cache/derived.ts";
 export { FrameBuffer, type Framing } from "./hub/cache/frame-buffer.ts";
 export { createGenerationLog, type GenerationLog } from "./read/generation-log.ts";
 export { Hub } from "./hub/hub.ts";

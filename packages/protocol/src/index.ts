@@ -118,6 +118,8 @@ export {
 export { toImportedPrompt } from "./conversation/imported-prompt.ts";
 export { conversationOwner } from "./conversation/conversation-owner.ts";
 export * from "./log/conversation-subject.ts";
+export * from "./log/thread-subject.ts";
+export { decodeThreadRow, encodeThreadRow, type ThreadRow } from "./thread/thread-row.ts";
 export { mediaTypeOf, parseMediaType, SNIFFED_BYTES } from "./blob/media-type.ts";
 export * from "./log/blob-subject.ts";
 export { END_USER_RULE, isEndUser } from "./request/end-user.ts";

@@ -7,14 +7,17 @@ import type { Tools } from "../install-tools.ts";
 import { type Outcome, runStep } from "../step.ts";
 import { checkBundlers } from "./check-bundlers.ts";
 import { checkRuntimes, type Platform, type Runtime } from "./check-runtimes.ts";
+import { checkSnippets } from "./check-snippets.ts";
 import { checkTypes, type Compiler } from "./check-types.ts";
 import { checkWorker } from "./check-worker.ts";
 import { type Consumer, installConsumer } from "./install-consumer.ts";
 
 export interface ConsumersOptions {
   readonly root: string;
-  /** The package. */
-  readonly file: string;
+  /** The package's name. */
+  readonly name: string;
+  /** The package, behind those of ours that it needs. */
+  readonly files: readonly string[];
   /** Where the packages that it needs lie in the repository: they are installed from there where there are no tools. */
   readonly dependencies: readonly string[];
   readonly tools: Tools | undefined;
@@ -23,11 +26,11 @@ export interface ConsumersOptions {
 
 /** Installs the package in empty projects, checks what its types say there, and reads a running platform with it. */
 export async function checkConsumers(options: ConsumersOptions): Promise<boolean> {
-  const { root, file, tools, say } = options;
+  const { root, name, files, tools, say } = options;
   const temporary = await mkdtemp(join(tmpdir(), "reprise-consumers-"));
   const passed: boolean[] = [];
-  const step = async (name: string, work: () => Promise<Outcome>) =>
-    void passed.push(await runStep(name, work, say));
+  const step = async (title: string, work: () => Promise<Outcome>) =>
+    void passed.push(await runStep(title, work, say));
   await using resources = new AsyncDisposableStack();
   resources.defer(() => rm(temporary, { recursive: true }));
   const started: { platform?: PlatformProcess; consumer?: Consumer } = {};
@@ -37,7 +40,9 @@ export async function checkConsumers(options: ConsumersOptions): Promise<boolean
   });
   await step("install", async () => {
     const dependencies = tools === undefined ? await packDependencies(options, temporary) : undefined;
-    started.consumer = resources.use(await installConsumer({ file, node: process.execPath, dependencies }));
+    started.consumer = resources.use(
+      await installConsumer({ name, files, node: process.execPath, dependencies }),
+    );
     return { problems: [] };
   });
   const { platform, consumer } = started;
@@ -47,13 +52,14 @@ export async function checkConsumers(options: ConsumersOptions): Promise<boolean
   const own = { name: `Node ${process.versions.node}`, path: process.execPath };
   await step(own.name, () => checkNode(consumer, platform, own));
   await step("types", () => checkTypes(folder, compilers(root, tools)));
+  await step("snippets", () => checkSnippets(folder, { root, name, tsc: nativeCompiler(root).tsc }));
   if (tools !== undefined) {
     for (const node of olderNodes(tools))
       await step(node.name, async () => {
-        await using older = await installConsumer({ file, node: node.path });
+        await using older = await installConsumer({ name, files, node: node.path });
         return await checkNode(older, platform, node);
       });
-    await step("runtimes", () => checkRuntimes(folder, platform, otherRuntimes(tools)));
+    await step("runtimes", () => checkRuntimes(folder, platform, otherRuntimes(name, tools)));
     await step("workers", () => checkWorker(folder, platform, tools));
     await step("bundlers", () => checkBundlers(folder, { platform, tools, node: process.execPath }));
   }
@@ -81,20 +87,23 @@ async function checkNode(
   ]);
 }
 
-function otherRuntimes(tools: Tools): Runtime[] {
-  const allowed = ["--no-lock", "--allow-net", "--allow-env"];
+function otherRuntimes(name: string, tools: Tools): Runtime[] {
+  // `ai` loads a module that asks for the name of the machine.
+  const ofAi = name === "@reprise/ai-sdk" ? ["--allow-sys=hostname"] : [];
+  const allowed = ["--no-lock", "--allow-net", "--allow-env", ...ofAi];
   return [
     { name: "Deno", command: [tools.bin("deno"), "run", ...allowed, "main.mjs"] },
     { name: "Bun", command: [tools.bin("bun"), "run", "--no-install", "main.mjs"] },
   ];
 }
 
+function nativeCompiler(root: string): Compiler {
+  return { name: "TypeScript 7", tsc: join(root, "node_modules/@typescript/native/bin/tsc") };
+}
+
 /** The oldest versions are those that the package's README names. */
 function compilers(root: string, tools: Tools | undefined): Compiler[] {
-  const native = {
-    name: "TypeScript 7",
-    tsc: join(root, "node_modules/@typescript/native/bin/tsc"),
-  };
+  const native = nativeCompiler(root);
   if (tools === undefined) return [native];
   return [
     native,

@@ -1,5 +1,5 @@
-import { run } from "../../pack/run.ts";
 import type { Outcome } from "../step.ts";
+import { compile } from "./compile.ts";
 
 export interface Compiler {
   readonly name: string;
@@ -9,7 +9,7 @@ export interface Compiler {
   readonly args?: readonly string[];
 }
 
-const STRICT = ["--strict", "--noEmit", "--target", "es2022", "--lib", "es2022,dom"];
+export const STRICT = ["--strict", "--noEmit", "--target", "es2022", "--lib", "es2022,dom"];
 
 /** How a project can find modules, if it is to find packages by their `exports`. */
 const RESOLUTIONS = [
@@ -21,9 +21,9 @@ const RESOLUTIONS = [
 export async function checkTypes(folder: string, compilers: readonly Compiler[]): Promise<Outcome> {
   const problems: string[] = [];
   for (const { name, tsc, args = [] } of compilers)
-    for (const resolution of RESOLUTIONS)
-      await run(process.execPath, [tsc, ...STRICT, ...resolution, ...args, "types.mts"], {
-        cwd: folder,
-      }).catch((error: Error) => problems.push(`${name}: ${error.message}`));
+    for (const resolution of RESOLUTIONS) {
+      const found = await compile(folder, tsc, [...STRICT, ...resolution, ...args, "types.mts"]);
+      problems.push(...found.map((problem) => `${name}: ${problem}`));
+    }
   return { problems, report: compilers.map(({ name, args = [] }) => [name, ...args].join(" ")) };
 }

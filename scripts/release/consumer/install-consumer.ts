@@ -9,26 +9,28 @@ export interface Consumer extends AsyncDisposable {
 }
 
 export interface InstallConsumerOptions {
-  /** The package. */
-  readonly file: string;
+  /** The package's name, and the folder of `program` that uses it. */
+  readonly name: string;
+  /** The package, behind those of ours that it needs. */
+  readonly files: readonly string[];
   /** The Node that npm runs on. */
   readonly node: string;
   /** Its dependencies as packages: where they are given, nothing is asked of a registry. */
   readonly dependencies?: readonly string[] | undefined;
 }
 
-/** Installs a package in an empty project, by the command that its README gives. */
+/** Installs a package in an empty project, by the command that its README gives. Packages of ours that it needs lie beside it. */
 export async function installConsumer(options: InstallConsumerOptions): Promise<Consumer> {
-  const { file, node, dependencies } = options;
+  const { name, files, node, dependencies } = options;
   const folder = await mkdtemp(join(tmpdir(), "reprise-consumer-"));
   const env = { ...process.env, PATH: [dirname(node), process.env["PATH"]].join(delimiter) };
   const quiet = ["--no-audit", "--no-fund", ...(dependencies === undefined ? [] : ["--offline"])];
   const npm = (args: readonly string[]) => run("npm", [...args, ...quiet], { cwd: folder, env });
   await writeFile(join(folder, "package.json"), "{}");
-  await copyFile(file, join(folder, basename(file)));
+  for (const file of files) await copyFile(file, join(folder, basename(file)));
   if (dependencies !== undefined && dependencies.length > 0) await npm(["install", ...dependencies]);
-  await npm(await readInstallCommand(file));
-  await cp(join(import.meta.dirname, "program"), folder, { recursive: true });
+  await npm(await readInstallCommand(files.at(-1) ?? ""));
+  await cp(join(import.meta.dirname, "program", name.replace("@reprise/", "")), folder, { recursive: true });
   return { folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
 }
 

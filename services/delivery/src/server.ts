@@ -22,20 +22,25 @@ import type { Certificate } from "./connections/certificate.ts";
 import { parseJsonBody } from "./bodies/parse-json-body.ts";
 import { closing, sendProblem, toProblem } from "./http/problem.ts";
 import type { CorsPolicy } from "./http/cors.ts";
+import { ALLOWED_HEADERS, EXPOSED_HEADERS } from "./http/cors-headers.ts";
 import { takeQueryToken } from "./http/query-token.ts";
-import { REQUEST_ID_HEADER, requestIdOf } from "./http/request-id.ts";
+import { requestIdOf } from "./http/request-id.ts";
 import { addBlobRoutes, BLOB_PATHS } from "./blobs/blob-routes.ts";
 import { addConversationRoutes, CONVERSATION_PATHS } from "./conversations/conversation-routes.ts";
 import { addMediaRoute, MEDIA_PATH } from "./blobs/media-route.ts";
 import { addOutputBlobRoute, OUTPUT_BLOB_PATH } from "./blobs/output-blob-route.ts";
+import { addUiChatRoutes, AI_SDK_PATHS } from "./routes/ai-sdk/chat-routes.ts";
 import { addAnalyticsRoutes, ANALYTICS_PATHS } from "./routes/analytics/analytics.ts";
+import { addAgUiRoutes, AG_UI_PATHS } from "./routes/agents/ag-ui.ts";
+import { addTanstackRoutes, TANSTACK_PATHS } from "./routes/agents/tanstack.ts";
 import { addAuditRoutes } from "./routes/audit.ts";
 import { drainingError } from "./routes/begin-stream.ts";
 import type { RouteContext } from "./routes/context.ts";
 import { addEventRoutes } from "./routes/events.ts";
-import { GENERATION_ID_HEADER } from "./routes/create.ts";
 import { addGenerationRoutes } from "./routes/generations.ts";
-import { addModelRoutes } from "./routes/models.ts";
+import { addModelRoutes, MODEL_PATHS } from "./routes/models.ts";
+import { addChatRoute, CHAT_PATHS } from "./routes/openai/chat-completions.ts";
+import { addResponseRoutes, RESPONSE_PATHS } from "./routes/openai/responses/response-routes.ts";
 import { addReviewRoutes } from "./routes/reviews.ts";
 import { addTimingsRoute } from "./routes/analytics/timings.ts";
 import { addScaleRoute, SCALE_PATH } from "./scaling/scale-route.ts";
@@ -64,25 +69,6 @@ const MAX_QUOTED = 256;
 export const ARRIVAL_MS = 60_000;
 /** How often connections are checked. */
 const MAX_SWEEP_MS = 1_000;
-
-const ALLOWED_HEADERS = [
-  "Authorization",
-  "Content-Type",
-  "Idempotency-Key",
-  "Last-Event-ID",
-  "Cache-Control",
-  "X-Requested-With",
-  "traceparent",
-];
-
-const EXPOSED_HEADERS = [
-  GENERATION_ID_HEADER,
-  "Location",
-  "Retry-After",
-  "RateLimit",
-  "RateLimit-Policy",
-  REQUEST_ID_HEADER,
-];
 
 /** The HTTP server with all its routes, not listening yet. */
 export async function buildServer({
@@ -150,7 +136,11 @@ export async function buildServer({
     app.addHttpMethod(method);
   app.removeContentTypeParser("text/plain");
   // Some clients name a type whether they send a body or not. Calls that need one refuse its absence by themselves.
-  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body: string, done) => {
+  const parseBody = (
+    request: FastifyRequest,
+    body: string,
+    done: (error: Error | null, value?: unknown) => void,
+  ) => {
     if (body === "") return done(null);
     const turn = context.bodies.turn(request.raw, body.length);
     const parse = (answer: typeof done) => {
@@ -167,7 +157,8 @@ export async function buildServer({
     const parsed: typeof done = (error, value) => void setImmediate(done, error, value);
     const begin = (isDue: boolean) => (isDue ? parse(parsed) : done(clientHasLeft()));
     turn.then(begin, done);
-  });
+  };
+  app.addContentTypeParser("application/json", { parseAs: "string" }, parseBody);
 
   app.setErrorHandler(async (thrown, request, reply) => {
     const error = await countRefused([request, reply], toProblem(thrown));
@@ -197,8 +188,8 @@ export async function buildServer({
     // A function, since tenants may change: every answer has `Vary: Origin` then.
     origin: (origin, done) => done(null, corsPolicy.beforeTenant(origin) ?? []),
     methods: ["GET", "POST"],
-    allowedHeaders: ALLOWED_HEADERS,
-    exposedHeaders: EXPOSED_HEADERS,
+    allowedHeaders: [...ALLOWED_HEADERS],
+    exposedHeaders: [...EXPOSED_HEADERS],
     maxAge: 86_400,
     strictPreflight: false,
   });
@@ -231,6 +222,8 @@ export async function buildServer({
 
   addGenerationRoutes(app, context);
   addModelRoutes(app, context);
+  addChatRoute(app, context);
+  addResponseRoutes(app, context);
   addEventRoutes(app, context);
   addReviewRoutes(app, context);
   addAnalyticsRoutes(app, context);
@@ -239,8 +232,15 @@ export async function buildServer({
   addTokenRoutes(app, context);
   addBlobRoutes(app, context);
   addConversationRoutes(app, context);
+  addTanstackRoutes(app, context);
+  addAgUiRoutes(app, context);
   addMediaRoute(app, context);
   addOutputBlobRoute(app, context);
+  // `WorkflowChatTransport` names no type for its body, and browsers call it text then.
+  await app.register(async (scope) => {
+    scope.addContentTypeParser("text/plain", { parseAs: "string" }, parseBody);
+    addUiChatRoutes(scope, context);
+  });
   if (administration) {
     addAdminRoutes(app, { ...context, administration });
     addScaleRoute(app, { ...context, administration });
@@ -248,7 +248,16 @@ export async function buildServer({
     for (const [path, methods] of Object.entries(ADMIN_PATHS))
       refuseOtherMethods(app, path, methods, { administers: true });
   }
-  for (const [path, methods] of Object.entries({ ...BLOB_PATHS, ...CONVERSATION_PATHS }))
+  for (const [path, methods] of Object.entries({
+    ...BLOB_PATHS,
+    ...CONVERSATION_PATHS,
+    ...TANSTACK_PATHS,
+    ...AG_UI_PATHS,
+    ...AI_SDK_PATHS,
+    ...CHAT_PATHS,
+    ...MODEL_PATHS,
+    ...RESPONSE_PATHS,
+  }))
     refuseOtherMethods(app, path, methods);
   for (const path of [MEDIA_PATH, OUTPUT_BLOB_PATH]) refuseOtherMethods(app, path, ["GET"]);
   refuseOtherMethods(app, "/v1/generations", ["POST"]);

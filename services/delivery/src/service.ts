@@ -39,6 +39,7 @@ import type { DeliverySettings } from "./config.ts";
 import type { ModelCatalogue } from "./limits/model-prices.ts";
 import { openLimits } from "./limits/open-limits.ts";
 import { RequestBodies } from "./bodies/request-bodies.ts";
+import { ProjectedCaches } from "./projected/projected-caches.ts";
 import { DeliveryMarks } from "./readers/delivery-marks/delivery-marks.ts";
 import { watchModeration } from "./review/watch-moderation.ts";
 import { LostJobs } from "./reaper/lost-jobs.ts";
@@ -49,6 +50,7 @@ import { ReaderRegistry } from "./readers/reader-registry.ts";
 import { refuseConnectStream } from "./connections/client-error.ts";
 import { CertificateWatch, readCertificate } from "./connections/certificate.ts";
 import { Http2Connections } from "./connections/http2.ts";
+import { Threads } from "./threads/threads.ts";
 import { TlsConnections } from "./connections/tls-connections.ts";
 import { watchResponses } from "./connections/unsent-responses.ts";
 import { countRefusedConnections } from "./telemetry/refused-connections.ts";
@@ -252,12 +254,18 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       audit: createAuditClient(broker.reads),
       analytics: createAnalyticsClient(broker.reads),
       scale,
+      projections: new ProjectedCaches(hub),
       readers,
       bodies,
       limits,
       budgets,
       blobs,
       conversations,
+      threads: new Threads({
+        publish: log.publish,
+        reads: broker.reads,
+        budgetMs: () => log.budgetMs,
+      }),
       shards,
       modelNames: () => names.models,
       servedBy: (model) => names.served?.get(model),

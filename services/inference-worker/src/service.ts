@@ -131,9 +131,10 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     connection: broker.main,
     log,
     media: {
-      storage: blobs.createBlobStorage({ broker, publish: log.publish, budgetMs: log.budgetMs }),
+      storage: blobs.createBlobStorage({ broker, publish: log.publish, budgetMs: () => 0 }),
       url: options.mediaUrl,
     },
+    output: blobs.createBlobStorage({ broker, publish: log.publish, budgetMs: () => log.budgetMs }),
     worker,
     ackWaitMs,
     ledger: budgetMetrics.watch(ledger),

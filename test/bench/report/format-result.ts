@@ -9,7 +9,8 @@ import { formatFair } from "./tenants/format-fair.ts";
 import { formatFlood } from "./tenants/format-flood.ts";
 import { formatLimits } from "./tenants/format-limits.ts";
 import { formatFirst } from "./format-first.ts";
-import { formatModeration, formatRetractLag, formatRules } from "./format-moderation.ts";
+import { formatModeration, formatRetractLag, formatRules } from "./moderation/format-moderation.ts";
+import { formatProtocols } from "./protocols.ts";
 import { byRole, formatTable, ms } from "./table.ts";
 
 const MIB = 1_024 * 1_024;
@@ -71,6 +72,8 @@ export function formatResult(result: ScenarioResult): string {
       const title = `SCALE: ${result.tokensPerSecond} tokens/s over more and more generations: CPU µs per token`;
       return `${title}\n${formatTable(["", "CPU", "p50 ms", "p99 ms", "missing", "by process"], rows)}`;
     }
+    case "PROTOCOLS":
+      return formatProtocols(result);
     case "MODERATION":
       return formatModeration(result);
     case "RETRACT-LAG":

@@ -9,9 +9,10 @@ import { judgeFair } from "./tenants/format-fair.ts";
 import { judgeFlood } from "./tenants/format-flood.ts";
 import { judgeLimits } from "./tenants/format-limits.ts";
 import { judgeFirst } from "./format-first.ts";
+import { judgeProtocols } from "./protocols.ts";
 import { judgeAnalytics, judgeObserved } from "./judge-analytics.ts";
 import { judgeArchive, judgeAudit } from "./judge-audit.ts";
-import { judgeModeration, judgeRetractLag, judgeRules } from "./judge-moderation.ts";
+import { judgeModeration, judgeRetractLag, judgeRules } from "./moderation/judge-moderation.ts";
 
 /** All claims that the results have figures for. A run without the floor has nothing to be added to it. */
 export function judge(results: readonly ScenarioResult[]): Verdict[] {
@@ -44,6 +45,8 @@ export function judge(results: readonly ScenarioResult[]): Verdict[] {
         const most = result.rows.at(-1)!.generations;
         return [atMost("SCALE", `cost per event, 10 to ${most} generations`, ratio, 1.3, "x")];
       }
+      case "PROTOCOLS":
+        return judgeProtocols(result);
       case "MODERATION":
         return judgeModeration(result);
       case "RETRACT-LAG":

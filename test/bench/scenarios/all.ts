@@ -16,6 +16,7 @@ import { type ModerationResult, runModeration } from "./moderation/moderation.ts
 import { type RetractLagResult, runRetractLag } from "./moderation/retract-lag.ts";
 import { type RulesResult, runRules } from "./moderation/rules.ts";
 import { type LimitsResult, runLimits } from "./tenants/limits.ts";
+import { type ProtocolsResult, runProtocols } from "./protocols.ts";
 import type { RunContext } from "./run-context.ts";
 import { runScale, type ScaleResult } from "./scale.ts";
 import { runStalled, type StalledResult } from "./stalled.ts";
@@ -30,6 +31,7 @@ export type ScenarioResult =
   | ChurnResult
   | StalledResult
   | ScaleResult
+  | ProtocolsResult
   | ModerationResult
   | RetractLagResult
   | RulesResult
@@ -54,6 +56,7 @@ export const RUN: Readonly<Record<ScenarioName, (context: RunContext) => Promise
   CHURN: runChurn,
   STALLED: runStalled,
   SCALE: runScale,
+  PROTOCOLS: runProtocols,
   MODERATION: runModeration,
   "RETRACT-LAG": runRetractLag,
   RULES: runRules,

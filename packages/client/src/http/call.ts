@@ -21,7 +21,7 @@ export async function retried<T>(
       const error = toRepriseError(thrown);
       const context = { policy, nowMs: runtime.now(), floorMs: 0, random: runtime.random() };
       const plan = planRetry(error, failures, context);
-      if (plan.type === "give_up") throw plan.error;
+      if (plan.type === "fail") throw plan.error;
       const woken = await waitForRetry(plan.delay, runtime, signal);
       failures = woken ? undefined : plan.failures;
     }
@@ -37,14 +37,13 @@ export function callJson(
   settings: HttpSettings,
   request: HttpRequest,
   signal?: AbortSignal,
-  parse: (text: string) => unknown = parseAnswer,
 ): Promise<unknown> {
   const headers = { ...request.headers, accept: "application/json" };
   const attempt = async (running: AbortSignal) => {
     const exchange = await openExchange(settings, { ...request, headers }, running);
     try {
       if (exchange.status > 299) throw await exchange.error();
-      return parse(await exchange.text());
+      return parseAnswer(await exchange.text());
     } finally {
       exchange.close();
     }
@@ -53,12 +52,14 @@ export function callJson(
 }
 
 /** The same where the answer is a generation: a create always carries an Idempotency-Key. */
-export function callGeneration(
+export async function callGeneration(
   settings: HttpSettings,
   request: HttpRequest,
   signal?: AbortSignal,
 ): Promise<Generation> {
-  return callJson(settings, request, signal, parseGeneration) as Promise<Generation>;
+  const value = (await callJson(settings, request, signal)) as Partial<Generation> | null | undefined;
+  if (typeof value?.id === "string") return value as Generation;
+  throw new RepriseError("protocol_violation", "The answer is not a generation.");
 }
 
 /** Sends what nothing depends on: tried once, and no failure is told. */
@@ -68,12 +69,6 @@ export async function sendOnce(settings: HttpSettings, request: HttpRequest): Pr
   } catch {
     // Nothing is lost with it but a measurement.
   }
-}
-
-function parseGeneration(text: string): Generation {
-  const value = parseAnswer(text);
-  if (typeof (value as Partial<Generation> | null | undefined)?.id === "string") return value as Generation;
-  throw new RepriseError("protocol_violation", "The answer is not a generation.");
 }
 
 function parseAnswer(text: string): unknown {

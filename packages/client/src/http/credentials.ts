@@ -1,4 +1,4 @@
-import { RepriseError } from "@reprise/protocol/wire";
+import { assertVisible } from "../invalid-option.ts";
 import type { ClientRuntime } from "../retry/runtime.ts";
 
 /** What calls are authorised with: an API key or a token for good, or tokens that the app's `getToken` brings one after another. */
@@ -28,7 +28,7 @@ export function createCredentials(
   async function load(): Promise<string> {
     try {
       // Without `getToken` the current token stays and is never due: `load` is not called.
-      const token = assertSecret(await getToken!(), "getToken");
+      const token = assertVisible(await getToken!(), "getToken");
       dueMs = runtime.now() + lifeMs(token);
       return (current = token);
     } finally {
@@ -52,12 +52,6 @@ export function createCredentials(
       await (pending ??= load()).catch(() => {});
     },
   };
-}
-
-/** @throws RepriseError `invalid_request`; `fetch` would throw for such a header, and that could not be told from a broken network */
-export function assertSecret(secret: string, param: string): string {
-  if (/^[\x21-\x7e]+$/.test(secret)) return secret;
-  throw new RepriseError("invalid_request", `${param} must be visible ASCII characters.`, { param });
 }
 
 /** From its receipt to its renewal, by its own times: the clock of a device may be wrong. */

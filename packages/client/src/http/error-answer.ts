@@ -1,4 +1,4 @@
-import { type ErrorCode, isErrorCode, RepriseError } from "@reprise/protocol/wire";
+import { type ErrorCode, RepriseError } from "@reprise/protocol/wire";
 
 export interface ErrorContext {
   /** The HTTP status; undefined for an error frame inside a stream. */
@@ -7,18 +7,18 @@ export interface ErrorContext {
 }
 
 /**
- * What a server says went wrong, as a RepriseError. Its body need not be ours: proxies answer with pages of their own, and a
- * later server has codes that this client does not know. Such an error gets the nearest code whose `retryable` is what the
- * server said or, where it said nothing, what the status means.
+ * What a server says went wrong, as a RepriseError. A code that this version does not know is passed on with what the server says of
+ * it. A body need not be ours: proxies answer with pages of their own. Such an error, which does not say whether it is retryable, gets
+ * the code that is nearest to its status.
  */
 export function parseErrorAnswer(body: string, { status, retryAfterMs }: ErrorContext): RepriseError {
   const { code, message, param, retryable } = readError(body);
   const text = typeof message === "string" ? message : `The server answered ${status ?? "an error"}.`;
   const options = { param: typeof param === "string" ? param : undefined, retryAfterMs };
-  if (isErrorCode(code)) return new RepriseError(code, text, options);
-  const mayRetry = typeof retryable === "boolean" ? retryable : isTransient(status);
-  const nearest = mayRetry ? "connection_lost" : codeOfStatus(status);
-  return new RepriseError(nearest, typeof code === "string" ? `${code}: ${text}` : text, options);
+  const said = typeof code === "string" ? code : "";
+  if (said && typeof retryable === "boolean")
+    return new RepriseError(said as ErrorCode, text, { ...options, retryable });
+  return new RepriseError(codeOfStatus(status), (said && `${said}: ${text}`) || text, options);
 }
 
 /** The header's delay in milliseconds: whole seconds, or a date, which caches and proxies prefer. */
@@ -40,22 +40,20 @@ function readError(body: string): Record<string, unknown> {
   return typeof error === "object" && error !== null ? (error as Record<string, unknown>) : {};
 }
 
-/** Too early, too slow, too many, or a server in trouble. An error frame breaks a stream that had begun well. */
-function isTransient(status: number | undefined): boolean {
-  return status === undefined || status >= 500 || status === 408 || status === 425 || status === 429;
+/** Too early, too slow, too many, or a server in trouble. */
+function isTransient(status: number): boolean {
+  return status >= 500 || status === 408 || status === 425 || status === 429;
 }
 
 const BY_STATUS: Readonly<Record<number, ErrorCode>> = {
   401: "unauthenticated",
   403: "forbidden",
   404: "not_found",
-  405: "method_not_allowed",
-  406: "not_acceptable",
   413: "body_too_large",
-  415: "unsupported_media_type",
 };
 
-function codeOfStatus(status = 500): ErrorCode {
-  if (status >= 500) return "internal";
+function codeOfStatus(status: number | undefined): ErrorCode {
+  // An error frame breaks a stream that had begun well.
+  if (status === undefined || isTransient(status)) return "connection_lost";
   return BY_STATUS[status] ?? (status >= 400 ? "invalid_request" : "protocol_violation");
 }

@@ -1,4 +1,5 @@
 import { RepriseError } from "@reprise/protocol/wire";
+import { invalidOption } from "../invalid-option.ts";
 import { abortReason, withDeadline } from "../retry/deadline.ts";
 import { parseErrorAnswer, parseRetryAfter } from "./error-answer.ts";
 import type { RetryPolicy } from "../retry/retry-policy.ts";
@@ -142,6 +143,5 @@ async function send(
 
 function openBody({ body }: FetchedResponse): BodyReader {
   if (body) return body.getReader();
-  const message = "This fetch can't stream a body; pass one that can, such as expo/fetch.";
-  throw new RepriseError("invalid_request", message, { param: "fetch" });
+  throw invalidOption("fetch", "can't stream a body; pass one that can, such as expo/fetch");
 }

@@ -1,4 +1,4 @@
-import { type ErrorCode, RepriseError } from "@reprise/protocol/wire";
+import { createSseDecoder, type ErrorCode, RepriseError, type SseDecoder } from "@reprise/protocol/wire";
 import { callJson, retried } from "./call.ts";
 import { type Exchange, type HttpRequest, type HttpSettings, openExchange } from "./http.ts";
 import { toIdempotencyKey } from "./idempotency-key.ts";
@@ -16,6 +16,8 @@ export interface Transport {
   retry<T>(attempt: (signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** The app's key, or a new one. @throws RepriseError `invalid_request` */
   keyFor(given: string | undefined): string;
+  /** For the bodies of exchanges that are `text/event-stream`: a new one for each. */
+  sse(): SseDecoder;
   /** An error of the class that the client throws: each module of the package is a bundle of its own. */
   error(code: ErrorCode, message: string): RepriseError;
 }
@@ -27,6 +29,7 @@ export function createTransport(settings: HttpSettings): Transport {
     exchange: (request, signal) => openExchange(settings, request, signal),
     retry: (attempt, signal) => retried(settings, attempt, signal),
     keyFor: (given) => toIdempotencyKey(given, () => settings.runtime.random()),
+    sse: createSseDecoder,
     error: (code, message) => new RepriseError(code, message),
   };
 }

@@ -16,23 +16,36 @@ export function withDeadline<T>(
   work: Promise<T>,
   { runtime, timeoutMs, signal }: DeadlineOptions,
 ): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => settle(() => reject(abortReason(signal)));
-    const cancelTimer = runtime.setTimer(() => {
-      settle(() => reject(new RepriseError("connection_lost", `Nothing came for ${timeoutMs} ms.`)));
-    }, timeoutMs);
-    const settle = (how: () => void): void => {
-      cancelTimer();
-      signal.removeEventListener("abort", onAbort);
-      how();
-    };
-    work.then(
-      (value) => settle(() => resolve(value)),
-      (error: unknown) => settle(() => reject(error)),
+  return unlessAborted(signal, (resolve, reject) => {
+    work.then(resolve, reject);
+    return runtime.setTimer(
+      () => reject(new RepriseError("connection_lost", `Nothing came for ${timeoutMs} ms.`)),
+      timeoutMs,
     );
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort);
   });
+}
+
+/**
+ * What `start` settles, unless the signal is aborted before. `start` returns what takes back its timers and listeners, which is called in either case.
+ * @throws the signal's reason when that is aborted
+ */
+export async function unlessAborted<T>(
+  signal: AbortSignal,
+  start: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,
+): Promise<T> {
+  let stop: (() => void) | undefined;
+  let onAbort!: () => void;
+  try {
+    return await new Promise<T>((resolve, reject) => {
+      onAbort = () => reject(abortReason(signal));
+      stop = start(resolve, reject);
+      signal.addEventListener("abort", onAbort);
+      if (signal.aborted) onAbort();
+    });
+  } finally {
+    stop?.();
+    signal.removeEventListener("abort", onAbort);
+  }
 }
 
 /** Why a signal was aborted. React Native's signals have no `reason`, and its engine no `DOMException`. */

@@ -1,4 +1,5 @@
 import { RepriseError } from "@reprise/protocol/wire";
+import { assertAtLeast } from "../invalid-option.ts";
 
 /** How long and how fast a call or a stream tries again. */
 export interface RetryOptions {
@@ -33,12 +34,7 @@ const DEFAULTS: RetryPolicy = {
 /** @throws RepriseError `invalid_request` that names the option */
 export function createRetryPolicy(options: RetryOptions = {}): RetryPolicy {
   const policy = { ...DEFAULTS, ...options };
-  for (const [name, value] of Object.entries(policy)) {
-    // Also false for what is not a number.
-    if (value >= 0) continue;
-    const param = `retry.${name}`;
-    throw new RepriseError("invalid_request", `${param} must be a number from 0, got ${value}.`, { param });
-  }
+  for (const [name, value] of Object.entries(policy)) assertAtLeast(0, value, `retry.${name}`);
   return policy;
 }
 
@@ -67,8 +63,8 @@ export interface RetryDelay {
 }
 
 export type RetryPlan =
-  | { readonly type: "retry"; readonly delay: RetryDelay; readonly failures: FailureRun }
-  | { readonly type: "give_up"; readonly error: RepriseError };
+  | { readonly type: "reconnect"; readonly delay: RetryDelay; readonly failures: FailureRun }
+  | { readonly type: "fail"; readonly error: RepriseError };
 
 /**
  * What to do about a failure. The delay is what the server asked for plus a random share of the backoff ("full jitter"): on
@@ -79,15 +75,15 @@ export function planRetry(
   earlier: FailureRun | undefined,
   { policy, nowMs, floorMs, random }: FailureContext,
 ): RetryPlan {
-  if (!error.retryable) return { type: "give_up", error };
+  if (!error.retryable) return { type: "fail", error };
   const failures = { count: (earlier?.count ?? 0) + 1, sinceMs: earlier?.sinceMs ?? nowMs };
   const serverMs = error.retryAfterMs ?? floorMs;
   if (nowMs - failures.sinceMs >= policy.giveUpAfterMs || serverMs > policy.maxServerDelayMs) {
-    return { type: "give_up", error: toConnectionLost(error, failures, nowMs) };
+    return { type: "fail", error: toConnectionLost(error, failures, nowMs) };
   }
   const capMs = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (failures.count - 1));
   const delay = { serverMs, backoffMs: random * capMs, wakeMs: random * policy.baseDelayMs };
-  return { type: "retry", delay, failures };
+  return { type: "reconnect", delay, failures };
 }
 
 function toConnectionLost(cause: RepriseError, { count, sinceMs }: FailureRun, nowMs: number): RepriseError {

@@ -1,4 +1,4 @@
-import { abortReason } from "./deadline.ts";
+import { unlessAborted } from "./deadline.ts";
 import type { RetryDelay } from "./retry-policy.ts";
 import type { ClientRuntime } from "./runtime.ts";
 
@@ -16,25 +16,12 @@ export function waitForRetry(
   runtime: ClientRuntime,
   signal: AbortSignal,
 ): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(abortReason(signal));
+  return unlessAborted(signal, (resolve) => {
     const serverDueMs = runtime.now() + serverMs;
     let dueMs = serverDueMs + backoffMs;
     let woken = false;
+    const onTimer = (): void => resolve(woken || runtime.now() - dueMs > SLEPT_AFTER_MS);
     let cancelTimer = runtime.setTimer(onTimer, serverMs + backoffMs);
-
-    function settle(how: () => void): void {
-      cancelTimer();
-      stopListening();
-      signal.removeEventListener("abort", onAbort);
-      how();
-    }
-    function onTimer(): void {
-      settle(() => resolve(woken || runtime.now() - dueMs > SLEPT_AFTER_MS));
-    }
-    function onAbort(): void {
-      settle(() => reject(abortReason(signal)));
-    }
     const stopListening = runtime.onWake(() => {
       if (woken) return;
       woken = true;
@@ -43,6 +30,9 @@ export function waitForRetry(
       cancelTimer();
       cancelTimer = runtime.setTimer(onTimer, restMs);
     });
-    signal.addEventListener("abort", onAbort);
+    return () => {
+      cancelTimer();
+      stopListening();
+    };
   });
 }

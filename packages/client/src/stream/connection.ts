@@ -1,11 +1,6 @@
+import { isVisible } from "../invalid-option.ts";
 import type { Credentials } from "../http/credentials.ts";
-import {
-  createSseDecoder,
-  decodeEvent,
-  RepriseError,
-  type SseMessage,
-  toRepriseError,
-} from "@reprise/protocol/wire";
+import { createSseDecoder, RepriseError, type SseMessage, toRepriseError } from "@reprise/protocol/wire";
 import { parseErrorAnswer } from "../http/error-answer.ts";
 import { type Exchange, type HttpRequest, type HttpSettings, openExchange } from "../http/http.ts";
 import type { ResumeInput } from "./resume-state.ts";
@@ -52,11 +47,8 @@ export async function* readConnection(
 async function assertStream(exchange: Exchange): Promise<void> {
   if (exchange.status !== 200 && exchange.status !== 201) throw await exchange.error();
   const type = exchange.header("content-type");
-  if (type?.toLowerCase().startsWith("text/event-stream")) return;
-  throw new RepriseError(
-    "protocol_violation",
-    `The answer is ${type ?? "of no type"}, not text/event-stream.`,
-  );
+  if (/^text\/event-stream/i.test(`${type}`)) return;
+  throw new RepriseError("protocol_violation", `The answer is not text/event-stream, its type is ${type}.`);
 }
 
 async function* readBody(
@@ -64,14 +56,10 @@ async function* readBody(
   credentials: Credentials,
 ): AsyncGenerator<ConnectionInput, void, undefined> {
   const decoder = createSseDecoder();
-  let retryMs: number | undefined;
   for (let chunk = await exchange.read(); chunk; chunk = await exchange.read()) {
     const messages = decoder.push(chunk);
     yield { type: "alive" };
-    if (decoder.retryMs !== undefined && decoder.retryMs !== retryMs) {
-      retryMs = decoder.retryMs;
-      yield { type: "retry", delayMs: retryMs };
-    }
+    if (decoder.retryMs !== undefined) yield { type: "retry", delayMs: decoder.retryMs };
     for (const message of messages) {
       if (message.event === "error") {
         const error = parseErrorAnswer(message.data, {});
@@ -89,8 +77,19 @@ async function* readBody(
 
 /** @throws RepriseError `protocol_violation`; a cursor that can't be sent back as a header could not be resumed from. */
 function toInput({ id, data }: SseMessage): ResumeInput {
-  // Of a type that this version may not know: `StreamEvent` says why it has the known types alone.
-  const event = decodeEvent(data) as StreamEvent;
-  if (/^[\x21-\x7e]+$/.test(id)) return { type: "event", cursor: id, event };
+  const event = parseEvent(data);
+  if (isVisible(id)) return { type: "event", cursor: id, event };
   throw new RepriseError("protocol_violation", `Event ${event.seq} came without a cursor of visible ASCII.`);
+}
+
+/** Of a type that this version may not know: `StreamEvent` says why it has the known types alone. */
+function parseEvent(data: string): StreamEvent {
+  let event: Partial<StreamEvent> | null | undefined;
+  try {
+    event = JSON.parse(data);
+  } catch {
+    // The cause would quote a piece of the text.
+  }
+  if (Number.isSafeInteger(event?.seq) && typeof event?.type === "string") return event as StreamEvent;
+  throw new RepriseError("protocol_violation", "An event is not JSON with a whole seq and a type.");
 }

@@ -40,7 +40,7 @@ describe("an error that no retry can mend", () => {
     ["410 of a generation", answer(410, "generation_expired", false), { code: "generation_expired" }],
     ["410 of a log that lost its end", answer(410, "events_lost", false), { code: "events_lost" }],
     ["500 of the platform's own", answer(500, "internal", false), { code: "internal" }],
-    ["a code of a later version", answer(402, "quota_exhausted", false), { code: "invalid_request" }],
+    ["a code of a later version", answer(402, "quota_exhausted", false), { code: "quota_exhausted" }],
     ["a proxy's 403", { kind: "answer", status: 403, body: "<h1>No</h1>" }, { code: "forbidden" }],
     [
       "a page instead of a stream",

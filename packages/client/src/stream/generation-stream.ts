@@ -3,20 +3,27 @@ import {
   type Generation,
   type GenerationStatus,
   RepriseError,
-  Transcript,
   type Usage,
 } from "@reprise/protocol/wire";
 import { readConnection } from "./connection.ts";
 import { abortReason, createAbortError } from "../retry/deadline.ts";
 import type { HttpSettings } from "../http/http.ts";
-import { type GenerationOutcome, isFinal, toOutcome } from "./outcome.ts";
-import { nextResume, type ResumeEffect, type ResumeInput, startResume } from "./resume-state.ts";
+import { type GenerationOutcome, toOutcome } from "./outcome.ts";
+import {
+  nextResume,
+  type ResumeContext,
+  type ResumeEffect,
+  type ResumeInput,
+  startResume,
+} from "./resume-state.ts";
 import { ReadingTimings } from "./reading-timings.ts";
 import type { RetryDelay } from "../retry/retry-policy.ts";
 import { waitForRetry } from "../retry/retry-wait.ts";
 import { planReviewWait } from "./review-wait.ts";
 import type { StreamEvent } from "./stream-event.ts";
 import type { StreamSource } from "./stream-source.ts";
+import { isFinal } from "../transcript/final-status.ts";
+import { ReaderTranscript } from "../transcript/reader-transcript.ts";
 import { ToolAnswers, type ToolCall, type ToolHandlers } from "./tool-answers.ts";
 
 /** Text that a person is asked about. */
@@ -45,12 +52,11 @@ type FinalEffect = Exclude<ResumeEffect, { type: "deliver" }>;
 export class GenerationStream implements AsyncIterable<StreamEvent> {
   readonly #settings: HttpSettings;
   readonly #source: StreamSource;
-  readonly #transcript = new Transcript();
-  /** The last event when the platform was asked and no review was open, and how often in a row it was asked again; -1 for never. */
-  #unsettled: { readonly cursor: string | undefined; readonly count: number } = {
-    cursor: undefined,
-    count: -1,
-  };
+  readonly #transcript = new ReaderTranscript();
+  /** The last event when the platform was asked last what was decided. */
+  #askedAt: string | undefined;
+  /** How often in a row it was asked again behind that event while no review was open; -1 for never. */
+  #asked = -1;
   /** Aborted when the stream ends early: by the app's signal, or by the app leaving its loop. */
   readonly #ending = new AbortController();
   readonly #outcome: Promise<GenerationOutcome>;
@@ -62,7 +68,6 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
   #reject!: (reason: unknown) => void;
   #state;
   #id: string | undefined;
-  #record: Generation | undefined;
   #wasIterated = false;
   #wasLeft = false;
 
@@ -121,7 +126,6 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
 
   /** "queued" until an event says otherwise. */
   get status(): GenerationStatus {
-    if (this.#record) return this.#record.status;
     const { status } = this.#transcript;
     const beganLater = this.#source.after !== undefined && this.#state.lastSeq !== undefined;
     return status === "queued" && beganLater ? "in_progress" : status;
@@ -129,12 +133,12 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
 
   /** What the terminal event says; before it, what the events handed out add up to. */
   get usage(): Usage {
-    return this.#record?.usage ?? this.#transcript.usage;
+    return this.#transcript.usage;
   }
 
   /** The tool calls among what was handed out that still wait for `generations.submitToolResult`. */
   get pendingToolCalls(): readonly ToolCall[] {
-    return this.#transcript.pendingCalls.map(({ type: _type, ...call }) => call);
+    return this.#transcript.pendingCalls;
   }
 
   /**
@@ -157,9 +161,9 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
    * Ends the generation, for all its readers; its last event then comes as any other. Resolves when the end is stored. Works at any
    * time, also before the first event and after the loop was left, and is idempotent.
    */
-  async cancel({ reason }: { reason?: string } = {}): Promise<Generation> {
+  async cancel(options: { reason?: string } = {}): Promise<Generation> {
     this.#id ??= await this.#source.identify();
-    return this.#source.cancel(this.#id, reason);
+    return this.#source.cancel(this.#id, options);
   }
 
   /**
@@ -235,61 +239,47 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
         this.#id ??= input.generation ?? undefined;
         this.#timings?.opened();
       }
-      for (const effect of this.#next(input)) {
-        if (effect.type !== "deliver") return effect;
-        this.#transcript.apply(effect.event);
-        this.#timings?.read(effect.event);
-        yield effect.event;
-        if (signal.aborted) throw abortReason(signal);
-      }
+      const effect = this.#next(input);
+      if (!effect) continue;
+      if (effect.type !== "deliver") return effect;
+      this.#transcript.apply(effect.event);
+      this.#timings?.read(effect.event);
+      yield effect.event;
+      if (signal.aborted) throw abortReason(signal);
     }
     throw new TypeError("A connection ended without saying how.");
   }
 
-  #next(input: ResumeInput): readonly ResumeEffect[] {
-    const { runtime, retry: policy } = this.#settings;
-    const context = { nowMs: runtime.now(), random: runtime.random(), policy };
-    const { state, effects } = nextResume(this.#state, input, context);
+  #next(input: ResumeInput): ResumeEffect | undefined {
+    const { state, effect } = nextResume(this.#state, input, this.#context());
     this.#state = state;
-    return effects;
+    return effect;
+  }
+
+  #context(): ResumeContext {
+    const { runtime, retry: policy } = this.#settings;
+    return { nowMs: runtime.now(), random: runtime.random(), policy };
   }
 
   /** @returns undefined when nothing is to be awaited behind the end */
   async #planReviewWait(): Promise<RetryDelay | undefined> {
     if (!this.#source.awaitReviews || this.#id === undefined) return undefined;
-    const record = await this.#source.get(this.#id, this.#ending.signal);
-    const { runtime, retry: policy } = this.#settings;
+    const record = await this.#source.get(this.#id, this.#ending);
     const { cursor } = this;
-    const { cursor: before, count } = this.#unsettled;
-    const further = cursor === before ? count + 1 : 0;
-    this.#unsettled = { cursor, count: record.reviews.length > 0 ? -1 : further };
-    return planReviewWait(record, {
-      cursor,
-      asked: Math.max(0, this.#unsettled.count),
-      nowMs: runtime.now(),
-      random: runtime.random(),
-      policy,
-    });
+    const further = cursor === this.#askedAt ? this.#asked + 1 : 0;
+    this.#askedAt = cursor;
+    this.#asked = record.reviews.length > 0 ? -1 : further;
+    return planReviewWait(record, { ...this.#context(), cursor, asked: Math.max(0, this.#asked) });
   }
 
   /** After a 204 no event has told how the generation ended, so the platform is asked. */
   async #findOutcome(): Promise<GenerationOutcome> {
-    const { cursor, text } = this;
-    if (isFinal(this.#transcript.status)) return toOutcome(this.#transcript, cursor);
-    if (this.#id !== undefined) this.#record = await this.#source.get(this.#id, this.#ending.signal);
-    const status = this.#record?.status;
-    if (!this.#record || !status || !isFinal(status)) {
-      throw new RepriseError("protocol_violation", "The stream has ended, but its generation has not.");
+    if (!isFinal(this.#transcript.status) && this.#id !== undefined) {
+      const record = await this.#source.get(this.#id, this.#ending);
+      if (isFinal(record.status)) this.#transcript.end(record.status, record);
     }
-    const { usage, error, finish_reason } = this.#record;
-    return {
-      status,
-      text,
-      usage,
-      cursor,
-      finishReason: finish_reason ?? undefined,
-      error: error ?? undefined,
-    };
+    if (isFinal(this.#transcript.status)) return toOutcome(this.#transcript, this.cursor);
+    throw new RepriseError("protocol_violation", "The stream has ended, but its generation has not.");
   }
 
   #createTools(handlers: ToolHandlers): ToolAnswers {
@@ -299,7 +289,7 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
       signal,
       submit: async (result) => {
         this.#id ??= await this.#source.identify();
-        return this.#source.submitToolResult(this.#id, result, signal);
+        return this.#source.submitToolResult(this.#id, result, { signal });
       },
       onFailure: (error) => {
         this.#toolFailure ??= { error };

@@ -1,6 +1,6 @@
-import type { Failure, GenerationStatus, Transcript, Usage } from "@reprise/protocol/wire";
-
-type FinalStatus = Extract<GenerationStatus, "completed" | "failed" | "cancelled">;
+import type { Failure, Usage } from "@reprise/protocol/wire";
+import type { FinalStatus } from "../transcript/final-status.ts";
+import type { ReaderTranscript } from "../transcript/reader-transcript.ts";
 
 /** How a generation ended, whichever way. */
 export interface GenerationOutcome {
@@ -15,12 +15,8 @@ export interface GenerationOutcome {
   readonly error: Failure | undefined;
 }
 
-export function isFinal(status: GenerationStatus): status is FinalStatus {
-  return status === "completed" || status === "failed" || status === "cancelled";
-}
-
 /** The outcome that a transcript with a terminal event tells. */
-export function toOutcome(transcript: Transcript, cursor: string | undefined): GenerationOutcome {
+export function toOutcome(transcript: ReaderTranscript, cursor: string | undefined): GenerationOutcome {
   const { text, usage, finishReason, failure } = transcript;
   const status = transcript.status as FinalStatus;
   return { status, text, usage, cursor, finishReason, error: failure };

@@ -23,7 +23,7 @@ function feed(state: ResumeState, inputs: readonly ResumeInput[], overrides: Par
   for (const input of inputs) {
     const step = nextResume(state, input, { ...context, ...overrides });
     state = step.state;
-    effects.push(...step.effects);
+    if (step.effect) effects.push(step.effect);
   }
   return { state, effects };
 }
@@ -60,8 +60,9 @@ describe("for any behaviour of the connections", () => {
           for (const input of [{ type: "opened" } as const, ...inputs, broken]) {
             const step = nextResume(state, input, context);
             state = step.state;
-            seqs.push(...delivered(step.effects));
-            if (step.effects.some(({ type }) => type !== "deliver")) break;
+            if (step.effect === undefined) continue;
+            seqs.push(...delivered([step.effect]));
+            if (step.effect.type !== "deliver") break;
           }
           expect(seqs).toEqual(log.slice(0, seqs.length).map(({ seq }) => seq));
           expect(seqOfCursor(state.cursor ?? null)).toBe(seqs.length);
@@ -148,7 +149,7 @@ describe("the budget of failures", () => {
     for (let nowMs = 0; nowMs < policy.giveUpAfterMs; nowMs += delays.at(-1)!) {
       const step = nextResume(state, broken, { nowMs, random: 1, policy });
       state = step.state;
-      const [effect] = step.effects;
+      const { effect } = step;
       delays.push(effect?.type === "reconnect" ? effect.delay.backoffMs : NaN);
     }
     expect(delays.slice(0, 8)).toEqual([250, 500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000]);

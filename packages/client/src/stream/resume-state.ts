@@ -58,7 +58,8 @@ export type ResumeEffect =
 
 export interface ResumeStep {
   readonly state: ResumeState;
-  readonly effects: readonly ResumeEffect[];
+  /** What to do; undefined: to go on reading. */
+  readonly effect?: ResumeEffect;
 }
 
 export interface ResumeContext {
@@ -95,32 +96,31 @@ export function startResume(after?: string): ResumeState {
 export function nextResume(state: ResumeState, input: ResumeInput, context: ResumeContext): ResumeStep {
   switch (input.type) {
     case "opened":
-      return { state: { ...state, openedAtMs: context.nowMs }, effects: [] };
+      return { state: { ...state, openedAtMs: context.nowMs } };
     case "alive": {
       const isStable = context.nowMs - (state.openedAtMs ?? context.nowMs) >= STABLE_AFTER_MS;
-      return { state: isStable ? { ...state, failures: undefined } : state, effects: [] };
+      return { state: isStable ? { ...state, failures: undefined } : state };
     }
     case "retry":
-      return { state: { ...state, floorMs: input.delayMs }, effects: [] };
+      return { state: { ...state, floorMs: input.delayMs } };
     case "event":
       return takeEvent(state, input, context);
     case "nothing_left":
-      if (state.cursor !== undefined)
-        return { state: { ...state, hasEnded: true }, effects: [{ type: "end" }] };
+      if (state.cursor !== undefined) return { state: { ...state, hasEnded: true }, effect: { type: "end" } };
       return fail(state, "The server has nothing left for a reader that has read nothing.");
     case "closed":
-      if (state.hasEnded) return { state, effects: [{ type: "end" }] };
+      if (state.hasEnded) return { state, effect: { type: "end" } };
       return recover(state, new RepriseError("connection_lost", CLOSED_EARLY), context);
     case "broken":
       return recover(state, input.error, context);
     case "renewed":
     case "reopened":
       return {
-        state: { ...state, failures: undefined, openedAtMs: undefined, reconnects: state.reconnects + 1 },
-        effects: input.type === "renewed" ? [{ type: "reconnect", delay: AT_ONCE }] : [],
+        state: reopened(state),
+        ...(input.type === "renewed" && { effect: { type: "reconnect", delay: AT_ONCE } }),
       };
     case "woken":
-      return { state: { ...state, failures: undefined }, effects: [] };
+      return { state: { ...state, failures: undefined } };
   }
 }
 
@@ -130,7 +130,7 @@ function takeEvent(
   context: ResumeContext,
 ): ResumeStep {
   const last = state.lastSeq ?? event.seq - 1;
-  if (event.seq <= last || event.seq < 1) return { state, effects: [] };
+  if (event.seq <= last || event.seq < 1) return { state };
   if (event.seq > last + 1) {
     const hole = `seq ${event.seq} came after ${last}.`;
     if (state.sawHole) return fail(state, hole);
@@ -139,7 +139,7 @@ function takeEvent(
   const hasEnded = state.hasEnded || isTerminal(event.type);
   return {
     state: { ...state, cursor, lastSeq: event.seq, failures: undefined, sawHole: false, hasEnded },
-    effects: [{ type: "deliver", event }],
+    effect: { type: "deliver", event },
   };
 }
 
@@ -150,16 +150,15 @@ function recover(
   { nowMs, policy, random }: ResumeContext,
 ): ResumeStep {
   const plan = planRetry(error, state.failures, { policy, nowMs, floorMs: state.floorMs, random });
-  if (state.hasEnded && (plan.type === "give_up" || plan.failures.count > 1))
-    return { state, effects: [{ type: "end" }] };
-  if (plan.type === "give_up") return { state, effects: [{ type: "fail", error: plan.error }] };
-  const { failures, delay } = plan;
-  return {
-    state: { ...state, failures, openedAtMs: undefined, reconnects: state.reconnects + 1 },
-    effects: [{ type: "reconnect", delay }],
-  };
+  const isOver = plan.type === "fail";
+  if (state.hasEnded && (isOver || plan.failures.count > 1)) return { state, effect: { type: "end" } };
+  return isOver ? { state, effect: plan } : { state: reopened(state, plan.failures), effect: plan };
+}
+
+function reopened(state: ResumeState, failures?: FailureRun): ResumeState {
+  return { ...state, failures, openedAtMs: undefined, reconnects: state.reconnects + 1 };
 }
 
 function fail(state: ResumeState, message: string): ResumeStep {
-  return { state, effects: [{ type: "fail", error: new RepriseError("protocol_violation", message) }] };
+  return { state, effect: { type: "fail", error: new RepriseError("protocol_violation", message) } };
 }

@@ -17,9 +17,9 @@ export interface StreamSource {
   request(id: string | undefined, cursor: string | undefined): HttpRequest;
   /** The id of a generation that has none here yet. */
   identify(): Promise<string>;
-  get(id: string, signal: AbortSignal): Promise<Generation>;
-  cancel(id: string, reason: string | undefined): Promise<Generation>;
-  submitToolResult(id: string, result: ToolResult, signal: AbortSignal): Promise<Generation>;
+  get(id: string, options: { signal: AbortSignal }): Promise<Generation>;
+  cancel(id: string, options: { reason?: string }): Promise<Generation>;
+  submitToolResult(id: string, result: ToolResult, options: { signal: AbortSignal }): Promise<Generation>;
   /** Tells the platform what the reading took; without it, nothing is measured. */
   readonly report?: ((id: string, timings: TimingsReport) => void) | undefined;
 }

@@ -76,10 +76,6 @@ function parseArguments(text: string): unknown {
 
 /** The answer is not wanted any more: another answer was faster, the call was rewound, or the generation is over. */
 function isAnsweredElsewhere(error: unknown): boolean {
-  return (
-    error instanceof RepriseError &&
-    (error.code === "tool_result_conflict" ||
-      error.code === "tool_call_not_found" ||
-      error.code === "generation_ended")
-  );
+  const codes = ["tool_result_conflict", "tool_call_not_found", "generation_ended"];
+  return error instanceof RepriseError && codes.includes(error.code);
 }

@@ -31,6 +31,7 @@ const shard = protocol.shardOf(ref.generation);
 const node = protocol.parseNodeId("node-1");
 const blob = protocol.toBlobId(new Uint8Array(17));
 const conversation = protocol.toConversationId(new Uint8Array(17));
+const thread = { tenant: ref.tenant, protocol: "tanstack", endUser: undefined, id: "t" };
 const upload = protocol.createUploadId(new Uint8Array(17));
 
 /** By the name of what builds the subject in `protocol`. */
@@ -109,6 +110,8 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
   tenantConversationSubjects: [[protocol.tenantConversationSubjects(ref.tenant), "", ""]],
   CONVERSATION_SWEEP_SUBJECT: [[protocol.CONVERSATION_SWEEP_SUBJECT, "DA", ""]],
   CONVERSATIONS_SUBJECTS: [[protocol.CONVERSATIONS_SUBJECTS, "", ""]],
+  threadSubject: [[protocol.threadSubject(thread, () => new Uint8Array(32)), "D", ""]],
+  THREADS_SUBJECTS: [[protocol.THREADS_SUBJECTS, "", ""]],
   chunkSubject: [[protocol.chunkSubject(ref.tenant, upload), "DW", ""]],
   BLOB_CHUNKS_SUBJECTS: [[protocol.BLOB_CHUNKS_SUBJECTS, "", ""]],
   USAGE_SUBJECTS: [[protocol.USAGE_SUBJECTS, "Y", ""]],
@@ -213,6 +216,7 @@ const STREAMS: Readonly<
   OPS: { subject: "ops.t.access.-", leader: "AY", batch: "AY", purge: "" },
   BLOBS: { subject: "blob.t.content.b", leader: "DWA", batch: "DWA", purge: "DWA" },
   BLOB_CHUNKS: { subject: "chunk.t.u", leader: "DWA", batch: "DWA", purge: "DWA" },
+  THREADS: { subject: "thread.t.x", leader: "D", batch: "D", purge: "" },
   CONVERSATIONS: { subject: "conv.t.c", leader: "DA", batch: "DA", purge: "DA" },
   USAGE: { subject: "usage.t", leader: "", batch: "", purge: "" },
   KEY_USE: { subject: "keyuse.t.key_0", leader: "D", batch: "D", purge: "" },

@@ -13,6 +13,8 @@ import {
   bucketSubjects,
   TOKEN_KEYS_BUCKET,
   TENANTS_BUCKET,
+  THREADS_STREAM,
+  THREADS_SUBJECTS,
   AUDIT_CALLS,
   CHECKPOINTS_STREAM,
   CHECKPOINTS_SUBJECTS,
@@ -124,10 +126,12 @@ const TENANTS = { name: bucketStream(TENANTS_BUCKET), subjects: bucketSubjects(T
 const BLOBS = { name: BLOBS_STREAM, subjects: BLOBS_SUBJECTS };
 const CONVERSATIONS = { name: CONVERSATIONS_STREAM, subjects: CONVERSATIONS_SUBJECTS };
 const BLOB_CHUNKS = { name: BLOB_CHUNKS_STREAM, subjects: BLOB_CHUNKS_SUBJECTS };
+const THREADS = { name: THREADS_STREAM, subjects: THREADS_SUBJECTS };
 const NAMED = [
   BLOBS,
   BLOB_CHUNKS,
   CONVERSATIONS,
+  THREADS,
   CHECKPOINTS,
   JOBS,
   READERS,
@@ -201,7 +205,8 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       BLOBS.subjects,
       BLOB_CHUNKS.subjects,
       CONVERSATIONS.subjects,
-      ...[BLOBS, BLOB_CHUNKS, CONVERSATIONS].flatMap(reading),
+      THREADS.subjects,
+      ...[BLOBS, BLOB_CHUNKS, CONVERSATIONS, THREADS].flatMap(reading),
       ...[BLOBS, BLOB_CHUNKS, CONVERSATIONS].map(({ name }) => streamCall("PURGE", name)),
       // How many jobs wait, and how busy nodes are: what a scaler is told.
       consumerList(JOBS.name),

@@ -1,19 +1,9 @@
 import { retry } from "@reprise/async";
 import { RepriseError, STREAM_START, type StreamSeq } from "@reprise/protocol";
-import type { NatsConnection } from "@nats-io/transport-node";
-import type { Publish } from "../nats/publisher.ts";
 import { HEADER } from "../nats/header.ts";
-import { getLastMessage, headerOf } from "../nats/stream-api.ts";
+import { getLastMessage, headerOf, ifUnavailable } from "../nats/stream-api.ts";
 import { createWriterName } from "../nats/writer-name.ts";
-
-/** What it takes to store something behind a known place. */
-export interface RowBroker {
-  readonly publish: Publish;
-  /** Asks leaders. */
-  readonly reads: NatsConnection;
-  /** How long a call goes on while the broker does not answer. */
-  readonly budgetMs: number;
-}
+import { patienceOf, type RowBroker } from "./row-broker.ts";
 
 export interface StoredBehind {
   readonly stream: string;
@@ -21,9 +11,9 @@ export interface StoredBehind {
   readonly payload: Uint8Array;
   /** The subject's last message; `STREAM_START` for none. */
   readonly expectedLast: StreamSeq;
+  /** After how many seconds the broker removes it, 1 or more; its stream has to allow that. Default: the stream's time. */
+  readonly ttlSeconds?: number | undefined;
 }
-
-const PAUSE_MS = 100;
 
 /**
  * Stores a message if the subject's last one is still the expected one. A message whose answer was lost is told by a name that no other has: the
@@ -32,12 +22,17 @@ const PAUSE_MS = 100;
  * @throws RepriseError `broker_unavailable`
  */
 export async function storeBehind(
-  { publish, reads, budgetMs }: RowBroker,
-  { stream, subject, payload, expectedLast }: StoredBehind,
+  broker: RowBroker,
+  { stream, subject, payload, expectedLast, ttlSeconds }: StoredBehind,
 ): Promise<StreamSeq | undefined> {
+  const { publish, reads } = broker;
   const name = createWriterName();
+  const extra = {
+    [HEADER.attempt]: name,
+    ...(ttlSeconds !== undefined && { [HEADER.ttl]: `${ttlSeconds}` }),
+  };
   const tryOnce = async (): Promise<{ at: StreamSeq | undefined } | undefined> => {
-    const outcome = await publish(subject, payload, { expectedLast, extra: { [HEADER.attempt]: name } });
+    const outcome = await publish(subject, payload, { expectedLast, extra });
     if (outcome.kind === "stored") return { at: outcome.streamSeq };
     if (outcome.kind === "unavailable") return undefined;
     const last = await getLastMessage(reads, stream, subject);
@@ -46,15 +41,10 @@ export async function storeBehind(
     if (at === expectedLast) return undefined;
     return { at: last && headerOf(last, HEADER.attempt) === name ? at : undefined };
   };
-  const patiently = () => tryOnce().catch(ifUnavailable);
-  const outcome = await retry(patiently, { pauseMs: PAUSE_MS, budgetMs });
+  const patiently = () => tryOnce().catch(ifUnavailable(undefined));
+  const outcome = await retry(patiently, patienceOf(broker));
   if (outcome) return outcome.at;
   throw new RepriseError("broker_unavailable", "The broker does not store what the call has to write.", {
     retryAfterMs: 1_000,
   });
-}
-
-function ifUnavailable(error: unknown): undefined {
-  if (error instanceof RepriseError && error.code === "broker_unavailable") return undefined;
-  throw error;
 }

@@ -1,7 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type ApiError, JetStreamApiError, type StreamConfig, type StreamState } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
+import { retryRejected } from "@reprise/async";
 import { newInbox } from "../access/inbox-prefix.ts";
+import { isRefusal } from "../nats/jetstream-errors.ts";
 import { inboxOf } from "../nats/reply-inbox.ts";
 import { streamUnavailable } from "../nats/stream-api.ts";
 import { watchConnection } from "../nats/watch-connection.ts";
@@ -36,6 +38,9 @@ const KNOWN_MS = 10_000;
 const AGAIN_MS = 20;
 /** The server stores what came before it answers the last part. */
 const FINISH_MS = 300_000;
+/** How long a cluster may lack servers for a stream: one that is slow for a moment counts as away. */
+const PLACE_MS = 20_000;
+const PLACE_PAUSE_MS = 100;
 const PART_BYTES = 128 * 1_024;
 const WINDOW_BYTES = 4 * 1_024 * 1_024;
 
@@ -99,7 +104,7 @@ const NO_CONTENT = 204;
 /**
  * Makes a stream from a copy. There must be none of its name.
  * @param parts the bytes of the copy, in parts of any size that the server takes
- * @throws RepriseError `broker_unavailable` when the server refuses; a copy that is not whole leaves no stream, or an empty one
+ * @throws RepriseError `broker_unavailable` when the server refuses, or a cluster has lacked the servers for 20 s; a copy that is not whole leaves no stream, or an empty one
  */
 export async function putImage(
   connection: NatsConnection,
@@ -107,10 +112,12 @@ export async function putImage(
   parts: AsyncIterable<Uint8Array>,
 ): Promise<StreamState> {
   const { name } = config;
-  const { deliver_subject } = await call<{ deliver_subject: string }>(connection, name, "RESTORE", {
-    config,
-    state,
-  });
+  // Refused so, nothing has been made yet.
+  const { deliver_subject } = await retryRejected(
+    () => call<{ deliver_subject: string }>(connection, name, "RESTORE", { config, state }),
+    (error) => isRefusal(error, "noSuitablePeers"),
+    { pauseMs: PLACE_PAUSE_MS, budgetMs: PLACE_MS },
+  );
   const made = await sendParts(connection, { stream: name, to: deliver_subject, parts });
   if (!made) throw streamUnavailable(name, "the server does not say what it has restored");
   return made.state;

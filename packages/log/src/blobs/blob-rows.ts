@@ -9,8 +9,9 @@ import {
   type StreamSeq,
 } from "@reprise/protocol";
 import { purgeSubject } from "../nats/stream-api.ts";
-import { readAllMessages, readLastRaw } from "../nats/stream-messages.ts";
-import { type RowBroker, storeBehind } from "../append/store-behind.ts";
+import { readLastRaw } from "../nats/stream-messages.ts";
+import { askPatiently, readAllPatiently, type RowBroker } from "../append/row-broker.ts";
+import { storeBehind } from "../append/store-behind.ts";
 
 /** A row of BLOBS as its leader has it. */
 export interface PlacedRow<Row extends BlobRow = BlobRow> {
@@ -29,7 +30,7 @@ export interface ListedRow {
 
 const BATCH = { maxMessages: 256, maxBytes: 256 * 1_024 };
 
-/** Rows of BLOBS: each is changed by compare-and-set. All methods throw RepriseError `broker_unavailable`. */
+/** Rows of BLOBS: each is changed by compare-and-set. All methods ask again for the broker's budget, and throw RepriseError `broker_unavailable` then. */
 export class BlobRows {
   readonly #broker: RowBroker;
 
@@ -38,7 +39,9 @@ export class BlobRows {
   }
 
   async read(subject: string): Promise<PlacedRow> {
-    const last = await readLastRaw(this.#broker.reads, BLOBS_STREAM, subject);
+    const last = await askPatiently(this.#broker, () =>
+      readLastRaw(this.#broker.reads, BLOBS_STREAM, subject),
+    );
     if (!last) return { row: undefined, at: STREAM_START };
     return { row: last.isPublished ? decodeBlobRow(last.payload) : undefined, at: last.streamSeq };
   }
@@ -51,13 +54,16 @@ export class BlobRows {
 
   /** Takes a row away that lies there, and none that came later. */
   remove(subject: string, at: StreamSeq): Promise<void> {
-    return purgeSubject(this.#broker.reads, BLOBS_STREAM, subject, plus(at, 1));
+    return askPatiently(this.#broker, () =>
+      purgeSubject(this.#broker.reads, BLOBS_STREAM, subject, plus(at, 1)),
+    );
   }
 
   /** All rows, or those under a subject with wildcards. One that changes meanwhile may come twice. */
   async *list(subject: string = BLOBS_SUBJECTS): AsyncGenerator<ListedRow> {
     const request = { ...BATCH, afterStreamSeq: STREAM_START, subject };
-    for await (const message of readAllMessages(this.#broker.reads, BLOBS_STREAM, request)) {
+    const { reads } = this.#broker;
+    for await (const message of readAllPatiently(this.#broker, reads, BLOBS_STREAM, request)) {
       const row = decodeBlobRow(message.payload);
       const { streamSeq: at, storedAtUs } = message;
       if (row) yield { subject: message.subject, row, at, storedAtUs };

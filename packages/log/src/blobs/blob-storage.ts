@@ -18,8 +18,8 @@ export interface BlobStorage {
 export interface BlobStorageOptions {
   readonly broker: Pick<Broker, "reads" | "bulk">;
   readonly publish: Publish;
-  /** How long a call goes on while the broker does not answer. Default 20 s. */
-  readonly budgetMs?: number | undefined;
+  /** How long a call to the broker that begins now goes on while that does not answer, in milliseconds. Default 20 s. */
+  readonly budgetMs?: (() => number) | undefined;
   /** Where bytes are kept. Default: in the broker. */
   readonly objects?: ObjectStore | undefined;
 }
@@ -30,7 +30,7 @@ const BUDGET_MS = 20_000;
 export function createBlobStorage({
   broker,
   publish,
-  budgetMs = BUDGET_MS,
+  budgetMs = () => BUDGET_MS,
   objects,
 }: BlobStorageOptions): BlobStorage {
   const { reads, bulk } = broker;

@@ -19,9 +19,9 @@ export const NEW: NewUpload = {
 
 export function storageOf(
   { broker, log }: Pick<World, "broker" | "log">,
-  options: { budgetMs?: number; objects?: ObjectStore } = {},
+  { budgetMs = 20_000, objects }: { budgetMs?: number; objects?: ObjectStore } = {},
 ): BlobStorage {
-  return createBlobStorage({ broker, publish: log.publish, ...options });
+  return createBlobStorage({ broker, publish: log.publish, budgetMs: () => budgetMs, objects });
 }
 
 export async function* piecesOf(content: Uint8Array, size: number): AsyncGenerator<Uint8Array> {

@@ -2,11 +2,15 @@ import { randomBytes } from "node:crypto";
 import { RepriseError } from "@reprise/protocol";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { callAway } from "../testing/call-away.ts";
 import { openWorld, openWorldBehindProxy, type World } from "../testing/world.ts";
 import { contentOf, createMemoryObjects, NEW, piecesOf, storageOf, store, TENANT } from "./blobs.fixture.ts";
-import type { BlobStorage } from "./blob-storage.ts";
+import { type BlobStorage, createBlobStorage } from "./blob-storage.ts";
 import { finishUpload } from "./finish-upload.ts";
-import { findBlob } from "./read-blob.ts";
+import type { Publish } from "../nats/publisher.ts";
+import { findBlob, readBlob } from "./read-blob.ts";
+import { removeBlob } from "./remove-blob.ts";
+import { placeOf } from "./upload-place.ts";
 import { abandonUpload, beginUpload, findUpload, type OpenUpload, receiveContent, refOf } from "./uploads.ts";
 
 let world: World;
@@ -145,6 +149,56 @@ test("the broker is lost in mid-upload: the client waits, and the upload is whol
   const { blob } = await finishUpload(to, upload, sum);
   expect((await contentOf(to, { tenant: TENANT, row: blob })).equals(content)).toBe(true);
   behind.errors.length = 0;
+});
+
+test("the broker is away as an upload begins, is found, ends, is read and is removed: each waits for it", async () => {
+  await using behind = await openWorldBehindProxy();
+  const to = storageOf(behind, { budgetMs: 60_000 });
+  const away = <T>(call: () => Promise<T>) => callAway(behind, call);
+  const content = randomBytes(300_000);
+  const { row } = await away(() => beginUpload(to, TENANT, NEW));
+  const upload = await away(() => findUpload(to, TENANT, row.id));
+  const { place } = await away(() => placeOf(to, upload));
+  const first = content.subarray(0, 200_000);
+  const half = await away(() => receiveContent(to, upload, place, piecesOf(first, 50_000)));
+  const rest = piecesOf(content.subarray(first.length), 50_000);
+  // What came with an earlier request is read again to be summed.
+  const { sum } = await receiveContent(to, upload, half.place, rest);
+  const { blob } = await away(() => finishUpload(to, upload, sum));
+  const found = await away(() => findBlob(to, TENANT, blob.id));
+  expect((await away(() => contentOf(to, found))).equals(content)).toBe(true);
+  await away(() => removeBlob(to, TENANT, blob.id));
+  expect(await away(() => Array.fromAsync(to.chunks.list()))).toEqual([]);
+  expect(await away(() => to.accounts.bytesOf(TENANT))).toBe(0);
+  behind.errors.length = 0;
+});
+
+test("a reader from whom the broker is cut off in mid-blob has the rest behind it, once", async () => {
+  await using behind = await openWorldBehindProxy();
+  const to = storageOf(behind, { budgetMs: 60_000 });
+  const content = randomBytes(1_000_000);
+  const { blob } = await store(to, content);
+  const pieces: Uint8Array[] = [];
+  for await (const piece of readBlob(to, { tenant: TENANT, row: blob })) {
+    pieces.push(Uint8Array.from(piece));
+    if (pieces.length === 3) behind.proxy.cutNow();
+  }
+  expect(Buffer.concat(pieces).equals(content)).toBe(true);
+  behind.errors.length = 0;
+});
+
+test("how long a call goes on is asked as it begins", async () => {
+  let budgetMs = 600_000;
+  const { broker, log } = world;
+  let publish: Publish = log.publish;
+  const access = { broker, publish: (...call: Parameters<Publish>) => publish(...call) };
+  const to = createBlobStorage({ ...access, budgetMs: () => budgetMs });
+  const upload = await beginUpload(to, TENANT, NEW);
+  publish = async () => ({ kind: "unavailable", reason: "disconnected" });
+  budgetMs = 0;
+  const place = await to.chunks.place(refOf(upload));
+  const failed = receiveContent(to, upload, place, piecesOf(randomBytes(1_000), 1_000));
+  await expect(failed).rejects.toMatchObject({ code: "broker_unavailable" });
 });
 
 test("a broker that stays away ends the request with what can be tried again", async () => {

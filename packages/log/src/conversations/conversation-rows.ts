@@ -16,9 +16,10 @@ import {
   type UnixMs,
   unixNow,
 } from "@reprise/protocol";
-import { type RowBroker, storeBehind } from "../append/store-behind.ts";
+import { askPatiently, readAllPatiently, type RowBroker } from "../append/row-broker.ts";
+import { storeBehind } from "../append/store-behind.ts";
 import { purgeSubject } from "../nats/stream-api.ts";
-import { readAllMessages, readLastRaw, readStreamBatch } from "../nats/stream-messages.ts";
+import { readLastRaw, readStreamBatch } from "../nats/stream-messages.ts";
 
 /** A row of CONVERSATIONS as its leader has it. */
 export interface PlacedConversation {
@@ -51,7 +52,7 @@ const BATCH = { maxMessages: 256, maxBytes: 256 * 1_024 };
 /** How many rows one page looks at for those that it wants. */
 const MOST_SCANNED = 2_048;
 
-/** Rows of CONVERSATIONS: each is changed by compare-and-set. All methods throw RepriseError `broker_unavailable`. */
+/** Rows of CONVERSATIONS: each is changed by compare-and-set. All methods ask again for the broker's budget, and throw RepriseError `broker_unavailable` then. */
 export class ConversationRows {
   readonly #broker: RowBroker;
 
@@ -60,7 +61,9 @@ export class ConversationRows {
   }
 
   async readSubject(subject: string): Promise<PlacedConversation> {
-    const last = await readLastRaw(this.#broker.reads, CONVERSATIONS_STREAM, subject);
+    const last = await askPatiently(this.#broker, () =>
+      readLastRaw(this.#broker.reads, CONVERSATIONS_STREAM, subject),
+    );
     if (!last) return { row: undefined, at: STREAM_START };
     return { row: last.isPublished ? decodeConversationRow(last.payload) : undefined, at: last.streamSeq };
   }
@@ -88,7 +91,9 @@ export class ConversationRows {
 
   /** Takes a row away that lies there, and none that came later. */
   remove(subject: string, at: StreamSeq): Promise<void> {
-    return purgeSubject(this.#broker.reads, CONVERSATIONS_STREAM, subject, plus(at, 1));
+    return askPatiently(this.#broker, () =>
+      purgeSubject(this.#broker.reads, CONVERSATIONS_STREAM, subject, plus(at, 1)),
+    );
   }
 
   /**
@@ -100,7 +105,8 @@ export class ConversationRows {
     afterStreamSeq: StreamSeq = STREAM_START,
   ): AsyncGenerator<ListedConversation> {
     const request = { ...BATCH, afterStreamSeq, subject };
-    for await (const message of readAllMessages(this.#broker.reads, CONVERSATIONS_STREAM, request)) {
+    const { reads } = this.#broker;
+    for await (const message of readAllPatiently(this.#broker, reads, CONVERSATIONS_STREAM, request)) {
       const row = decodeConversationRow(message.payload);
       const { subject: of, streamSeq: at, storedAtUs } = message;
       if (row) yield { subject: of, row, at, storedAtUs };
@@ -127,7 +133,9 @@ export class ConversationRows {
     let next = after;
     for (let scanned = 0, more = true; more && scanned < MOST_SCANNED;) {
       const request = { ...BATCH, afterStreamSeq: next, subject: tenantConversationSubjects(tenant) };
-      const batch = await readStreamBatch(this.#broker.reads, CONVERSATIONS_STREAM, request);
+      const batch = await askPatiently(this.#broker, () =>
+        readStreamBatch(this.#broker.reads, CONVERSATIONS_STREAM, request),
+      );
       for (const [i, { payload, streamSeq }] of batch.messages.entries()) {
         const row = decodeConversationRow(payload);
         next = streamSeq;

@@ -24,7 +24,7 @@ let accounts: ConversationAccounts;
 beforeEach(async () => {
   world = await openWorld();
   const { broker, log } = world;
-  rows = new ConversationRows({ publish: log.publish, reads: broker.reads, budgetMs: 20_000 });
+  rows = new ConversationRows({ publish: log.publish, reads: broker.reads, budgetMs: () => 20_000 });
   accounts = new ConversationAccounts(rows);
 });
 afterEach(() => world[Symbol.asyncDispose]());

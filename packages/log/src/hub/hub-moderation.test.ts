@@ -77,6 +77,25 @@ test("a verdict that the live feed loses is read from what is stored while reade
   await eventually(() => expect(shownText(cache)).toBe("ab"));
 });
 
+test("what is settled of a retract grows by live verdicts, and by those that the live feed loses and that are stored", async () => {
+  await using world = await openWorld();
+  using opened = openHub(world);
+  const ref = newRef();
+  const appender = await begin(world, ref, { mode: "retract" });
+  const cache = await opened.hub.open(ref);
+  let told = 0;
+  cache.listen(() => told++);
+  expect([cache.shownSeq, cache.settledSeq]).toEqual([2, 0]);
+  publishLiveVerdict(world.broker.main, ref, verdict(1));
+  await eventually(() => expect([cache.settledSeq, told > 0]).toEqual([1, true]));
+  opened.mute();
+  await store(world, ref, verdict(2));
+  await eventually(() => expect(cache.settledSeq).toBe(2));
+  await appendOne(appender, completed());
+  await store(world, ref, verdict(3));
+  await eventually(() => expect(cache.isSettled).toBe(true));
+});
+
 test("text that is withdrawn behind the end reaches no later reader, though the live feed is lost", async () => {
   await using world = await openWorld();
   using opened = openHub(world, { probeMs: 600_000 });

@@ -281,7 +281,7 @@ export class Hub {
     const entry = this.#entries.get(logSubject(cache.ref));
     if (entry?.cache === cache) {
       entry.pace.observe(cache.lastSeq, performance.now());
-      if (cache.isOver) this.#over(entry);
+      if (cache.isSettled) this.#over(entry);
     }
     cache.notify(this.#options.onError);
   }

@@ -70,11 +70,11 @@ export class VerdictWatch {
 
   /** To be called a few times a second. Reads what is stored while something is held: less and less often, until anything moves. */
   sweep(now: number, everyMs: number): void {
-    const { lastSeq, shownSeq, visibility } = this.#cache;
+    const { lastSeq, settledSeq, visibility } = this.#cache;
     const judged = visibility?.judged ?? REQUEST_SEQ;
     const isLate = this.#lateness.observe(now, judged, visibility?.isUnjudged(lastSeq) ?? false);
-    const progress = shownSeq + judged;
-    if (progress !== this.#progress || shownSeq === lastSeq) {
+    const progress = settledSeq + judged;
+    if (progress !== this.#progress || settledSeq === lastSeq) {
       this.#progress = progress;
       this.#waitMs = everyMs;
       this.#dueAt = now + everyMs;

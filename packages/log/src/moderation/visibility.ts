@@ -9,12 +9,14 @@ import {
   NAME_CHANNEL,
   textIn,
   textOf,
+  type SeqRange,
   type Verdict,
   type Seq,
   plus,
   BEYOND_LOG,
 } from "@reprise/protocol";
 import { type ModerationLag, ModerationLead } from "./moderation-lead.ts";
+import { SettledMark } from "./settled-mark.ts";
 import { INITIAL, isWaitOver, next, phaseOf, type VisibilityInput } from "./visibility-state.ts";
 
 /** A policy under which readers may have to wait for moderation. */
@@ -42,10 +44,17 @@ export class Visibility {
   onLag: ((lag: ModerationLag) => void) | undefined;
   /** Undefined for a gate. */
   readonly #lead: ModerationLead | undefined;
+  readonly #mark: SettledMark | undefined;
   #state = INITIAL;
 
-  constructor({ mode, max_lead_characters: most = Number.POSITIVE_INFINITY }: HoldingModeration) {
-    this.#lead = mode === "gate" ? undefined : new ModerationLead(most);
+  /** @param widened a range with the withdrawn ranges that it touches */
+  constructor(
+    { mode, max_lead_characters: most = Number.POSITIVE_INFINITY }: HoldingModeration,
+    widened: (range: SeqRange, channel: string) => SeqRange = (range) => range,
+  ) {
+    if (mode === "gate") return;
+    this.#lead = new ModerationLead(most);
+    this.#mark = new SettledMark(widened);
   }
 
   /** Every event up to it is judged, as far as this node knows. */
@@ -79,9 +88,18 @@ export class Visibility {
     return this.#lead.shownSeq(Math.min(lastSeq, plus(heldFrom, -1), closedBehind));
   }
 
+  /**
+   * The last event that a reader may be sent who can't be told that text was withdrawn: of a gate the same, of retract what a gate would show.
+   */
+  settledSeq(lastSeq: Seq): Seq {
+    if (!this.#mark || phaseOf(this.#state) === "open") return this.shownSeq(lastSeq);
+    return Math.min(lastSeq, this.#mark.seq);
+  }
+
   /** @param lastSeq the last event of the cache */
   accept(verdict: Verdict, lastSeq: Seq): void {
     this.#step({ type: "verdict", verdict, lastSeq });
+    this.#updateMark(lastSeq);
   }
 
   /** Tells of an event that the cache has taken. `decode` parses it. */
@@ -90,6 +108,9 @@ export class Visibility {
     else if (type === "generation.started" || type === "moderation.unavailable") {
       const event = decode();
       if (event.type === "generation.started" || event.type === "moderation.unavailable") this.#step(event);
+    } else if (this.#mark && (type === "moderation.review" || type === "moderation.reviewed")) {
+      const event = decode();
+      if (event.type === "moderation.review" || event.type === "moderation.reviewed") this.#mark.took(event);
     }
   }
 
@@ -100,6 +121,12 @@ export class Visibility {
       this.#lead.took(lastSeq, textLength, this.onLag ? performance.now() : Number.NaN);
     }
     if (isWaitOver(this.#state, lastSeq)) this.#step({ type: "reached", lastSeq });
+    this.#updateMark(lastSeq);
+  }
+
+  #updateMark(lastSeq: Seq): void {
+    const { settledJudged: judged, settledCleared: cleared } = this.#state;
+    this.#mark?.update(lastSeq, { judged, cleared });
   }
 
   #step(input: VisibilityInput): void {

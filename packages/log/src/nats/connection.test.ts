@@ -6,9 +6,13 @@ import { connectBroker } from "./connection.ts";
 import { inboxOf } from "./reply-inbox.ts";
 import { watchConnection } from "./watch-connection.ts";
 
-/** As much of a NATS server as a connection takes. It lets clients in, or refuses their password, as the test says. */
-async function startGatekeeper() {
+/**
+ * As much of a NATS server as a connection takes. It lets clients in, or refuses their password, as the test says.
+ * @param late how many of the first connections are closed as if their credentials had come too late
+ */
+async function startGatekeeper({ late = 0 } = {}) {
   const sockets = new Set<Socket>();
+  let left = late;
   let admits = true;
   let refused = 0;
   let onRefusal = () => {};
@@ -17,7 +21,10 @@ async function startGatekeeper() {
     socket.on("error", () => {}).on("close", () => sockets.delete(socket));
     socket.write('INFO {"server_id":"x","version":"2.12.0","headers":true,"max_payload":1048576}\r\n');
     socket.on("data", (bytes) => {
-      if (!admits) {
+      if (left > 0) {
+        left--;
+        socket.end("-ERR 'Authentication Timeout'\r\n");
+      } else if (!admits) {
         socket.end("-ERR 'Authorization Violation'\r\n");
         refused++;
         onRefusal();
@@ -46,6 +53,20 @@ async function startGatekeeper() {
     },
   };
 }
+
+test("a broker that has waited too long for the credentials is dialled again", async () => {
+  await using gatekeeper = await startGatekeeper({ late: 3 });
+  await using broker = await connectBroker({ url: gatekeeper.url, name: "test" });
+  expect(broker.main.isClosed()).toBe(false);
+});
+
+test("a broker that never waits long enough is not dialled for ever", async () => {
+  await using gatekeeper = await startGatekeeper({ late: Infinity });
+  await expect(connectBroker({ url: gatekeeper.url, name: "test" })).rejects.toMatchObject({
+    code: "broker_unavailable",
+    message: expect.stringContaining("no credentials of this process in time"),
+  });
+});
 
 test("a broker that refuses the password for a while, as one that is set up anew does, is dialled until it takes it", async () => {
   await using gatekeeper = await startGatekeeper();

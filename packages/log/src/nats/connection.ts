@@ -1,7 +1,8 @@
 import { connect, type ConnectionOptions, errors, type NatsConnection } from "@nats-io/transport-node";
+import { retryRejected } from "@reprise/async";
 import { RepriseError } from "@reprise/protocol";
 import { type AccessOptions, type BrokerAddress, hostsOf, toAccessOptions } from "./broker-access.ts";
-import { describeConnectFailure } from "./describe-connect-failure.ts";
+import { describeConnectFailure, isLate } from "./describe-connect-failure.ts";
 import { type BrokerUser, inboxPrefixOf } from "../access/broker-user.ts";
 import type { Forbidden } from "../access/forbidden.ts";
 import { setInboxPrefix } from "../access/inbox-prefix.ts";
@@ -48,12 +49,12 @@ export async function connectBroker({ name, user, onError, ...address }: BrokerO
   const open: NatsConnection[] = [];
   try {
     // The other dials would go on for ever where a cluster refuses the credentials: every refusal names all servers anew.
-    await dialOnce(options, `${name}:dial`);
-    const main = await dial(options, name, onError);
+    await unlessLate(() => dialOnce(options, `${name}:dial`));
+    const main = await unlessLate(() => dial(options, name, onError));
     open.push(main);
-    const reads = await dial(options, `${name}:reads`, onError);
+    const reads = await unlessLate(() => dial(options, `${name}:reads`, onError));
     open.push(reads);
-    const bulk = await dial(options, `${name}:bulk`, onError);
+    const bulk = await unlessLate(() => dial(options, `${name}:bulk`, onError));
     open.push(bulk);
     const close = async () => {
       await Promise.all(open.map((connection) => connection.close()));
@@ -92,6 +93,14 @@ export async function flushConnection(connection: NatsConnection): Promise<void>
   }
 }
 
+/**
+ * A server that has waited 2 s for a client's credentials closes the connection. A process may be that slow while it loads its modules on a busy machine:
+ * it dials again, 5 times in all.
+ */
+function unlessLate<T>(dialling: () => Promise<T>): Promise<T> {
+  return retryRejected(dialling, isLate, { pauseMs: LATE_PAUSE_MS, maxAttempts: 5 });
+}
+
 /** Tries every server that is configured once, and none that those name. */
 async function dialOnce(options: DialOptions, name: string): Promise<void> {
   const once = { timeout: DIAL_TIMEOUT_MS, reconnect: false, ignoreClusterUpdates: true };
@@ -118,7 +127,7 @@ async function assertAnswersArrive(connection: NatsConnection, inboxPrefix: stri
 
 async function askWhyRefused(options: DialOptions, name: string): Promise<string | undefined> {
   try {
-    await dialOnce(options, name);
+    await unlessLate(() => dialOnce(options, name));
     return undefined;
   } catch (error) {
     // Its message is the whole of what there is to say: a server that is down.
@@ -155,5 +164,6 @@ async function dial(
 }
 
 const TIMEOUT_MS = 5_000;
+const LATE_PAUSE_MS = 100;
 /** A server that is there answers at once, and a starved machine within seconds. */
 const DIAL_TIMEOUT_MS = 15_000;

@@ -6,6 +6,7 @@ const withCode = (code: string, message: string) => Object.assign(new Error(mess
 
 test.each([
   [new AuthorizationError("Authorization Violation"), /^the server refuses the credentials/],
+  [new AuthorizationError("Authentication Timeout"), /^the server had no credentials/],
   [new UserAuthenticationExpiredError("User Authentication Expired"), /^the credentials have expired/],
   [new TimeoutError(), /^no answer within 15 s/],
   [

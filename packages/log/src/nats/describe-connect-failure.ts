@@ -18,12 +18,18 @@ export function describeConnectFailure(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   const said = firstLine(message);
   if (error instanceof UserAuthenticationExpiredError) return `the credentials have expired (${said}).`;
+  if (isLate(error)) return `the server had no credentials of this process in time (${said}).`;
   if (error instanceof AuthorizationError)
     return `the server refuses the credentials (${said}). Check REPRISE_NATS_URL and the other REPRISE_NATS_* variables.`;
   if (error instanceof TimeoutError) return "no answer within 15 s.";
   if (code !== undefined && UNTRUSTED.has(code))
     return `the server's certificate is not trusted (${code}). REPRISE_NATS_CA names the authority to trust.`;
   return code === undefined ? `${said}.` : `${said} (${code}).`;
+}
+
+/** Whether the server has waited too long for the credentials, and has not looked at any. */
+export function isLate(error: unknown): boolean {
+  return error instanceof AuthorizationError && /timeout/i.test(error.message);
 }
 
 /** OpenSSL's messages end with a line break. */

@@ -45,7 +45,7 @@ const ALL_SUBJECTS = ">";
 const NS_PER_US = 1_000;
 
 /** Which messages are read. */
-interface ReadRequest extends BatchRequest {
+export interface ReadRequest extends BatchRequest {
   /** Also those that no process has published: for readers that account for every place. Default: those are passed over. */
   readonly raw?: boolean;
 }

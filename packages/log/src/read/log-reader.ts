@@ -20,7 +20,7 @@ import { generationErased, generationExpired } from "./expired-or-erased.ts";
 import { readAfterHead } from "../append/rollback.ts";
 import type { LogSnapshot, StoredEvent } from "./stored-event.ts";
 import { isRefusal } from "../nats/jetstream-errors.ts";
-import { getBatchDirect, getLastDirect, streamSeqOf } from "../nats/direct-get.ts";
+import { getBatchDirect, getLastDirect, storedAtOf, streamSeqOf } from "../nats/direct-get.ts";
 import { getStreamInfo } from "../nats/stream-api.ts";
 import type { NoReply } from "../nats/reply-inbox.ts";
 
@@ -153,7 +153,7 @@ export function createLogReader(
   async function readLast(ref: GenerationRef): Promise<StoredEvent | undefined> {
     if (!isInShard(ref)) return undefined;
     const msg = await getLast(streamOf(ref.generation), logSubject(ref));
-    return msg && toStoredEvent(msg);
+    return msg && { ...toStoredEvent(msg), storedAt: storedAtOf(msg) };
   }
 
   const getLast = (stream: string, subject: string) =>

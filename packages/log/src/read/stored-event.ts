@@ -6,6 +6,8 @@ export interface StoredEvent {
   readonly streamSeq: StreamSeq;
   /** The appender that wrote it; "" when unknown, as for events that came out of a checkpoint. */
   readonly writer: string;
+  /** When the broker stored it: RFC 3339. Only `LogReader.readLast` says it. */
+  readonly storedAt?: string;
 }
 
 /** A generation's log as far as it is stored: `events[0]` is the oldest one kept. */

@@ -2,3 +2,4 @@
 
 export { decodePresenceRecord } from "../presence/presence-records.ts";
 export { subscribeVerdicts } from "../moderation/verdicts.ts";
+export { getStreamInfo } from "../nats/stream-api.ts";

@@ -80,6 +80,9 @@ async function connectWorld<Server>(
     ...made,
     publish: patiently(made.publish),
     publishCheckpoint: patiently(made.publishCheckpoint),
+    get connected() {
+      return made.connected;
+    },
   };
   await ensureTopology(broker.main, { shards: SHARDS, replicas: 1, retentionMs });
   const kept = stack.move();

@@ -33,6 +33,8 @@ import {
   shardSubjects,
   TENANTS_STREAM,
   TENANTS_SUBJECTS,
+  THREADS_STREAM,
+  THREADS_SUBJECTS,
   TOKEN_KEYS_BUCKET,
   USAGE_STREAM,
   USAGE_SUBJECTS,
@@ -146,6 +148,8 @@ export function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions
     },
     // Rows say themselves until when they count. A backup copies them behind the logs: the turn that a row names last has its log, or none.
     { ...lastValues, name: CONVERSATIONS_STREAM, subjects: [CONVERSATIONS_SUBJECTS], max_age: 0 },
+    // As long as the logs: a row names a generation. Those that need not last as long say so themselves.
+    { ...lastValues, name: THREADS_STREAM, subjects: [THREADS_SUBJECTS], allow_msg_ttl: true },
     // Rows say themselves until when they count. A backup copies them before the chunks: a chunk without a row is swept.
     { ...lastValues, name: BLOBS_STREAM, subjects: [BLOBS_SUBJECTS], max_age: 0 },
     {

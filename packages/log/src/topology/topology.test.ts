@@ -62,6 +62,7 @@ describe("the streams", () => {
       "READERS",
       "REVIEWS",
       "RULES",
+      "THREADS",
       "USAGE",
       "VERDICTS",
     ]);
@@ -94,7 +95,7 @@ describe("the streams", () => {
       Array.from({ length: 10 }, () => ensureTopology(broker.main, { ...OPTIONS, shards: 4 })),
     );
     const manager = await jetstreamManager(broker.main);
-    expect(await manager.streams.list().next()).toHaveLength(20);
+    expect(await manager.streams.list().next()).toHaveLength(21);
   });
 
   test("get a new retention time, and more shards", async () => {
@@ -102,7 +103,7 @@ describe("the streams", () => {
     await ensureTopology(broker.main, OPTIONS);
     await ensureTopology(broker.main, { shards: 3, replicas: 1, retentionMs: 2 * HOUR_MS });
     const manager = await jetstreamManager(broker.main);
-    expect(await hoursOf(manager)).toEqual([0, 0, 0, 0, ...Array(11).fill(2), 6]);
+    expect(await hoursOf(manager)).toEqual([0, 0, 0, 0, ...Array(12).fill(2), 6]);
   });
 
   test("keep the retention time that they have when a process is started with a shorter one, which is refused", async () => {
@@ -112,7 +113,7 @@ describe("the streams", () => {
     expect(refused).toMatchObject({ code: "broker_incompatible", param: "REPRISE_RETENTION_HOURS" });
     expect(refused).toHaveProperty("message", expect.stringMatching(/ 2 hours.* 1 hour.*/));
     const manager = await jetstreamManager(broker.main);
-    expect(await hoursOf(manager)).toEqual([0, 0, 0, 0, ...Array(10).fill(2), 6]);
+    expect(await hoursOf(manager)).toEqual([0, 0, 0, 0, ...Array(11).fill(2), 6]);
   });
 
   test("that keep everything for ever are not given an end", async () => {

@@ -46,6 +46,8 @@ const conversationSchema = z.object({
   items: z.array(z.custom<Message>((item) => typeof item === "object" && item !== null)).optional(),
   /** Of these, as JSON, for as long as the row is there. */
   items_sha256: z.string().optional(),
+  /** The generation of no conversation, or of another one, that its first turn goes on behind. */
+  behind: generation.optional(),
   /** How many turns were claimed, without those whose generation never came. */
   turns: z.int().min(0),
   head: headSchema.optional(),

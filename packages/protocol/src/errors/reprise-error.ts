@@ -1,4 +1,5 @@
-import { ERROR_CATALOGUE, type ErrorCode } from "./error-code.ts";
+import type { ErrorCode } from "./error-code.ts";
+import { isRetryable } from "./retryable-codes.ts";
 
 export interface RepriseErrorOptions {
   /** The field, header, parameter or file path that the error is about. */
@@ -6,6 +7,8 @@ export interface RepriseErrorOptions {
   cause?: unknown;
   /** When a retry makes sense, in milliseconds from now. */
   retryAfterMs?: number | undefined;
+  /** What a server says of a code, which may be one of a later version. Default: what the catalogue says. */
+  retryable?: boolean | undefined;
 }
 
 /** What crosses the wire: `{ "error": { "code", "message", "param"?, "retryable" } }`. */
@@ -19,19 +22,19 @@ const PARAM_LENGTH = 256;
 /** The root of every error that Reprise throws. Branch on `code`; `message` states value, name and limit for people. */
 export class RepriseError extends Error {
   override readonly name = "RepriseError";
+  /** A client passes on what the server says: one that is later than the client may say a code that is not among these. */
   readonly code: ErrorCode;
   readonly param: string | undefined;
   readonly retryAfterMs: number | undefined;
+  /** Whether the same call, unchanged, can succeed later. */
+  readonly retryable: boolean;
 
   constructor(code: ErrorCode, message: string, options: RepriseErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.param = options.param;
     this.retryAfterMs = options.retryAfterMs;
-  }
-
-  get retryable(): boolean {
-    return ERROR_CATALOGUE[this.code].retryable;
+    this.retryable = options.retryable ?? isRetryable(code);
   }
 }
 

@@ -203,5 +203,5 @@ test("the time is linear in the text, whatever the pushes: eight times the text 
     Math.max(TICK_MS, Math.min(...Array.from({ length: 3 }, () => cpuMs(text))));
   const [once, eightTimes] = [texts(480_000), texts(3_840_000)];
   for (const name of Object.keys(once) as (keyof typeof once)[])
-    expect([name, least(eightTimes[name]) < 24 * least(once[name])]).toEqual([name, true]);
+    expect([name, least(eightTimes[name]) < 40 * least(once[name])]).toEqual([name, true]);
 });

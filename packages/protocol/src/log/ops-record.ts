@@ -20,8 +20,20 @@ export type OpsKind = (typeof OPS_KINDS)[number];
 export const ADDRESS_CLASSES = ["loopback", "private", "public"] as const;
 export type AddressClass = (typeof ADDRESS_CLASSES)[number];
 
-/** How events were handed out: as a stream, as one page of events, or as the generation's text so far. */
-export const READER_PROTOCOLS = ["sse", "page", "snapshot"] as const;
+/**
+ * How events were handed out: as a stream, as one page of events, or as the generation's text so far; in another protocol as a stream or as one
+ * answer.
+ */
+export const READER_PROTOCOLS = [
+  "sse",
+  "page",
+  "snapshot",
+  "openai-chat",
+  "openai-responses",
+  "ai-sdk",
+  "tanstack",
+  "ag-ui",
+] as const;
 export type ReaderProtocol = (typeof READER_PROTOCOLS)[number];
 
 const seq = z.int().min(0).brand<"Seq">();

@@ -55,10 +55,9 @@ export function createSseDecoder({
 
   function takeField(line: string): void {
     const colon = line.indexOf(":");
-    if (colon === 0) return;
-    const name = colon === -1 ? line : line.slice(0, colon);
-    const start = line.charCodeAt(colon + 1) === 0x20 ? colon + 2 : colon + 1;
-    const value = colon === -1 ? "" : line.slice(start);
+    // A comment's name is "".
+    const name = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? "" : line.slice(colon + (line[colon + 1] === " " ? 2 : 1));
     if (name === "data") {
       data.push(value);
       dataLength += value.length + 1;

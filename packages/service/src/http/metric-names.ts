@@ -119,7 +119,7 @@ export const METRICS = {
   },
   reprise_hub_memory_bytes: {
     kind: "gauge",
-    help: "Bytes of events that this delivery node keeps in memory.",
+    help: "Bytes of events that this delivery node keeps in memory, and of the frames of other protocols that it has made of them.",
   },
   reprise_hub_generations: { kind: "gauge", help: "Generations that this delivery node keeps in memory." },
   reprise_moderation_events_total: { kind: "counter", help: "Events that this process has judged." },

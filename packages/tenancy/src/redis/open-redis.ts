@@ -1,5 +1,6 @@
 import { RepriseError } from "@reprise/protocol";
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
+import { TimedRedis } from "./timed-redis.ts";
 
 /** How long a limit check waits for Redis before the node decides alone. */
 const COMMAND_TIMEOUT_MS = 250;
@@ -24,11 +25,10 @@ export function openRedis(
 ): Redis {
   const { protocol } = parseUrl(url);
   if (protocol !== "redis:" && protocol !== "rediss:") throw notRedis();
-  const redis = new Redis(url, {
+  const redis = new TimedRedis(url, timeoutMs, {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
-    commandTimeout: timeoutMs,
     connectTimeout: CONNECT_TIMEOUT_MS,
     socketTimeout: Math.max(SOCKET_TIMEOUT_MS, timeoutMs),
     retryStrategy: (attempt) => Math.min(50 * 2 ** Math.min(attempt, 10), MAX_RECONNECT_PAUSE_MS),

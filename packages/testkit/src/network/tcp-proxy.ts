@@ -20,9 +20,14 @@ export interface ProxyConnection {
   cut(): void;
 }
 
+export interface ProxyTarget {
+  host?: string;
+  port: number;
+}
+
 export interface TcpProxyOptions {
-  /** Where connections go. */
-  target: { host?: string; port: number };
+  /** Where connections go: the same for all, or chosen by their index. */
+  target: ProxyTarget | ((index: number) => ProxyTarget);
   /** What connections begin with: the same for all, or chosen by their index. */
   faults?: ConnectionFaults | ((index: number) => ConnectionFaults);
   /** What jitter is drawn from: at least 0, less than 1. Default `Math.random`; a seeded one plays the same delays again. */
@@ -60,9 +65,10 @@ export async function startTcpProxy({
   let next = Promise.withResolvers<ProxyConnection>();
 
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
+    const { host = "127.0.0.1", port } = typeof target === "function" ? target(made) : target;
     const upstream = connect({
-      host: target.host ?? "127.0.0.1",
-      port: target.port,
+      host,
+      port,
       allowHalfOpen: true,
       noDelay: true,
     });

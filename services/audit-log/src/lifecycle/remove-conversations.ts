@@ -110,7 +110,7 @@ export function rowsOf({ broker, log }: LiveStreams): conversations.Conversation
   return new conversations.ConversationRows({
     publish: log.publish,
     reads: broker.reads,
-    budgetMs: BUDGET_MS,
+    budgetMs: () => BUDGET_MS,
   });
 }
 

@@ -52,8 +52,8 @@ const STALL_MS = 60_000;
 /** Begins to remove what is over, until it is disposed of. */
 export function openBlobs(options: NodeBlobsOptions): NodeBlobs & AsyncDisposable {
   const { broker, log, metrics: registry, onRefused, onError } = options;
-  const { publish, budgetMs } = log;
-  const storage = blobs.createBlobStorage({ broker, publish, budgetMs });
+  const { publish } = log;
+  const storage = blobs.createBlobStorage({ broker, publish, budgetMs: () => log.budgetMs });
   const metrics = new BlobMetrics(registry);
   const transfers = new TransferSlots({ max: options.blobTransfers ?? TRANSFERS, onRefused });
   registry.observe("reprise_blob_transfers", () => transfers.used);

@@ -1,3 +1,4 @@
+import { LIMITS } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { parseJsonBody } from "./parse-json-body.ts";
 
@@ -13,9 +14,35 @@ test.each([
   );
 });
 
-test("a name that is refused is found at the bottom of half a million arrays", () => {
-  const deep = `${"[".repeat(500_000)}{"__proto__":1}${"]".repeat(500_000)}`;
-  expect(() => parseJsonBody(deep)).toThrow(expect.objectContaining({ code: "invalid_request" }));
+const DEPTH = LIMITS.bodyDepth;
+const arrays = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
+const objects = (depth: number) => `${'{"x":'.repeat(depth)}1${"}".repeat(depth)}`;
+
+test.each([
+  ["the body itself", arrays(500_000), "0.0.0.0.0.0"],
+  ["arrays in a field", `{"a":[{"b":${arrays(DEPTH - 2)}}]}`, "a.0.b.0.0.0"],
+  ["objects in a field", `{"metadata":${objects(100_000)}}`, "metadata.x.x.x.x.x"],
+])("what nests deeper than the limit is refused by the place: %s", (_of, text, param) => {
+  const message = expect.stringMatching(/^\S+: nests more than 128 deep/);
+  expect(() => parseJsonBody(text)).toThrow(
+    expect.objectContaining({ code: "invalid_request", param, message }),
+  );
+});
+
+test("an object has so many names at most, and an array as many values as a body holds", () => {
+  const named = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_each, i) => [`n${i}`, i]));
+  const text = JSON.stringify({ a: [named(LIMITS.bodyNames + 1)] });
+  const message = "a.0: has 4097 names, and may have 4096; a body is refused for it in any field.";
+  expect(() => parseJsonBody(text)).toThrow(
+    expect.objectContaining({ code: "invalid_request", param: "a.0", message }),
+  );
+  const within = { a: [named(LIMITS.bodyNames)], b: Array.from({ length: 300_000 }, () => []) };
+  expect(parseJsonBody(JSON.stringify(within))).toEqual(within);
+});
+
+test.each([arrays(DEPTH), objects(DEPTH)])("what nests as deep as the limit is taken", (text) => {
+  expect(parseJsonBody(text)).toEqual(JSON.parse(text));
 });
 
 test.each(["", "{", "\u0000", "[".repeat(500_000)])("what is not JSON is told as that", (text) => {

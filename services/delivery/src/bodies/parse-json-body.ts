@@ -1,4 +1,4 @@
-import { RepriseError } from "@reprise/protocol";
+import { LIMITS, RepriseError } from "@reprise/protocol";
 
 interface Part {
   readonly value: object;
@@ -9,16 +9,24 @@ interface Part {
 
 /** A text without any of these has none of the names that are refused, however it is escaped. */
 const SUSPECT = /__proto__|"constructor"|\\u/;
+/** How many names of a path an error has. */
+const NAMED = 6;
 const BYTE_ORDER_MARK = "\ufeff";
 
 /**
  * JSON from a client. `__proto__`, and `constructor` with a `prototype` in it, are names of plain data in JSON, and of an object's prototype
  * wherever a program copies that data field by field: they are refused where they stand, however deep, and not left to every later copy.
+ *
+ * Depth and the names of one object are bounded here for all routes, and for fields that a route ignores as well: schemas, `JSON.stringify` and copies
+ * recurse, and end in a stack overflow at some thousand levels.
  * @throws RepriseError `invalid_json`; `invalid_request`, which names the field
  */
 export function parseJsonBody(text: string): unknown {
   const value = parse(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text);
-  if (SUSPECT.test(text) && isObject(value)) assertPlainNames(value);
+  if (!isObject(value)) return value;
+  const excess = excessOf(value, LIMITS.bodyDepth);
+  if (excess) throw tooMuch(excess);
+  if (SUSPECT.test(text)) assertPlainNames(value);
   return value;
 }
 
@@ -30,7 +38,6 @@ function parse(text: string): unknown {
   }
 }
 
-/** Without recursion: a body may nest half a million deep. */
 function assertPlainNames(body: object): void {
   const parts: Part[] = [{ value: body, parent: undefined, name: "" }];
   for (let part = parts.pop(); part; part = parts.pop()) {
@@ -43,6 +50,39 @@ function assertPlainNames(body: object): void {
       parts.push(inner);
     }
   }
+}
+
+interface Excess {
+  /** Innermost first. */
+  readonly path: string[];
+  readonly problem: string;
+}
+
+/** Recurses at most `depth` deep. Looks at each value once, and copies none. */
+function excessOf(value: object, depth: number): Excess | undefined {
+  if (depth === 0) return { path: [], problem: `nests more than ${LIMITS.bodyDepth} deep` };
+  const names = Array.isArray(value) ? undefined : Object.keys(value);
+  if (names && names.length > LIMITS.bodyNames)
+    return { path: [], problem: `has ${names.length} names, and may have ${LIMITS.bodyNames}` };
+  const parts = value as Readonly<Record<string | number, unknown>>;
+  const length = names?.length ?? (value as readonly unknown[]).length;
+  for (let i = 0; i < length; i++) {
+    const name = names?.[i] ?? i;
+    const part = parts[name];
+    const excess = isObject(part) ? excessOf(part, depth - 1) : undefined;
+    if (!excess) continue;
+    excess.path.push(`${name}`);
+    return excess;
+  }
+  return undefined;
+}
+
+/** Of a deep place the first names say enough. */
+function tooMuch({ path, problem }: Excess): RepriseError {
+  const param = path.toReversed().slice(0, NAMED).join(".") || "body";
+  return new RepriseError("invalid_request", `${param}: ${problem}; a body is refused for it in any field.`, {
+    param,
+  });
 }
 
 function refused(part: Part): RepriseError {

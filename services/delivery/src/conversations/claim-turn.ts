@@ -111,9 +111,10 @@ export async function findPlace(
     return { ...place, parent: from, before: older };
   }
   const parent = isOurs || isVoid ? head?.parent : head?.generation;
+  const first = parent ?? row.behind;
   const before =
-    parent !== undefined && (isOurs || isVoid)
-      ? await readTurn(sources, { tenant, generation: parent }, true)
+    first !== undefined && (isOurs || isVoid || parent === undefined)
+      ? await readTurn(sources, { tenant, generation: first }, true)
       : last;
   if (!before || before.kind === "missing" || before.kind === "other")
     return { ...place, parent, before: undefined };

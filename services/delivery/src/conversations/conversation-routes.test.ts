@@ -38,7 +38,11 @@ beforeAll(async () => {
   platform = await openAuditedPlatform();
   url = `${platform.node.url}/v1/conversations`;
   const { broker, log } = platform;
-  rows = new conversations.ConversationRows({ publish: log.publish, reads: broker.reads, budgetMs: 20_000 });
+  rows = new conversations.ConversationRows({
+    publish: log.publish,
+    reads: broker.reads,
+    budgetMs: () => 20_000,
+  });
   accounts = new conversations.ConversationAccounts(rows);
 });
 afterAll(() => platform[Symbol.asyncDispose]());

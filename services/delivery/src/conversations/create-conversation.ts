@@ -7,6 +7,7 @@ import {
   conversationNotFound,
   type ConversationRequest,
   conversationSubject,
+  type GenerationId,
   RepriseError,
   STREAM_START,
   type TenantId,
@@ -38,6 +39,10 @@ interface ToCreate {
   readonly request: ConversationRequest;
   readonly rules: ConversationRules;
   readonly idempotencyKey: string | undefined;
+  /** What its first turn goes on behind: with its key it always has the same. */
+  readonly behind?: GenerationId;
+  /** Default: by `conversationIdOf`. */
+  readonly id?: ConversationId;
   readonly nowMs: UnixMs;
 }
 
@@ -52,9 +57,9 @@ export async function createConversation(
   stored: Stored,
   options: ToCreate,
 ): Promise<{ readonly row: ConversationRecord; readonly isNew: boolean }> {
-  const { tenant, request, rules, idempotencyKey, nowMs } = options;
+  const { tenant, request, rules, idempotencyKey, behind, nowMs } = options;
   const { rows, accounts } = stored;
-  const id = idOf(tenant, idempotencyKey);
+  const { id = conversationIdOf(tenant, idempotencyKey) } = options;
   const subject = conversationSubject(tenant, id);
   if (idempotencyKey !== undefined) {
     const { row } = await rows.readSubject(subject);
@@ -73,6 +78,7 @@ export async function createConversation(
     on_busy: request.on_busy ?? rules.onBusy,
     when_full: request.when_full ?? rules.whenFull,
     ...(request.items && { items_sha256: digestOf(request.items) }),
+    ...(behind !== undefined && { behind }),
     turns: 0,
   };
   await accounts.add(tenant, 1, rules.most);
@@ -95,7 +101,8 @@ async function join(rows: Stored["rows"], id: ConversationId, { tenant, request,
   );
 }
 
-function idOf(tenant: TenantId, key: string | undefined): ConversationId {
+/** The id of a conversation that is to be created: that for which its idempotency key stands, or without one a new one. */
+export function conversationIdOf(tenant: TenantId, key: string | undefined): ConversationId {
   if (key === undefined) return toConversationId(randomBytes(17));
   return toConversationId(hash("sha256", `${tenant}\nconversation\n${key}`, "buffer"));
 }

@@ -22,7 +22,11 @@ beforeAll(async () => {
   platform = await openPlatform();
   url = `${platform.node.url}/v1/conversations`;
   const { broker, log } = platform;
-  rows = new conversations.ConversationRows({ publish: log.publish, reads: broker.reads, budgetMs: 20_000 });
+  rows = new conversations.ConversationRows({
+    publish: log.publish,
+    reads: broker.reads,
+    budgetMs: () => 20_000,
+  });
 });
 afterAll(() => platform[Symbol.asyncDispose]());
 

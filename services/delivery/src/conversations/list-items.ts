@@ -11,7 +11,7 @@ import {
   type TenantId,
   toImportedPrompt,
 } from "@reprise/protocol";
-import { readHeadTurn, type TurnSources } from "./read-turn.ts";
+import { readHeadTurn, readTurn, type TurnSources } from "./read-turn.ts";
 import { promptOfQueue, readTurnQueue } from "./turn-queue.ts";
 
 /** One message of a conversation. */
@@ -115,13 +115,20 @@ function shownOf({ generation, seq }: PromptSegment): ShownTurn[] {
 
 async function readPrompt(
   sources: TurnSources,
-  { id, head, items }: ConversationRecord,
+  { id, head, items, behind }: ConversationRecord,
   {
     tenant,
     onArchived,
   }: { readonly tenant: TenantId; readonly onArchived: (ref: GenerationRef) => Promise<void> },
 ): Promise<Prompt> {
-  if (!head) return toImportedPrompt(items);
+  const readBeginning = async (): Promise<Prompt> => {
+    if (behind === undefined) return toImportedPrompt(items);
+    const ref = { tenant, generation: behind };
+    const state = await readTurn(sources, ref, true);
+    if (state.kind === "ended" && state.isArchived) await onArchived(ref);
+    return state.kind === "ended" ? promptBehind(state.turn) : [];
+  };
+  if (!head) return readBeginning();
   const read = async (generation: GenerationId) => {
     const ref = { tenant, generation };
     const state = await readHeadTurn(sources, ref, { conversation: id, mayBeOld: true });
@@ -133,7 +140,7 @@ async function readPrompt(
   if (last.kind === "running" && last.turn) {
     return promptOfQueue(await readTurnQueue(sources, tenant, last.turn));
   }
-  if (!head.parent) return toImportedPrompt(items);
+  if (!head.parent) return readBeginning();
   const before = await read(head.parent);
   return before.kind === "ended" ? promptBehind(before.turn) : [];
 }

@@ -26,8 +26,11 @@ const EVERY_MS = 300_000;
 /** Begins to remove conversations that are over, until it is disposed of. */
 export function openConversations(options: NodeConversationsOptions): NodeConversations & AsyncDisposable {
   const { broker, log, retentionMs } = options;
-  const { publish, budgetMs } = log;
-  const rows = new conversations.ConversationRows({ publish, reads: broker.reads, budgetMs });
+  const rows = new conversations.ConversationRows({
+    publish: log.publish,
+    reads: broker.reads,
+    budgetMs: () => log.budgetMs,
+  });
   const accounts = new conversations.ConversationAccounts(rows);
   const stop = new AbortController();
   const sweeping = sweepUntil(stop.signal, { rows, accounts }, options);

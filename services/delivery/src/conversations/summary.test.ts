@@ -102,7 +102,11 @@ const itemsOf = async (conversation: string) => {
 
 function openRows() {
   const { broker, log } = platform;
-  return new conversations.ConversationRows({ publish: log.publish, reads: broker.reads, budgetMs: 20_000 });
+  return new conversations.ConversationRows({
+    publish: log.publish,
+    reads: broker.reads,
+    budgetMs: () => 20_000,
+  });
 }
 
 describe("a turn that does not fit", () => {

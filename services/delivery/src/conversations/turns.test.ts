@@ -47,7 +47,11 @@ beforeAll(async () => {
   platform = await openPlatform();
   other = await platform.addNode();
   const { broker, log } = platform;
-  rows = new conversations.ConversationRows({ publish: log.publish, reads: broker.reads, budgetMs: 20_000 });
+  rows = new conversations.ConversationRows({
+    publish: log.publish,
+    reads: broker.reads,
+    budgetMs: () => 20_000,
+  });
 });
 afterAll(() => platform[Symbol.asyncDispose]());
 

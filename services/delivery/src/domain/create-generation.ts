@@ -15,6 +15,7 @@ import {
   deriveGenerationId,
   type EffectiveModeration,
   encodeEvent,
+  type GenerationId,
   type GenerationRef,
   type GenerationRequest,
   LIMITS,
@@ -115,7 +116,7 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
   const generation =
     idempotencyKey === undefined
       ? createGenerationId(randomBytes(17), shards)
-      : deriveGenerationId(tenant, ownedKey(idempotencyKey, keyOwner), shards, sha256);
+      : keyedGeneration(tenant, { key: idempotencyKey, owner: keyOwner, shards });
   const ref: GenerationRef = { tenant, generation };
   if (idempotencyKey !== undefined) {
     const first = await log.reader.readFirst(ref);
@@ -246,9 +247,20 @@ function withMedia(
   return fetched?.media ? { media: { ...anew.media, ...fetched.media } } : {};
 }
 
-/** Neither has a blank: what one owner's key gives, no other's does. */
-function ownedKey(key: string, owner: string | undefined): string {
-  return owner === undefined ? key : `${key} ${owner}`;
+/**
+ * The generation that an idempotency key of a tenant names, whether it is there or not.
+ * @param owner the end user whose key it is; undefined for the tenant's own
+ */
+export function keyedGeneration(
+  tenant: TenantId,
+  {
+    key,
+    owner,
+    shards,
+  }: { readonly key: string; readonly owner: string | undefined; readonly shards: number },
+): GenerationId {
+  // Neither has a blank: what one owner's key gives, no other's does.
+  return deriveGenerationId(tenant, owner === undefined ? key : `${key} ${owner}`, shards, sha256);
 }
 
 /** Compared as it would be stored: JSON has no -0, and a turn that does not say whom it is about is about whom its conversation is. */

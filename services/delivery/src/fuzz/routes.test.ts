@@ -152,6 +152,20 @@ const HEADERS: Readonly<Record<string, readonly string[]>> = {
   "accept-version": ["1.x", "x"],
   upgrade: ["websocket"],
 };
+const CHAT = { model: "sim", messages: [{ role: "user", content: "hello" }], stream: true };
+const RESPONSE = { model: "sim", input: "hello" };
+const MESSAGE = { id: "m1", role: "user", parts: [{ type: "text", text: "hello" }] };
+const RUN = {
+  threadId: "t",
+  runId: "r",
+  messages: [{ id: "m1", role: "user", content: "hello" }],
+  tools: [],
+  context: [],
+  state: {},
+  forwardedProps: {},
+};
+/** Routes that wait for the end of what they create, unless the body says otherwise; no worker is there to end it. */
+const WAITS = /\/(chat\/completions|responses)$/;
 const MODERATED = { moderation: { mode: "gate", rules: [{ pattern: "(a" }] } };
 const SETTINGS = [
   { policy: { max_attempts: 2 }, cors_origins: ["https://a.example"] },
@@ -170,6 +184,22 @@ const BODIES: readonly (readonly [RegExp, readonly unknown[]])[] = [
       { ...REQUEST, policy: MODERATED },
     ],
   ],
+  [/\/chat\/completions$/, [CHAT, { ...CHAT, n: 2 }, { ...CHAT, tools: [{ type: "function" }] }]],
+  [
+    /\/responses$/,
+    [
+      { ...RESPONSE, background: true },
+      { ...RESPONSE, stream: true },
+    ],
+  ],
+  [
+    /\/ai-sdk\/chat$/,
+    [
+      { id: "c", messages: [MESSAGE] },
+      { messages: [MESSAGE], trigger: "regenerate-message" },
+    ],
+  ],
+  [/\/(tanstack\/chat|ag-ui\/agent)$/, [RUN, { ...RUN, runId: "r2", forwardedProps: { model: "sim" } }]],
   [/cancel$/, [{}, { reason: "x" }]],
   [
     /tool-results$/,
@@ -239,7 +269,8 @@ function requestOf(random: SeededRandom, endpoint: string, { ids, keys, apiKeys 
 /** The JSON of a body, most often whole. */
 function bodyOf(random: SeededRandom, route: string): string {
   const own = BODIES.find(([end]) => end.test(route))?.[1] ?? ANY_BODIES;
-  const json = JSON.stringify(random.pick(random.chance(0.8) ? own : ANY_BODIES));
+  const others = WAITS.test(route) ? own : ANY_BODIES;
+  const json = JSON.stringify(random.pick(random.chance(0.8) ? own : others));
   if (random.chance(0.7)) return json;
   const at = random.integer(0, json.length);
   const piece = random.pick([

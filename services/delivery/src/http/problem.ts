@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
-import { LIMITS, RepriseError, toErrorBody, toHttpStatus, toRepriseError } from "@reprise/protocol";
+import { LIMITS, RepriseError, toHttpStatus, toRepriseError } from "@reprise/protocol";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
+import { errorBodyOf } from "./error-body.ts";
 
 /** Fastify's own errors in our catalogue; they carry closed codes, and their messages are written for Fastify's users. */
 export function toProblem(thrown: unknown): RepriseError {
@@ -39,9 +40,10 @@ export async function sendProblem(
   if (error.retryAfterMs !== undefined)
     void reply.header("retry-after", Math.ceil(error.retryAfterMs / 1_000));
   void reply.code(toHttpStatus(error.code));
-  if (rest) await closeAfter(reply, JSON.stringify(toErrorBody(error)), rest);
+  const body = JSON.stringify(errorBodyOf(reply.request, error));
+  if (rest) await closeAfter(reply, body, rest);
   // The route may have named the type of what it could not send.
-  else await reply.type(JSON_TYPE).send(JSON.stringify(toErrorBody(error)));
+  else await reply.type(JSON_TYPE).send(body);
 }
 
 /** Node closes a connection as soon as its last answer ends. The client has this one whole before it ends. */

@@ -1,27 +1,38 @@
 import type { GenerationCache } from "@reprise/log";
-import type { Seq } from "@reprise/protocol";
+import { asSeq } from "@reprise/protocol";
 
 const VIEW_BYTES = 64 * 1_024;
 
-/**
- * How many bytes of frames a reader is behind when it comes. Events that are not in memory any more count as large as the others on average.
- */
-export function replayBytes(
-  cache: Pick<GenerationCache, "frames" | "shownSeq" | "view">,
-  fromSeq: Seq,
-): number {
-  const { firstSeq } = cache.frames;
-  const keptFrom = Math.max(fromSeq, firstSeq);
-  const kept = bytesFrom(cache, keptFrom);
-  const missing = Math.min(keptFrom, cache.shownSeq + 1) - fromSeq;
-  if (missing <= 0) return kept;
-  const events = cache.shownSeq - firstSeq + 1;
-  return kept + Math.ceil((missing * bytesFrom(cache, firstSeq)) / Math.max(1, events));
+/** Numbered frames, of which the newest are in memory. */
+interface KeptFrames {
+  /** The oldest that is in memory, and the newest. */
+  readonly first: number;
+  readonly last: number;
+  view(from: number, maxBytes: number): { readonly bytes: Buffer; readonly next: number } | undefined;
 }
 
-function bytesFrom(cache: Pick<GenerationCache, "view">, fromSeq: Seq): number {
+/** How many bytes of frames a reader is behind when it comes. Those that are not in memory any more count as large as the others on average. */
+export function replayBytes(frames: KeptFrames, from: number): number {
+  const { first, last } = frames;
+  const keptFrom = Math.max(from, first);
+  const kept = bytesFrom(frames, keptFrom);
+  const missing = Math.min(keptFrom, last + 1) - from;
+  if (missing <= 0) return kept;
+  return kept + Math.ceil((missing * bytesFrom(frames, first)) / Math.max(1, last - first + 1));
+}
+
+/** The native frames of a generation, as far as readers may be sent them. */
+export function shownFrames(cache: Pick<GenerationCache, "frames" | "shownSeq" | "view">): KeptFrames {
+  return {
+    first: cache.frames.firstSeq,
+    last: cache.shownSeq,
+    view: (from, maxBytes) => cache.view(asSeq(from), maxBytes),
+  };
+}
+
+function bytesFrom(frames: KeptFrames, from: number): number {
   let bytes = 0;
-  for (let view = cache.view(fromSeq, VIEW_BYTES); view; view = cache.view(view.next, VIEW_BYTES))
+  for (let view = frames.view(from, VIEW_BYTES); view; view = frames.view(view.next, VIEW_BYTES))
     bytes += view.bytes.length;
   return bytes;
 }

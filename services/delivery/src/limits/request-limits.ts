@@ -60,7 +60,8 @@ export class RequestLimits implements AsyncDisposable {
   readonly #options: RequestLimitsOptions;
   readonly #held: HeldLeases;
   readonly #generations: HeldGenerations;
-  readonly #counted = new WeakSet<FastifyRequest>();
+  /** Of each call: in which counters it is counted as one. */
+  readonly #counted = new WeakMap<FastifyRequest, Set<string>>();
   readonly #reservations = new Map<string, Reservation>();
 
   constructor(options: RequestLimitsOptions) {
@@ -85,16 +86,21 @@ export class RequestLimits implements AsyncDisposable {
   }
 
   /**
-   * Counts a call and what it takes beside, all or nothing, and says in the answer's headers where its limits stand.
+   * Counts a call and what it takes beside, all or nothing, and says in the answer's headers where its limits stand. A call that is counted again, for what
+   * it turns out to take, is one call all the same, but in the counters of an end user that was not known before.
    * @throws RepriseError `limit_exceeded` with the limit's name; `invalid_request` where the call asks for more than the limit ever grants
    */
   async count([request, reply]: Call, principal: Principal, use: LimitUse = {}): Promise<void> {
-    this.#counted.add(request);
-    const checks = this.#checksOf(request, principal, { requests: 1, ...use });
+    const counted = this.#counted.get(request) ?? new Set();
+    this.#counted.set(request, counted);
+    const checks = this.#checksOf(request, principal, { requests: 1, ...use }).map((check) =>
+      check.kind === "rate" && counted.has(check.key) ? { ...check, cost: 0 } : check,
+    );
     if (checks.length === 0) return;
     const decision = await this.#options.counters.take(checks);
     void reply.headers({ ...toRateLimitHeaders(decision) });
     if (decision.refused) throw this.#refusal(decision.refused);
+    for (const { name, key } of checks) if (name.endsWith(REQUESTS)) counted.add(key);
     const leases = checks.filter(isLease);
     const { reader } = use;
     if (reader !== undefined) {
@@ -230,6 +236,7 @@ export class RequestLimits implements AsyncDisposable {
 }
 
 const TOKENS = ".tokens_per_minute";
+const REQUESTS = ".requests_per_minute";
 
 /** What a create reserves of tokens. */
 export function reservationOf(request: { readonly max_output_tokens?: number | undefined }): number {

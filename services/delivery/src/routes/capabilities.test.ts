@@ -199,7 +199,7 @@ test("the list of models says what each can do, to keys that create or read", as
   expect(data.map(({ id }) => id)).toEqual(["gpt", "seeing", "sim", "unknown"]);
   const [gpt, seeing, , unknown] = data;
   expect(seeing!.capabilities!.filter((name) => !gpt!.capabilities!.includes(name))).toEqual(["images"]);
-  expect(unknown).toEqual({ id: "unknown", object: "model" });
+  expect(unknown).toEqual({ id: "unknown", object: "model", created: 0, owned_by: "reprise" });
   const canceller = await call(url, { headers: authorization(KEYS.acmeCanceller) });
   expect(canceller.status).toBe(403);
 });

@@ -9,8 +9,10 @@ import type { NodeBlobs } from "../blobs/open-blobs.ts";
 import type { NodeConversations } from "../conversations/open-conversations.ts";
 import type { RequestBudgets } from "../limits/request-budgets.ts";
 import type { RequestLimits } from "../limits/request-limits.ts";
+import type { ProjectedCaches } from "../projected/projected-caches.ts";
 import type { ReaderRegistry } from "../readers/reader-registry.ts";
 import type { ScaleWatch } from "../scaling/scale-watch.ts";
+import type { Threads } from "../threads/threads.ts";
 import type { ReaderMetrics } from "../telemetry/reader-metrics.ts";
 import type { ReaderTraces } from "../telemetry/reader-traces.ts";
 import type { RequestMetrics } from "../telemetry/request-metrics.ts";
@@ -28,12 +30,15 @@ export interface RouteContext {
   readonly ruleSets: RuleSetStore;
   readonly audit: AuditClient;
   readonly analytics: AnalyticsClient;
+  readonly projections: ProjectedCaches;
   readonly readers: ReaderRegistry;
   readonly bodies: RequestBodies;
   readonly limits: RequestLimits;
   readonly budgets: RequestBudgets;
   readonly blobs: NodeBlobs;
   readonly conversations: NodeConversations;
+  /** Which generation a chat of another protocol is at. */
+  readonly threads: Threads;
   readonly scale: Pick<ScaleWatch, "report" | "capabilitiesOf" | "contextTokensOf">;
   readonly shards: number;
   /** The public names by which models can be asked for. */

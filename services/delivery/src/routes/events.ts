@@ -7,9 +7,8 @@ import type { ReadingRole } from "../http/auth.ts";
 import { hasLeft } from "../connections/http2.ts";
 import { withArchiveFallback } from "../archive-fallback/with-archive-fallback.ts";
 import { type Caller, callerOf } from "../readers/delivery-marks/caller.ts";
-import { ConnectionRecord } from "../readers/delivery-marks/connection-record.ts";
 import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
-import { replayBytes } from "../limits/replay-bytes.ts";
+import { replayBytes, shownFrames } from "../limits/replay-bytes.ts";
 import { recordAccess } from "../domain/audit-access.ts";
 import { accessGeneration } from "../domain/generation-access.ts";
 import { readEventPage } from "../domain/event-page.ts";
@@ -18,7 +17,7 @@ import { presentReader } from "../readers/presence/present-reader.ts";
 import { LiveStream } from "../readers/streams/live-stream.ts";
 import { sendArchivedPage, sendPage, streamReplay } from "./audit-replay.ts";
 import type { StreamCall } from "../telemetry/reader-metrics.ts";
-import { beginStream, logBrokenStream } from "./begin-stream.ts";
+import { beginReading } from "../readers/streams/begin-reading.ts";
 import type { RouteContext } from "./context.ts";
 import { preferredType } from "./negotiation.ts";
 import { booleanParam, integerParam } from "./query-params.ts";
@@ -132,55 +131,25 @@ export async function streamEvents(
     begun,
   }: LiveRead & { status: number; call: StreamCall; begun?: NewLog | undefined },
 ): Promise<FastifyReply> {
-  const { hub, readers, logger, notes, traces, readerTraces, requestMetrics, readerMetrics } = context;
+  const { hub, readerMetrics } = context;
   const cache = await hub.open(ref, begun);
-  const nextSeq = await resumeFrom(hub, cache, resume);
-  await assertKept(hub, cache, nextSeq);
-  if (cache.isOver && nextSeq > cache.lastSeq) {
+  const fromSeq = await resumeFrom(hub, cache, resume);
+  await assertKept(hub, cache, fromSeq);
+  if (cache.isOver && fromSeq > cache.lastSeq) {
     readerMetrics.resumed(resume.cursor, "ended");
     return reply.code(204).send();
   }
-  onReplay(() => replayBytes(cache, nextSeq));
-  // From here on to its registration nothing else runs: later changes are told to the registry.
-  const reader = context.authentication.renewReader(principal, role);
-  const { request } = reply;
-  const socket = beginStream(reply, { status, draining: context.draining });
-  if (!socket) return reply;
-  requestMetrics.answered(request, status);
-  readerMetrics.resumed(resume.cursor, "resumed");
-  const span = traces.spanOf(request);
-  const resumed = nextSeq > FIRST_SEQ;
-  const reading = readerTraces.begin(cache, { request: span, fromSeq: nextSeq, resumed });
-  const stream = new LiveStream({
-    hub,
+  onReplay(() => replayBytes(shownFrames(cache), fromSeq));
+  return beginReading(context, reply, {
     cache,
-    socket,
-    nextSeq,
-    counts: readers,
-    principal: reader,
+    fromSeq,
+    resumed: fromSeq > FIRST_SEQ,
+    status,
+    protocol: "sse",
+    caller,
+    principal,
     role,
-    onDelivered: readerMetrics.deliveredOf(cache.policy?.moderation?.mode),
-    onFirstOutput: () => readerMetrics.firstEvent(call, requestMetrics.elapsedMs(request)),
-    onClose(reason, error) {
-      leave();
-      readerMetrics.ended(reason);
-      reading.end(stream, error);
-      if (!error) return;
-      notes.add(request, { code: error.code });
-      logBrokenStream(logger, { request: request.id, span, ref, error });
-    },
+    call,
+    open: (options) => new LiveStream(options),
   });
-  const leave = readers.enter({
-    ref: cache.ref,
-    stream,
-    presence: presentReader(cache, stream),
-    record: new ConnectionRecord({ protocol: "sse", caller, fromSeq: nextSeq, position: stream, cache }),
-  });
-  notes.add(request, {
-    resumed,
-    firstByteMs: requestMetrics.elapsedMs(request),
-    events: () => stream.takenSeq - nextSeq + 1,
-  });
-  stream.start();
-  return reply;
 }

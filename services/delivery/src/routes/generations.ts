@@ -17,7 +17,10 @@ import { booleanParam, noQuery } from "./query-params.ts";
 import { recordSnapshot, toResponse } from "./to-response.ts";
 
 const readQuery = z.strictObject({ original: booleanParam });
-const cancelSchema = z.strictObject({ reason: z.string().min(1).max(LIMITS.cancelReasonLength).optional() });
+/** The body of a call that cancels. */
+export const cancelSchema = z.strictObject({
+  reason: z.string().min(1).max(LIMITS.cancelReasonLength).optional(),
+});
 
 export function addGenerationRoutes(app: FastifyInstance, context: RouteContext): void {
   const { authentication, log, audit } = context;

@@ -106,7 +106,7 @@ describe("a request's form", () => {
       [400, "invalid_request metadata.__proto__"],
       [400, "invalid_json body"],
       [400, "invalid_json body"],
-      [400, "invalid_request options"],
+      [400, "invalid_request options.a.a.a.a.a"],
       [400, "invalid_request body"],
     ]);
     expect(platform.node.logged).not.toContain('"level":"error"');

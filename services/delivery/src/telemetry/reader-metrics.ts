@@ -68,12 +68,12 @@ export class ReaderMetrics {
   }
 
   /** Counts a stream that was asked for behind a cursor, and no other. */
-  resumed({ seq }: Cursor, result: ResumeResult): void {
+  resumed({ seq }: Pick<Cursor, "seq">, result: ResumeResult): void {
     if (seq > REQUEST_SEQ) this.#metrics.counter("reprise_resumes_total").inc({ result });
   }
 
   /** Counts the stream that an answer would have been, if that fails because what follows the cursor is gone. */
-  async countGone<T>(cursor: Cursor, answer: Promise<T>): Promise<T> {
+  async countGone<T>(cursor: Pick<Cursor, "seq">, answer: Promise<T>): Promise<T> {
     try {
       return await answer;
     } catch (error) {

@@ -1,4 +1,4 @@
-import type { Broker, GenerationLog, LogSnapshot } from "@reprise/log";
+import type { blobs, Broker, GenerationLog, LogSnapshot } from "@reprise/log";
 import type { GenerationId, TenantId, WorkerId } from "@reprise/protocol";
 import type { BudgetLedger } from "@reprise/tenancy";
 import type { Tracing } from "@reprise/telemetry";
@@ -11,8 +11,10 @@ import type { RunLog } from "./log/run-log.ts";
 export interface RunContext {
   readonly connection: Broker["main"];
   readonly log: GenerationLog;
-  /** What requests name. */
+  /** What requests name. Its storage asks the broker once: a turn asks again, in time that is not the engine's. */
   readonly media: MediaStore;
+  /** What models make. */
+  readonly output: blobs.BlobStorage;
   readonly worker: WorkerId;
   readonly ackWaitMs: number;
   /** Of the tenants' budgets. */

@@ -232,6 +232,7 @@ function runOne(run: OneRun): Promise<RunResult> {
     connection,
     log,
     media: { storage, url: run.mediaUrl },
+    output: storage,
     worker: parseWorkerId("worker-test"),
     ackWaitMs: 60_000,
     ledger,

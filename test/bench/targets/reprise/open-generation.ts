@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import {
   createWriterName,
   headOf,
@@ -11,9 +11,11 @@ import {
 import {
   createGenerationId,
   DEFAULT_POLICY,
+  deriveGenerationId,
   type EffectiveModeration,
   encodeEvent,
   type GenerationId,
+  type GenerationRequest,
   isTerminal,
   liveSubject,
   logSubject,
@@ -29,6 +31,8 @@ export interface GenerationOptions {
   log: GenerationLog;
   tenant: TenantId;
   shards: number;
+  /** What a create with this key and this request joins. Default: a request without a key. */
+  created?: { readonly key: string; readonly request: GenerationRequest } | undefined;
   /** Default none. */
   moderation?: EffectiveModeration | undefined;
   /** Called for every event that is stored, after the checkpoint has it. */
@@ -52,15 +56,20 @@ export async function openGeneration({
   log,
   tenant,
   shards,
+  created,
   moderation,
   onStored,
 }: GenerationOptions): Promise<OpenGeneration> {
-  const ref = { tenant, generation: createGenerationId(randomBytes(17), shards) };
+  const generation = created
+    ? deriveGenerationId(tenant, created.key, shards, (text) => hash("sha256", text, "buffer"))
+    : createGenerationId(randomBytes(17), shards);
+  const ref = { tenant, generation };
   const requested = encodeEvent(REQUEST_SEQ, {
     type: "generation.requested",
     ...ref,
     created_at: new Date().toISOString(),
-    request: { model: "sim", input: "bench" },
+    request: created?.request ?? { model: "sim", input: "bench" },
+    ...(created && { idempotency_key: created.key }),
     policy: { ...DEFAULT_POLICY, moderation },
   });
   const first = await log.publish(logSubject(ref), requested, {

@@ -5,10 +5,12 @@ import { startBenchAnalytics } from "./analytics.ts";
 import { startBenchAuditLog } from "./audit-log.ts";
 import { SHARDS, startBenchBroker } from "./broker.ts";
 import { startBenchDelivery } from "./delivery.ts";
+import { type ProtocolCall, PROTOCOLS, type ProtocolName } from "../protocols.ts";
 import type { RepriseSettings } from "./service-child.ts";
 
-/** What runs beside, as processes of their own. Default: nothing. */
+/** What runs beside, as processes of their own, and how streams are read. Default: nothing, natively. */
 export interface Beside {
+  readonly protocol?: ProtocolName;
   /** Where the audit log keeps what it archives. */
   readonly auditDir?: string | undefined;
   /** Where analytics keeps rows. */
@@ -20,7 +22,7 @@ export interface Beside {
 /** nats-server, a process that appends as a worker does, and delivery. */
 export async function startReprise(
   { natsServer, profileDir }: RepriseSettings,
-  { auditDir, analyticsDir, otlpUrl }: Beside = {},
+  { auditDir, analyticsDir, otlpUrl, protocol = "native" }: Beside = {},
 ): Promise<RunningTarget> {
   await using stack = new AsyncDisposableStack();
   const broker = stack.use(await startBenchBroker(natsServer));
@@ -38,7 +40,7 @@ export async function startReprise(
     await startChild({
       name: "worker",
       script: new URL("./worker.ts", import.meta.url),
-      args: [tenant, String(SHARDS)],
+      args: [tenant, String(SHARDS), protocol],
       env: { REPRISE_NATS_URL: broker.urlFor("inference-worker") },
     }),
   );
@@ -54,7 +56,11 @@ export async function startReprise(
     deliveryRole: "delivery",
     producer: worker,
     probed: child,
-    readerOf: (id) => ({ transport: "sse", port, path: `/v1/generations/${id}/events`, headers }),
+    readerOf(made) {
+      const [id = "", key = ""] = made.split(" ");
+      const call: ProtocolCall = PROTOCOLS[protocol](id, key);
+      return { transport: "sse", port, ...call, headers: { ...headers, ...call.headers } };
+    },
     stack: stack.move(),
   });
 }

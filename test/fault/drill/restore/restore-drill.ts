@@ -53,7 +53,7 @@ const BEHIND_BACKUP_MS = 1_000;
 const TURNS = 3;
 /** Streams in which messages go by themselves: replaced by newer ones of their subject, expired, or done. */
 const THINNED =
-  /^(?:CHECKPOINTS|VERDICTS|REVIEWS|READERS|LEASES|BLOBS|KEY_USE|CONVERSATIONS|KV_.*|RULES|JOBS)$/;
+  /^(?:CHECKPOINTS|VERDICTS|REVIEWS|READERS|LEASES|BLOBS|KEY_USE|CONVERSATIONS|THREADS|KV_.*|RULES|JOBS)$/;
 
 type AllContents = ReadonlyMap<string, StreamContents>;
 

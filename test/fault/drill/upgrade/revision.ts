@@ -2,7 +2,9 @@ import { execFile } from "node:child_process";
 import { access, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
+import { isDeepStrictEqual, promisify } from "node:util";
+import type { Lockfile } from "../../../../scripts/release/versions.ts";
+import { findNeeds, servicesIn } from "./find-needs.ts";
 
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 const LOCKFILE = "package-lock.json";
@@ -26,8 +28,8 @@ export async function findCommit(revision: string): Promise<string> {
 }
 
 /**
- * The repository as it was at a commit, with what it depends on, in a folder that is kept: where its lockfile is this one's, the packages are these, linked; otherwise npm
- * installs its own.
+ * The repository as it was at a commit, with what its services need to run, in a folder that is kept: where its lockfile has the same packages for that as this one, these
+ * are linked; otherwise npm installs those.
  * @returns the folder
  */
 export async function checkOutRevision(commit: string): Promise<string> {
@@ -41,9 +43,9 @@ export async function checkOutRevision(commit: string): Promise<string> {
     await run("git", ["archive", "--output", archive, commit], { cwd: ROOT });
     await run("tar", ["-xf", archive, "-C", draft]);
     await rm(archive);
-    const [theirs, ours] = await Promise.all([draft, ROOT].map((dir) => readLock(dir)));
-    if (theirs === ours) await linkPackages(draft);
-    else await run("npm", ["ci", "--no-audit", "--no-fund"], { cwd: draft, maxBuffer: 64e6 });
+    const [theirs, ours] = [await readLock(draft), await readLock(ROOT)];
+    if (isDeepStrictEqual(findNeeds(theirs), findNeeds(ours))) await linkPackages(draft);
+    else await installPackages(draft, servicesIn(theirs));
     await rename(draft, made);
   } catch (error) {
     await rm(draft, { recursive: true, force: true });
@@ -54,14 +56,15 @@ export async function checkOutRevision(commit: string): Promise<string> {
   return made;
 }
 
-/** Without versions of the workspaces themselves, which have no effect. */
-async function readLock(dir: string): Promise<string> {
-  const { packages } = JSON.parse(await readFile(join(dir, LOCKFILE), "utf8")) as {
-    packages: Record<string, object>;
-  };
-  return JSON.stringify(
-    Object.entries(packages).filter(([path]) => path.includes("node_modules/") && !path.includes(SCOPE)),
-  );
+async function readLock(dir: string): Promise<Lockfile> {
+  return JSON.parse(await readFile(join(dir, LOCKFILE), "utf8")) as Lockfile;
+}
+
+/** What its services need, a third of what all of its tests and tools do. No script of any package is run, as in the images. */
+async function installPackages(dir: string, services: readonly string[]): Promise<void> {
+  const workspaces = services.map((service) => `--workspace=${service}`);
+  const options = ["--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"];
+  await run("npm", ["ci", ...options, ...workspaces], { cwd: dir, maxBuffer: 64e6 });
 }
 
 /** Everything in `node_modules` is linked but this repository's own packages, which are those of the folder. */

@@ -15,6 +15,8 @@ export interface Step {
   readonly title: string;
   readonly part: Part;
   readonly to: Version;
+  /** How many of its processes are replaced. Default: all. */
+  readonly count?: number;
 }
 
 /** Every pair of versions that an upgrade in any order, or its rollback, has running side by side. */
@@ -31,6 +33,14 @@ export const STEPS: readonly Step[] = [
   { title: "the audit log is rolled back", part: "audit", to: "old" },
   { title: "moderation is rolled back", part: "moderation", to: "old" },
   { title: "delivery is rolled back: all is old", part: "delivery", to: "old" },
+];
+
+/** Both versions of every part at once: each has the other one beside it, in front of it and behind it. */
+export const MIXED: readonly Step[] = [
+  { title: "a new worker beside an old one, behind old delivery", part: "workers", to: "new", count: 1 },
+  { title: "a new delivery node beside an old one, before both", part: "delivery", to: "new", count: 1 },
+  { title: "new moderation", part: "moderation", to: "new" },
+  { title: "new analytics", part: "analytics", to: "new" },
 ];
 
 const WORDS = "(?:copper|shadow|window|garden|market|letter) [a-z]+";
@@ -57,17 +67,17 @@ export function worldOf(old: string): WorldOptions {
 }
 
 /**
- * One step of an upgrade, or of its rollback, under load: every process of a part is replaced by one of the other version, one after the other.
+ * One step of an upgrade, or of its rollback, under load: processes of a part are replaced by some of the other version, one after the other.
  * @param old the repository of the earlier version
  */
-export function stepRow({ title, part, to }: Step, old: string): FaultRow {
+export function stepRow({ title, part, to, count }: Step, old: string): FaultRow {
   return {
     name: title,
     about: `${title}: until each reader that was sent away has its next event`,
     proof: "a process is replaced while generations are read",
     world: worldOf(old),
     async run(trial) {
-      for (const slot of slotsOf(trial.world, part))
+      for (const slot of slotsOf(trial.world, part).slice(0, count))
         await replace(trial, slot, to === "old" ? old : undefined);
       // One more, of what there is now.
       const { readers } = await startLoad(trial, GATED, 0);

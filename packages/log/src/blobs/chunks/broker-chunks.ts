@@ -7,9 +7,10 @@ import {
 } from "@reprise/protocol";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { getStreamInfo, purgeSubject } from "../../nats/stream-api.ts";
-import { readAllMessages, readLastRaw, type StreamMessage } from "../../nats/stream-messages.ts";
+import { readLastRaw, type StreamMessage } from "../../nats/stream-messages.ts";
 import type { ChunkPlace, ChunkStore, UploadRef } from "./chunk-store.ts";
-import { type RowBroker, storeBehind } from "../../append/store-behind.ts";
+import { askPatiently, readAllPatiently, type RowBroker } from "../../append/row-broker.ts";
+import { storeBehind } from "../../append/store-behind.ts";
 
 /*
  * Chunks as messages of one stream: all of an upload under one subject, each stored behind the one before by compare-and-set, as events are. So a
@@ -43,7 +44,8 @@ export function createBrokerChunks(broker: BlobBroker): ChunkStore {
   return {
     chunkBytes: CHUNK_BYTES,
     async place({ tenant, upload }) {
-      const last = await readLastRaw(broker.reads, stream, chunkSubject(tenant, upload));
+      const subject = chunkSubject(tenant, upload);
+      const last = await askPatiently(broker, () => readLastRaw(broker.reads, stream, subject));
       const chunk = last && parseChunk(last);
       if (!chunk) return { chunks: 0, bytes: 0, last: last?.streamSeq ?? STREAM_START };
       const { number, offset, bytes } = chunk;
@@ -63,19 +65,22 @@ export function createBrokerChunks(broker: BlobBroker): ChunkStore {
     async *read({ tenant, upload }) {
       const request = { ...BATCH, afterStreamSeq: STREAM_START, subject: chunkSubject(tenant, upload) };
       let offset = 0;
-      for await (const message of readAllMessages(broker.bulk, stream, request)) {
+      for await (const message of readAllPatiently(broker, broker.bulk, stream, request)) {
         const chunk = parseChunk(message);
         if (!chunk || chunk.offset !== offset || chunk.bytes.length === 0) return;
         offset += chunk.bytes.length;
         yield chunk.bytes;
       }
     },
-    remove: ({ tenant, upload }) => purgeSubject(broker.reads, stream, chunkSubject(tenant, upload)),
+    remove({ tenant, upload }) {
+      const subject = chunkSubject(tenant, upload);
+      return askPatiently(broker, () => purgeSubject(broker.reads, stream, subject));
+    },
     async *list() {
       const counted = new Set<string>();
       for (let offset = 0; ;) {
         const request = { subjects_filter: BLOB_CHUNKS_SUBJECTS, offset };
-        const { state } = await getStreamInfo(broker.reads, stream, request);
+        const { state } = await askPatiently(broker, () => getStreamInfo(broker.reads, stream, request));
         const subjects = Object.keys(state.subjects ?? {});
         for (const subject of subjects) {
           const ref = parseChunkSubject(subject);

@@ -1,4 +1,5 @@
 import { decodeEvent, MediaTranscript, type Seq } from "@reprise/protocol";
+import type { Derived } from "./derived.ts";
 
 /** Measured: a transcript holds a text twice, as its event brought it and joined, beside some 20 to 40 bytes per event. */
 const TEXTS_HELD = 2;
@@ -8,7 +9,7 @@ const BYTES_PER_EVENT = 64;
  * The transcript of a cache's events, folded when it is requested, from where the last request has left off: a client that polls a long
  * generation costs its new events, and one that is only streamed costs nothing here.
  */
-export class CachedTranscript {
+export class CachedTranscript implements Derived {
   #transcript = new MediaTranscript();
   #bytes = 0;
 
@@ -29,6 +30,10 @@ export class CachedTranscript {
       this.#bytes += TEXTS_HELD * payload.length + BYTES_PER_EVENT;
     }
     return this.#transcript;
+  }
+
+  trim(): void {
+    this.forget();
   }
 
   forget(): void {

@@ -123,6 +123,38 @@ describe("of a moderated cache, with events and verdicts lost, repeated and reor
   });
 });
 
+test.each(["gate", "retract"] as const)(
+  "what is settled of a %s is cleared, never less than before, never withdrawn later, and in the end everything",
+  (mode) => {
+    fc.assert(
+      fc.property(anySteps, anyFeed, (steps, feed) => {
+        const { log, verdicts } = moderated(mode, steps);
+        const cache = tailOf(log, 1);
+        const settled: string[] = [];
+        let cleared = 0;
+        for (const { kind, at } of feed) {
+          const said = verdicts[at % verdicts.length]!;
+          if (kind === "event") cache.acceptLive(log[at % log.length]!, () => asStreamSeq(0));
+          else if (kind === "read") cache.acceptStored(stored(log).slice(0, (at % log.length) + 1));
+          else cache.acceptVerdict(said);
+          if (kind === "verdict") cleared = Math.max(cleared, said.cleared);
+          expect(cache.settledSeq).toBeLessThanOrEqual(Math.min(cleared, cache.shownSeq));
+          expect(cache.settledSeq).toBeGreaterThanOrEqual(settled.length);
+          while (settled.length < cache.settledSeq)
+            settled.push(String(cache.payloadAt(asSeq(settled.length + 1))));
+        }
+        cache.acceptStored(stored(log));
+        cache.acceptVerdict(verdicts.at(-1)!);
+        expect([cache.settledSeq, cache.isSettled]).toEqual([log.length - 1, true]);
+        const inTheEnd = settled.map((_, i) => String(cache.payloadAt(asSeq(i + 1))));
+        expect(settled).toEqual(inTheEnd);
+        expect(inTheEnd.join("")).not.toContain(SECRET);
+      }),
+      { numRuns: 200 },
+    );
+  },
+);
+
 describe("a cache", () => {
   const base = [
     moderatedRequest(REF, { mode: "retract" }),

@@ -24,6 +24,7 @@ import { ReorderBuffer } from "./reorder-buffer.ts";
 import type { FirstOutput } from "./first-output.ts";
 import { FrameBuffer, type Framing } from "./frame-buffer.ts";
 import { HUB_FAILURE } from "../hub-failure.ts";
+import { areConsecutive } from "../../read/are-consecutive.ts";
 import { isEventAt } from "../../read/is-event.ts";
 import { Attempts } from "./attempts.ts";
 import { StoredSample } from "./stored-sample.ts";
@@ -32,6 +33,7 @@ import { compareSeq, type SeqOrder } from "./compare-seq.ts";
 import type { LogSnapshot, StoredEvent } from "../../read/stored-event.ts";
 import { readRequestMetadata, type RequestMetadata } from "../../read/requested-policy.ts";
 import { CachedTranscript } from "./cached-transcript.ts";
+import type { Derived } from "./derived.ts";
 import { holdingModeration, Visibility } from "../../moderation/visibility.ts";
 
 /** What a live message was to a cache. `differs`: it has the place of a known event and is another one. `malformed`: it is no event. */
@@ -72,9 +74,10 @@ export class GenerationCache {
   readonly #marks = new SeqIndex();
   readonly #early = new ReorderBuffer();
   readonly #transcript = new CachedTranscript();
+  readonly #derived = new Set<Derived>([this.#transcript]);
   #doubted = false;
   readonly #listeners = new Set<() => void>();
-  readonly #withdrawalListeners = new Set<(seq: Seq) => void>();
+  readonly #withdrawalListeners = new Set<(seq: Seq, changed: readonly SeqRange[]) => void>();
 
   /**
    * @param snapshot at least one event
@@ -93,7 +96,8 @@ export class GenerationCache {
     this.policy = this.requested?.policy;
     this.#lastSeq = (firstSeq - 1) as Seq;
     const moderation = holdingModeration(this.policy);
-    this.#visibility = moderation && new Visibility(moderation);
+    const widened = (range: SeqRange, channel: string) => this.#withdrawals?.widened(range, channel) ?? range;
+    this.#visibility = moderation && new Visibility(moderation, widened);
     this.#frames = new FrameBuffer(framing, Math.max(1 as Seq, firstSeq));
     for (const payload of snapshot.events) {
       if (!isEventAt((this.#lastSeq + 1) as Seq, payload)) throw HUB_FAILURE.malformed;
@@ -122,6 +126,16 @@ export class GenerationCache {
     return this.ended && this.shownSeq === this.#lastSeq;
   }
 
+  /** The last event for readers who can't be told later that text was withdrawn: of a `retract` less than `shownSeq` while text waits to be judged. */
+  get settledSeq(): Seq {
+    return this.#visibility === undefined ? this.#lastSeq : this.#visibility.settledSeq(this.#lastSeq);
+  }
+
+  /** Whether such readers have everything there will be, once they have come to `settledSeq`. */
+  get isSettled(): boolean {
+    return this.ended && this.settledSeq === this.#lastSeq;
+  }
+
   /** How much readers may see; undefined where they don't have to wait for moderation. */
   get visibility(): Pick<Visibility, "judged" | "isUnavailable" | "isUnjudged" | "onLag"> | undefined {
     return this.#visibility;
@@ -132,21 +146,26 @@ export class GenerationCache {
     return this.#frames;
   }
 
-  /** Memory held, in bytes: the frames, and what was folded of them. */
+  /** Memory held, in bytes: the frames, and what was made of them. */
   get bytes(): number {
-    return this.#frames.bytes + this.#transcript.bytes;
+    let bytes = this.#frames.bytes;
+    for (const derived of this.#derived) bytes += derived.bytes;
+    return bytes;
   }
 
-  /** Forgets what can be had again, until at most `maxBytes` are held: first what was folded, then the oldest events. */
+  /** Forgets what can be had again, until at most `maxBytes` are held: first what was made of the events, then the oldest events. */
   trim(maxBytes: number): void {
-    if (this.bytes > maxBytes) this.#transcript.forget();
+    if (this.bytes > maxBytes) for (const derived of this.#derived) derived.trim();
     this.#frames.trim(maxBytes);
   }
 
-  /**
-   * The transcript of the log, as far as it may be shown; undefined where some of it has to be read from the log. The cache's own: it is
-   * brought forward by the next call, and not for keeping.
-   */
+  /** Keeps what is made of the events for as long as the cache is kept, and as part of its memory. Returns how to end that before. */
+  attach(derived: Derived): () => void {
+    this.#derived.add(derived);
+    return () => this.#derived.delete(derived);
+  }
+
+  /** The transcript of what may be shown; undefined where some of it has to be read from the log. Not for keeping: the next call brings it forward. */
   get transcript(): MediaTranscript | undefined {
     return this.#transcript.foldTo(this.shownSeq, (seq) => this.#frames.payloadAt(seq));
   }
@@ -169,9 +188,9 @@ export class GenerationCache {
 
   /** Takes a verdict, in any order. Returns whether readers can be sent anything new. */
   acceptVerdict(verdict: Verdict): boolean {
-    const before = this.shownSeq;
+    const { shownSeq, settledSeq } = this;
     this.#visibility?.accept(verdict, this.#lastSeq);
-    return this.shownSeq > before;
+    return this.shownSeq > shownSeq || this.settledSeq > settledSeq;
   }
 
   get readers(): number {
@@ -292,15 +311,15 @@ export class GenerationCache {
   erase(failure: RepriseError): void {
     this.failure = failure;
     this.#frames = new FrameBuffer(this.#framing, (this.#lastSeq + 1) as Seq);
-    this.#transcript.forget();
+    for (const derived of this.#derived) derived.forget();
     this.#early.forgetUpTo(BEYOND_LOG);
   }
 
   /**
-   * Calls back, at once, with the `seq` of an event that withdraws text: before it, views hold that text, and behind it no more.
-   * Returns how to stop that.
+   * Calls back, at once, with the `seq` of an event that withdraws text, and where other events read otherwise from now on: before it, views
+   * hold that text, and behind it no more. Returns how to stop that.
    */
-  onWithdrawn(listener: (seq: Seq) => void): () => void {
+  onWithdrawn(listener: (seq: Seq, changed: readonly SeqRange[]) => void): () => void {
     this.#withdrawalListeners.add(listener);
     return () => this.#withdrawalListeners.delete(listener);
   }
@@ -348,7 +367,7 @@ export class GenerationCache {
   #withdraw(event: KnownEvent | UnknownEvent): void {
     this.#withdrawals ??= new Withdrawals();
     const changed = this.#withdrawals.apply(event);
-    for (const listener of this.#withdrawalListeners) listener(event.seq);
+    for (const listener of this.#withdrawalListeners) listener(event.seq, changed);
     if (this.#isLoaded) for (const range of changed) this.#rewrite(range);
   }
 
@@ -376,15 +395,4 @@ export class GenerationCache {
   #mark(streamSeq: StreamSeq): void {
     this.#marks.add({ seq: this.#lastSeq, streamSeq });
   }
-}
-
-/** As every part of a log is: each event was appended behind the one before it. */
-function areConsecutive(events: readonly StoredEvent[]): boolean {
-  let next = -1;
-  for (const { payload } of events) {
-    const seq = peekSeq(payload);
-    if (seq < 0 || (next >= 0 && seq !== next)) return false;
-    next = seq + 1;
-  }
-  return true;
 }

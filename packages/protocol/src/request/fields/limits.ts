@@ -1,6 +1,10 @@
 /** Every limit on what a client may send; PROTOCOL.md §4.2 gives the same numbers. Lengths of text are in UTF-16 code units. */
 export const LIMITS = {
   bodyBytes: 1_048_576,
+  /** How deep a body nests, itself counted, whatever the field: a `schema` of the deepest form has room in each protocol. */
+  bodyDepth: 128,
+  /** Names in one object of a body, whatever the field. */
+  bodyNames: 4_096,
   messages: 1_024,
   /** Content parts in `input`, of all its messages together. */
   parts: 1_024,

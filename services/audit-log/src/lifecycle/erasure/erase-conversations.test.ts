@@ -30,7 +30,11 @@ const ofIt = { subject: "s", conversation, input: SECRET };
 const missing = { code: "conversation_not_found" };
 
 function rowsOf({ live: { broker, log } }: LifecycleWorld) {
-  return new conversations.ConversationRows({ publish: log.publish, reads: broker.reads, budgetMs: 20_000 });
+  return new conversations.ConversationRows({
+    publish: log.publish,
+    reads: broker.reads,
+    budgetMs: () => 20_000,
+  });
 }
 
 function accountsOf(world: LifecycleWorld) {

@@ -35,7 +35,11 @@ const who = { tenant, by: "operator", reason: "asked for" };
 const options = { settleMs: SETTLE_MS };
 
 function rowsOf({ live: { broker, log } }: LifecycleWorld) {
-  return new conversations.ConversationRows({ publish: log.publish, reads: broker.reads, budgetMs: 20_000 });
+  return new conversations.ConversationRows({
+    publish: log.publish,
+    reads: broker.reads,
+    budgetMs: () => 20_000,
+  });
 }
 
 async function put(world: LifecycleWorld, row: ConversationRow & { id: typeof conversation }): Promise<void> {

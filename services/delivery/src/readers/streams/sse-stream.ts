@@ -102,9 +102,15 @@ export abstract class SseStream implements ReaderStream, SseSocketListener {
   fail(error: RepriseError, retryMs?: number): void {
     if (this.#isClosed) return;
     if (retryMs !== undefined) this.#options.socket.writeText(encodeSseRetry(retryMs));
-    this.#options.socket.writeText(encodeSseError(JSON.stringify(toErrorBody(error))));
+    const told = this.encodeError(error);
+    if (told) this.#options.socket.writeText(told);
     this.#options.socket.breakOff();
     this.close(error.code, error);
+  }
+
+  /** What the client is told of an error in band; "" for nothing. */
+  protected encodeError(error: RepriseError): string {
+    return encodeSseError(JSON.stringify(toErrorBody(error)));
   }
 
   /** @returns whether the stream was open until now */

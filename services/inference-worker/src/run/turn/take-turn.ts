@@ -125,10 +125,9 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
   const { job, model, policy, log, pace, budget, stop, totalAtMs, request, route, owner } = run;
   const { plans, engine, transcript, span, onLeftOut, onFirst, timing, content } = asked;
   using yieldPoint = job.priority === "batch" ? openYieldPoint(run, asked) : undefined;
-  const { media: store, onError } = run.context;
+  const { media: store, output: storage, onError } = run.context;
   const { publish } = run.context.log;
-  await using output =
-    owner && new OutputMedia({ storage: store.storage, publish, ref: job.ref, owner, onError });
+  await using output = owner && new OutputMedia({ storage, publish, ref: job.ref, owner, onError });
   return await runEngine({
     output,
     engine: engineOf(model, engine),

@@ -1,0 +1,13 @@
+import { peekSeq } from "@reprise/protocol";
+import type { StoredEvent } from "./stored-event.ts";
+
+/** As every part of a log is: each event was appended behind the one before it. */
+export function areConsecutive(events: readonly StoredEvent[]): boolean {
+  let next = -1;
+  for (const { payload } of events) {
+    const seq = peekSeq(payload);
+    if (seq < 0 || (next >= 0 && seq !== next)) return false;
+    next = seq + 1;
+  }
+  return true;
+}

@@ -1,0 +1,13 @@
+import * as z from "zod";
+
+/**
+ * What a client calls a run, a thread, a chat or a message. A lone surrogate has no UTF-8 form of its own: two names would be one.
+ * @param most UTF-16 code units
+ */
+export function clientName(most: number) {
+  return z
+    .string()
+    .min(1)
+    .max(most)
+    .refine((name) => name.isWellFormed(), { error: "must be well-formed text, without lone surrogates" });
+}

@@ -1,0 +1,52 @@
+import type { ChatAnnotation } from "./answer/annotation.ts";
+import type { ChatFinish, ChatFinishReason } from "./answer/finish-reason.ts";
+import type { ChatLogprobs } from "./answer/logprobs.ts";
+import type { ChatUsage } from "./answer/usage.ts";
+
+export interface ChatDelta {
+  role?: "assistant";
+  content?: string;
+  refusal?: string;
+  /** What the model says to itself, under the two names that clients look for. */
+  reasoning?: string;
+  reasoning_content?: string;
+  tool_calls?: {
+    index: number;
+    id: string;
+    type: "function";
+    function: { name: string; arguments: string };
+  }[];
+  annotations?: ChatAnnotation[];
+  /** What the model has made beside words: `GET /v1/generations/{id}/blobs/{blob}` gives its content. */
+  blobs?: ChatBlob[];
+}
+
+/** Without `id` where moderation has withdrawn it. */
+export interface ChatBlob {
+  kind: string;
+  id?: string;
+  media_type?: string;
+  bytes?: number;
+}
+
+export interface ChatChoice extends Partial<Pick<ChatFinish, "native_finish_reason">> {
+  index: number;
+  delta: ChatDelta;
+  logprobs?: ChatLogprobs;
+  finish_reason: ChatFinishReason | null;
+}
+
+/** What all chunks of a stream have in common. */
+export interface ChatHead {
+  readonly id: string;
+  readonly object: "chat.completion.chunk";
+  readonly created: number;
+  readonly model: string;
+}
+
+/** One frame of a stream. */
+export interface ChatChunk extends ChatHead {
+  choices: ChatChoice[];
+  /** Null in each chunk but the last one of a stream that includes the usage. */
+  usage?: ChatUsage | null;
+}

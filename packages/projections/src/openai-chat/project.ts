@@ -1,0 +1,196 @@
+import { isDelta, type KnownEvent, NO_SEQ, type Seq, type UnknownEvent } from "@reprise/protocol";
+import type { Frame, Projected, ProjectedRun, Projection } from "../projection.ts";
+import { toProtocolId } from "../protocol-id.ts";
+import { TextPlaces } from "../text-places.ts";
+import { toChatAnnotation } from "./answer/annotation.ts";
+import { type ChatFinish, toCancelledFinish, toChatFinish } from "./answer/finish-reason.ts";
+import { toChatLogprobs } from "./answer/logprobs.ts";
+import { toChatUsage } from "./answer/usage.ts";
+import type { ChatChoice, ChatChunk, ChatDelta, ChatHead } from "./chunk.ts";
+import { RESTARTED, toChatFailure } from "./errors.ts";
+
+/** How far a stream has come. */
+export interface ChatState {
+  readonly head: ChatHead;
+  readonly hasBegun: boolean;
+  /** How many tools were called. */
+  readonly calls: number;
+  /** The last event whose words are among the frames. */
+  readonly shownSeq: Seq;
+  /** Of the texts of output 0, for annotations. */
+  readonly places: TextPlaces;
+  readonly isHalted: boolean;
+  readonly hasEnded: boolean;
+}
+
+export interface ChatOptions {
+  readonly includeUsage: boolean;
+}
+
+/** Behind the last chunk: a client reads no further. */
+const DONE: Frame = { data: "[DONE]" };
+
+/**
+ * The chunks of `POST /v1/chat/completions`. The first one has the role; the last one the reason of the end, then comes the usage where it
+ * was asked for, then `[DONE]`. A failure and a restart behind words that were sent are an error instead.
+ */
+export function chatProjection({ includeUsage }: ChatOptions): Projection<ChatState> {
+  const nullUsage = includeUsage ? { usage: null } : {};
+
+  function toFrame(
+    head: ChatHead,
+    choice: Omit<ChatChoice, "index" | "finish_reason"> & Partial<ChatFinish>,
+  ) {
+    const chunk: ChatChunk = {
+      ...head,
+      choices: [{ index: 0, finish_reason: null, ...choice }],
+      ...nullUsage,
+    };
+    return { data: JSON.stringify(chunk) };
+  }
+
+  function usageFrames({ head }: ChatState, usage: Parameters<typeof toChatUsage>[0]): Frame[] {
+    if (!includeUsage) return [];
+    const chunk: ChatChunk = { ...head, choices: [], usage: toChatUsage(usage) };
+    return [{ data: JSON.stringify(chunk) }];
+  }
+
+  /** The next state and the frames, behind the one with the role where it is the first. */
+  function told(state: ChatState, changes: Partial<ChatState>, frames: Frame[]): Projected<ChatState> {
+    const opening = state.hasBegun
+      ? frames
+      : [toFrame(state.head, { delta: { role: "assistant", content: "" } }), ...frames];
+    return { state: { ...state, ...changes, hasBegun: true }, frames: opening };
+  }
+
+  function said(
+    state: ChatState,
+    seq: Seq,
+    delta: ChatDelta,
+    more: Partial<ChatState> = {},
+    choice: Pick<ChatChoice, "logprobs"> = {},
+  ): Projected<ChatState> {
+    return told(state, { ...more, shownSeq: seq }, [toFrame(state.head, { delta, ...choice })]);
+  }
+
+  function ended(
+    state: ChatState,
+    finish: ChatFinish,
+    usage: Parameters<typeof toChatUsage>[0],
+  ): Projected<ChatState> {
+    return told(state, { hasEnded: true }, [
+      toFrame(state.head, { delta: {}, ...finish }),
+      ...usageFrames(state, usage),
+      DONE,
+    ]);
+  }
+
+  function broken(state: ChatState, error: object): Projected<ChatState> {
+    return { state: { ...state, hasEnded: true }, frames: [{ data: JSON.stringify(error) }] };
+  }
+
+  function project(state: ChatState, event: KnownEvent | UnknownEvent): Projected<ChatState> {
+    if (state.hasEnded) return { state, frames: [] };
+    if (isDelta(event)) return projectDelta(state, event, said);
+    switch (event.type) {
+      case "generation.started":
+        return told(state, {}, []);
+      case "tool.call": {
+        const { call_id: id, name, arguments: args } = event;
+        const call = {
+          index: state.calls,
+          id,
+          type: "function",
+          function: { name, arguments: args },
+        } as const;
+        return said(state, event.seq, { tool_calls: [call] }, { calls: state.calls + 1 });
+      }
+      case "output.annotation": {
+        if (event.kind !== "url") return { state, frames: [] };
+        const annotation = toChatAnnotation(event, state.places);
+        return said(state, event.seq, { annotations: annotation ? [annotation] : [] });
+      }
+      case "output.blob": {
+        const { kind, blob: id, media_type: type, bytes } = event;
+        const blob = {
+          kind,
+          ...(id !== undefined && { id }),
+          ...(type !== undefined && { media_type: type }),
+          ...(bytes !== undefined && { bytes }),
+        };
+        return said(state, event.seq, { blobs: [blob] });
+      }
+      case "output.rewind":
+        return event.to_seq < state.shownSeq ? broken(state, RESTARTED) : { state, frames: [] };
+      case "moderation.halted":
+        return { state: { ...state, isHalted: true }, frames: [] };
+      case "generation.completed":
+        return ended(state, toChatFinish(event.finish_reason), event.usage);
+      case "generation.cancelled":
+        return ended(state, toCancelledFinish(state.isHalted), event.usage);
+      case "generation.failed":
+        return broken(state, toChatFailure(event.error));
+      default:
+        return { state, frames: [] };
+    }
+  }
+
+  return {
+    name: includeUsage ? "openai-chat+usage" : "openai-chat",
+    isTextless: true,
+    begin: ({ generation, model, createdAtMs }: ProjectedRun) => ({
+      head: {
+        id: toProtocolId("chatcmpl-", generation),
+        object: "chat.completion.chunk",
+        created: Math.floor(createdAtMs / 1_000),
+        model,
+      },
+      hasBegun: false,
+      calls: 0,
+      shownSeq: NO_SEQ,
+      places: new TextPlaces(),
+      isHalted: false,
+      hasEnded: false,
+    }),
+    project,
+    hasEnded: ({ hasEnded }) => hasEnded,
+  };
+}
+
+type DeltaEvent = Extract<
+  KnownEvent,
+  { type: "output.delta" | "reasoning.delta" | "refusal.delta" | "reasoning.summary.delta" }
+>;
+
+type Said = (
+  state: ChatState,
+  seq: Seq,
+  delta: ChatDelta,
+  more?: Partial<ChatState>,
+  choice?: Pick<ChatChoice, "logprobs">,
+) => Projected<ChatState>;
+
+function projectDelta(state: ChatState, event: DeltaEvent, said: Said): Projected<ChatState> {
+  const { seq, text } = event;
+  switch (event.type) {
+    case "output.delta": {
+      // One choice is all that is asked for.
+      if (event.output) return { state, frames: [] };
+      const { logprobs } = event;
+      const places = state.places.with(seq, text);
+      return said(
+        state,
+        seq,
+        { content: text },
+        { places },
+        logprobs && { logprobs: { content: toChatLogprobs(logprobs), refusal: null } },
+      );
+    }
+    case "reasoning.delta":
+      return said(state, seq, { reasoning: text, reasoning_content: text });
+    case "refusal.delta":
+      return said(state, seq, { refusal: text });
+    case "reasoning.summary.delta":
+      return { state, frames: [] };
+  }
+}

@@ -1,0 +1,3 @@
+/* The door for packages that are published: the projections that they tell streams by, free of zod. */
+export { createUiStream } from "./ai-sdk/project.ts";
+export { toSourceChunk } from "./ai-sdk/part-chunks.ts";

@@ -1,0 +1,47 @@
+import { GENERATION_ID_HEADER, SHOULD_RETRY_HEADER } from "../creation/start-generation.ts";
+import { RUN_ID_HEADER, TAIL_INDEX_HEADER, UI_STREAM_HEADER } from "../routes/ai-sdk/stream-run.ts";
+import { REQUEST_ID_HEADER } from "./request-id.ts";
+
+/** What the package `openai` sends with each request, from pages too. */
+const OPENAI_HEADERS = [
+  "OpenAI-Organization",
+  "OpenAI-Project",
+  "X-Stainless-Arch",
+  "X-Stainless-Helper-Method",
+  "X-Stainless-Lang",
+  "X-Stainless-OS",
+  "X-Stainless-Package-Version",
+  "X-Stainless-Poll-Helper",
+  "X-Stainless-Custom-Poll-Interval",
+  "X-Stainless-Retry-Count",
+  "X-Stainless-Runtime",
+  "X-Stainless-Runtime-Version",
+  "X-Stainless-Timeout",
+] as const;
+
+/** The headers that pages of other origins may send. */
+export const ALLOWED_HEADERS = [
+  "Authorization",
+  "Content-Type",
+  "Idempotency-Key",
+  "Last-Event-ID",
+  "Cache-Control",
+  "X-Requested-With",
+  "X-Run-Id",
+  "traceparent",
+  ...OPENAI_HEADERS,
+] as const;
+
+/** The headers of answers that they may read. */
+export const EXPOSED_HEADERS = [
+  GENERATION_ID_HEADER,
+  "Location",
+  "Retry-After",
+  "RateLimit",
+  "RateLimit-Policy",
+  REQUEST_ID_HEADER,
+  SHOULD_RETRY_HEADER,
+  RUN_ID_HEADER,
+  TAIL_INDEX_HEADER,
+  UI_STREAM_HEADER,
+] as const;

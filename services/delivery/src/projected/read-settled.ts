@@ -1,0 +1,123 @@
+import type { GenerationCache, Hub } from "@reprise/log";
+import { FIRST_SEQ } from "@reprise/protocol";
+import type { FastifyReply } from "fastify";
+import { hasLeft } from "../connections/http2.ts";
+import { waitForCache } from "../domain/wait-for-cache.ts";
+import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
+import { presentReader } from "../readers/presence/present-reader.ts";
+import { UNJUDGED } from "../readers/streams/live-stream.ts";
+import { drainingError } from "../routes/begin-stream.ts";
+import type { RouteContext } from "../routes/context.ts";
+import type { ProjectedCall } from "./projected-call.ts";
+import type { ProjectedCaches } from "./projected-caches.ts";
+import type { Fold } from "./projection-fold.ts";
+import type { Settled } from "./shared-fold.ts";
+
+export interface SettledRead<State> extends ProjectedCall {
+  readonly fold: Fold<State>;
+  /** Whether to wait for the settled end, or to answer with what is settled by now. */
+  readonly wait: boolean;
+}
+
+/** The part of a route's context that this takes. */
+export interface SettledContext {
+  readonly hub: Pick<Hub, "open" | "refresh">;
+  readonly projections: Pick<ProjectedCaches, "foldOf">;
+  readonly authentication: Pick<RouteContext["authentication"], "renewReader">;
+  readonly readers: Pick<RouteContext["readers"], "enter">;
+  readonly draining: AbortSignal;
+}
+
+/**
+ * Folds what is settled of a generation for an answer that is one body: at once, or when the settled end is there. While it waits the caller counts
+ * as a reader; with the answer it has read everything that was folded. To be called directly before the answer is sent.
+ * @returns undefined where the client has left meanwhile
+ * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`; `cursor_expired` when the log has lost its
+ *   beginning; `moderation_unavailable` when readers have to wait until moderation is back; `policy_unsupported`, `broker_unavailable`,
+ *   `draining`; `unauthenticated`, `forbidden`, also when the caller may not read any more
+ */
+export async function readSettled<State>(
+  context: SettledContext,
+  reply: Pick<FastifyReply, "raw">,
+  read: SettledRead<State>,
+): Promise<Settled<State> | undefined> {
+  const { authentication } = context;
+  const { ref, protocol, caller, principal, role } = read;
+  const found = await (read.wait ? readEnd(context, reply, read) : readNow(context, read));
+  if (!found) return undefined;
+  // It may have waited for long, and a key may expire between two sweeps of the registry.
+  authentication.renewReader(principal, role);
+  const { cache, settled } = found;
+  const { lastSeq } = settled;
+  recordFullResponse(context, reply, { ref, protocol, caller, fromSeq: FIRST_SEQ, lastSeq, cache });
+  return settled;
+}
+
+interface Found<State> {
+  readonly cache: GenerationCache;
+  readonly settled: Settled<State>;
+}
+
+async function readNow<State>(
+  { hub, projections }: SettledContext,
+  read: SettledRead<State>,
+): Promise<Found<State>> {
+  const cache = await hub.open(read.ref, read.begun);
+  if (!cache.ended) await hub.refresh(cache);
+  return { cache, settled: await projections.foldOf(cache, read.fold).settle() };
+}
+
+async function readEnd<State>(
+  context: SettledContext,
+  reply: Pick<FastifyReply, "raw">,
+  read: SettledRead<State>,
+): Promise<Found<State> | undefined> {
+  const { hub, projections } = context;
+  for (let { begun } = read; ; begun = undefined) {
+    const cache = await hub.open(read.ref, begun);
+    if (!(await waitForEnd(context, reply, cache, read))) return undefined;
+    if (cache.isSettled) return { cache, settled: await projections.foldOf(cache, read.fold).settle() };
+    // The hub has let go of the cache, and the log may be in another one.
+    if (cache.failure && !cache.failure.retryable) throw cache.failure;
+    if (!cache.failure) throw UNJUDGED;
+  }
+}
+
+/**
+ * Resolves when the settled end is there, or the cache can't get there.
+ * @returns false where the client has left
+ */
+async function waitForEnd<State>(
+  context: SettledContext,
+  reply: Pick<FastifyReply, "raw">,
+  cache: GenerationCache,
+  { ref, principal, role }: SettledRead<State>,
+): Promise<boolean> {
+  const gone = new AbortController();
+  if (hasLeft(reply.raw)) gone.abort();
+  const onClose = () => gone.abort();
+  reply.raw.on("close", onClose);
+  const refused = new AbortController();
+  const signal = AbortSignal.any([context.draining, gone.signal, refused.signal]);
+  // From here on to its registration nothing else runs: later changes are told to the registry.
+  const reader = context.authentication.renewReader(principal, role);
+  const leave = context.readers.enter({
+    ref,
+    waiting: { principal: reader, role, fail: (error) => refused.abort(error) },
+    // Its answer has everything at once: the model is not held up for it.
+    presence: presentReader(cache, {
+      get takenSeq() {
+        return cache.shownSeq;
+      },
+    }),
+  });
+  const isDue = () =>
+    cache.isSettled || cache.failure !== undefined || cache.visibility?.isUnavailable === true;
+  await waitForCache(cache, isDue, { signal });
+  leave();
+  reply.raw.off("close", onClose);
+  refused.signal.throwIfAborted();
+  if (gone.signal.aborted) return false;
+  if (context.draining.aborted) throw drainingError();
+  return true;
+}

@@ -1,0 +1,188 @@
+import type { Hub } from "@reprise/log";
+import type { Frame, Projection } from "@reprise/projections";
+import { FIRST_SEQ, plus, type RepriseError, REQUEST_SEQ, SSE_HEADERS } from "@reprise/protocol";
+import type { FastifyReply } from "fastify";
+import { replayBytes } from "../limits/replay-bytes.ts";
+import { beginReading, type ReadingContext } from "../readers/streams/begin-reading.ts";
+import type { StreamCall } from "../telemetry/reader-metrics.ts";
+import { encodeFrame } from "./encode-frame.ts";
+import { FrameWindow } from "./frame-window.ts";
+import { PrivatePass } from "./private-pass.ts";
+import type { ProjectedCaches } from "./projected-caches.ts";
+import type { ProjectedCall } from "./projected-call.ts";
+import type { ProjectedFrames } from "./projected-frames.ts";
+import type { Fold } from "./projection-fold.ts";
+import { beyondEnd, ProjectedStream } from "./projected-stream.ts";
+import type { SharedFold } from "./shared-fold.ts";
+
+/** What a late reader is told at once. */
+export interface Opening<State, SoFar> {
+  /** What was said so far, with all that its readers share. */
+  readonly fold: Fold<SoFar>;
+  /** @param state the projection's, behind the same event */
+  readonly toFrames: (state: State, soFar: SoFar) => readonly Frame[];
+}
+
+export interface ProjectedRead<State, SoFar = unknown> extends ProjectedCall {
+  /** Shared by all readers of its name: options that change frames are part of the name. */
+  readonly projection: Projection<State>;
+  /**
+   * The number of the first frame to send, from 0: how many the client has. A function is given how many frames there are now, and whether these
+   * are all, and may set headers of the answer by that.
+   */
+  readonly from: number | ((frames: number, hasEnded: boolean) => number);
+  /** What the client said that with, for errors. Default `from`. */
+  readonly param?: string;
+  /** Of an answer that has frames, or will have. */
+  readonly status: number;
+  /** Of an answer to a reader that has every frame: 200, an empty stream (the default), or 204. */
+  readonly endedStatus?: 200 | 204;
+  /** What such a reader is sent instead, without numbers, where its protocol has it told the end again. None: an empty answer. */
+  readonly endedFrames?: (state: State) => readonly Frame[];
+  /** The position from which on a reader has everything, of so many frames, where the last ones are no more than an end. Default: behind all of them. */
+  readonly endedFrom?: (frames: number) => number;
+  readonly call: StreamCall;
+  /** Called with how to tell the bytes of frames that were there before the reader came. */
+  readonly onReplay: (bytesOf: () => number) => void;
+  /** What a reader is told of an error after which coming back does not help, before its connection is broken. May be none. */
+  readonly errorFrames: (error: RepriseError) => readonly Frame[];
+  /** Whether each frame has an `id:` line: its number. Default false. */
+  readonly ids?: boolean;
+  /**
+   * For a protocol whose late readers are told at once what was said so far: frames that are sent first, without numbers, made of what there is
+   * by now. The frames that come follow; `from` and `endedStatus` do not count.
+   */
+  readonly opening?: Opening<State, SoFar>;
+}
+
+/** The part of a route's context that this takes. */
+export interface ProjectedContext extends ReadingContext {
+  readonly hub: Pick<Hub, "open" | "refresh" | "refreshFromLeader" | "readHistory">;
+  readonly projections: Pick<ProjectedCaches, "of" | "foldOf">;
+}
+
+/**
+ * Answers with a projection of a generation as `text/event-stream`: the frames from `from` on, then what comes, to the protocol's own
+ * end. Folded are the events that a reader may have who can't be told that text was withdrawn, as a `gate` shows them, whatever the policy. The
+ * route has counted the call, and set the headers that the answer has beside SSE's own.
+ *
+ * A frame is `[id: <number>\n][event: <name>\n]data: <data>\n\n`. The answer ends cleanly behind the end of the projection, and only there.
+ * An error before the headers is thrown. Later a retryable one breaks the connection without a word, and any other with `errorFrames`.
+ * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`; `cursor_expired` when the log has lost its
+ *   beginning; `cursor_invalid` with `param` when the projection can't have so many frames; `policy_unsupported`, `broker_unavailable`,
+ *   `draining`; `unauthenticated`, `forbidden`
+ */
+export async function streamProjected<State, SoFar>(
+  context: ProjectedContext,
+  reply: FastifyReply,
+  read: ProjectedRead<State, SoFar>,
+): Promise<FastifyReply> {
+  const { from } = read;
+  const isResumed = typeof from === "number" && from > 0;
+  const answer = stream(context, reply, read);
+  return context.readerMetrics.countGone({ seq: isResumed ? FIRST_SEQ : REQUEST_SEQ }, answer);
+}
+
+async function stream<State, SoFar>(
+  context: ProjectedContext,
+  reply: FastifyReply,
+  read: ProjectedRead<State, SoFar>,
+): Promise<FastifyReply> {
+  const { hub, projections, readerMetrics } = context;
+  const { ref, begun, projection, from, ids = false, param = "from", errorFrames } = read;
+  const cache = await hub.open(ref, begun);
+  // The hub lets go of a cache that nobody listens to, and with it of what was folded so far.
+  using held = new DisposableStack();
+  held.defer(cache.listen(() => {}));
+  const frames = projections.of(cache, projection, { ids });
+  const soFar = read.opening && projections.foldOf(cache, read.opening.fold);
+  await frames.catchUp();
+  const opening = read.opening && soFar && toWindow(await open(frames, soFar, read.opening));
+  // Nothing is awaited between this and the reader's registration but for a reader without an opening.
+  const position = opening
+    ? frames.count
+    : typeof from === "number"
+      ? from
+      : from(frames.count, frames.hasEnded);
+  if (position > frames.count) await reach(hub, frames, { position, param });
+  const resumed = !opening && position > 0;
+  const endedFrom = read.endedFrom ?? ((count) => count);
+  if (!opening && frames.hasEnded && position >= endedFrom(frames.count)) {
+    readerMetrics.resumed({ seq: resumed ? frames.seqBefore(position) : REQUEST_SEQ }, "ended");
+    const again = read.endedFrames?.(frames.state as State) ?? [];
+    return sendAgain(reply, again, again.length > 0 ? 200 : (read.endedStatus ?? 200));
+  }
+  const pass = position < frames.first ? new PrivatePass(frames.source) : undefined;
+  const { status, protocol, caller, principal, role, call } = read;
+  let isOpen = false;
+  try {
+    // While an answer can still say that the log has lost these events.
+    await pass?.next(position);
+    const firstSeq = () => pass?.firstSeq ?? plus(frames.seqBefore(position), 1);
+    const fromSeq = resumed ? firstSeq() : FIRST_SEQ;
+    read.onReplay(() => replayBytes(opening ?? frames, opening ? 0 : position));
+    return beginReading(context, reply, {
+      cache,
+      fromSeq,
+      resumed,
+      status,
+      protocol,
+      caller,
+      principal,
+      role,
+      call,
+      open(options) {
+        isOpen = true;
+        return new ProjectedStream({ ...options, frames, position, param, pass, opening, errorFrames });
+      },
+    });
+  } finally {
+    // Its client may have left, or may read no longer.
+    if (!isOpen) pass?.stop();
+  }
+}
+
+/** The frames of an opening, behind the last event of which there are frames. */
+async function open<State, SoFar>(
+  frames: ProjectedFrames,
+  soFar: SharedFold<SoFar>,
+  { toFrames }: Opening<State, SoFar>,
+): Promise<readonly Frame[]> {
+  for (;;) {
+    const { state, lastSeq } = await soFar.settle();
+    if (lastSeq === frames.seq) return toFrames(frames.state as State, state);
+    // Events have come meanwhile.
+    await frames.catchUp();
+  }
+}
+
+/**
+ * Another node may have sent frames that this one does not know yet: of events that a replica does not have, or that are not settled here.
+ * @throws RepriseError `cursor_invalid` where no node can have sent them; `broker_unavailable`
+ */
+async function reach(
+  hub: ProjectedContext["hub"],
+  frames: ProjectedFrames,
+  { position, param }: { position: number; param: string },
+): Promise<void> {
+  const { cache } = frames.source;
+  for (const refresh of [() => hub.refresh(cache), () => hub.refreshFromLeader(cache)]) {
+    await refresh();
+    await frames.catchUp();
+    if (position <= frames.count) return;
+  }
+  if (frames.hasEnded || cache.settledSeq === cache.lastSeq) throw beyondEnd(position, frames.count, param);
+}
+
+function toWindow(frames: readonly Frame[]): FrameWindow {
+  const window = new FrameWindow({ ids: false, from: 0 });
+  for (const frame of frames) window.add(frame);
+  return window;
+}
+
+/** Answers a reader that has every frame. */
+function sendAgain(reply: FastifyReply, frames: readonly Frame[], status: 200 | 204): FastifyReply {
+  if (status === 204) return reply.code(204).send();
+  const body = frames.map((frame) => encodeFrame(frame)).join("");
+  return reply.code(200).headers(SSE_HEADERS).send(body);
+}

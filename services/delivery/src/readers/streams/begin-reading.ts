@@ -1,0 +1,92 @@
+import type { GenerationCache, Hub } from "@reprise/log";
+import { plus, type ReaderProtocol, REQUEST_SEQ, type Seq } from "@reprise/protocol";
+import type { Principal } from "@reprise/tenancy";
+import type { FastifyReply } from "fastify";
+import type { ReadingRole } from "../../http/auth.ts";
+import type { Caller } from "../delivery-marks/caller.ts";
+import { ConnectionRecord } from "../delivery-marks/connection-record.ts";
+import { presentReader } from "../presence/present-reader.ts";
+import type { ReaderCounts } from "../reader.ts";
+import type { CachedStream, CachedStreamOptions } from "./cached-stream.ts";
+import type { StreamCall } from "../../telemetry/reader-metrics.ts";
+import { beginStream, logBrokenStream } from "../../routes/begin-stream.ts";
+import type { RouteContext } from "../../routes/context.ts";
+
+/** A stream that a caller is about to be sent. */
+export interface NewReading {
+  readonly cache: GenerationCache;
+  /** The first event that it is sent. */
+  readonly fromSeq: Seq;
+  /** Whether the reader has been sent what comes before. */
+  readonly resumed: boolean;
+  readonly status: number;
+  readonly protocol: ReaderProtocol;
+  readonly caller: Caller;
+  readonly principal: Principal;
+  readonly role: ReadingRole;
+  readonly call: StreamCall;
+  readonly open: (options: CachedStreamOptions) => CachedStream;
+}
+
+/** The part of a route's context that a stream takes. */
+export interface ReadingContext extends Pick<
+  RouteContext,
+  "logger" | "notes" | "requestMetrics" | "readerMetrics" | "traces" | "readerTraces" | "draining"
+> {
+  readonly hub: Pick<Hub, "readHistory">;
+  readonly authentication: Pick<RouteContext["authentication"], "renewReader">;
+  readonly readers: Pick<RouteContext["readers"], "enter"> & ReaderCounts;
+}
+
+/**
+ * Begins a stream of the hub's memory and registers its reader. From here on nothing but the stream itself can say what goes wrong.
+ * @throws RepriseError `unauthenticated`, `forbidden`, `draining`, while it can still be an answer
+ */
+export function beginReading(
+  context: ReadingContext,
+  reply: FastifyReply,
+  { cache, fromSeq, resumed, status, protocol, caller, principal, role, call, open }: NewReading,
+): FastifyReply {
+  const { hub, readers, logger, notes, traces, readerTraces, requestMetrics, readerMetrics } = context;
+  // From here on to its registration nothing else runs: later changes are told to the registry.
+  const reader = context.authentication.renewReader(principal, role);
+  const { request } = reply;
+  const socket = beginStream(reply, { status, draining: context.draining });
+  if (!socket) return reply;
+  requestMetrics.answered(request, status);
+  readerMetrics.resumed({ seq: resumed ? fromSeq : REQUEST_SEQ }, "resumed");
+  const span = traces.spanOf(request);
+  const reading = readerTraces.begin(cache, { request: span, fromSeq, resumed });
+  const stream = open({
+    hub,
+    cache,
+    socket,
+    nextSeq: fromSeq,
+    counts: readers,
+    principal: reader,
+    role,
+    onDelivered: readerMetrics.deliveredOf(cache.policy?.moderation?.mode),
+    onFirstOutput: () => readerMetrics.firstEvent(call, requestMetrics.elapsedMs(request)),
+    onClose(reason, error) {
+      leave();
+      readerMetrics.ended(reason);
+      reading.end(stream, error);
+      if (!error) return;
+      notes.add(request, { code: error.code });
+      logBrokenStream(logger, { request: request.id, span, ref: cache.ref, error });
+    },
+  });
+  const leave = readers.enter({
+    ref: cache.ref,
+    stream,
+    presence: presentReader(cache, stream.present),
+    record: new ConnectionRecord({ protocol, caller, fromSeq, position: stream, cache }),
+  });
+  notes.add(request, {
+    resumed,
+    firstByteMs: requestMetrics.elapsedMs(request),
+    events: () => plus(stream.takenSeq, 1) - fromSeq,
+  });
+  stream.start();
+  return reply;
+}

@@ -1,0 +1,100 @@
+import { agUiProjection, agUiSoFar, parseRunInput, restartsOf, snapshotFrames } from "@reprise/projections";
+import { parseWith } from "@reprise/protocol";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import * as z from "zod";
+import { startGeneration } from "../../creation/start-generation.ts";
+import { lacksRole } from "../../http/auth.ts";
+import { addStopRoute } from "../../threads/stop-route.ts";
+import { beginThreadRun } from "../../threads/thread-runs.ts";
+import type { RouteContext } from "../context.ts";
+import { assertNamedOnce, parseOptions } from "./parse-options.ts";
+import { findRun, needsRun, type Run, runKey } from "./runs.ts";
+import { streamRun } from "./stream-run.ts";
+
+const PATH = "/v1/ag-ui/agent";
+const protocol = "ag-ui";
+
+/** The paths of AG-UI's clients, and their methods. */
+export const AG_UI_PATHS = { [PATH]: ["GET", "POST"], [`${PATH}/:id/stop`]: ["POST"] } as const;
+
+const model = z.string().optional();
+const postQuery = z.strictObject({ model });
+const NEEDS_RUN = "must be there, once: the name of the run to read, as ?runId=<run>";
+const getQuery = z.strictObject({
+  model,
+  runId: z.string({ error: NEEDS_RUN }).min(1, { error: NEEDS_RUN }),
+});
+
+/** Messages that a reader has, by its own word. */
+type History = readonly { readonly id: string }[];
+
+/**
+ * What `HttpAgent` of AG-UI calls: `POST` begins a run, or comes back to the one that has the `runId` already, with whatever messages. `GET …?runId=` is
+ * for readers that have none of its messages. Who comes back is sent a snapshot, and what follows.
+ */
+export function addAgUiRoutes(app: FastifyInstance, context: RouteContext): void {
+  const { authentication, bodies, hub, limits, projections } = context;
+
+  const create = { roles: ["create"], streamTokens: true, countsItself: true } as const;
+  app.post(PATH, { config: create }, async (request, reply) => {
+    using _ = bodies.keep(request.raw);
+    const principal = authentication.principalOf(request);
+    if (!principal.roles.has("read")) throw lacksRole("read");
+    const query = parseWith(postQuery, request.query, "query");
+    const parsed = parseRunInput(request.body, parseOptions(context, query.model));
+    const { threadId, runId, messages } = parsed;
+    assertNamedOnce(request, runId);
+    const run = await findRun(context, principal, { protocol, runId });
+    if (run) {
+      request.body = undefined;
+      bodies.release(request.raw);
+      await limits.attach([request, reply], principal, { isStream: true, waits: false });
+      return join([request, reply], run, messages);
+    }
+    using started = await startGeneration(context, [request, reply], principal, {
+      request: parsed.request,
+      idempotencyKey: runKey(protocol, runId),
+      joinOnly: false,
+      isStream: true,
+    });
+    const { ref, requested, begun } = started;
+    await beginThreadRun(context, principal, { protocol, id: threadId, ref, requested });
+    const projection = agUiProjection({ metadata: requested.request.metadata });
+    return await streamRun(context, [request, reply], started, {
+      protocol,
+      projection,
+      from: 0,
+      call: "create",
+      begun,
+    });
+  });
+
+  const read = { roles: ["read"], streamTokens: true, countsItself: true } as const;
+  app.get(PATH, { config: read }, async (request, reply) => {
+    const principal = authentication.principalOf(request);
+    const { runId } = parseWith(getQuery, request.query, "query");
+    await limits.attach([request, reply], principal, { isStream: true, waits: false });
+    const run = needsRun(await findRun(context, principal, { protocol, runId }), "runId");
+    return join([request, reply], run, []);
+  });
+
+  /** Restarts before the reader has come take nothing back that it has. */
+  async function join(
+    call: readonly [FastifyRequest, FastifyReply],
+    run: Run,
+    history: History,
+  ): Promise<FastifyReply> {
+    const { metadata } = run.requested.request;
+    const fold = agUiSoFar(metadata);
+    const soFar = await projections.foldOf(await hub.open(run.ref), fold).settle();
+    return streamRun(context, call, run, {
+      protocol,
+      projection: agUiProjection({ metadata, passes: restartsOf(soFar.state) }),
+      from: 0,
+      opening: { fold, toFrames: (state, said) => snapshotFrames(state, said, history) },
+      call: "read",
+    });
+  }
+
+  addStopRoute(app, context, { protocol, path: PATH });
+}

@@ -1,0 +1,46 @@
+import type { NewLog } from "@reprise/log";
+import { type Frame, type Projection, toRunErrorFrames } from "@reprise/projections";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { GENERATION_ID_HEADER } from "../../creation/start-generation.ts";
+import { type Opening, streamProjected } from "../../projected/stream-projected.ts";
+import { callerOf } from "../../readers/delivery-marks/caller.ts";
+import type { StreamCall } from "../../telemetry/reader-metrics.ts";
+import type { RouteContext } from "../context.ts";
+import type { AgentProtocol, Run } from "./runs.ts";
+
+export interface RunRead<State, SoFar = unknown> {
+  readonly protocol: AgentProtocol;
+  readonly projection: Projection<State>;
+  /** The number of the first frame. */
+  readonly from: number;
+  /** What a reader is told of the frames that there are by now, in their place. */
+  readonly opening?: Opening<State, SoFar>;
+  /** What a reader is told that has all frames. */
+  readonly endedFrames?: (state: State) => readonly Frame[];
+  readonly param?: string;
+  readonly call: StreamCall;
+  readonly begun?: NewLog | undefined;
+  readonly ids?: boolean;
+}
+
+/** Answers with a run's events. The call was counted before. */
+export function streamRun<State, SoFar>(
+  context: RouteContext,
+  [request, reply]: readonly [FastifyRequest, FastifyReply],
+  { ref }: Run,
+  read: RunRead<State, SoFar>,
+): Promise<FastifyReply> {
+  const principal = context.authentication.principalOf(request);
+  context.notes.add(request, { generation: ref.generation });
+  void reply.header(GENERATION_ID_HEADER, ref.generation);
+  return streamProjected(context, reply, {
+    ...read,
+    ref,
+    caller: callerOf(request, principal),
+    principal,
+    role: "read",
+    status: 200,
+    onReplay: (bytesOf) => context.limits.replayed(request, principal, bytesOf),
+    errorFrames: toRunErrorFrames,
+  });
+}

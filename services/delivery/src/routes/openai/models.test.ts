@@ -1,0 +1,48 @@
+import { describe, expect, test } from "vitest";
+import { call, KEYS, openPlatform } from "../../testing/platform.ts";
+
+const SLASHED = "meta-llama/Llama 3";
+
+describe("a model", () => {
+  test("is what the list has of it, also by a name with a slash, encoded or not", async () => {
+    await using platform = await openPlatform({ models: new Set(["sim", SLASHED]) });
+    const at = `${platform.node.url}/v1/models`;
+    const { json } = await call(at);
+    const { data } = json as { data: { id: string }[] };
+    expect(json).toMatchObject({ object: "list" });
+    expect(data).toEqual(
+      [SLASHED, "sim"].map((id) => ({ id, object: "model", created: 0, owned_by: "reprise" })),
+    );
+    for (const path of [encodeURIComponent(SLASHED), encodeURI(SLASHED)])
+      expect(await call(`${at}/${path}`)).toMatchObject({ status: 200, json: data[0] });
+    expect((await call(`${at}/sim`, { key: KEYS.acmeReader })).json).toEqual(data[1]);
+  });
+
+  test("that does not exist, or that the tenant must not use, is an error of OpenAI's form", async () => {
+    const key = "rk_few_0123456789abcdef";
+    const few = { id: "few", keys: [{ secret: key, roles: ["create"] }], models: ["sim"] };
+    await using platform = await openPlatform({ models: new Set(["sim", "gpt"]), moreTenants: [few] });
+    const at = `${platform.node.url}/v1/models`;
+    for (const name of ["nosuch", "", "x".repeat(1_000), "%2F"]) {
+      const { status, json } = await call(`${at}/${name}`);
+      expect([status, json]).toMatchObject([
+        404,
+        {
+          error: { code: "model_not_found", type: "invalid_request_error", param: "model", retryable: false },
+        },
+      ]);
+    }
+    expect(await call(`${at}/gpt`, { key })).toMatchObject({
+      status: 403,
+      json: { error: { code: "model_not_allowed", type: "permission_error" } },
+    });
+    expect(await call(`${at}/sim`, { key: KEYS.acmeCanceller })).toMatchObject({
+      status: 403,
+      json: { error: { code: "forbidden", type: "permission_error" } },
+    });
+    expect(await call(`${at}/sim`, { method: "DELETE" })).toMatchObject({
+      status: 405,
+      json: { error: { code: "method_not_allowed", type: "invalid_request_error", param: null } },
+    });
+  });
+});

@@ -1,0 +1,63 @@
+import { openaiResponses, parseResponsesRequest, responsesAnswer, toAnswer } from "@reprise/projections";
+import { parseWith } from "@reprise/protocol";
+import type { FastifyInstance } from "fastify";
+import { lacksRole } from "../../../http/auth.ts";
+import { headerOf } from "../../../http/header-of.ts";
+import { readSettled } from "../../../projected/read-settled.ts";
+import { streamProjected } from "../../../projected/stream-projected.ts";
+import { callerOf } from "../../../readers/delivery-marks/caller.ts";
+import type { RouteContext } from "../../context.ts";
+import { noQuery } from "../../query-params.ts";
+import { startOnce } from "../start-once.ts";
+import { toCreatedWith } from "./created-with.ts";
+import { placeBehind } from "./place-behind.ts";
+import { readReferenced } from "./read-referenced.ts";
+import { RESPONSE_ERRORS, toErrorFrames } from "./response-errors.ts";
+
+/**
+ * `POST /v1/responses`: a stream, the response as it ends, or with `background` as it begins. Which of these the body says; no `Accept` does. The caller may
+ * leave, and have the rest by `GET`.
+ */
+export function addCreateResponseRoute(app: FastifyInstance, context: RouteContext): void {
+  const { authentication, bodies, limits } = context;
+  const config = { roles: ["create"], streamTokens: true, countsItself: true, ...RESPONSE_ERRORS } as const;
+  app.post("/v1/responses", { config }, async (request, reply) => {
+    using _ = bodies.keep(request.raw);
+    const principal = authentication.principalOf(request);
+    if (!principal.roles.has("read")) throw lacksRole("read");
+    parseWith(noQuery, request.query, "query");
+    const asked = parseResponsesRequest(request.body);
+    const { stream: isStream, background, previous } = asked;
+    const idempotencyKey = headerOf(request, "idempotency-key");
+    using started = await startOnce(context, [request, reply], principal, {
+      body: request.body,
+      async toAsked() {
+        // A call that the limits refuse has nothing read for it.
+        if (previous ?? asked.references[0]) await limits.count([request, reply], principal);
+        const items = await readReferenced(context, principal, asked.references);
+        const place = previous && (await placeBehind(context, principal, previous, idempotencyKey));
+        return { request: asked.toNative(items, place?.behind), begins: place?.begins };
+      },
+      idempotencyKey,
+      joinOnly: false,
+      isStream,
+    });
+    const { ref, begun, requested } = started;
+    const caller = callerOf(request, principal);
+    const read = { ref, protocol: "openai-responses", caller, principal, role: "read", begun } as const;
+    if (isStream) {
+      return streamProjected(context, reply, {
+        ...read,
+        projection: openaiResponses,
+        from: 0,
+        status: 200,
+        call: "create",
+        onReplay: (bytesOf) => limits.replayed(request, principal, bytesOf),
+        errorFrames: toErrorFrames,
+      });
+    }
+    const settled = await readSettled(context, reply, { ...read, fold: responsesAnswer, wait: !background });
+    if (!settled) return reply;
+    return reply.send(toAnswer(settled.state, toCreatedWith(requested)));
+  });
+}

@@ -1,0 +1,100 @@
+import type { Behind } from "@reprise/projections";
+import {
+  type GenerationId,
+  type GenerationRef,
+  parseConversationRequest,
+  type RequestedEvent,
+  RepriseError,
+  unixNow,
+} from "@reprise/protocol";
+import { conversationRulesOf, type Principal } from "@reprise/tenancy";
+import { conversationIdOf, createConversation } from "../../../conversations/create-conversation.ts";
+import { readTurn } from "../../../conversations/read-turn.ts";
+import type { NewConversation } from "../../../creation/start-generation.ts";
+import { accessGeneration } from "../../../domain/generation-access.ts";
+import { SHOWN_MS } from "../../../domain/shown-generation.ts";
+import { waitForCache } from "../../../domain/wait-for-cache.ts";
+import type { RouteContext } from "../../context.ts";
+
+const PARAM = "previous_response_id";
+const RETRY_MS = 1_000;
+
+export interface Place {
+  readonly behind: Behind;
+  /** The conversation, where it is a new one. */
+  readonly begins?: NewConversation;
+}
+
+/**
+ * Where a response stands that goes on behind another one: in the conversation of that one, or in a new one, whose first turn goes on behind that one. A
+ * new one is of that one's subject and end user, and takes a place of the tenant's conversations; it is left to be created when the response is admitted.
+ * @param idempotencyKey of the create: sent again it has the same new conversation
+ * @throws RepriseError `generation_not_found` (`param` is `previous_response_id`); `conversation_busy` for a response of no conversation that has not ended;
+ *   as `readTurn`
+ */
+export async function placeBehind(
+  context: RouteContext,
+  principal: Principal,
+  generation: GenerationId,
+  idempotencyKey: string | undefined,
+): Promise<Place> {
+  const ref = await accessGeneration(context.log, principal, generation).catch(asPrevious);
+  const state = await readTurn(context, ref, false);
+  if (state.kind === "missing" || state.kind === "gone") throw notFound();
+  const requested = state.turn?.requested;
+  const conversation = conversationOf(requested);
+  if (conversation) return { behind: { conversation, previous_generation: generation } };
+  if (state.kind === "running") throw busy();
+  if (!state.isArchived && !(await isSettled(context.hub, ref))) throw busy();
+  const { subject, end_user } = state.turn.requested.request;
+  const request = parseConversationRequest({
+    ...(subject !== undefined && { subject }),
+    ...(end_user !== undefined && { end_user }),
+  });
+  const { tenant } = principal;
+  // No client's key has a blank.
+  const names = [generation, principal.endUser ?? null, idempotencyKey];
+  const key = idempotencyKey === undefined ? undefined : `behind ${JSON.stringify(names)}`;
+  const id = conversationIdOf(tenant, key);
+  const rules = conversationRulesOf(principal.conversations);
+  const create = () =>
+    createConversation(context.conversations, {
+      tenant,
+      request,
+      rules,
+      idempotencyKey: key,
+      behind: generation,
+      id,
+      nowMs: unixNow(),
+    });
+  return { behind: { conversation: id }, begins: { owner: { subject, end_user }, create } };
+}
+
+/** Whether its reader may have all of it, as `GET` says: a review of what it has said may still be waited for. */
+async function isSettled(hub: RouteContext["hub"], ref: GenerationRef): Promise<boolean> {
+  const cache = await hub.open(ref);
+  if (!cache.ended) await hub.refresh(cache);
+  await waitForCache(cache, () => cache.isSettled || cache.failure !== undefined, { waitMs: SHOWN_MS });
+  return cache.isSettled;
+}
+
+/** A summary is no turn of the conversation that it is for. */
+function conversationOf(requested: Pick<RequestedEvent, "context"> | undefined) {
+  const place = requested?.context;
+  return place?.summarizes === undefined ? place?.conversation : undefined;
+}
+
+function asPrevious(error: unknown): never {
+  if (error instanceof RepriseError && error.code === "generation_not_found") throw notFound();
+  throw error;
+}
+
+function notFound(): RepriseError {
+  const message = `${PARAM}: there is no response with this id.`;
+  return new RepriseError("generation_not_found", message, { param: PARAM });
+}
+
+function busy(): RepriseError {
+  const message = `${PARAM}: the response has not ended.`;
+  return new RepriseError("conversation_busy", message, { param: PARAM, retryAfterMs: RETRY_MS });
+}

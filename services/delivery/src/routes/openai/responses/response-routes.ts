@@ -1,0 +1,175 @@
+import { announceEnd } from "@reprise/log";
+import {
+  openaiResponses,
+  parseProtocolId,
+  parseStartingAfter,
+  responsesAnswer,
+  toAnswer,
+  toInputItems,
+  toProtocolId,
+} from "@reprise/projections";
+import { type GenerationRef, parseWith, RepriseError, toUnixMs } from "@reprise/protocol";
+import type { Principal, Role } from "@reprise/tenancy";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import * as z from "zod";
+import { accessGeneration } from "../../../domain/generation-access.ts";
+import { cancelGeneration } from "../../../domain/read-generation.ts";
+import { readRequested } from "../../../domain/to-requested.ts";
+import { lacksRole } from "../../../http/auth.ts";
+import { readSettled } from "../../../projected/read-settled.ts";
+import { streamProjected } from "../../../projected/stream-projected.ts";
+import { callerOf } from "../../../readers/delivery-marks/caller.ts";
+import type { RouteContext } from "../../context.ts";
+import { booleanParam, integerParam, noQuery } from "../../query-params.ts";
+import { addCreateResponseRoute } from "./create-response.ts";
+import { toCreatedWith } from "./created-with.ts";
+import { eraseResponse } from "./erase-response.ts";
+import { endOf } from "./end-of.ts";
+import { RESPONSE_ERRORS, toErrorFrames } from "./response-errors.ts";
+
+/** The paths of responses, and what each allows. */
+export const RESPONSE_PATHS: Readonly<Record<string, readonly string[]>> = {
+  "/v1/responses": ["POST"],
+  "/v1/responses/:id": ["GET", "DELETE"],
+  "/v1/responses/:id/cancel": ["POST"],
+  "/v1/responses/:id/input_items": ["GET"],
+};
+
+const MOST_ITEMS = 100;
+
+/** What it says changes no answer: see the table of fields. */
+const include = z.union([z.string(), z.array(z.string())]).optional();
+const readQuery = z
+  .strictObject({
+    stream: booleanParam,
+    starting_after: z.string().optional(),
+    include,
+    "include[]": include,
+    include_obfuscation: booleanParam,
+  })
+  .refine(({ stream, starting_after: after }) => stream || after === undefined, {
+    path: ["starting_after"],
+    error: "needs stream=true",
+  });
+const itemsQuery = z.strictObject({
+  limit: integerParam(1, MOST_ITEMS).prefault("20"),
+  after: z.string().max(256).optional(),
+  order: z.enum(["asc", "desc"]).default("desc"),
+  include,
+  "include[]": include,
+});
+const noBody = z.strictObject({}, { error: "must be empty" }).nullish();
+
+type WithId = { Params: { id: string } };
+
+/** The calls of OpenAI's Responses API. A response is a generation, whichever protocol it was created with. */
+export function addResponseRoutes(app: FastifyInstance, context: RouteContext): void {
+  const { authentication, limits, log } = context;
+  addCreateResponseRoute(app, context);
+
+  const readConfig = { roles: ["read"], streamTokens: true, countsItself: true, ...RESPONSE_ERRORS } as const;
+  app.get<WithId>("/v1/responses/:id", { config: readConfig }, async (request, reply) => {
+    const principal = authentication.principalOf(request);
+    const { stream: isStream, starting_after } = parseWith(readQuery, request.query, "query");
+    const ref = await access(request, principal);
+    await limits.attach([request, reply], principal, { isStream, waits: false });
+    const read = readOf(request, principal, ref);
+    if (isStream) {
+      return streamProjected(context, reply, {
+        ...read,
+        projection: openaiResponses,
+        from: parseStartingAfter(starting_after),
+        param: "starting_after",
+        status: 200,
+        call: "read",
+        onReplay: (bytesOf) => limits.replayed(request, principal, bytesOf),
+        errorFrames: toErrorFrames,
+      });
+    }
+    const requested = await readRequested(log, ref);
+    const settled = await readSettled(context, reply, { ...read, fold: responsesAnswer, wait: false });
+    return settled ? reply.send(toAnswer(settled.state, toCreatedWith(requested))) : reply;
+  });
+
+  const cancelConfig = { roles: ["cancel"], streamTokens: true, ...RESPONSE_ERRORS } as const;
+  app.post<WithId>("/v1/responses/:id/cancel", { config: cancelConfig }, async (request, reply) => {
+    using _ = context.bodies.keep(request.raw);
+    const principal = authentication.principalOf(request);
+    parseWith(noQuery, request.query, "query");
+    parseWith(noBody, request.body);
+    const ref = await access(request, principal);
+    const generation = await cancelGeneration(context, ref, "requested");
+    announceEnd(context.broker.main, ref, generation.usage ?? undefined);
+    const requested = await readRequested(log, ref);
+    const end = endOf(generation);
+    if (!principal.roles.has("read")) {
+      const { model } = requested.request;
+      const createdAtMs = toUnixMs(requested.created_at);
+      // Without its text, for a key that may not read it.
+      const state = responsesAnswer.begin({ generation: ref.generation, model, createdAtMs });
+      return toAnswer(responsesAnswer.project(state, end).state, toCreatedWith(requested));
+    }
+    const read = readOf(request, principal, ref);
+    const settled = await readSettled(context, reply, { ...read, fold: responsesAnswer, wait: false });
+    if (!settled) return reply;
+    // It has ended, whether or not readers may have all that came before.
+    const { state } = responsesAnswer.project(settled.state, end);
+    return reply.send(toAnswer(state, toCreatedWith(requested)));
+  });
+
+  const eraseConfig = { roles: ["erase"], ...RESPONSE_ERRORS } as const;
+  app.delete<WithId>("/v1/responses/:id", { config: eraseConfig }, async (request, reply) => {
+    const principal = authentication.principalOf(request);
+    parseWith(noQuery, request.query, "query");
+    const ref = await access(request, principal);
+    await eraseResponse(context, ref, principal.holder);
+    return reply
+      .code(202)
+      .send({ id: toProtocolId("resp_", ref.generation), object: "response", deleted: true });
+  });
+
+  const itemsConfig = { roles: ["create"], ...RESPONSE_ERRORS } as const;
+  app.get<WithId>("/v1/responses/:id/input_items", { config: itemsConfig }, async (request) => {
+    const principal = authentication.principalOf(request);
+    // Who may send it may have it back, of whatever it was sent.
+    if (!principal.roles.has("read")) throw lacksRole("read");
+    const { limit, after, order } = parseWith(itemsQuery, request.query, "query");
+    const ref = await access(request, principal);
+    const requested = await readRequested(log, ref);
+    authentication.renewReader(principal, "read");
+    const all = toInputItems(ref.generation, requested.request.input);
+    if (order === "desc") all.reverse();
+    const first = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1;
+    if (after !== undefined && first === 0) throw noSuchItem();
+    const data = all.slice(first, first + limit);
+    return {
+      object: "list",
+      data,
+      first_id: data[0]?.id ?? null,
+      last_id: data.at(-1)?.id ?? null,
+      has_more: first + data.length < all.length,
+    };
+  });
+
+  /** The generation that a call names, by its id of this protocol or by its own. */
+  async function access(request: FastifyRequest<WithId>, principal: Principal): Promise<GenerationRef> {
+    const ref = await accessGeneration(log, principal, parseProtocolId("resp_", request.params.id));
+    context.notes.add(request, { generation: ref.generation });
+    return ref;
+  }
+
+  function readOf(request: FastifyRequest, principal: Principal, ref: GenerationRef) {
+    const role = "read" satisfies Role;
+    return {
+      ref,
+      protocol: "openai-responses",
+      caller: callerOf(request, principal),
+      principal,
+      role,
+    } as const;
+  }
+}
+
+function noSuchItem(): RepriseError {
+  return new RepriseError("cursor_invalid", "after: names no item of this response.", { param: "after" });
+}

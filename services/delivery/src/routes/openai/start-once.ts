@@ -1,0 +1,100 @@
+import { hash } from "node:crypto";
+import type { GenerationRef } from "@reprise/protocol";
+import type { Principal } from "@reprise/tenancy";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import {
+  GENERATION_ID_HEADER,
+  SHOULD_RETRY_HEADER,
+  type Started,
+  startGeneration,
+  type ToStart,
+} from "../../creation/start-generation.ts";
+import { endedSinceMs } from "../../domain/ended-since.ts";
+import { readRequested } from "../../domain/to-requested.ts";
+import { unlessGone } from "../../domain/unless-gone.ts";
+import { headerOf } from "../../http/header-of.ts";
+import { assertModel } from "../../models/assert-model.ts";
+import { type BegunRun, findThreadRun } from "../../threads/thread-runs.ts";
+import type { RouteContext } from "../context.ts";
+
+type Call = readonly [FastifyRequest, FastifyReply];
+
+/** The package `openai` says with each request how often it has sent that before. */
+const RETRY_COUNT_HEADER = "x-stainless-retry-count";
+/** What else a client says there counts nothing, and is as if it was not there. */
+const COUNT = /^(0|[1-9][0-9]*)$/;
+const PROTOCOL = "openai-retry";
+/** A client whose connection was lost tries again within 8 s. Later the same words are another request. */
+const RETRIED_WITHIN_MS = 60_000;
+/** The package waits 10 minutes for an answer, and then tries again, twice. Behind that no retry comes that would need a request's row. */
+const ROW_SECONDS = 1_800;
+
+/** A request, and what is to be created for it. */
+export type Asked = Pick<ToStart, "request" | "begins">;
+
+export interface ToStartOnce extends Omit<ToStart, keyof Asked> {
+  /** What the client has sent: its package sends the same again. */
+  readonly body: unknown;
+  /** Called where nothing is joined. One that reads counts the call before. */
+  readonly toAsked: () => Asked | Promise<Asked>;
+}
+
+/**
+ * As `startGeneration`, for a client that sends a request again by itself and without a key when its connection was lost before an answer: the package
+ * `openai` does, and would run the model twice. What it sends again joins the newest generation of the same caller with the same request, if that goes on
+ * or has ended less than a minute ago.
+ *
+ * The row by which a retry finds the generation is stored beside the generation, and the answer does not wait for it. A retry that comes before the row is there
+ * is another run, as is one that comes before there is a generation. The package sends one when its connection was lost before it had the answer's head, and
+ * half a second later; the row is there some milliseconds behind the head at the latest.
+ */
+export async function startOnce(
+  context: RouteContext,
+  call: Call,
+  principal: Principal,
+  { body, toAsked, ...toStart }: ToStartOnce,
+): Promise<Pick<Started, "ref" | "requested" | "begun"> & Disposable> {
+  const start = async (onCreating?: ToStart["onCreating"]) =>
+    startGeneration(context, call, principal, { ...toStart, ...(await toAsked()), onCreating });
+  const [request] = call;
+  const retries = headerOf(request, RETRY_COUNT_HEADER);
+  const isCounted = retries !== undefined && COUNT.test(retries);
+  if (toStart.idempotencyKey !== undefined || toStart.joinOnly || !isCounted) return start();
+  const { tenant, endUser } = principal;
+  const id = hash("sha256", JSON.stringify(body));
+  const name = { tenant, protocol: PROTOCOL, endUser, id };
+  if (retries !== "0") {
+    await context.limits.count(call, principal);
+    const current = await findThreadRun(context, principal, { protocol: PROTOCOL, id });
+    const found = current && (await findRetried(context, current).catch(unlessGone));
+    if (found) return join(context, call, principal, { ...found, isStream: toStart.isStream });
+  }
+  return start(({ generation }, requestedAtMs) => {
+    const run = { generation, requestedAtMs };
+    context.threads.begin(name, run, { ttlSeconds: ROW_SECONDS }).catch((err: unknown) => {
+      context.logger.warn({ err, request: request.id }, "a retry of this request can't join its generation");
+    });
+  });
+}
+
+/** The run of an earlier try, unless that has ended too long ago. */
+async function findRetried(context: RouteContext, ref: GenerationRef): Promise<BegunRun | undefined> {
+  const requested = await readRequested(context.log, ref);
+  return (await endedSinceMs(context, ref)) <= RETRIED_WITHIN_MS ? { ref, requested } : undefined;
+}
+
+async function join(
+  context: RouteContext,
+  [request, reply]: Call,
+  principal: Principal,
+  { ref, requested, isStream }: BegunRun & { readonly isStream: boolean },
+) {
+  const { bodies, limits, notes } = context;
+  assertModel(context, principal, requested.request.model);
+  await limits.attach([request, reply], principal, { isStream, waits: !isStream });
+  request.body = undefined;
+  bodies.release(request.raw);
+  notes.add(request, { generation: ref.generation, model: requested.request.model });
+  void reply.header(GENERATION_ID_HEADER, ref.generation).header(SHOULD_RETRY_HEADER, "false");
+  return { ref, requested, begun: undefined, [Symbol.dispose]() {} };
+}

@@ -1,0 +1,82 @@
+import type { Platform, Tenant } from "./platform.ts";
+import type { Script } from "./sim.ts";
+
+/** What is asked of a client's model. */
+export interface Asked {
+  readonly platform: Platform;
+  /** What the engine says to the first request, to the second, and so on: a client sends a further one with a tool's answer. */
+  readonly scripts: readonly [Script, ...Script[]];
+  readonly tenant?: Tenant;
+  /** Default: none, and each request is a call of its own. */
+  readonly idempotencyKey?: string;
+  /** Offers the tool `look_up`, whose answer is `LOOKED_UP`. */
+  readonly tools?: boolean;
+  /** Asks for JSON of the form of `WEATHER`. */
+  readonly structured?: boolean;
+}
+
+/** What a client makes of it. */
+export interface Told {
+  readonly text: string;
+  readonly reasoning: string;
+  /** The arguments of each call of `look_up`. */
+  readonly calls: readonly unknown[];
+  /** As the client names it. */
+  readonly finish: string | undefined;
+  /** The client's own error; undefined where it has none. */
+  readonly error: unknown;
+}
+
+/** A client that can be asked. */
+export interface Asker {
+  /** What it calls an end in order, and the end of a run that was cancelled. */
+  readonly finish: { readonly completed: string; readonly cancelled: string };
+  /** A clean end or an error: resolves with either. */
+  ask(asked: Asked): Promise<Told>;
+  /** Cancels a run by a call of the client's own. Undefined where it has none. */
+  readonly cancel?: (platform: Platform, id: string) => Promise<void>;
+}
+
+/** A client of OpenAI's two APIs that an application has, in the way that it reads. */
+export interface Client extends Asker {
+  /** Whether it is told what the model says as it says it. Otherwise it has one body, and no harm of an answer that was begun anew. */
+  readonly streams: boolean;
+  /** Whether a failure is all that it has of a run that failed, without the text so far. */
+  readonly failsBare: boolean;
+  /** Whether `ask` goes on behind a lost connection, by the id of what it reads. Otherwise the same is to be asked again, with its key. */
+  readonly comesBack: boolean;
+  /** The whole text of the run behind an idempotency key, without a stream. Waits for its end. */
+  readWhole(asked: Asked): Promise<string>;
+}
+
+/** How often a client comes back, or is sent back, before a test gives up. */
+export const MOST_RETURNS = 20;
+
+export const LOOKED_UP = "It is so.";
+
+export const LOOK_UP = {
+  name: "look_up",
+  description: "Looks something up.",
+  parameters: {
+    type: "object",
+    properties: { after_tokens: { type: "number" }, call: { type: "number" } },
+    additionalProperties: false,
+  },
+} as const;
+
+export const WEATHER_SCHEMA = {
+  type: "object",
+  properties: { city: { type: "string" }, degrees: { type: "number" } },
+  required: ["city", "degrees"],
+  additionalProperties: false,
+} as const;
+
+/** The code of OpenAI's error body, wherever a client keeps it. */
+export function codeOf(error: unknown): string | undefined {
+  if (error === undefined) return undefined;
+  const text = error instanceof Error ? `${JSON.stringify(error)} ${error.message}` : JSON.stringify(error);
+  return /"code":"([a-z_]+)"/.exec(text.replaceAll("\\", ""))?.[1];
+}
+
+/** What every client asks first. */
+export const MESSAGES = [{ role: "user" as const, content: "Say it." }];
