@@ -1,6 +1,6 @@
 /*
  * As much of Kubernetes' types as the tests read. Whether the manifests have the types that Kubernetes gives them is the
- * business of `types.test.ts`.
+ * business of `types.slow.test.ts`.
  */
 
 export type Labels = Readonly<Record<string, string>>;

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { authorization, KEYS, openPlatform, type Platform } from "../testing/platform.ts";
 
 /*
- * The client is in this process too, so what is measured is more than delivery's part. The broker is a process of its own. `test/e2e/blob-memory.test.ts`
+ * The client is in this process too, so what is measured is more than delivery's part. The broker is a process of its own. `test/e2e/blob-memory.slow.test.ts`
  * measures a delivery node by itself, whose blob goes into a request.
  */
 
