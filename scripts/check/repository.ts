@@ -1,6 +1,7 @@
-// Fails on a tracked file that names a package registry or is too long, and on a folder of too many files.
+// Fails on a tracked file that names a package registry or is too long, a folder of too many files, and a document that leads nowhere.
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
+import { findDocumentProblems } from "./documents.ts";
 import { findCrowdedFolders, findProblems } from "./tracked-files.ts";
 
 const configured = process.env["npm_config_registry"];
@@ -10,6 +11,7 @@ const tracked = execFileSync("git", ["ls-files", "-z"], { encoding: "utf8" }).sp
 const problems = [
   ...tracked.flatMap((path) => findProblems(path, readFileSync(path, "utf8"), registries)),
   ...findCrowdedFolders(tracked),
+  ...findDocumentProblems(".", tracked),
 ];
 
 for (const problem of problems) console.error(problem);

@@ -1,12 +1,7 @@
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { parseModelsFile } from "@reprise/inference-worker";
-import { loadClassifiers } from "@reprise/moderation";
-import { ENVIRONMENT_TABLE, METRICS } from "@reprise/service";
-import { parseTenantsFile } from "@reprise/tenancy";
 import { createTempDir } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { eventsOf, readDocument, ROOT } from "./testing/document.ts";
@@ -25,68 +20,8 @@ async function runLine(line: string, options: { env: NodeJS.ProcessEnv; cwd?: st
   return (await run(process.execPath, [path, ...args!.split(" ")], options)).stdout;
 }
 
-describe("docs/configuration.md", () => {
-  const page = readDocument("docs/configuration.md");
-
-  test("has a valid models file", () => {
-    const models = parseModelsFile(page.block("json", '"models"'), {
-      source: "models.json",
-      env: { VLLM_API_KEY: "secret" },
-    });
-    expect(models.get("llama")).toMatchObject({
-      engine: "openai",
-      openai: { baseUrl: "http://127.0.0.1:8000/v1", apiKey: "secret" },
-    });
-    // The README's commands ask for it.
-    expect(models.has("sim")).toBe(true);
-  });
-
-  test("has a valid tenants file, once it has a real hash", () => {
-    const file = page.block("json", '"tenants"').replace("<hex of the secret's SHA-256>", "0".repeat(64));
-    expect(parseTenantsFile(file, "tenants.json").tenants).toMatchObject([
-      { id: "acme", policy: { max_attempts: 2, on_worker_loss: "continue" } },
-    ]);
-  });
-
-  test("has a valid classifiers file", async () => {
-    await using dir = await createTempDir("guides");
-    const path = join(dir.path, "classifiers.json");
-    await writeFile(path, page.block("json", '"classifiers"'));
-    const classifiers = await loadClassifiers(
-      { REPRISE_CLASSIFIERS_FILE: path },
-      { OPENAI_API_KEY: "secret" },
-    );
-    expect([...classifiers.keys()]).toEqual(["omni", "guard"]);
-  });
-
-  test("lists every environment variable with its default and meaning, and no other", () => {
-    const rows = page.table("| name | default | meaning |").map(([name, fallback, meaning]) => ({
-      name: uncode(name),
-      default: uncode(fallback) || undefined,
-      meaning,
-    }));
-    expect(rows).toEqual(ENVIRONMENT_TABLE);
-  });
-});
-
 describe("docs/operations.md", () => {
   const page = readDocument("docs/operations.md");
-
-  test("lists every metric with its type, labels and meaning, and no other", () => {
-    const known = Object.entries(METRICS).map(([name, { kind, help, ...rest }]) => {
-      const labels = "labels" in rest ? rest.labels.map((label) => `\`${label}\``).join(", ") : "";
-      return [`\`${name}\``, kind, labels, help];
-    });
-    expect(page.table("| metric | type | labels | meaning |")).toEqual(known);
-  });
-
-  test("names the program of each service", () => {
-    const programs = page
-      .table("| service | command | needs | usually also |")
-      .map(([, command]) => uncode(command).replace(/^node /, ""));
-    expect(programs).toHaveLength(6);
-    expect(programs.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
-  });
 
   test("has a command that makes the platform of `npm start` read its files again", async () => {
     await using dir = await createTempDir("guides");
@@ -149,17 +84,4 @@ describe("docs/audit.md", () => {
     expect(await runLine(verify, { env })).toMatch(/^fine: /m);
     expect(eventsOf(await runLine(replay.replace("gen_…", id), { env }))).toEqual(streamed);
   });
-
-  test("lists every command, and no other", async () => {
-    const main = join(ROOT, "services/audit-log/src/cli/main.ts");
-    const usage = await run(process.execPath, [main]).catch(({ stderr }: { stderr: string }) => ({ stderr }));
-    const known = [...usage.stderr.matchAll(/^ {2}([\w-]+)/gm)].map(([, name]) => name!);
-    const listed = page.table("| command | does |").flatMap(([names]) => names!.split(", ").map(uncode));
-    expect(listed.toSorted()).toEqual(known.toSorted());
-  });
 });
-
-/** A table's cell without its backticks. */
-function uncode(cell = ""): string {
-  return cell.replaceAll("`", "");
-}

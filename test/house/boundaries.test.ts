@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { BOUNDARY_RULES, type Boundaries, cruiseBoundaries } from "../../scripts/check/cruise.ts";
 
 const LIBRARIES = [
@@ -141,24 +141,21 @@ beforeAll(async () => {
   await rm(root, { recursive: true });
 });
 
-describe("an import that breaks a rule is reported", () => {
-  test.for(PLANTS)("$breaks: $path: $text", ({ path, breaks }) => {
-    expect(found.violations.filter(({ from }) => from === path).map(({ rule }) => rule)).toEqual(
-      expect.arrayContaining([...breaks]),
-    );
-  });
+test("an import that breaks a rule is reported", () => {
+  const unreported = PLANTS.filter(
+    ({ path, breaks }) =>
+      !breaks.every((rule) => found.violations.some((one) => one.from === path && one.rule === rule)),
+  );
+  expect(unreported).toEqual([]);
 });
 
 test("every rule has a planted violation", () => {
   expect(new Set(PLANTS.flatMap(({ breaks }) => breaks))).toEqual(new Set(BOUNDARY_RULES));
 });
 
-test.for(Object.keys(ALLOWED))("%s imports only what it may", (path) => {
+test("an import that breaks none is not reported, and every file is read", () => {
   // `no-circular` reports a cycle at whichever of its files it comes to first.
-  const rules = found.violations.filter(({ from, rule }) => from === path && rule !== "no-circular");
-  expect(rules).toEqual([]);
-});
-
-test("every file of the tree is read", () => {
+  const wrong = found.violations.filter(({ from, rule }) => from in ALLOWED && rule !== "no-circular");
+  expect(wrong).toEqual([]);
   expect(found.modules).toBe(PLANTS.length + Object.keys(ALLOWED).length + LIBRARIES.length + 3);
 });

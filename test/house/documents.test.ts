@@ -1,94 +1,65 @@
-import { existsSync, globSync, readFileSync, statSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { describe, expect, test } from "vitest";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parseModelsFile } from "@reprise/inference-worker";
+import { loadClassifiers } from "@reprise/moderation";
+import { ENVIRONMENT_TABLE, METRICS } from "@reprise/service";
+import { parseTenantsFile } from "@reprise/tenancy";
+import { createTempDir } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import { COMMANDS } from "../../services/audit-log/src/cli/commands.ts";
+import { readDocument } from "../e2e/testing/document.ts";
 
-const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
+const CONFIGURATION = readDocument("docs/configuration.md");
 
-const PAGES = globSync("**/*.md", { cwd: ROOT, exclude: ["**/node_modules/**", "**/.*/**"] }).toSorted();
-const README = read("README.md");
+/** A table's cell without its backticks. */
+const uncode = (cell = "") => cell.replaceAll("`", "");
 
-/** Links to files of the repository; code is left out, as `[0](…)` in it is none. */
-function linksOf(markdown: string): { path: string; anchor: string | undefined }[] {
-  const prose = markdown.replaceAll(/^```[\s\S]*?^```$/gm, "").replaceAll(/`[^`\n]*`/g, "");
-  return [...prose.matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].map(([, path, anchor]) => ({
-    path: path!,
-    anchor,
+test("docs/configuration.md has a models, a tenants and a classifiers file that are valid", async () => {
+  const models = parseModelsFile(CONFIGURATION.block("json", '"models"'), {
+    source: "models.json",
+    env: { VLLM_API_KEY: "secret" },
+  });
+  expect(models.get("llama")).toMatchObject({
+    engine: "openai",
+    openai: { baseUrl: "http://127.0.0.1:8000/v1", apiKey: "secret" },
+  });
+  // The README's commands ask for it.
+  expect(models.has("sim")).toBe(true);
+
+  const tenants = CONFIGURATION.block("json", '"tenants"');
+  const hashed = tenants.replace("<hex of the secret's SHA-256>", "0".repeat(64));
+  expect(parseTenantsFile(hashed, "tenants.json").tenants).toMatchObject([
+    { id: "acme", policy: { max_attempts: 2, on_worker_loss: "continue" } },
+  ]);
+
+  await using dir = await createTempDir("documents");
+  const path = join(dir.path, "classifiers.json");
+  await writeFile(path, CONFIGURATION.block("json", '"classifiers"'));
+  const env = { REPRISE_CLASSIFIERS_FILE: path };
+  const classifiers = await loadClassifiers(env, { OPENAI_API_KEY: "secret" });
+  expect([...classifiers.keys()]).toEqual(["omni", "guard"]);
+});
+
+test("docs/configuration.md lists every environment variable with its default and meaning, and no other", () => {
+  const rows = CONFIGURATION.table("| name | default | meaning |").map(([name, fallback, meaning]) => ({
+    name: uncode(name),
+    default: uncode(fallback) || undefined,
+    meaning,
   }));
-}
-
-/** What GitHub calls each heading of a page in links. */
-function anchorsOf(markdown: string): Set<string> {
-  const headings = [...markdown.replaceAll(/^```[\s\S]*?^```$/gm, "").matchAll(/^#+ (.+)$/gm)];
-  return new Set(
-    headings.map(([, heading]) =>
-      heading!
-        .toLowerCase()
-        .replaceAll(/[^\p{L}\p{N}\- _]/gu, "")
-        .replaceAll(" ", "-"),
-    ),
-  );
-}
-
-function isDeadLink(from: string, { path, anchor }: { path: string; anchor: string | undefined }): boolean {
-  const target = path === "" ? join(ROOT, from) : join(ROOT, dirname(from), path);
-  if (!existsSync(target)) return true;
-  if (anchor === undefined) return false;
-  const page = statSync(target).isDirectory() ? join(target, "README.md") : target;
-  return !anchorsOf(readFileSync(page, "utf8")).has(anchor);
-}
-
-describe("each document", () => {
-  test.each(PAGES)("%s has links that lead somewhere", (page) => {
-    const dead = linksOf(read(page)).filter((link) => isDeadLink(page, link));
-    expect(dead).toEqual([]);
-  });
-
-  test.each(PAGES)("%s names npm commands that exist", (page) => {
-    const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
-    const named = [...read(page).matchAll(/npm run ([\w:]+)/g)].map(([, name]) => name!);
-    expect(named.filter((name) => !(name in scripts))).toEqual([]);
-  });
+  expect(rows).toEqual(ENVIRONMENT_TABLE);
 });
 
-test("source files and documents mention no page that does not exist", () => {
-  const files = globSync("{*.{md,ts,cjs},{packages,services,test,scripts,docs}/**/*.{md,ts,mjs,cjs}}", {
-    cwd: ROOT,
-    exclude: ["**/node_modules/**"],
+test("docs/operations.md lists every metric with its type, labels and meaning, and no other", () => {
+  const known = Object.entries(METRICS).map(([name, { kind, help, ...rest }]) => {
+    const labels = "labels" in rest ? rest.labels.map((label) => `\`${label}\``).join(", ") : "";
+    return [`\`${name}\``, kind, labels, help];
   });
-  const isThere = (page: string) => PAGES.some((path) => path === page || basename(path) === page);
-  const dead = files.flatMap((file) =>
-    [...read(file).matchAll(/\b(?:docs\/[\w/-]+|[A-Z]{2,})\.md\b/g)]
-      .filter(([page]) => !isThere(page))
-      .map(([page]) => `${file}: ${page}`),
-  );
-  expect(dead).toEqual([]);
+  const documented = readDocument("docs/operations.md").table("| metric | type | labels | meaning |");
+  expect(documented).toEqual(known);
 });
 
-test("docs/README.md links to every page of docs", () => {
-  const linked = new Set(linksOf(read("docs/README.md")).map(({ path }) => path));
-  const pages = PAGES.filter((page) => dirname(page) === "docs").map((page) => basename(page));
-  expect(pages.filter((page) => page !== "README.md" && !linked.has(page))).toEqual([]);
-});
-
-describe("README.md", () => {
-  test("has at most 150 lines", () => {
-    expect(README.split("\n").length - 1).toBeLessThanOrEqual(150);
-  });
-
-  test("names the Node.js that package.json installs", () => {
-    const { devDependencies } = JSON.parse(read("package.json")) as { devDependencies: { node: string } };
-    expect(README).toContain(`| a service by itself | Node.js ${devDependencies.node.replace("^", "")} |`);
-  });
-});
-
-describe("ARCHITECTURE.md", () => {
-  test("links to every package and service", () => {
-    const linked = new Set(linksOf(read("ARCHITECTURE.md")).map(({ path }) => path));
-    const folders = globSync("{packages,services}/*/", { cwd: ROOT }).map((folder) =>
-      folder.replace(/\/$/, ""),
-    );
-    expect(folders.filter((folder) => !linked.has(folder))).toEqual([]);
-  });
+test("docs/audit.md lists every command, and no other", () => {
+  const table = readDocument("docs/audit.md").table("| command | does |");
+  const listed = table.flatMap(([names]) => names!.split(", ").map(uncode));
+  expect(listed.toSorted()).toEqual(Object.keys(COMMANDS).toSorted());
 });

@@ -5,6 +5,8 @@ import { describe, expect, test } from "vitest";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** The numbers of the laws. */
 const LAWS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
+/** Of each law, among the tests that `npm test` runs. */
+const LEAST_IN_GATE = 2;
 
 const rows = [
   ...readFileSync(`${ROOT}docs/laws.md`, "utf8").matchAll(/^\| (\d+)[^|]* \| [^|]+ \| `([^`]+)`: (.+) \|$/gm),
@@ -13,6 +15,16 @@ const rows = [
 describe("docs/laws.md", () => {
   test("names a test for every law", () => {
     expect([...new Set(rows.map(({ law }) => law))]).toEqual(LAWS);
+  });
+
+  test("names at least two tests for every law that are not slow", () => {
+    const inGate = rows.filter(({ file }) => !file.endsWith(".slow.test.ts"));
+    const tests = Map.groupBy(inGate, ({ law }) => law);
+    const few = LAWS.filter((law) => {
+      const titles = new Set(tests.get(law)?.map(({ file, title }) => `${file}: ${title}`));
+      return titles.size < LEAST_IN_GATE;
+    });
+    expect(few).toEqual([]);
   });
 
   test("names no test that does not exist", () => {
