@@ -16,6 +16,8 @@ import { openRawConnection, rawGet } from "./testing/raw-connection.ts";
 
 const headers = authorization();
 
+const HOUR_MS = 3_600_000;
+
 describe("a node that drains", () => {
   test("is not ready, refuses new work and says when to come back", async () => {
     await using platform = await openPlatform();
@@ -72,17 +74,15 @@ describe("a node that drains", () => {
     await append(worker, started(), ...Array.from({ length: 40 }, () => delta("x".repeat(300_000))));
     await using half = await openRawConnection(platform.node.url);
     half.send(rawGet(`${path}/events`, headers).slice(0, -2));
-    const begun = performance.now();
+    // The slow client reads nothing meanwhile, so the grace alone ends this.
     await platform.node.delivery.close();
-    // Node itself would give the rest of a request a minute.
-    expect(performance.now() - begun).toBeLessThan(30_000);
     slow.resume();
     expect(await slow.ended).toBe("broken");
     await half.ended;
   });
 
   test("lets a slow client have the rest of an answer", async () => {
-    await using platform = await openPlatform({ drainGraceMs: 60_000 });
+    await using platform = await openPlatform({ drainGraceMs: HOUR_MS });
     const { path, worker } = await createGeneration(platform);
     const texts = Array.from({ length: 40 }, () => delta("x".repeat(300_000)));
     await append(worker, started(), ...texts, completed());
@@ -101,22 +101,20 @@ describe("a node that drains", () => {
   });
 
   test("finishes what was begun", async () => {
-    await using platform = await openPlatform({ drainGraceMs: 60_000 });
+    await using platform = await openPlatform({ drainGraceMs: HOUR_MS });
     const { url, delivery } = platform.node;
     await using idle = await openRawConnection(url);
     idle.send(rawGet("/", {}));
     await idle.until('"not_found"');
     const creates = Array.from({ length: 5 }, () => call(`${url}/v1/generations`, { body: REQUEST }));
     const first = await Promise.race(creates);
-    const begun = performance.now();
     const closing = delivery.close();
     expect(first.status).toBe(201);
     const others = await Promise.allSettled(creates);
     // Those that had arrived are answered; none is dropped half way.
     expect(others.map((result) => result.status)).toEqual(others.map(() => "fulfilled"));
+    // The grace is an hour: this waits for no connection that only might carry another request.
     await closing;
-    // No connection is waited for that only might carry another request.
-    expect(performance.now() - begun).toBeLessThan(30_000);
     await idle.ended;
     await delivery.close();
   });

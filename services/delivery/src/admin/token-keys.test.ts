@@ -1,6 +1,6 @@
 import { Writable } from "node:stream";
 import { openSseReader } from "@reprise/testkit";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { runCommand } from "../cli/run-command.ts";
 import {
   append,
@@ -85,17 +85,20 @@ describe("the platform's keys of stream tokens", () => {
     const readers = await world.attach(token);
     await world.admin("rotate", "--overlap-seconds", "600");
     expect(await world.statuses(token)).toEqual([200, 200]);
-    await world.admin("rotate", "--overlap-seconds", "1", "--json");
+    await world.admin("rotate", "--overlap-seconds", "300", "--json");
     const { json } = await call(`${world.urls[0]}${PATH}`, { key: KEYS.operator });
     const { data } = json as { data: { expires_at: string }[] };
     expect(data).toMatchObject([{ object: "token_key" }, {}, { object: "token_key" }]);
     expect(data[2]).not.toHaveProperty("expires_at");
     expect(JSON.stringify(data)).not.toContain("private");
+    expect(await world.statuses(token)).toEqual([200, 200]);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.parse(data[0]!.expires_at) });
+    onTestFinished(() => void vi.useRealTimers());
     for (const reader of readers) {
       await reader.ended;
       expect(reader.frames.at(-1)).toMatchObject(REFUSED);
+      expect(reader.frames).toHaveLength(2);
     }
-    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(data[0]!.expires_at));
     expect(await world.statuses(token)).toEqual([401, 401]);
   });
 

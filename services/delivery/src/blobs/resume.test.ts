@@ -246,9 +246,9 @@ describe("an upload", () => {
 });
 
 test("an uploader that stops sending is cut off in time, and what it has sent is kept for it", async () => {
-  await using node = await platform.addNode({ arrivalMs: 300 });
+  await using node = await platform.addNode({ arrivalMs: 5_000 });
   const content = randomBytes(400_000);
-  const path = await begin(content, node.url);
+  const path = await begin(content);
   const { port } = new URL(node.url);
   const socket = connect(Number(port), "127.0.0.1");
   socket.on("error", () => {});

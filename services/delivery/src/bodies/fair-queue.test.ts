@@ -1,5 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { Reservation } from "./byte-budget.ts";
 import { FairQueue, type FairQueueOptions, type Load } from "./fair-queue.ts";
 
@@ -103,16 +103,25 @@ test("behind one that has left there is a rest, twelve times as long as the loop
 });
 
 test("a rest is as long as it is asked for, and the loop is known to have been busy", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
   const queue = new FairQueue(1);
   const first = await queue.enter("a", 1);
-  const begunAt = performance.now();
-  while (performance.now() < begunAt + 20);
-  const busyMs = performance.now() - begunAt;
+  await turns(2);
+  vi.runOnlyPendingTimers();
+  const untilMs = performance.now() + 20;
+  while (performance.now() < untilMs);
   first!.release();
-  await queue.enter("a", 1);
-  // Timers count whole milliseconds, and no rest is longer than a second.
-  const leastMs = busyMs + Math.min(12 * busyMs, 1_000) - 2;
-  expect(performance.now() - begunAt).toBeGreaterThanOrEqual(leastMs);
+  let hasBegun = false;
+  void queue.enter("a", 1).then(() => (hasBegun = true));
+  await turns(2);
+  vi.advanceTimersByTime(12 * 20 - 1);
+  await turns(2);
+  expect(hasBegun).toBe(false);
+  // No rest is longer than a second.
+  vi.advanceTimersByTime(1_000);
+  await turns(2);
+  expect(hasBegun).toBe(true);
 });
 
 test("one whose turn does not come in time is refused, and leaves no place taken", async () => {

@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { PassThrough } from "node:stream";
 import { LIMITS } from "@reprise/protocol";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { RequestBodies } from "./request-bodies.ts";
 
 const BYTES = LIMITS.bodyBytes;
@@ -87,11 +87,11 @@ describe("what calls read beside their bodies", () => {
         return gate.promise;
       }),
     );
-    await vi.waitUntil(() => begun === 8);
+    await expect.poll(() => begun).toBe(8);
     expect(bodies.bytes).toBe(own + 8 * LIMITS.eventBytes);
     calls[0]!.gate.resolve({ value: "read", bytes: 100 });
     expect(await reads[0]).toBe("read");
-    await vi.waitUntil(() => begun === 9);
+    await expect.poll(() => begun).toBe(9);
     expect(bodies.bytes).toBe(own + 8 * LIMITS.eventBytes + 100);
     for (const { gate } of calls.slice(1)) gate.reject(new Error("gone"));
     expect((await Promise.allSettled(reads)).filter(({ status }) => status === "rejected")).toHaveLength(8);
@@ -112,7 +112,7 @@ describe("what calls read beside their bodies", () => {
     );
     const { request } = admitSmall(bodies, "beta");
     expect(await bodies.read([request, "beta"], async () => ({ value: "read", bytes: 0 }))).toBe("read");
-    await vi.waitUntil(() => begun === 3);
+    await expect.poll(() => begun).toBe(3);
     gate.resolve({ value: "waited", bytes: 0 });
     expect(await Promise.all(waiting)).toHaveLength(8);
     expect(begun).toBe(8);

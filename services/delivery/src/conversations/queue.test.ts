@@ -137,11 +137,11 @@ describe("a turn that comes while another one goes on", () => {
     await append(worker, started(1), delta("He"));
     const waiting = await turn(platform, { conversation, policy });
     const alone = await turn(platform, { policy });
-    await expect.poll(() => stateOf(alone), { timeout: 30_000 }).toMatchObject({ status: "failed" });
+    await expect.poll(() => stateOf(alone)).toMatchObject({ status: "failed" });
     expect(await stateOf(waiting)).toMatchObject({ status: "queued" });
     await cancel(first);
     await expect
-      .poll(() => stateOf(waiting), { timeout: 30_000 })
+      .poll(() => stateOf(waiting))
       .toMatchObject({ status: "failed", error: { code: "queue_timeout" } });
   });
 });

@@ -270,7 +270,7 @@ describe("a claim whose generation never came", () => {
 
   test("holds the conversation while its create may go on, and is passed over then", async () => {
     const lost = parseGenerationId(`gen_0_${"1".repeat(26)}`);
-    const fresh = await claim(unixNow() - 50_000, lost);
+    const fresh = await claim(unixNow(), lost);
     expect((await ask(platform, { conversation: fresh })).status).toBe(409);
 
     const old = await claim(unixNow() - 61_000, lost);

@@ -83,15 +83,13 @@ describe("calls per minute", () => {
 
   test("are counted over all nodes, and a refusal names the limit and when to come again", async () => {
     const { key } = CASES.requests;
-    const begunAtMs = performance.now();
     const answers = await Promise.all(
       Array.from({ length: 30 }, (_, i) => call(`${urls[i % 2]}/v1/generations/gen_0_aaaa`, { key })),
     );
     const refused = answers.filter(({ status }) => status === 429);
-    // One comes back every six seconds.
-    const back = Math.ceil((performance.now() - begunAtMs) / 6_000);
+    // Two nodes that count apart refuse ten. One call comes back every six seconds.
     expect(refused.length).toBeLessThanOrEqual(20);
-    expect(refused.length).toBeGreaterThanOrEqual(20 - back);
+    expect(refused.length).toBeGreaterThan(10);
     const [first] = refused;
     expect(first?.json).toMatchObject({
       error: { code: "limit_exceeded", param: "tenant.requests_per_minute", retryable: true },
@@ -271,7 +269,7 @@ test("calls with a stream token count for its tenant and its end user, as those 
   expect((await ask()).json).toMatchObject({ error: { param: "end_user.requests_per_minute" } });
 });
 
-test("when Redis stops answering nodes go on with their share, say so once, and no call waits for long", async () => {
+test("when Redis stops answering nodes go on with their share, and say so once", async () => {
   await using proxy = await startTcpProxy({ target: { port: redis.port } });
   await using node = await platform.addNode({
     redisUrl: `redis://127.0.0.1:${proxy.port}`,
@@ -280,14 +278,18 @@ test("when Redis stops answering nodes go on with their share, say so once, and 
   const { key } = CASES.away;
   const ask = () => call(`${node.url}/v1/generations/gen_0_aaaa`, { key });
   expect((await ask()).headers.get("ratelimit")).toContain("r=");
+  const timesAway = () => node.logged.match(/Redis does not answer/g)?.length ?? 0;
+  const metrics = async () => (await call(`${node.opsUrl}/metrics`)).text;
+  await expect.poll(metrics).toMatch(/^reprise_limits_local 0$/m);
+  const before = timesAway();
   proxy.setFaults({ toClient: { stalled: true } });
   const statuses = new Set<number>();
   for (let i = 0; i < 40; i++) statuses.add((await ask()).status);
   expect(statuses).toContain(429);
-  await expect.poll(() => node.logged, { timeout: 30_000 }).toContain("Redis does not answer");
+  await expect.poll(timesAway).toBe(before + 1);
   for (let i = 0; i < 10; i++) await ask();
-  expect(node.logged.match(/Redis does not answer/g)).toHaveLength(1);
-  const { text } = await call(`${node.opsUrl}/metrics`);
+  expect(timesAway()).toBe(before + 1);
+  const text = await metrics();
   expect(text).toMatch(/^reprise_limits_local 1$/m);
   expect(text).toMatch(/^reprise_limits_exceeded_total\{limit="tenant.requests_per_minute"\} [1-9]/m);
 });

@@ -1,6 +1,6 @@
 import { encodeCursor, parseGenerationId, parseTenantId, START } from "@reprise/protocol";
 import { openSseReader } from "@reprise/testkit";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   append,
   authorization,
@@ -25,11 +25,11 @@ async function seriesOf({ opsUrl }: Node, name: string): Promise<Record<string, 
   return Object.fromEntries([...lines].map(([, labels, value]) => [labels ?? "", Number(value)]));
 }
 
-/** An answer is over for its client a moment before it is for the node. */
+/** Series that a node has soon: an answer is over for its client a moment before it is for the node. */
+const series = (node: Node, name: string) => expect.poll(() => seriesOf(node, name));
+
 const untilInFlight = (node: Node, count: number) =>
-  vi.waitFor(async () =>
-    expect(await seriesOf(node, "reprise_http_requests_in_flight")).toEqual({ 'service="delivery"': count }),
-  );
+  series(node, "reprise_http_requests_in_flight").toEqual({ 'service="delivery"': count });
 
 const http = (method: string, route: string, status: string) =>
   `service="delivery",method="${method}",route="${route}",status="${status}"`;
@@ -46,7 +46,7 @@ describe("HTTP metrics", () => {
     await call(`${node.url}/v1/generations`, { method: "OPTIONS", headers: { origin: "https://a.example" } });
     await using open = await openSseReader(`${node.url}${path}/events`, { headers: HEADERS });
     expect(open.status).toBe(200);
-    expect(await seriesOf(node, "reprise_http_request_seconds_count")).toEqual({
+    await series(node, "reprise_http_request_seconds_count").toEqual({
       [http("POST", "/v1/generations", "2xx")]: 1,
       [http("GET", "/v1/generations/:id", "2xx")]: 1,
       [http("GET", "/v1/generations/:id", "4xx")]: 1,
@@ -73,11 +73,9 @@ describe("HTTP metrics", () => {
     await untilInFlight(node, 1);
     leave.abort();
     await expect(polling).rejects.toThrow();
-    await vi.waitFor(async () =>
-      expect(await seriesOf(node, "reprise_http_request_seconds_count")).toMatchObject({
-        [http("GET", "/v1/generations/:id/events", "left")]: 1,
-      }),
-    );
+    await series(node, "reprise_http_request_seconds_count").toMatchObject({
+      [http("GET", "/v1/generations/:id/events", "left")]: 1,
+    });
   });
 });
 
@@ -107,7 +105,6 @@ describe("the first event", () => {
     expect(await counts(node)).toEqual({ 'call="create"': 1, 'call="read"': 1 });
     const sums = await seriesOf(node, "reprise_first_event_seconds_sum");
     expect(sums['call="create"']).toBeGreaterThan(0);
-    expect(sums['call="create"']).toBeLessThan(60);
   });
 });
 
@@ -132,7 +129,6 @@ describe("the way from the broker's store to readers", () => {
     });
     const sums = await seriesOf(node, "reprise_stored_to_delivered_seconds_sum");
     expect(sums['moderation="none"']).toBeGreaterThanOrEqual(0);
-    expect(sums['moderation="none"']).toBeLessThan(60);
   });
 });
 
@@ -158,16 +154,11 @@ describe("readers", () => {
       headers: { accept: "text/event-stream", "last-event-id": encodeCursor(START) },
     });
     expect(text).toContain("generation.completed");
-    expect(await seriesOf(node, "reprise_resumes_total")).toEqual({
+    await series(node, "reprise_resumes_total").toEqual({
       'result="resumed"': 1,
       'result="ended"': 1,
     });
-    await vi.waitFor(async () =>
-      expect(await seriesOf(node, "reprise_readers_ended_total")).toEqual({
-        'reason="left"': 1,
-        'reason="ended"': 2,
-      }),
-    );
+    await series(node, "reprise_readers_ended_total").toEqual({ 'reason="left"': 1, 'reason="ended"': 2 });
     await untilInFlight(node, 0);
   });
 
@@ -193,6 +184,6 @@ describe("readers", () => {
     await using reader = await openSseReader(`${node.url}${path}/events`, { headers: HEADERS });
     node.delivery.drain();
     await reader.ended;
-    expect(await seriesOf(node, "reprise_readers_ended_total")).toEqual({ 'reason="drained"': 1 });
+    await series(node, "reprise_readers_ended_total").toEqual({ 'reason="drained"': 1 });
   });
 });

@@ -2,7 +2,7 @@ import { parseGenerationId, parseTenantId } from "@reprise/protocol";
 import { parseTraceparent } from "@reprise/telemetry";
 import { recordSpans } from "@reprise/telemetry/testing";
 import { openSseReader } from "@reprise/testkit";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   append,
   authorization,
@@ -24,8 +24,7 @@ async function openTraced(sample = 1) {
   const tracing = recordSpans({ sample });
   const platform = await openPlatform({ tracing, accessLog: "on" });
   const find = (name: string) => tracing.spans.filter((span) => span.name === name);
-  const untilEnded = (name: string, count: number) =>
-    vi.waitFor(() => expect(find(name)).toHaveLength(count), { timeout: 60_000 });
+  const untilEnded = (name: string, count: number) => expect.poll(() => find(name)).toHaveLength(count);
   const createTraced = (options: Parameters<typeof call>[1] = {}) =>
     call(`${platform.node.url}/v1/generations`, {
       body: REQUEST,
@@ -131,7 +130,7 @@ describe("requests", () => {
     await traced.untilEnded("POST /v1/generations", 1);
     const [request] = traced.find("POST /v1/generations");
     const { node } = traced.platform;
-    await vi.waitFor(() => expect(node.logged).toContain('"msg":"request"'));
+    await expect.poll(() => node.logged).toContain('"msg":"request"');
     const line = node.logged.split("\n").find((text) => text.includes('"msg":"request"')) ?? "";
     expect(JSON.parse(line)).toMatchObject({
       trace_id: CLIENT_TRACE.traceId,

@@ -8,7 +8,7 @@ import {
   TOKEN_LIMITS,
 } from "@reprise/tenancy";
 import { openSseReader, type SseReader } from "@reprise/testkit";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import {
   append,
   authorization,
@@ -61,8 +61,11 @@ test("a stream is broken off when its token expires, and goes on at its cursor w
   const { path, ref, worker } = await createGeneration(platform);
   await append(worker, started(), delta("a"));
   const url = `${platform.node.url}${path}/events`;
-  const headers = authorization(await mint(ref, { endsInSeconds: 3 }));
+  const headers = authorization(await mint(ref));
   await using reader = await openSseReader(url, { headers });
+  while (reader.frames.length < 2) await reader.nextFrame();
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 601_000 });
+  onTestFinished(() => void vi.useRealTimers());
   expect(await reader.ended).toBe("broken");
   expect(reader.frames.map(({ event }) => event)).toEqual(["message", "message", "error"]);
   expect(reader.frames[2]!.data).toContain('"unauthenticated"');
