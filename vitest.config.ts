@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { configDefaults, defineConfig } from "vitest/config";
 
 const TESTS = ["{packages,services}/*/src/**/*.test.ts", "scripts/**/*.test.ts", "test/**/*.test.ts"];
+/** Long tests, of clusters, campaigns, crashes and browsers: `npm run test:all`. */
+const SLOW = "**/*.slow.test.ts";
 // Those of `test/infra` and `test/engine` need programs of their own: `npm run test:infra`, `npm run test:engine`.
 const NO_TESTS = [
   ...configDefaults.exclude,
@@ -12,14 +14,14 @@ const NO_TESTS = [
   "test/engine/**",
 ];
 
-/** What a test does to its process, or asks of it, that concerns every test in that process. */
+/** Changes the process that a test runs in, or measures it: such a test has a process of its own. */
 const CHANGES_PROCESS =
   /\bvi\.(hoisted|mock|setConfig|spyOn|stubGlobal|useFakeTimers)\b|\bprocess\.(on|memoryUsage|getActiveResourcesInfo|cpuUsage)\b|from "node:(child_process|diagnostics_channel|v8|vm|worker_threads)"/;
 
 /** Tests that can follow one another in a process, and so load what they import once. */
-const SHARED = globSync("{packages,services}/*/src/**/*.test.ts").filter(
-  (path) => !path.includes("node_modules") && !CHANGES_PROCESS.test(readFileSync(path, "utf8")),
-);
+const SHARED = globSync("{packages,services}/*/src/**/*.test.ts", {
+  exclude: ["**/node_modules/**", SLOW],
+}).filter((path) => !CHANGES_PROCESS.test(readFileSync(path, "utf8")));
 
 /** A file system in memory. Making streams on a disk is most of what a broker costs a test. */
 const MEMORY = "/dev/shm";
@@ -41,17 +43,27 @@ export default defineConfig({
       NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/node-compile"),
       TMPDIR: hasRoomInMemory() ? MEMORY : tmpdir(),
     },
+    setupFiles: "packages/testkit/src/properties.ts",
     // Tests wait for brokers, timeouts and leases as much as they compute.
     maxWorkers: 2 * availableParallelism(),
     // Ends what hangs, and is far from what anything takes: a busy machine makes no test fail.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
-    expect: { poll: { timeout: 60_000, interval: 20 } },
+    testTimeout: 900_000,
+    hookTimeout: 900_000,
+    expect: { poll: { timeout: 120_000, interval: 20 } },
     coverage: { provider: "v8", include: ["{packages,services}/*/src/**/*.ts"] },
     projects: [
-      // A process per file. The longest files are here and start first: vitest takes projects by name.
-      { extends: true, test: { name: "alone", include: TESTS, exclude: [...NO_TESTS, ...SHARED] } },
+      // A process per file. Vitest takes projects by name.
+      { extends: true, test: { name: "alone", include: TESTS, exclude: [...NO_TESTS, ...SHARED, SLOW] } },
       { extends: true, test: { name: "shared", include: SHARED, isolate: false } },
+      {
+        extends: true,
+        test: {
+          name: "slow",
+          include: TESTS.map((glob) => glob.replace("*.test", "*.slow.test")),
+          exclude: NO_TESTS,
+          maxWorkers: availableParallelism(),
+        },
+      },
     ],
   },
 });

@@ -8,7 +8,8 @@
 export const COMMANDS = {
   start: { args: ["services/standalone/src/main.ts"], needsBroker: (env) => !env["REPRISE_NATS_URL"] },
   demo: { args: ["services/standalone/src/demo/main.ts"], needsBroker: () => true },
-  test: { args: ["node_modules/vitest/vitest.mjs", "run"], needsBroker: () => true },
+  test: { args: ["scripts/test/main.ts", "gate"], needsBroker: () => true },
+  "test:all": { args: ["scripts/test/main.ts", "all"], needsBroker: () => true },
   "test:fault": { args: ["test/fault/main.ts"], needsBroker: () => true },
   "test:infra": { args: ["test/infra/main.ts"], needsBroker: () => true },
   "docker:engine": { args: ["test/infra/engine/main.ts"], needsBroker: () => false },

@@ -34,7 +34,7 @@ async function run({ args, needsBroker }) {
   /** @type {NodeJS.ProcessEnv} */
   const env = { ...process.env, PATH: path };
   if (needsBroker(env)) {
-    const forTests = name === "test";
+    const forTests = name.startsWith("test");
     env["REPRISE_NATS_SERVER"] = await findBroker(dataDir, { cwd: root, env, node, forTests });
   }
   return runChild(node, [...args, ...extra], { cwd: root, env });

@@ -1,0 +1,12 @@
+import fc from "fast-check";
+import { inject } from "vitest";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Seed of all properties that name none. */
+    seed: number;
+  }
+}
+
+// For vitest's `setupFiles`.
+fc.configureGlobal({ seed: inject("seed") });

@@ -1,0 +1,87 @@
+// `npm test` and `npm run test:all`. Without arguments it runs all files of its tier; a file that fails runs once more, alone, after
+// all others have ended, and a test that passes then is named as flaky. With words it is vitest: files of both tiers whose path
+// contains one of them.
+import { relative } from "node:path";
+import { createVitest, parseCLI, type TestModule } from "vitest/node";
+import { changedFiles } from "./changed-tests.ts";
+import { type Failure, filesToRunAgain, flakyLines, isVerdict } from "./failure.ts";
+import { ProgressReporter } from "./progress-reporter.ts";
+
+/** The projects of `npm test`; vitest.config.ts says what is in each. */
+const GATE = ["alone", "shared"];
+/** The gate searches the same values each time: a failure is the change's. */
+const GATE_SEED = 20_261_128;
+const TODAY_SEED = Number(new Date().toISOString().slice(0, 10).replaceAll("-", ""));
+
+const [tier, ...args] = process.argv.slice(2);
+const { filter, options } = parseCLI(["vitest", "run", ...args]);
+const isWhole = filter.length === 0 && options.testNamePattern === undefined;
+const isGate = isWhole && tier === "gate";
+
+const vitest = await createVitest({
+  ...options,
+  ...(isWhole && { reporters: [new ProgressReporter()] }),
+  ...(isGate && { project: GATE }),
+});
+vitest.provide("seed", tier === "all" ? TODAY_SEED : GATE_SEED);
+try {
+  const passed = isWhole ? await runWhole() : isPassed(await vitest.start(filter));
+  process.exitCode = passed ? 0 : 1;
+} finally {
+  await vitest.exit();
+}
+
+async function runWhole(): Promise<boolean> {
+  if (isGate)
+    console.log("Short tests, about 8 minutes on two cores; `npm run test:all` runs the long ones too.");
+  else console.log(`All tests; seed of properties: ${TODAY_SEED}`);
+  const { testModules, unhandledErrors } = await vitest.start();
+  const first = testModules.flatMap(failuresOf);
+  const again = filesToRunAgain(first, changedFiles());
+  const failed = testModules.filter((testModule) => again.includes(pathOf(testModule)));
+  for (const testModule of failed) {
+    console.log(`Runs again, alone: ${pathOf(testModule)}`);
+    const { unhandledErrors: more } = await vitest.runTestSpecifications([testModule.toTestSpecification()]);
+    unhandledErrors.push(...more);
+  }
+  const last = vitest.state.getTestModules();
+  for (const line of flakyLines(first, again, last.flatMap(failuresOf))) console.log(line);
+  return printCounts(last) && unhandledErrors.length === 0;
+}
+
+/** Prints the last line, which machines read. @returns true if a test passed and none failed */
+function printCounts(testModules: readonly TestModule[]): boolean {
+  const states = testModules.flatMap((testModule) =>
+    [...testModule.children.allTests()].map((test) => test.result().state),
+  );
+  const count = (state: string) => states.filter((one) => one === state).length;
+  const unloaded = testModules.filter((testModule) => testModule.errors().length > 0).length;
+  const [passed, failed] = [count("passed"), count("failed") + unloaded];
+  console.log(`${passed} passed, ${failed} failed, ${count("skipped") + count("pending")} skipped`);
+  return passed > 0 && failed === 0;
+}
+
+function failuresOf(testModule: TestModule): Failure[] {
+  const file = pathOf(testModule);
+  const tests = [...testModule.children.allTests("failed")].map((test) => ({
+    test: test.fullName,
+    errors: test.result().errors ?? [],
+  }));
+  const failures = [{ test: "", errors: testModule.errors() }, ...tests];
+  return failures
+    .filter(({ test, errors }) => test !== "" || errors.length > 0)
+    .map(({ test, errors }) => ({
+      file,
+      test,
+      message: errors[0]?.message ?? "",
+      isVerdict: errors.some(({ actual }) => isVerdict(actual)),
+    }));
+}
+
+function pathOf({ moduleId }: TestModule): string {
+  return relative(process.cwd(), moduleId);
+}
+
+function isPassed({ testModules, unhandledErrors }: Awaited<ReturnType<typeof vitest.start>>): boolean {
+  return unhandledErrors.length === 0 && testModules.every((testModule) => testModule.state() !== "failed");
+}
