@@ -89,7 +89,7 @@ function distance(one: FleetRun, other: FleetRun): number {
 }
 
 /** The plan of delivery's `GET /v1/ops/scale`, obeyed. */
-export function createPlanner(changes: Partial<WorkerScaling> = {}): Scaler {
+function createPlanner(changes: Partial<WorkerScaling> = {}): Scaler {
   const settings = { workers: { ...SETTINGS, slots: WORKER.slots, ...changes }, delivery };
   let state = NO_SCALE_STATE;
   return {
