@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import type { TrialResult } from "../trial/run-trial.ts";
 import { ROWS } from "../rows/all.ts";
 import { formatPage, formatSum, formatTable, formatViolations } from "./format-table.ts";
-import { parseCampaignOptions } from "./options.ts";
 import { mergeCampaigns, mergeRowResults, toRecovery, toRowResult } from "./row-result.ts";
 import { splitIntoTasks } from "./task.ts";
 
@@ -23,35 +22,6 @@ function trialResult(seed: number, changes: Partial<TrialResult> = {}): TrialRes
     ...changes,
   };
 }
-
-describe("a campaign's options", () => {
-  test("are all rows in their short form, from one seed, unless they say otherwise", () => {
-    const { rows, trials, seed } = parseCampaignOptions([]);
-    expect([rows.length > 10, trials, seed]).toEqual([true, undefined, 20_261_121]);
-    const some = parseCampaignOptions([
-      "--trials",
-      "50",
-      "--seed",
-      "7",
-      "--rows",
-      "cursor-fuzz,worker-sigkill",
-    ]);
-    expect(some.rows.map(({ name }) => name)).toEqual(["worker-sigkill", "cursor-fuzz"]);
-    expect(some).toMatchObject({ trials: 50, seed: 7 });
-  });
-
-  test.each([
-    [["--rows", "worker-sigkill,thunder"], '--rows: "thunder" is none of worker-sigkill, '],
-    [["--trials", "0"], '--trials: "0" is not a whole number from 1'],
-    [["--trials", "1.5"], '--trials: "1.5" is not'],
-    [["--seed", ""], '--seed: "" is not'],
-    [["--retry"], "--retry"],
-    [["a.json"], "a.json"],
-    [["--merge"], "--merge: names no file"],
-  ])("%j is refused with what it may be", (args, message) => {
-    expect(() => parseCampaignOptions(args)).toThrow(message);
-  });
-});
 
 describe("a campaign's tasks", () => {
   test("are the rows' trials in parts, each with the seeds that it would have had", () => {
@@ -102,7 +72,6 @@ describe("a row's result", () => {
     expect(formatSum(merged)).toBe(
       "3 trials, 30 events stored, 60 shown to readers and compared byte for byte, 9 hits: 0 violations.",
     );
-    expect(parseCampaignOptions(["--merge", "a.json", "b.json"]).merge).toEqual(["a.json", "b.json"]);
   });
 
   test("is a line of a table, with dashes where nothing had to recover", () => {

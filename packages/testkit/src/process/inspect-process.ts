@@ -5,14 +5,14 @@ import { promisify } from "node:util";
 const PAGE_BYTES = 4_096;
 
 /** The arguments of a process, and what is between them differs by system. Empty when no such process runs. */
-export async function readCommandLine(pid: number, platform = process.platform): Promise<string> {
-  if (platform === "linux") return readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+export async function readCommandLine(pid: number): Promise<string> {
+  if (process.platform === "linux") return readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
   return (await outputOf("ps", "-ww", "-o", "args=", "-p", String(pid))).trim();
 }
 
 /** The bytes of a process that are in memory. @throws Error when no such process runs */
-export async function readResidentBytes(pid: number, platform = process.platform): Promise<number> {
-  if (platform === "linux") {
+export async function readResidentBytes(pid: number): Promise<number> {
+  if (process.platform === "linux") {
     const [, pages] = (await readFile(`/proc/${pid}/statm`, "utf8")).split(" ");
     return Number(pages) * PAGE_BYTES;
   }
@@ -22,8 +22,8 @@ export async function readResidentBytes(pid: number, platform = process.platform
 }
 
 /** The processes of this user that work in a folder. */
-export async function findProcessesIn(dir: string, platform = process.platform): Promise<number[]> {
-  if (platform !== "linux")
+export async function findProcessesIn(dir: string): Promise<number[]> {
+  if (process.platform !== "linux")
     return (await outputOf("lsof", "-t", "-a", "-d", "cwd", dir)).split("\n").filter(Boolean).map(Number);
   const pids = (await readdir("/proc")).filter((entry) => /^[0-9]+$/.test(entry));
   const found = await Promise.all(
