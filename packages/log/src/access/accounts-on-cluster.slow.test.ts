@@ -7,14 +7,13 @@ import {
   STREAM_START,
   streamOf,
 } from "@reprise/protocol";
-import { startTestCluster } from "@reprise/testkit";
+import { eventually, startTestCluster } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { type Broker, connectBroker, flushConnection } from "../nats/connection.ts";
 import { createPublish } from "../nats/publisher.ts";
 import { inboxOf } from "../nats/reply-inbox.ts";
 import { createGenerationLog } from "../read/generation-log.ts";
 import { followShard } from "../shard/follow-shard.ts";
-import { eventually } from "../testing/eventually.ts";
 import { LOGINS, TOPOLOGY } from "../testing/start-with-users.ts";
 import { denseSeqs } from "../testing/read-back.ts";
 import { newRef, SHARDS, writeLog } from "../testing/world.ts";

@@ -1,11 +1,11 @@
 import { JOBS_STREAM, jobSubject, LEASE_GROUPS, leaseSubject, LEASES_STREAM } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { flushConnection } from "../nats/connection.ts";
 import { createPublish } from "../nats/publisher.ts";
 import { inboxOf } from "../nats/reply-inbox.ts";
 import { getLastMessage, purgeSubject } from "../nats/stream-api.ts";
 import { createGenerationLog } from "../read/generation-log.ts";
-import { eventually } from "../testing/eventually.ts";
 import { startWithUsers, TOPOLOGY } from "../testing/start-with-users.ts";
 import { newRef, SHARDS } from "../testing/world.ts";
 import { BROKER_USERS } from "./broker-user.ts";

@@ -31,6 +31,7 @@ import {
   verdictSubject,
   asSeq,
 } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { subscribeErasures } from "../erasure/erasure-feed.ts";
 import { enqueueJob } from "../jobs/enqueue-job.ts";
@@ -48,7 +49,6 @@ import { subscribePresence } from "../presence/presence-feed.ts";
 import { publishPresence, readPresence } from "../presence/presence-records.ts";
 import { createGenerationLog } from "../read/generation-log.ts";
 import { subscribeLive } from "../read/live-feed.ts";
-import { eventually } from "../testing/eventually.ts";
 import { startWithUsers, TOPOLOGY } from "../testing/start-with-users.ts";
 import { newRef, requested } from "../testing/world.ts";
 import { agreeOnShards, readShardCount } from "../topology/shard-count.ts";

@@ -7,13 +7,13 @@ import {
   shardOf,
   TOKEN_KEYS_BUCKET,
 } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { type Broker, flushConnection } from "../nats/connection.ts";
 import { isRefusal } from "../nats/jetstream-errors.ts";
 import { createPublish } from "../nats/publisher.ts";
 import { inboxOf } from "../nats/reply-inbox.ts";
 import { getStreamInfo } from "../nats/stream-api.ts";
-import { eventually } from "../testing/eventually.ts";
 import { startWithUsers } from "../testing/start-with-users.ts";
 import { newRef, SHARDS } from "../testing/world.ts";
 import { consumerCall, consumerCreate, directGet, streamCall } from "./api-subject.ts";

@@ -1,10 +1,9 @@
 import { type GenerationRef, peekSeq, asStreamSeq } from "@reprise/protocol";
-import { withSeed } from "@reprise/testkit";
+import { eventually, withSeed } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { connectBroker } from "../nats/connection.ts";
 import { createGenerationLog } from "../read/generation-log.ts";
 import { Hub } from "../hub/hub.ts";
-import { eventually } from "../testing/eventually.ts";
 import { follow, framesOf } from "../testing/follow.ts";
 import { plainFraming } from "../testing/plain-framing.ts";
 import { denseSeqs, readBack, seqsOf, textOf } from "../testing/read-back.ts";

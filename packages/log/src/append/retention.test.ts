@@ -1,6 +1,6 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import { CHECKPOINTS_STREAM, type GenerationRef } from "@reprise/protocol";
-import { startTestBroker } from "@reprise/testkit";
+import { eventually, startTestBroker } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { createCheckpointer } from "./checkpoint.ts";
 import { connectBroker } from "../nats/connection.ts";
@@ -8,7 +8,6 @@ import { appendDecision } from "./append-decision.ts";
 import { moveCheckpoints } from "../erasure/move-checkpoints.ts";
 import { purgeGeneration } from "../erasure/purge-generation.ts";
 import { readStreamInfo } from "../nats/stream-messages.ts";
-import { eventually } from "../testing/eventually.ts";
 import { openHub } from "../testing/open-hub.ts";
 import {
   appendOne,

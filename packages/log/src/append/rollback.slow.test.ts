@@ -1,9 +1,9 @@
 import { type GenerationRef, peekSeq, asStreamSeq, asSeq } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import type { Appender } from "./appender.ts";
 import type { LeaderReader } from "../read/leader-reader.ts";
 import { headOf } from "./log-head.ts";
-import { eventually } from "../testing/eventually.ts";
 import { denseSeqs, readBack, seqsOf, textOf } from "../testing/read-back.ts";
 import {
   appendOne,

@@ -1,13 +1,12 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CHECKPOINTS_STREAM, type GenerationRef, jobSubject } from "@reprise/protocol";
-import { startTestCluster, type TestCluster } from "@reprise/testkit";
+import { eventually, startTestCluster, type TestCluster } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { storeCheckpoint } from "../append/checkpoint.ts";
 import { connectBroker } from "../nats/connection.ts";
 import type { Publish } from "../nats/publisher.ts";
 import { createGenerationLog } from "../read/generation-log.ts";
-import { eventually } from "../testing/eventually.ts";
 import { appendOne, appenderOf, completed, delta, newRef, requested, writeLog } from "../testing/world.ts";
 import { ensureTopology } from "../topology/topology.ts";
 import { fillStream, purgeFiller, streamsWithTextOf } from "./fill-stream.ts";

@@ -1,7 +1,7 @@
 import { encodeOpsRecord, type OpsRecord, opsSubject } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { subscribeErasures } from "./erasure-feed.ts";
-import { eventually } from "../testing/eventually.ts";
 import { newRef, openWorld } from "../testing/world.ts";
 
 const ERASED: OpsRecord = { kind: "erased", at: "2026-11-21T12:00:00.000Z", erasure: "era_1" };

@@ -7,7 +7,7 @@ import {
   parseGenerationId,
   asStreamSeq,
 } from "@reprise/protocol";
-import { startStoredBroker } from "@reprise/testkit";
+import { eventually, startStoredBroker } from "@reprise/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { storeCheckpoint } from "../append/checkpoint.ts";
 import { connectBroker } from "../nats/connection.ts";
@@ -20,7 +20,6 @@ import { getLastMessage, purgeSubject, type StoredMessage } from "../nats/stream
 import { appendOne, completed, newRef, writeLog } from "../testing/world.ts";
 import { ensureTopology } from "../topology/topology.ts";
 import { mergeIntervals, readTextIntervals } from "./text-interval.ts";
-import { eventually } from "../testing/eventually.ts";
 
 const SECRET = "what-was-said-to-ann";
 const PIECE_BYTES = 256 * 1_024;

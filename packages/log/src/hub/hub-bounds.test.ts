@@ -1,6 +1,6 @@
 import { asSeq } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { eventually } from "../testing/eventually.ts";
 import { openHub } from "../testing/open-hub.ts";
 import { appendOne, delta, newRef, openWorld, writeLog } from "../testing/world.ts";
 

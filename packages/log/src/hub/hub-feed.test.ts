@@ -1,9 +1,9 @@
 import { peekSeq, asStreamSeq } from "@reprise/protocol";
 import fc from "fast-check";
+import { eventually } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { Hub } from "./hub.ts";
 import type { HubOptions } from "./hub-options.ts";
-import { eventually } from "../testing/eventually.ts";
 import { follow, framesOf } from "../testing/follow.ts";
 import { createHostileFeed, FEED_FATES, type FeedFate } from "../testing/hostile-feed.ts";
 import { plainFraming } from "../testing/plain-framing.ts";

@@ -8,11 +8,10 @@ import {
   asStreamSeq,
   asSeq,
 } from "@reprise/protocol";
-import { moderatedPolicy } from "@reprise/testkit";
+import { eventually, moderatedPolicy } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { announceEventBehindEnd, subscribeEventsBehindEnds } from "../moderation/events-behind-ends.ts";
 import { subscribeErasures } from "../erasure/erasure-feed.ts";
-import { eventually } from "../testing/eventually.ts";
 import { follow, framesOf } from "../testing/follow.ts";
 import { openHub } from "../testing/open-hub.ts";
 import {

@@ -1,8 +1,7 @@
 import { asSeq } from "@reprise/protocol";
-import { redacted } from "@reprise/testkit";
+import { eventually, redacted } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import type { LogReader } from "../read/log-reader.ts";
-import { eventually } from "../testing/eventually.ts";
 import { openHub } from "../testing/open-hub.ts";
 import {
   appenderOf,

@@ -7,11 +7,10 @@ import {
   asSeq,
   asStreamSeq,
 } from "@reprise/protocol";
-import { withSeed } from "@reprise/testkit";
+import { eventually, withSeed } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import type { Appender } from "../append/appender.ts";
 import type { GenerationCache } from "./cache/generation-cache.ts";
-import { eventually } from "../testing/eventually.ts";
 import { createHostileFeed, FEED_FATES } from "../testing/hostile-feed.ts";
 import { follow } from "../testing/follow.ts";
 import { moderatedRequest, redacted, verdict } from "../testing/moderated.ts";

@@ -6,10 +6,10 @@ import {
   asStreamSeq,
   asSeq,
 } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import type { Appender } from "../append/appender.ts";
 import { headOf } from "../append/log-head.ts";
-import { eventually } from "../testing/eventually.ts";
 import { follow, framesOf } from "../testing/follow.ts";
 import { openHub } from "../testing/open-hub.ts";
 import {

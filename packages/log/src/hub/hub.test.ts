@@ -1,6 +1,6 @@
 import { type GenerationRef, asStreamSeq } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { eventually } from "../testing/eventually.ts";
 import { follow, framesOf } from "../testing/follow.ts";
 import { openHub } from "../testing/open-hub.ts";
 import { appendOne, completed, delta, newRef, openWorld, type World, writeLog } from "../testing/world.ts";

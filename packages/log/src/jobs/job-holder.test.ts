@@ -1,9 +1,9 @@
 import type { Msg } from "@nats-io/transport-node";
 import { createGenerationId, parseWorkerId, workerSubject } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { afterEach, expect, test, vi } from "vitest";
 import { answerHolderQueries, isHeld } from "./job-holder.ts";
 import { inboxOf } from "../nats/reply-inbox.ts";
-import { eventually } from "../testing/eventually.ts";
 import { openWorld } from "../testing/world.ts";
 
 const worker = parseWorkerId("worker-1");

@@ -1,10 +1,10 @@
 import { encodeEvent, type EventDraft, asSeq } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { afterEach, expect, test, vi } from "vitest";
 import { enqueueJob } from "./enqueue-job.ts";
 import { JobMemory } from "./job-memory.ts";
 import type { Job } from "./job.ts";
 import { pullJobs } from "./pull-jobs.ts";
-import { eventually } from "../testing/eventually.ts";
 import { newRef, openWorld, requested, type World } from "../testing/world.ts";
 
 const MIB = 1_024 * 1_024;

@@ -1,11 +1,11 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { encodeEvent, type GenerationRef, jobLane, JOBS_STREAM, asSeq } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { enqueueJob } from "./enqueue-job.ts";
 import type { Job } from "./job.ts";
 import { pullJobs } from "./pull-jobs.ts";
-import { eventually } from "../testing/eventually.ts";
 import { newRef, openWorld, requested, type World } from "../testing/world.ts";
 
 /** A connection whose n-th pull request is lost, as when the queue's leader dies with it, if `isLost(n)` says so. */

@@ -8,6 +8,7 @@ import {
   asSeq,
   asStreamSeq,
 } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import type { Broker } from "../nats/connection.ts";
 import { enqueueJob } from "./enqueue-job.ts";
@@ -21,7 +22,6 @@ import {
   readJobsAfter,
   readQueueEnd,
 } from "./open-jobs.ts";
-import { eventually } from "../testing/eventually.ts";
 import { newRef, openWorld, requested, type World } from "../testing/world.ts";
 
 type Named = Omit<OpenJob, "streamSeq">;

@@ -1,12 +1,12 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import { encodeEvent, jobLane, JOBS_STREAM, parseTenantId, asSeq } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import { connectBroker } from "../nats/connection.ts";
 import { enqueueJob } from "./enqueue-job.ts";
 import type { Publish } from "../nats/publisher.ts";
 import type { Job } from "./job.ts";
 import { pullJobs, type PullOptions } from "./pull-jobs.ts";
-import { eventually } from "../testing/eventually.ts";
 import { newRef, openWorld, openWorldBehindProxy, requested, type World } from "../testing/world.ts";
 
 const MODEL = "org/model-1.5";

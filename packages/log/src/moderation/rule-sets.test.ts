@@ -5,10 +5,10 @@ import {
   ruleSetSubject,
   asStreamSeq,
 } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import type { Publish, PublishOutcome } from "../nats/publisher.ts";
 import { createRuleSetStore, firstRuleSetAt, readRuleSet } from "./rule-sets.ts";
-import { eventually } from "../testing/eventually.ts";
 import { openWorld } from "../testing/world.ts";
 import { watchRuleSets } from "./watch-rule-sets.ts";
 

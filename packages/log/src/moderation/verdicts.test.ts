@@ -1,6 +1,6 @@
 import { type Verdict, asSeq, asStreamSeq } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { eventually } from "../testing/eventually.ts";
 import { newRef, openWorld } from "../testing/world.ts";
 import { publishLiveVerdict, storeVerdict, subscribeVerdicts } from "./verdicts.ts";
 

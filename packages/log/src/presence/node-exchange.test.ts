@@ -1,6 +1,6 @@
 import { type NodeId, NODE_SUBJECTS, nodeSubject, parseNodeId } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
-import { eventually } from "../testing/eventually.ts";
 import { openWorld, type World } from "../testing/world.ts";
 import { NodeExchange, type NodeLoad } from "./node-exchange.ts";
 

@@ -8,6 +8,7 @@ import {
   asStreamSeq,
   asSeq,
 } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { createCheckpointer } from "../append/checkpoint.ts";
 import { HEADER } from "../nats/header.ts";
@@ -17,7 +18,6 @@ import type { LogSnapshot, StoredEvent } from "./stored-event.ts";
 import { createLogReader } from "./log-reader.ts";
 import { inboxOf } from "../nats/reply-inbox.ts";
 import { encodeCheckpoint } from "../testing/encode-checkpoint.ts";
-import { eventually } from "../testing/eventually.ts";
 import { denseSeqs } from "../testing/read-back.ts";
 import {
   appendOne,

@@ -1,11 +1,11 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import { type GenerationRef, generationsStream, streamOf, asStreamSeq } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import { connectBroker } from "../nats/connection.ts";
 import { fillStream, streamsWithTextOf } from "../erasure/fill-stream.ts";
 import { followShard, type ShardEvent, type ShardFollowerOptions } from "./follow-shard.ts";
 import { getStreamInfo } from "../nats/stream-api.ts";
-import { eventually } from "../testing/eventually.ts";
 import { newRef, openWorld, openWorldBehindProxy, type World, writeLog } from "../testing/world.ts";
 
 const SHARD = 0;

@@ -1,6 +1,6 @@
 import { shardOf } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { eventually } from "../testing/eventually.ts";
 import { appendOne, delta, newRef, openWorld, writeLog } from "../testing/world.ts";
 import { type ShardEvent, followShard } from "./follow-shard.ts";
 import { readShardBacklog } from "./shard-backlog.ts";

@@ -5,8 +5,8 @@ import {
   type UnknownEvent,
   asStreamSeq,
 } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import type { GenerationLog } from "../read/generation-log.ts";
-import { eventually } from "./eventually.ts";
 
 /** All events of a log as its leader has them, decoded, as soon as that can be asked: a connection may just be coming back. */
 export async function readBack(

@@ -5,6 +5,7 @@ import { nkeys } from "@nats-io/transport-node";
 import { generationsStream, JOBS_STREAM, LEASES_STREAM, RULES_STREAM } from "@reprise/protocol";
 import {
   createTempDir,
+  eventually,
   startStoredBroker,
   startTcpProxy,
   startTestBroker,
@@ -15,7 +16,6 @@ import { BrokerAvailability, hasQuorum } from "./broker-availability.ts";
 import { connectBroker } from "../nats/connection.ts";
 import { openBroker } from "./open-broker.ts";
 import { watchConnection } from "../nats/watch-connection.ts";
-import { eventually } from "../testing/eventually.ts";
 import { openWorld, SHARDS } from "../testing/world.ts";
 
 const EVERY_MS = 100;

@@ -1,6 +1,6 @@
 import { asStreamSeq } from "@reprise/protocol";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
-import { startTestBroker, type TestBroker } from "@reprise/testkit";
+import { eventually, startTestBroker, type TestBroker } from "@reprise/testkit";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { BrokerAvailability } from "./broker-availability.ts";
 import { type Broker, connectBroker } from "../nats/connection.ts";
@@ -9,7 +9,6 @@ import { inboxOf } from "../nats/reply-inbox.ts";
 import { openBroker } from "./open-broker.ts";
 import { agreeOnShards, encodeShardAnnouncement, readShardCount } from "./shard-count.ts";
 import { getLastMessage, getNextMessage } from "../nats/stream-api.ts";
-import { eventually } from "../testing/eventually.ts";
 
 const EVERY_MS = 50;
 const COUNT = "lease.shards.work.count";

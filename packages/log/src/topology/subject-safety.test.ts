@@ -1,8 +1,8 @@
 import { encodeEvent, parseGenerationId, parseTenantId, RepriseError, asSeq } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { enqueueJob } from "../jobs/enqueue-job.ts";
 import { pullJobs } from "../jobs/pull-jobs.ts";
-import { eventually } from "../testing/eventually.ts";
 import { newRef, openWorld, requested } from "../testing/world.ts";
 
 const HOSTILE = [

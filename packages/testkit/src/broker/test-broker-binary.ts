@@ -1,9 +1,10 @@
 import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type NatsServer, startNatsServer } from "@reprise/service";
-import { findFreePort } from "../network/free-port.ts";
+import { startNatsServer } from "@reprise/service";
+import { findFreePort, startOnFreePorts } from "../network/free-port.ts";
 import { isEndingSignal, sendSignal } from "../process/send-signal.ts";
 import { createTempDir } from "../process/temp-dir.ts";
+import { patientConfig } from "./patient-config.ts";
 import type { TestBroker, TestBrokerOptions } from "./test-broker.ts";
 
 /** A broker whose store can be rolled back. */
@@ -21,15 +22,17 @@ export interface StoredBroker extends TestBroker {
   restoreStore(onLost?: () => void): Promise<void>;
 }
 
-const PORT_ATTEMPTS = 5;
+const START_MS = 120_000;
 
 /** A nats-server as a child process, with its store in a temporary folder. */
 export async function startBrokerBinary(binary: string, options: TestBrokerOptions): Promise<StoredBroker> {
   const dir = await createTempDir("nats");
   const storeDir = join(dir.path, "store");
   const snapshotDir = join(dir.path, "snapshot");
-  const start = (port?: number) => startNatsServer({ ...options, binary, storeDir, port });
-  let server = await startOnFreePort(start);
+  const extraConfig = patientConfig(options.extraConfig);
+  const start = (port: number) =>
+    startNatsServer({ ...options, extraConfig, binary, storeDir, port, startTimeoutMs: START_MS });
+  let server = await startOnFreePorts(async () => start(await findFreePort()));
   const { url, port } = server;
   const kill = async (signal: NodeJS.Signals): Promise<void> => {
     await sendSignal(server.pid, signal);
@@ -72,17 +75,6 @@ export async function startBrokerBinary(binary: string, options: TestBrokerOptio
       await dir[Symbol.asyncDispose]();
     },
   };
-}
-
-/** A process of another run may take a port after it was found free and before the server listens on it. */
-async function startOnFreePort(start: (port: number) => Promise<NatsServer>): Promise<NatsServer> {
-  for (let attempts = 1; ; attempts++) {
-    try {
-      return await start(await findFreePort());
-    } catch (error) {
-      if (attempts === PORT_ATTEMPTS || !String(error).includes("address already in use")) throw error;
-    }
-  }
 }
 
 /** Where in its folder nats-server keeps its streams; what lies beside it is configuration, log and pid. */

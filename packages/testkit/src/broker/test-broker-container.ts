@@ -4,12 +4,13 @@ import { setTimeout as pause } from "node:timers/promises";
 import { GenericContainer, getContainerRuntimeClient, Wait } from "testcontainers";
 import { isEndingSignal, standsStill } from "../process/send-signal.ts";
 import { findFreePort } from "../network/free-port.ts";
+import { patientConfig } from "./patient-config.ts";
 import type { TestBroker, TestBrokerOptions } from "./test-broker.ts";
 
 const CLIENT_PORT = 4222;
 const CONFIG_FILE = "/etc/nats/reprise.json";
 const STOP_GRACE_MS = 10_000;
-const READY_MS = 60_000;
+const READY_MS = 120_000;
 const AGAIN_MS = 20;
 
 /** A nats-server in a container, which keeps its store in the container's own file system until it is disposed of. */
@@ -78,7 +79,7 @@ function encodeConfig({
   extraConfig,
 }: TestBrokerOptions): string {
   return JSON.stringify({
-    ...extraConfig,
+    ...patientConfig(extraConfig),
     port: CLIENT_PORT,
     max_payload: maxPayloadBytes,
     jetstream: { store_dir: "/data", sync_interval: syncInterval },

@@ -19,7 +19,7 @@ async function ask(url: string, subject: string, payload: unknown): Promise<Reco
 }
 
 /** The client itself waits for a second, in which a busy machine may not make a stream. */
-const PATIENTLY = { timeout: 60_000 };
+const PATIENTLY = { timeout: 120_000 };
 
 const STREAM = { name: "T", subjects: ["t.>"], storage: "file" };
 

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { patientConfig } from "./patient-config.ts";
 
 /** One node's addresses and folder, fixed for all of its lives. */
 export interface NodeLayout {
@@ -56,6 +57,6 @@ export function encodeNodeConfig(
       // Clients are configured with all addresses.
       no_advertise: true,
     },
-    ...extraConfig,
+    ...patientConfig(extraConfig),
   });
 }

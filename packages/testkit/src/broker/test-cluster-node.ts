@@ -24,9 +24,10 @@ export interface ClusterNode {
 const START_LIMIT_MS = 120_000;
 const POLL_MS = 50;
 const STOP_GRACE_S = 5;
+const LOG_LENGTH_IN_ERROR = 1_000;
 
 export interface OwnedNode extends ClusterNode {
-  /** Resolves when it has a leader for everything and lags behind in nothing. @throws Error after two minutes */
+  /** Resolves when it has a leader for everything and lags behind in nothing. @throws Error when it has ended, and after two minutes */
   healthy(): Promise<void>;
 }
 
@@ -48,8 +49,16 @@ export async function startNode(
   await writeFile(files.config, encodeNodeConfig(layout, nodes, extraConfig));
   let server: SupervisedProcess;
   let pid = 0;
+  let hasEnded = false;
+
+  async function assertRunning(): Promise<void> {
+    if (!hasEnded) return;
+    const log = await readFile(files.log, "utf8");
+    throw new Error(`${layout.name} has ended. Its log ends with:\n${log.slice(-LOG_LENGTH_IN_ERROR)}`);
+  }
 
   async function start(): Promise<void> {
+    hasEnded = false;
     await rm(files.pid, { force: true });
     const log = await open(files.log, "a");
     try {
@@ -61,7 +70,9 @@ export async function startNode(
     } finally {
       await log.close();
     }
+    void server.exited.then(() => (hasEnded = true));
     await until(`${layout.name} did not start`, async () => {
+      await assertRunning();
       pid = Number(await readFile(files.pid, "utf8").catch(() => ""));
       return pid > 0;
     });
@@ -69,6 +80,7 @@ export async function startNode(
 
   const healthy = () =>
     until(`${layout.name} did not become healthy`, async () => {
+      await assertRunning();
       const answer = await fetch(`http://127.0.0.1:${layout.monitorPort}/healthz`).catch(() => undefined);
       await answer?.arrayBuffer();
       return answer?.status === 200;

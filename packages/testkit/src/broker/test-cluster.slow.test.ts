@@ -1,7 +1,12 @@
 import { connect, headers } from "@nats-io/transport-node";
-import { expect, test } from "vitest";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { expect, test, vi } from "vitest";
+import { findFreePort } from "../network/free-port.ts";
 import { startTestCluster } from "./test-cluster.ts";
 import type { ClusterNode } from "./test-cluster-node.ts";
+
+vi.mock("../network/free-port.ts", { spy: true });
 
 const STREAM = { name: "T", subjects: ["t.>"], storage: "file", num_replicas: 3 };
 
@@ -30,4 +35,18 @@ test("a cluster of three goes on when the leader of a stream is killed, and take
   await cluster.healthy();
   expect(await ask("t.1", {})).toMatchObject({ stream: "T", seq: 3 });
   await nc.close();
+});
+
+test("a cluster takes other ports when a process of another run was faster", async () => {
+  const other = createServer().listen(0, "127.0.0.1");
+  await once(other, "listening");
+  const { port: taken } = other.address() as AddressInfo;
+  vi.mocked(findFreePort).mockClear().mockResolvedValueOnce(taken);
+  try {
+    await using cluster = await startTestCluster();
+    expect(cluster.nodes.map(({ port }) => port)).not.toContain(taken);
+    expect(findFreePort).toHaveBeenCalledTimes(2 * 9);
+  } finally {
+    other.close();
+  }
 });

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connect } from "@nats-io/transport-node";
 import { findNatsServer } from "@reprise/service";
-import { findFreePort } from "../network/free-port.ts";
+import { findFreePort, startOnFreePorts } from "../network/free-port.ts";
 import { createTempDir } from "../process/temp-dir.ts";
 import type { NodeLayout } from "./test-cluster-config.ts";
 import { type ClusterNode, startNode } from "./test-cluster-node.ts";
@@ -33,11 +33,15 @@ const ANSWER_LIMIT_MS = 1_000;
  * the machine itself, never containers: the signals are the point.
  * @throws RepriseError `config_invalid` when there is no nats-server
  */
-export async function startTestCluster({
-  nodes: count = 3,
-  extraConfig = {},
-}: TestClusterOptions = {}): Promise<TestCluster> {
+export async function startTestCluster(options: TestClusterOptions = {}): Promise<TestCluster> {
   const { path } = await findNatsServer(process.env, process.env["REPRISE_DATA_DIR"] ?? DATA_DIR);
+  return startOnFreePorts(() => startCluster(path, options));
+}
+
+async function startCluster(
+  path: string,
+  { nodes: count = 3, extraConfig = {} }: TestClusterOptions,
+): Promise<TestCluster> {
   await using stack = new AsyncDisposableStack();
   const dir = stack.use(await createTempDir("cluster"));
   const layouts = await Promise.all(

@@ -4,7 +4,7 @@ import { createAckLedger } from "./ack-ledger.ts";
 import { startTcpProxy } from "../network/tcp-proxy.ts";
 import { startStoredBroker } from "../broker/start-test-broker.ts";
 
-const CAP = { timeout: 30_000 };
+const CAP = { timeout: 120_000 };
 
 /** A broker with one stream, behind a proxy whose bytes a ledger sees, and a connection through it. */
 async function openTapped() {

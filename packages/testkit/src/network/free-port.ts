@@ -14,12 +14,17 @@ const SLICES = 32;
 const SLICE = Math.floor((LAST + 1 - FIRST) / SLICES);
 const SLICE_FIRST = FIRST + (process.pid % SLICES) * SLICE;
 
+const STARTS = 5;
+/** As nats-server, Redis and PostgreSQL say it. */
+const IS_TAKEN = /address already in use/i;
+
 /** What this process has been given: a server that is down keeps its port. */
 const given = new Set<number>();
 
 /**
  * A port on 127.0.0.1 without a listener at this moment, and that no outgoing connection takes: a server that is restarted finds it
- * free. Another server may take it before the caller does; where one is never restarted and can say its own port, prefer that (port 0).
+ * free. Another server may take it before the caller does: see `startOnFreePorts`. A server that is never restarted and can say its own port
+ * needs neither (port 0).
  * @throws Error when a hundred ports are all taken
  */
 export async function findFreePort(): Promise<number> {
@@ -31,6 +36,17 @@ export async function findFreePort(): Promise<number> {
     if (await isFree(port)) return port;
   }
   throw new Error(`${TRIES} ports from ${SLICE_FIRST} on are all taken.`);
+}
+
+/** Starts servers on free ports, and again when another process took one of them meanwhile: `start` asks for other ports then. */
+export async function startOnFreePorts<T>(start: () => Promise<T>): Promise<T> {
+  for (let starts = 1; ; starts++) {
+    try {
+      return await start();
+    } catch (error) {
+      if (starts === STARTS || !IS_TAKEN.test(String(error))) throw error;
+    }
+  }
 }
 
 async function isFree(port: number): Promise<boolean> {

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 
 /** What goes wrong in one direction of a connection. Nothing does by default. */
 export interface PumpFaults {
@@ -116,6 +116,11 @@ export function startPump({ source, sink, faults: initial, cut, random, onBytes 
       wake();
     },
   };
+}
+
+/** By the global timer, which a test can replace. */
+function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, ms));
 }
 
 /** Resolves when the kernel has the bytes, or when it never will: the loop looks at the socket then. */

@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 import { RepriseError } from "@reprise/protocol";
 import { spawnSupervised, type SupervisedProcess } from "@reprise/service";
 import { ensurePostgres, type PostgresPrograms } from "../../../../scripts/programs/ensure-postgres.ts";
-import { findFreePort } from "../network/free-port.ts";
+import { findFreePort, startOnFreePorts } from "../network/free-port.ts";
 import { findProcessesIn } from "./inspect-process.ts";
 import { createTempDir } from "./temp-dir.ts";
 
@@ -37,7 +37,7 @@ const DATA_DIR = fileURLToPath(new URL("../../../../.reprise", import.meta.url))
 const NOBODY = 65_534;
 const USER = "reprise";
 /** A killed process has ended after so long, and is looked for as often. */
-const KILL_MS = 10_000;
+const KILL_MS = 120_000;
 const KILL_PAUSE_MS = 5;
 const AS_NOBODY = ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"] as const;
 const SETTINGS = {
@@ -84,11 +84,14 @@ export async function startPostgres({ tls, settings = {} }: TestPostgresOptions 
     }
     all["ssl"] = "on";
   }
-  const port = await findFreePort();
   const options = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-  const command = [...prefix, join(programs, "postgres"), "-D", dir, "-p", String(port), ...options];
-  const start = () => startServer(command as [string, ...string[]], env);
-  let server = await start();
+  const command = [...prefix, join(programs, "postgres"), "-D", dir] as [string, ...string[]];
+  let port = 0;
+  const start = () => startServer([...command, "-p", String(port), ...options], env);
+  let server = await startOnFreePorts(async () => {
+    port = await findFreePort();
+    return start();
+  });
   const kept = stack.move();
   const postmaster = async () => Number((await readFile(join(dir, "postmaster.pid"), "utf8")).split("\n")[0]);
   let stopped: Promise<void> | undefined;

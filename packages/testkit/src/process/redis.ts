@@ -3,7 +3,7 @@ import { RepriseError } from "@reprise/protocol";
 import { spawnSupervised } from "@reprise/service";
 import { installCommand } from "../../../../scripts/programs/install-command.ts";
 import { readMachine } from "../../../../scripts/programs/machine.ts";
-import { findFreePort } from "../network/free-port.ts";
+import { findFreePort, startOnFreePorts } from "../network/free-port.ts";
 import { createTempDir } from "./temp-dir.ts";
 
 export interface TestRedis extends AsyncDisposable {
@@ -22,11 +22,14 @@ export interface TestRedis extends AsyncDisposable {
  */
 export async function startRedis({
   binary = "redis-server",
-  port: wanted,
+  port,
   configFile,
 }: { binary?: string; port?: number; configFile?: string } = {}): Promise<TestRedis> {
+  return startOnFreePorts(async () => startOn(port ?? (await findFreePort()), binary, configFile));
+}
+
+async function startOn(port: number, binary: string, configFile: string | undefined): Promise<TestRedis> {
   const dir = await createTempDir("redis");
-  const port = wanted ?? (await findFreePort());
   const ownSettings = ["--bind", "127.0.0.1", "--port", String(port), "--save", "", "--appendonly", "no"];
   const settings = [...(configFile === undefined ? ownSettings : [configFile]), "--dir", dir.path];
   const server = await spawnSupervised([binary, ...settings], { output: "pipe", stopGraceS: 2 });

@@ -1,7 +1,7 @@
 import { decodeEvent, encodeEvent, type EventDraft, Transcript, asSeq, asStreamSeq } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import { plainFraming } from "../../testing/plain-framing.ts";
-import { eventually } from "../../testing/eventually.ts";
 import { openHub } from "../../testing/open-hub.ts";
 import {
   appendOne,

@@ -1,6 +1,6 @@
 import { asSeq, encodeEvent, parseTenantId, slotsSubject } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
-import { eventually } from "../../testing/eventually.ts";
 import { newRef, openWorld, requested, type World } from "../../testing/world.ts";
 import { enqueueJob } from "../enqueue-job.ts";
 import type { Job } from "../job.ts";

@@ -1,9 +1,8 @@
 import { asSeq, encodeEvent, JOBS_STREAM } from "@reprise/protocol";
-import { startTestCluster, type TestCluster } from "@reprise/testkit";
+import { eventually, startTestCluster, type TestCluster } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { connectBroker } from "../../nats/connection.ts";
 import { createGenerationLog } from "../../read/generation-log.ts";
-import { eventually } from "../../testing/eventually.ts";
 import { newRef, requested } from "../../testing/world.ts";
 import { ensureTopology } from "../../topology/topology.ts";
 import { enqueueJob } from "../enqueue-job.ts";

@@ -11,9 +11,9 @@ import {
   type Priority,
   wholeQueueConsumer,
 } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import { connectBroker } from "../../nats/connection.ts";
-import { eventually } from "../../testing/eventually.ts";
 import { newRef, openWorld, requested, type World } from "../../testing/world.ts";
 import { enqueueJob } from "../enqueue-job.ts";
 import type { Job } from "../job.ts";

@@ -1,6 +1,6 @@
 import { parseTenantId, slotsSubject } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
-import { eventually } from "../../testing/eventually.ts";
 import { openWorld, type World } from "../../testing/world.ts";
 import { type OtherSlots, SlotsExchange } from "./slots-exchange.ts";
 

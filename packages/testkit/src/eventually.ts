@@ -1,0 +1,13 @@
+/** Ends a wait that hangs. It is far from what anything takes, also on a busy machine. */
+const PATIENCE_MS = 120_000;
+const INTERVAL_MS = 10;
+
+/**
+ * Returns what a check returns as soon as it no longer throws. For what others do in their own time.
+ * @throws its last error after two minutes
+ */
+export async function eventually<T>(check: () => T | Promise<T>): Promise<T> {
+  // Benches and campaigns import this package too: outside of a test run, Vitest is not there to be loaded.
+  const { vi } = await import("vitest");
+  return vi.waitFor(check, { timeout: PATIENCE_MS, interval: INTERVAL_MS });
+}
