@@ -33,10 +33,11 @@ test("metrics count what was delivered, in the form of Prometheus, and name no t
     200,
     expect.stringMatching(/^text\/plain; version=/),
   ]);
-  const values = Object.fromEntries(
-    [...text.matchAll(/^(reprise_\w+) (\S+)$/gm)].map(([, name, value]) => [name, Number(value)]),
-  );
-  expect(values).toEqual({
+  const values = async () => {
+    const said = (await call(`${platform.node.opsUrl}/metrics`)).text.matchAll(/^(reprise_\w+) (\S+)$/gm);
+    return Object.fromEntries([...said].map(([, name, value]) => [name, Number(value)]));
+  };
+  await expect.poll(values).toEqual({
     reprise_readers: 1,
     reprise_events_delivered_total: 6,
     reprise_readers_fallen_back_total: 0,

@@ -88,6 +88,6 @@ test("a blob whose bytes the store has lost is an error of the platform's form, 
   const { headers } = response;
   expect(headers.get("content-type")).toContain("application/json");
   expect([headers.get("etag"), headers.get("repr-digest")]).toEqual([null, null]);
-  const { text } = await call(`${platform.node.opsUrl}/metrics`);
-  expect(text).toMatch(/^reprise_blob_transfers 0$/m);
+  const metrics = async () => (await call(`${platform.node.opsUrl}/metrics`)).text;
+  await expect.poll(metrics).toMatch(/^reprise_blob_transfers 0$/m);
 });

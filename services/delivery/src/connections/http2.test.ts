@@ -109,9 +109,8 @@ describe("over HTTP/2", () => {
       text: expect.stringContaining("method_not_allowed"),
       isWhole: true,
     });
-    const { text } = await call(`${node.opsUrl}/metrics`);
-    expect(text).toMatch(/^reprise_request_bytes 0$/m);
     const metrics = async () => (await call(`${node.opsUrl}/metrics`)).text;
+    await expect.poll(metrics).toMatch(/^reprise_request_bytes 0$/m);
     await expect.poll(metrics).toMatch(/^reprise_http_requests_in_flight\{service="delivery"\} 0$/m);
   });
 

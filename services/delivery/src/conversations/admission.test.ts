@@ -117,6 +117,6 @@ test("what a turn reads takes of the node's memory for requests until the turn i
   platform.audit.intercept = () => {};
   expect((await creating).status).toBe(201);
   expect((await ask(at, { conversation: second })).status).toBe(201);
-  const metrics = await (await fetch(`${small.opsUrl}/metrics`)).text();
-  expect(metrics).toMatch(/^reprise_request_bytes 0$/m);
+  const metrics = async () => (await fetch(`${small.opsUrl}/metrics`)).text();
+  await expect.poll(metrics).toMatch(/^reprise_request_bytes 0$/m);
 });

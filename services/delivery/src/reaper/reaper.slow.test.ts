@@ -224,7 +224,7 @@ describe("a generation whose policy ends it without readers", () => {
   test("counts readers at all nodes, and one that comes back in time, to whichever, prevents it", async () => {
     await using platform = await openPlatform({ readerLeaseMs: LEASE_MS });
     const other = await platform.addNode({ readerLeaseMs: LEASE_MS });
-    const unhurried: Policy = { on_disconnect: { cancel_after: 2_000 } };
+    const unhurried: Policy = { on_disconnect: { cancel_after: 10_000 } };
     const { ref, path, worker, queue } = await write(platform, unhurried, started());
     await using first = await openSseReader(`${platform.node.url}${path}/events`, { headers });
     await first.nextFrame();
@@ -250,7 +250,7 @@ describe("a generation whose policy ends it without readers", () => {
 
   test("is not cancelled while a client reads it page by page", async () => {
     await using platform = await openPlatform({ readerLeaseMs: LEASE_MS });
-    const { ref, path, queue } = await write(platform, { on_disconnect: { cancel_after: 1_500 } }, started());
+    const { ref, path, queue } = await write(platform, { on_disconnect: { cancel_after: 8_000 } }, started());
     const done = new AbortController();
     const polling = (async () => {
       while (!done.signal.aborted)
@@ -260,7 +260,7 @@ describe("a generation whose policy ends it without readers", () => {
     })();
     await expect.poll(() => countNodes(platform, ref)).toBe(1);
     await queue();
-    await ended(platform, (await create(platform, { on_disconnect: { cancel_after: 3_000 } })).ref);
+    await ended(platform, (await create(platform, { on_disconnect: { cancel_after: 10_000 } })).ref);
     expect(await endsOf(platform, ref)).toEqual([]);
     done.abort();
     await polling;
@@ -268,10 +268,10 @@ describe("a generation whose policy ends it without readers", () => {
   });
 
   test("survives an outage of the broker that is longer than all its times, though its reader is late to come back", async () => {
-    await using platform = await openPlatform({ readerLeaseMs: 2 * LEASE_MS });
+    await using platform = await openPlatform({ readerLeaseMs: 5 * LEASE_MS });
     const { ref: overdue } = await create(platform, queueTimeout(3_000));
-    const { ref: unread } = await create(platform, { on_disconnect: { cancel_after: 4_000 } });
-    const briefly: Policy = { on_disconnect: { cancel_after: 1_500 } };
+    const { ref: unread } = await create(platform, { on_disconnect: { cancel_after: 15_000 } });
+    const briefly: Policy = { on_disconnect: { cancel_after: 5_000 } };
     const { ref, path, worker, queue } = await write(platform, briefly, started());
     const node = parseNodeId("elsewhere");
     const say = () => publishPresence(platform.log.publish, { ref, node }, { readers: 1, seq: asSeq(0) });

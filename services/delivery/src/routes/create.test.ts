@@ -1,4 +1,4 @@
-import { DEFAULT_POLICY, type Generation, parseGenerationId, parseTenantId, asSeq } from "@reprise/protocol";
+import { type Generation, parseGenerationId, parseTenantId, asSeq, tightenPolicy } from "@reprise/protocol";
 import { openSseReader, withSeed } from "@reprise/testkit";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { describe, expect, test } from "vitest";
@@ -11,6 +11,7 @@ import {
   delta,
   openPlatform,
   openWorker,
+  PATIENT,
   REQUEST,
   started,
 } from "../testing/platform.ts";
@@ -151,7 +152,7 @@ describe("a create", () => {
       const { events } = await platform.log.reader.readLog(refOf((json as Generation).id));
       return JSON.parse(Buffer.from(events[0]!).toString()) as unknown;
     };
-    const policy = { ...DEFAULT_POLICY, max_attempts: 1 };
+    const policy = tightenPolicy(PATIENT, { max_attempts: 1 });
     expect(await stored(TRACE)).toMatchObject({
       seq: 0,
       tenant: "acme",

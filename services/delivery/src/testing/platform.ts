@@ -52,10 +52,14 @@ export const KEYS = {
   operator: "ro_0123456789abcdef01234567",
 } as const;
 
+/** The tenants' policy: a busy machine ends no generation. A request may ask for shorter times. */
+export const PATIENT = { timeouts: { queue: { after_ms: 600_000 } } };
+
 const TENANTS = {
   tenants: [
     {
       id: "acme",
+      policy: PATIENT,
       keys: [
         { secret: KEYS.acme, roles: ["create", "read", "cancel", "tool", "review"], name: "ann" },
         { secret: KEYS.acmeReader, roles: ["read"] },
@@ -73,6 +77,7 @@ const TENANTS = {
     },
     {
       id: "beta",
+      policy: PATIENT,
       keys: [
         { secret: KEYS.beta, roles: ["create", "read", "cancel", "tool", "review"] },
         { secret: KEYS.betaAuditor, roles: ["audit"] },

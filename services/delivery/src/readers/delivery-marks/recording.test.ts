@@ -148,7 +148,8 @@ test("an erased generation is broken off at every node, and no call gets it from
   expect(await recordOps(platform.log.publish, ref, record)).toBe(true);
   expect(await Promise.all(readers.map(({ ended }) => ended))).toEqual(["broken", "broken"]);
   for (const { bytes } of readers) expect(bytes.toString()).toContain('"code":"generation_erased"');
-  expect((await call(`${platform.node.opsUrl}/metrics`)).text).toContain("\nreprise_hub_generations 0\n");
+  const metrics = async () => (await call(`${platform.node.opsUrl}/metrics`)).text;
+  await expect.poll(metrics).toContain("\nreprise_hub_generations 0\n");
 });
 
 const mark = (of: Partial<DeliveryMark>) => expect.objectContaining(of) as DeliveryMark;

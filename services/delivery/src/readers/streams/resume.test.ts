@@ -186,8 +186,7 @@ async function purgeHead(
 
 /** Resolves when the node has let go of what it may. */
 async function memoryTrimmed(url: string): Promise<void> {
-  for (let bytes = Infinity; bytes > 200_000;) {
-    const { text } = await call(`${url}/metrics`);
-    bytes = Number(/^reprise_hub_memory_bytes (\d+)$/m.exec(text)![1]);
-  }
+  const bytes = async () =>
+    Number(/^reprise_hub_memory_bytes (\d+)$/m.exec((await call(`${url}/metrics`)).text)?.[1]);
+  await expect.poll(bytes).toBeLessThan(200_000);
 }
