@@ -13,7 +13,7 @@ const CERTAIN = [
   { tokens_per_second: 1, cancelAt: 1 },
   { tokens_per_second: 0, cancelAt: Number.POSITIVE_INFINITY },
 ];
-const DRAWN = 40;
+const DRAWN = 8;
 
 const endOf = (events: readonly KnownEvent[]) =>
   events.filter(({ type }) => /completed|failed|cancelled/.test(type)).map(({ type }) => type);
@@ -78,17 +78,4 @@ test("at any time and any node a cancel and the completion have one winner, whic
     "generation.cancelled",
     "generation.completed",
   ]);
-});
-
-test("a generation that is cancelled before a worker comes never meets one", async () => {
-  await using cluster = await startCluster();
-  const [one, two] = await startNodes(cluster);
-  const { id } = await one.create(REQUEST);
-  const answers = await Promise.all([one.cancel(id), two.cancel(id), one.cancel(id)]);
-  expect(answers.map(({ status, cursor }) => [status, cursor])).toEqual(
-    answers.map(() => ["cancelled", "0-1"]),
-  );
-  await cluster.startWorker();
-  await two.run(REQUEST).done();
-  expect(await cluster.readLog("acme", id)).toHaveLength(2);
 });

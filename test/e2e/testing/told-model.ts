@@ -1,42 +1,57 @@
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 
-/** A model server that says what a test tells it to, and only then: what happens in between may take any time. For one request. */
+/** A model server that says what a test tells it to, and only then: what happens in between may take any time. */
 export interface ToldModel extends AsyncDisposable {
   /** What a models file says of it, with the model's name. */
   readonly modelsFile: string;
   readonly baseUrl: string;
-  /** Says these once it is asked. */
+  /** Resolves with the body of a request, counted from 0, once it has come. */
+  asked(request: number): Promise<string>;
+  /** Says these to the last request that has come, once there is one. */
   say(texts: readonly string[]): Promise<void>;
   /** Says that this was all. */
   finish(): Promise<void>;
 }
 
-export async function startToldModel(name: string): Promise<ToldModel> {
-  const asked = Promise.withResolvers<ServerResponse>();
-  const server = createServer((request, response) => {
-    request.resume();
+/** @param fields what a models file says of it beside its address */
+export async function startToldModel(name: string, fields: object = {}): Promise<ToldModel> {
+  const requests: { readonly body: string; readonly response: ServerResponse }[] = [];
+  let another = Promise.withResolvers<void>();
+  const server = createServer(async (request, response) => {
+    const body = await text(request);
     // Whether it is there: this will do.
     if (request.method !== "POST") return void response.writeHead(404).end();
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.flushHeaders();
-    asked.resolve(response);
+    requests.push({ body, response });
+    another.resolve();
+    another = Promise.withResolvers();
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const answer = async () => {
+    while (requests.length === 0) await another.promise;
+    return requests.at(-1)!.response;
+  };
   return {
     baseUrl,
     modelsFile: JSON.stringify({
-      models: { [name]: { engine: "openai", base_url: baseUrl, upstream_model: name } },
+      models: { [name]: { engine: "openai", base_url: baseUrl, upstream_model: name, ...fields } },
     }),
+    async asked(request) {
+      while (requests.length <= request) await another.promise;
+      return requests[request]!.body;
+    },
     async say(texts) {
-      const response = await asked.promise;
+      const response = await answer();
       for (const content of texts) response.write(encodeChunk({ content }, null));
     },
     async finish() {
-      const response = await asked.promise;
+      const response = await answer();
       response.end(`${encodeChunk({}, "stop")}data: [DONE]\n\n`);
     },
     async [Symbol.asyncDispose]() {

@@ -10,7 +10,7 @@ import { openWorld, textOf, typesOf, type World } from "../testing/world.ts";
 
 /*
  * What a worker makes of a log that an earlier one left behind. The workers that die here have died before the test began, or
- * hand over in order; test/e2e/takeover.slow.test.ts kills real processes.
+ * hand over in order; test/e2e/takeover.test.ts kills real processes.
  */
 
 test("a second attempt goes on behind the exact prefix, and the counts of both add up", async () => {
