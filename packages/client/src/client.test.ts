@@ -1,5 +1,5 @@
 import { getEventListeners } from "node:events";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createClient } from "./client.ts";
 import { completedLog, MIXED_TEXTS } from "./testing/example-log.ts";
 import { type FakeDelivery, type Fault, startFakeDelivery } from "./testing/fake-delivery.ts";
@@ -96,7 +96,7 @@ describe("a call", () => {
     await using delivery = await startFakeDelivery({ log, faults });
     runtime.holdPauses();
     const answer = generationsOf(delivery, runtime).get(FAKE_ID);
-    await vi.waitUntil(() => runtime.listeners > 0);
+    await expect.poll(() => runtime.listeners).toBeGreaterThan(0);
     runtime.wake();
     expect(await answer).toEqual(generationOf(log));
     expect(runtime.listeners).toBe(0);

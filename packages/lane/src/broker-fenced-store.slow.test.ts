@@ -10,7 +10,7 @@ import {
 import { type Broker, createGenerationLog, openBroker, type Publish, readStreamInfo } from "@reprise/log";
 import { COMMITS_STREAM, commitSubject } from "@reprise/protocol";
 import { startTestBroker } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { createBrokerFencedStore } from "./broker-fenced-store.ts";
 
 const onError = (error: unknown) => expect.unreachable(String(error));
@@ -48,9 +48,9 @@ async function openFence(): Promise<Fence> {
       const last = JSON.stringify({ seq: Math.max(1, lastStreamSeq), no_hdr: true });
       const reply = commitSubject(archive, key);
       broker.main.publish(`$JS.API.DIRECT.GET.${COMMITS_STREAM}`, last, { reply });
-      await vi.waitFor(async () =>
-        expect((await readStreamInfo(broker.main, COMMITS_STREAM)).lastStreamSeq).toBe(lastStreamSeq + 1),
-      );
+      await expect
+        .poll(async () => (await readStreamInfo(broker.main, COMMITS_STREAM)).lastStreamSeq)
+        .toBe(lastStreamSeq + 1);
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };

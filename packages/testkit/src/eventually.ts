@@ -1,5 +1,5 @@
-/** Ends a wait that hangs. It is far from what anything takes, also on a busy machine. */
-const PATIENCE_MS = 120_000;
+/** How long a test waits: it ends what hangs, and is far from what anything takes, also on a busy machine. */
+export const PATIENCE_MS = 120_000;
 const INTERVAL_MS = 10;
 
 /**

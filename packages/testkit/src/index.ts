@@ -13,7 +13,7 @@ export {
   requested,
   started,
 } from "./judge/drafts.ts";
-export { eventually } from "./eventually.ts";
+export { eventually, PATIENCE_MS } from "./eventually.ts";
 export { findFreePort } from "./network/free-port.ts";
 export { createLaggingConnection } from "./broker/lagging-connection.ts";
 export {

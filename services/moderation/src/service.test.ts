@@ -10,6 +10,7 @@ import {
 } from "@reprise/protocol";
 import { createLogger, createMetrics } from "@reprise/service";
 import { recordSpans } from "@reprise/telemetry/testing";
+import { PATIENCE_MS } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { createFakeClassifier, judged } from "./classifiers/testing/fake-classifier.ts";
 import { uncovered } from "./domain/coverage.ts";
@@ -180,7 +181,7 @@ test("no consumer is made while no generation asks for moderation", async () => 
   const { append } = await world.createUnmoderated();
   await append(STARTED, delta("a secret"), COMPLETED);
   const info = await world.broker.main.request("$JS.API.CONSUMER.NAMES.GENERATIONS_0", "{}", {
-    timeout: 60_000,
+    timeout: PATIENCE_MS,
   });
   expect([info.json(), RULES_STREAM]).toMatchObject([{ total: 0 }, "RULES"]);
 });

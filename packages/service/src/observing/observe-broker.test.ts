@@ -1,7 +1,7 @@
 import { connectBroker, createGenerationLog, openBroker } from "@reprise/log";
 import { createGenerationId, generationsStream, logSubject, parseTenantId } from "@reprise/protocol";
-import { startTestBroker } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { PATIENCE_MS, startTestBroker } from "@reprise/testkit";
+import { expect, test } from "vitest";
 import { createMetrics, type Metrics } from "../http/metrics.ts";
 import { createLogger } from "../lifecycle/logger.ts";
 import { DependencyWatches } from "../lifecycle/dependency-watch.ts";
@@ -25,7 +25,7 @@ test("the connections of a service stand, are lost, and are made anew", async ()
   const metrics = createMetrics({ processMetrics: false });
   using _ = observeBroker(broker, { metrics, service: "x", rttEveryMs: 50 });
   const has = (name: string, expected: unknown) =>
-    vi.waitFor(async () => expect(await seriesOf(metrics, name)).toEqual(expected), { timeout: 30_000 });
+    expect.poll(() => seriesOf(metrics, name)).toEqual(expected);
   await has("reprise_broker_rtt_seconds", each(expect.any(Number)));
   await has("reprise_broker_connected", each(1));
   await has("reprise_broker_reconnects_total", each(0));
@@ -47,9 +47,9 @@ test("a watch of the broker knows where the streams of logs end", async () => {
   await using watch = watchBroker(broker, 2, watches);
   const ends = () => [0, 1, 2].map((shard) => watch.lastStreamSeq(generationsStream(shard)));
   expect(ends()).toEqual([undefined, undefined, undefined]);
-  await vi.waitFor(() => expect(ends()).toEqual([0, 0, undefined]), { timeout: 30_000 });
+  await expect.poll(ends).toEqual([0, 0, undefined]);
   const { publish } = createGenerationLog(broker);
   const ref = { tenant: parseTenantId("acme"), generation: createGenerationId(new Uint8Array(17), 1) };
-  for (let i = 0; i < 3; i++) await publish(logSubject(ref), Buffer.from("{}"), { timeoutMs: 30_000 });
-  await vi.waitFor(() => expect(ends()).toEqual([3, 0, undefined]), { timeout: 30_000 });
+  for (let i = 0; i < 3; i++) await publish(logSubject(ref), Buffer.from("{}"), { timeoutMs: PATIENCE_MS });
+  await expect.poll(ends).toEqual([3, 0, undefined]);
 });

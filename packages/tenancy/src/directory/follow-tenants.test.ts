@@ -1,5 +1,5 @@
 import { type OnStale, publishedHeaders, readStreamInfo } from "@reprise/log";
-import { startTcpProxy } from "@reprise/testkit";
+import { PATIENCE_MS, startTcpProxy } from "@reprise/testkit";
 import { describe, expect, test, vi } from "vitest";
 import { ACME, BETA, openWorld, record, until } from "../testing/world.ts";
 
@@ -145,7 +145,7 @@ describe("a record that can't be used", () => {
     // What it stores where it may publish, the broker answers to the subject that its request names.
     const { main } = world.broker;
     const forged = record(ACME, [B], { roles: ["admin"] });
-    await main.request("$KV.TENANTS.beta", JSON.stringify(forged));
+    await main.request("$KV.TENANTS.beta", JSON.stringify(forged), { timeout: PATIENCE_MS });
     const stored = Promise.withResolvers<void>();
     main.subscribe("live.tenants.acme", { max: 1, callback: () => stored.resolve() });
     main.publish("$JS.API.DIRECT.GET.KV_TENANTS", JSON.stringify(get), { reply: "$KV.TENANTS.acme" });
@@ -166,7 +166,7 @@ describe("a record that can't be used", () => {
     const { config } = await world.askStream("INFO", undefined);
     await world.askStream("DELETE", undefined);
     const because = expect.objectContaining({ message: expect.stringContaining("KV_TENANTS") });
-    await vi.waitFor(() => expect(told.mock.calls).toEqual([["the tenants", because]]), { timeout: 60_000 });
+    await expect.poll(() => told.mock.calls).toEqual([["the tenants", because]]);
     expect(directory.authenticate(A)?.tenant).toBe("acme");
     await world.askStream("CREATE", config);
     await until(directory, () => directory.authenticate(A) === undefined);
@@ -182,15 +182,16 @@ describe("a record that can't be used", () => {
     await world.store.create(record(ACME, [A]));
     const { directory } = await world.addNode(undefined, NEVER_MS);
     const { main } = world.broker;
-    const ask = (subject: string, request: object) => main.request(subject, JSON.stringify(request));
+    const ask = (subject: string, request: object) =>
+      main.request(subject, JSON.stringify(request), { timeout: PATIENCE_MS });
     await ask("$JS.API.STREAM.CREATE.OTHER", { name: "OTHER", subjects: ["other"], storage: "memory" });
     const config = { durable_name: "c", ack_policy: "explicit" };
     await ask("$JS.API.CONSUMER.CREATE.OTHER.c", { stream_name: "OTHER", config });
     await ask("other", {});
     main.publish("$JS.API.CONSUMER.MSG.NEXT.OTHER.c", "1", { reply: "$KV.TENANTS.acme" });
-    await vi.waitFor(async () =>
-      expect((await readStreamInfo(main, "KV_TENANTS")).lastStreamSeq).toBeGreaterThan(1),
-    );
+    await expect
+      .poll(async () => (await readStreamInfo(main, "KV_TENANTS")).lastStreamSeq)
+      .toBeGreaterThan(1);
     await directory.sync();
     let reads = 0;
     main.subscribe("$JS.API.DIRECT.GET.KV_TENANTS", { callback: () => void reads++ });

@@ -1,7 +1,7 @@
 import { parseGenerationId, parseTenantId, type UnixMs, plusMs, toUnixMs } from "@reprise/protocol";
 import { connect } from "@nats-io/transport-node";
 import { type OnStale, publishedHeaders, readStreamInfo } from "@reprise/log";
-import { startTestBroker } from "@reprise/testkit";
+import { PATIENCE_MS, startTestBroker } from "@reprise/testkit";
 import { describe, expect, test, vi } from "vitest";
 import { mintStreamToken } from "./mint-stream-token.ts";
 import { openPlatformKeys, type PlatformKeys, type PlatformKeysOptions } from "./platform-keys.ts";
@@ -10,7 +10,7 @@ import { verifyStreamToken } from "./verify-stream-token.ts";
 const START_MS = toUnixMs("2026-11-22T12:00:00Z");
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
-const WAIT = { timeout: 60_000 };
+const PATIENTLY = { timeout: PATIENCE_MS };
 const STREAM_AWAY = expect.objectContaining({ message: expect.stringContaining("KV_TOKEN_KEYS") });
 const SUBJECT = "$KV.TOKEN_KEYS.platform";
 
@@ -109,14 +109,13 @@ test("keys that a service which may not write them has had the broker copy into 
   const from = await connect({ servers: other.server.url });
   const to = await connect({ servers: nodes.server.url });
   const get = "$JS.API.DIRECT.GET.KV_TOKEN_KEYS.$KV.TOKEN_KEYS.platform";
-  const { data, headers } = await from.request(get);
+  const { data, headers } = await from.request(get, "", PATIENTLY);
   // As the broker answers it, with the headers that tell where the answer is from; a forger's message expects nothing.
   headers?.delete("Nats-Expected-Last-Subject-Sequence");
   to.publish("$KV.TOKEN_KEYS.platform", data, headers ? { headers } : {});
-  await vi.waitFor(
-    () => expect(onError).toHaveBeenCalledWith(expect.objectContaining({ code: "protocol_violation" })),
-    { timeout: 60_000 },
-  );
+  await expect
+    .poll(() => onError.mock.calls)
+    .toContainEqual([expect.objectContaining({ code: "protocol_violation" })]);
   await expect(verify(keys, token, nodes.now())).rejects.toMatchObject({ code: "unauthenticated" });
   await Promise.all([from.close(), to.close()]);
 });
@@ -128,15 +127,17 @@ test("a node that can't read the bucket while it is connected says so once, and 
   const { token } = await mint(keys, nodes.now());
   const operator = await connect({ servers: nodes.server.url });
   const ask = async (what: string, request?: object) =>
-    (await operator.request(`$JS.API.STREAM.${what}.KV_TOKEN_KEYS`, JSON.stringify(request))).json<{
+    (
+      await operator.request(`$JS.API.STREAM.${what}.KV_TOKEN_KEYS`, JSON.stringify(request), PATIENTLY)
+    ).json<{
       config: object;
     }>();
   const { config } = await ask("INFO");
   await ask("DELETE");
-  await vi.waitFor(() => expect(told.mock.calls).toEqual([[expect.any(String), STREAM_AWAY]]), WAIT);
+  await expect.poll(() => told.mock.calls).toEqual([[expect.any(String), STREAM_AWAY]]);
   expect(await verify(keys, token, nodes.now())).toMatchObject({ tenant: "acme" });
   await ask("CREATE", config);
-  await vi.waitFor(() => expect(told.mock.calls.slice(1)).toEqual([[expect.any(String), undefined]]), WAIT);
+  await expect.poll(() => told.mock.calls.slice(1)).toEqual([[expect.any(String), undefined]]);
   await operator.close();
 });
 
@@ -146,9 +147,9 @@ test("keys of a version that a node does not read are told once and not replaced
   const keys = await nodes.open({ onError });
   const { token } = await mint(keys, nodes.now());
   const newer = await connect({ servers: nodes.server.url });
-  await newer.request(SUBJECT, '{"version":2}', { timeout: 5_000, headers: publishedHeaders() });
+  await newer.request(SUBJECT, '{"version":2}', { ...PATIENTLY, headers: publishedHeaders() });
   const INVALID = expect.objectContaining({ code: "config_invalid" });
-  await vi.waitFor(() => expect(onError.mock.calls).toEqual([[INVALID]]), WAIT);
+  await expect.poll(() => onError.mock.calls).toEqual([[INVALID]]);
   expect(await verify(keys, token, nodes.now())).toMatchObject({ tenant: "acme" });
   await expect(keys.rotate()).rejects.toMatchObject({ code: "config_invalid" });
   await expect(nodes.open()).rejects.toMatchObject({ code: "config_invalid" });
@@ -168,12 +169,12 @@ describe.each(ANSWERS)(
     async function forge(url: string): Promise<void> {
       const service = await connect({ servers: url });
       const other = { name: "OTHER", subjects: ["other"], storage: "memory", allow_direct: true };
-      await service.request("$JS.API.STREAM.CREATE.OTHER", JSON.stringify(other));
-      await service.request("other", "stored");
+      await service.request("$JS.API.STREAM.CREATE.OTHER", JSON.stringify(other), PATIENTLY);
+      await service.request("other", "stored", PATIENTLY);
       service.publish(call, payload, { reply: SUBJECT });
-      await vi.waitFor(async () =>
-        expect((await readStreamInfo(service, "KV_TOKEN_KEYS")).lastStreamSeq).toBeGreaterThan(1),
-      );
+      await expect
+        .poll(async () => (await readStreamInfo(service, "KV_TOKEN_KEYS")).lastStreamSeq)
+        .toBeGreaterThan(1);
       await service.close();
     }
     const REFUSED = expect.objectContaining({ code: "protocol_violation" });

@@ -1,5 +1,6 @@
 import type { GenerationRef, KnownEvent } from "@reprise/protocol";
-import { expect, test, vi } from "vitest";
+import { eventually } from "@reprise/testkit";
+import { expect, test } from "vitest";
 import { createSimEngine } from "../engines/sim/sim-engine.ts";
 import { answered, attemptsIn, CANCELLED } from "../testing/drafts.ts";
 import { createFakeEngine, untilAborted } from "../testing/fake-engine.ts";
@@ -39,9 +40,7 @@ async function undisturbed(world: World) {
 async function rollBack(world: World, ref: GenerationRef) {
   await world.server.restoreStore();
   await expect.poll(() => world.log.connected).toBe(true);
-  await vi.waitFor(() => Promise.all([world.log.leader.readLast(ref), world.queuedJobs()]), {
-    timeout: 60_000,
-  });
+  await eventually(() => Promise.all([world.log.leader.readLast(ref), world.queuedJobs()]));
 }
 
 test("what the store has lost of a running generation is put back, and the text is that of an undisturbed run", async () => {

@@ -1,11 +1,12 @@
 import type { Broker } from "@reprise/log";
+import { PATIENCE_MS } from "@reprise/testkit";
 
 type Connection = Broker["main"];
 
-/** What is asked while nothing is wrong is answered, and in no time; but the process that asks may be asleep until then. */
-const PATIENCE_MS = 10_000;
-
-/** A connection whose requests wait for longer than they say: that one was answered late, on a busy machine, has no consequences. */
+/**
+ * A connection whose requests wait for longer than they say: that one was answered late, on a busy machine, has no consequences.
+ * What is asked while nothing is wrong is answered, and in no time; but the process that asks may be asleep until then.
+ */
 export function createPatientConnection(connection: Connection): Connection {
   const request: Connection["request"] = (subject, payload, options) =>
     connection.request(subject, payload, { ...options, timeout: PATIENCE_MS });

@@ -39,8 +39,14 @@ import {
 import { createLogger, createMetrics, type Metrics } from "@reprise/service";
 import { NO_TRACING, type Tracing } from "@reprise/telemetry";
 import { type BudgetLedger, MemoryLedger } from "@reprise/tenancy";
-import { startStoredBroker, startTestBroker, type StoredBroker, type TestBroker } from "@reprise/testkit";
-import { vi } from "vitest";
+import {
+  eventually,
+  PATIENCE_MS,
+  startStoredBroker,
+  startTestBroker,
+  type StoredBroker,
+  type TestBroker,
+} from "@reprise/testkit";
 import type { EngineReport } from "../run/turn/engine-report.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { ServedModel } from "../model-queues.ts";
@@ -313,7 +319,7 @@ async function submit(
     ...(budgets && { budgets: [...budgets] }),
   });
   if (requested)
-    await log.publish(logSubject(ref), payload, { expectedLast: asStreamSeq(0), timeoutMs: 60_000 });
+    await log.publish(logSubject(ref), payload, { expectedLast: asStreamSeq(0), timeoutMs: PATIENCE_MS });
   await appendAll(log, ref, history);
   await enqueueJob(log.publish, { model: MODEL, ref, priority, payload, trace: traceparent });
   return ref;
@@ -338,7 +344,7 @@ async function appendAll(
 
 /** A leader has two seconds to answer, which are over soon on a busy machine: then it is asked again. */
 function readWhole(log: GenerationLog, ref: GenerationRef): Promise<StoredEvent[]> {
-  return vi.waitFor(() => log.leader.readTail(ref, asStreamSeq(0)), { timeout: 60_000 });
+  return eventually(() => log.leader.readTail(ref, asStreamSeq(0)));
 }
 
 /** Checks now, and again whenever the log has grown, until there is something to return. */

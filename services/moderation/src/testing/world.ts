@@ -26,8 +26,7 @@ import {
 } from "@reprise/protocol";
 import { createLogger, createMetrics } from "@reprise/service";
 import { NO_TRACING, type Tracing } from "@reprise/telemetry";
-import { startTestBroker, type TestBroker } from "@reprise/testkit";
-import { vi } from "vitest";
+import { eventually, startTestBroker, type TestBroker } from "@reprise/testkit";
 import type { Classifiers } from "../judging/load-classifiers.ts";
 import { type Moderation, startModeration } from "../service.ts";
 import { GATE } from "./log-of.ts";
@@ -93,8 +92,9 @@ export async function openWorld(): Promise<World> {
     });
     return { ref, append };
   };
+  // A leader has two seconds to answer, which are over soon on a busy machine: then it is asked again.
   const read = async (ref: GenerationRef) =>
-    (await patiently(() => log.leader.readTail(ref, asStreamSeq(0)))).map(
+    (await eventually(() => log.leader.readTail(ref, asStreamSeq(0)))).map(
       ({ payload }) => decodeEvent(payload) as KnownEvent,
     );
 
@@ -110,7 +110,7 @@ export async function openWorld(): Promise<World> {
     until: (ref, holds) =>
       watch(broker, ref, async () => {
         // In this order the log holds every event that the verdict is about.
-        const stored = await patiently(() => log.verdicts.readVerdictFromLeader(ref));
+        const stored = await eventually(() => log.verdicts.readVerdictFromLeader(ref));
         const found = { verdict: stored?.verdict, events: await read(ref) };
         return holds(found.events, found.verdict) ? found : undefined;
       }),
@@ -130,11 +130,6 @@ export async function openWorld(): Promise<World> {
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
-}
-
-/** A leader has two seconds to answer, which are over soon on a busy machine: then it is asked again. */
-function patiently<T>(ask: () => Promise<T>): Promise<T> {
-  return vi.waitFor(ask, { timeout: 60_000 });
 }
 
 /** Checks again whenever the log or its verdict has moved. */

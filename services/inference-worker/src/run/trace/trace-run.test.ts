@@ -1,6 +1,6 @@
 import { recordSpans } from "@reprise/telemetry/testing";
 import { RepriseError } from "@reprise/protocol";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import type { Engine, EngineEvent, FinishEvent, ToolCallEvent } from "../../engines/engine.ts";
 import { answered } from "../../testing/drafts.ts";
 import { createFakeEngine, untilAborted } from "../../testing/fake-engine.ts";
@@ -20,8 +20,8 @@ async function* says(...events: EngineEvent[]): AsyncGenerator<EngineEvent> {
 
 /** The spans of a run that has ended. */
 async function traceOf(world: World, tracing: ReturnType<typeof recordSpans>) {
-  await vi.waitFor(async () => expect(await world.queuedJobs()).toBe(0), { timeout: 60_000 });
-  await vi.waitFor(() => expect(tracing.spans.map(({ name }) => name)).toContain("process jobs"));
+  await expect.poll(() => world.queuedJobs()).toBe(0);
+  await expect.poll(() => tracing.spans.map(({ name }) => name)).toContain("process jobs");
   const [run] = tracing.spans.filter(({ name }) => name === "process jobs");
   return { run, spans: tracing.spans };
 }
@@ -161,7 +161,7 @@ test("a trace that delivery does not export is not exported by the worker", asyn
   );
   const ref = await world.submit({ traceparent: TRACEPARENT.replace(/01$/, "00") });
   await world.untilEnded(ref);
-  await vi.waitFor(async () => expect(await world.queuedJobs()).toBe(0), { timeout: 60_000 });
+  await expect.poll(() => world.queuedJobs()).toBe(0);
   expect(tracing.spans).toEqual([]);
 });
 

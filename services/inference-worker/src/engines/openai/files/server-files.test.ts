@@ -1,5 +1,5 @@
 import { parseTenantId } from "@reprise/protocol";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { mediaOf } from "../../../testing/stored-blob.ts";
 import { startFilesServer } from "../../testing/files-server.ts";
 import { createUpstream } from "../upstream.ts";
@@ -30,14 +30,12 @@ async function openWorld(options: ServerFilesOptions = {}, does: Partial<FilesUp
   return { server, files, idOf, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-const DELETED = { timeout: 30_000 };
-
 test("of more files than are kept the one is deleted at the server that was not named for the longest", async () => {
   await using world = await openWorld({ max: 2 });
   const [one, two] = [await world.idOf(1), await world.idOf(2)];
   expect(await world.idOf(1)).toBe(one);
   const three = await world.idOf(3);
-  await vi.waitFor(() => expect([...world.server.files.keys()]).toEqual([one, three]), DELETED);
+  await expect.poll(() => [...world.server.files.keys()]).toEqual([one, three]);
   expect(await world.idOf(1)).toBe(one);
   expect(await world.idOf(2)).not.toBe(two);
 });
@@ -45,7 +43,7 @@ test("of more files than are kept the one is deleted at the server that was not 
 test("a file that no request names for so long is deleted at the server", async () => {
   await using world = await openWorld({ keepMs: 20 });
   const ids = [await world.idOf(1), await world.idOf(2)];
-  await vi.waitFor(() => expect(world.server.files.size).toBe(0), DELETED);
+  await expect.poll(() => world.server.files.size).toBe(0);
   expect(ids).not.toContain(await world.idOf(1));
 });
 
