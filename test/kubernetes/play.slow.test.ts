@@ -1,8 +1,7 @@
 import { createSseDecoder, decodeEvent } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { readmeBlock } from "./testing/cluster.ts";
-import { OVERLAYS } from "./testing/overlay.ts";
-import { playOverlay } from "./testing/played-overlay.ts";
+import { playProduction } from "./testing/play-production.ts";
 
 function eventsOf(printed: string) {
   return createSseDecoder()
@@ -12,10 +11,10 @@ function eventsOf(printed: string) {
 }
 
 // Other systems have one address of this machine, where each pod needs its own.
-test.runIf(process.platform === "linux").each(OVERLAYS)(
-  "the pods of the overlay %s, as processes, stream tokens by the commands of the README",
-  async (name) => {
-    await using platform = await playOverlay(name);
+test.runIf(process.platform === "linux")(
+  "the pods of the overlay production, as processes, stream tokens by the commands of the README",
+  async () => {
+    await using platform = await playProduction();
     const printed = await platform.cluster.run(await readmeBlock("curl -N"));
     const events = eventsOf(printed.slice(printed.indexOf("retry:")));
     expect(events.map(({ type }) => type)).toEqual(

@@ -11,10 +11,6 @@ export const FOLDER = join(ROOT, "infra/kubernetes");
 /** Absolute. */
 export const DATA_DIR = resolve(ROOT, process.env["REPRISE_DATA_DIR"] ?? ".reprise");
 
-/** Each of them is applied as it is. */
-export const OVERLAYS = ["dev", "production"] as const;
-export type OverlayName = (typeof OVERLAYS)[number];
-
 /** @param dir absolute */
 export async function buildFolder(dir: string): Promise<Resource[]> {
   const [program, ...args] = await ensureKustomize(DATA_DIR);
@@ -22,8 +18,8 @@ export async function buildFolder(dir: string): Promise<Resource[]> {
   return parseAllDocuments(stdout).map((document) => document.toJS() as Resource);
 }
 
-/** And with every component. */
-export const BUILDS = [...OVERLAYS, "all components"] as const;
+/** The overlays, and `production` with every component. */
+export const BUILDS = ["dev", "production", "all components"] as const;
 export type BuildName = (typeof BUILDS)[number];
 
 const FOLDERS: Readonly<Record<BuildName, string>> = {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Cluster, openCluster, readmeBlock } from "./cluster.ts";
 import { configMapsOf, type Sources } from "./environment.ts";
-import { buildOverlay, type OverlayName } from "./overlay.ts";
+import { buildOverlay } from "./overlay.ts";
 import { playPod, type PlayedPod } from "./played-pod.ts";
 import { type Workload, workloadsOf } from "./resources.ts";
 
@@ -32,10 +32,10 @@ const PODS = [
 ];
 
 /**
- * Brings up one pod of each workload of an overlay, and all nats-servers, by the commands of the README: each as a process at an
+ * Brings up one pod of each workload of `production`, and all nats-servers, by the commands of the README: each as a process at an
  * address of its own below 127.0.0.0/8, all of which is this machine on Linux.
  */
-export async function playOverlay(name: OverlayName): Promise<PlayedOverlay> {
+export async function playProduction(): Promise<PlayedOverlay> {
   await using stack = new AsyncDisposableStack();
   const network = `127.${randomInt(1, 255)}.${randomInt(256)}`;
   const addressOf = (pod: string) => `${network}.${PODS.indexOf(pod) + 1}`;
@@ -47,26 +47,20 @@ export async function playOverlay(name: OverlayName): Promise<PlayedOverlay> {
       resolved = resolved.replaceAll(`${service}.${DOMAIN}`, addressOf(service));
     return resolved;
   };
-  const isSecured = name === "production";
-  const url = `${isSecured ? "https" : "http"}://${addressOf("delivery")}:8080`;
-  const rewrite = (commands: string): string => {
-    const servers = isSecured ? SERVERS : SERVERS.slice(0, 1);
-    const asked = commands.replace(`--servers ${SERVERS.join()}`, `--servers ${servers.join()}`);
-    return resolve(asked).replaceAll("DNS:127", "IP:127").replaceAll("http://127.0.0.1:8080", url);
-  };
+  const url = `https://${addressOf("delivery")}:8080`;
+  const rewrite = (commands: string): string =>
+    resolve(commands).replaceAll("DNS:127", "IP:127").replaceAll("http://127.0.0.1:8080", url);
 
   const cluster = stack.use(await openCluster(rewrite));
   await cluster.run(await readmeBlock("openssl req"));
   await cluster.run(await readmeBlock("put configmap internal-ca"));
-  if (isSecured) {
-    await cluster.run(`issue delivery IP:${addressOf("delivery")}`);
-    await cluster.run(await readmeBlock("put secret generic delivery-tls"));
-  }
+  await cluster.run(`issue delivery IP:${addressOf("delivery")}`);
+  await cluster.run(await readmeBlock("put secret generic delivery-tls"));
   // Nothing is to be found where it was made: all that a pod needs is mounted.
   await rm(join(cluster.dir, "secrets/nats"), { recursive: true });
   await rm(join(cluster.dir, "secrets/redis"), { recursive: true });
 
-  const resources = await buildOverlay(name);
+  const resources = await buildOverlay("production");
   const workloads = workloadsOf(resources);
   const pods = new Map<string, PlayedPod>();
   const sources = async (): Promise<Sources> => ({
