@@ -1,10 +1,7 @@
 import { once } from "node:events";
-import { stat } from "node:fs/promises";
-import { connect as connectTcp, createServer } from "node:net";
+import { connect as connectTcp } from "node:net";
 import { connect } from "@nats-io/transport-node";
 import { describe, expect, test } from "vitest";
-import { findFreePort } from "../network/free-port.ts";
-import { createTempDir } from "../process/temp-dir.ts";
 import { findBrokerImage } from "../broker-image.ts";
 import { startStoredBroker, startTestBroker } from "./start-test-broker.ts";
 
@@ -24,13 +21,6 @@ const PATIENTLY = { timeout: 120_000 };
 const STREAM = { name: "T", subjects: ["t.>"], storage: "file" };
 
 describe("the test broker", () => {
-  test("is a server with JetStream that takes messages of 8 MiB", async () => {
-    await using broker = await startTestBroker();
-    const nc = await connect({ servers: broker.url });
-    expect(nc.info).toMatchObject({ jetstream: true, max_payload: 8_388_608 });
-    await nc.close();
-  });
-
   test("is a container where there is an image for it, else a binary", async () => {
     await using broker = await startTestBroker();
     expect(broker.kind).toBe((await findBrokerImage()) === undefined ? "binary" : "container");
@@ -82,26 +72,4 @@ describe("the test broker", () => {
     await broker.restoreStore();
     expect(await ask(broker.url, "t.1", { n: 3 })).toEqual({ stream: "T", seq: 2 });
   });
-
-  test("is alone: two at once know nothing of each other", async () => {
-    await using one = await startTestBroker();
-    await using other = await startTestBroker();
-    await ask(one.url, "$JS.API.STREAM.CREATE.T", STREAM);
-    expect(await ask(other.url, "$JS.API.STREAM.INFO.T", {})).toMatchObject({ error: { code: 404 } });
-  });
-});
-
-test("a free port can be listened on", async () => {
-  const server = createServer().listen(await findFreePort(), "127.0.0.1");
-  await once(server, "listening");
-  server.close();
-  await once(server, "close");
-  expect(server.listening).toBe(false);
-});
-
-test("a temporary folder is there until it is disposed of", async () => {
-  const dir = await createTempDir("x");
-  expect((await stat(dir.path)).isDirectory()).toBe(true);
-  await dir[Symbol.asyncDispose]();
-  await expect(stat(dir.path)).rejects.toMatchObject({ code: "ENOENT" });
 });
