@@ -112,8 +112,8 @@ test("an archive that can't be written makes its process unready, with the cause
   const ref = createRef();
   await world.write(ref, 0, [requested(ref)]);
   await expect
-    .poll(() => auditLog.notReadyBecause(), { timeout: 60_000 })
+    .poll(() => auditLog.notReadyBecause())
     .toEqual([expect.stringContaining("the archive takes no commits: ")]);
   isAway = false;
-  await expect.poll(() => auditLog.notReadyBecause(), { timeout: 60_000 }).toEqual([]);
+  await expect.poll(() => auditLog.notReadyBecause()).toEqual([]);
 });

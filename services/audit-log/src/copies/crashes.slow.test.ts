@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createFileStore, openArchive, openKeyring } from "@reprise/archive";
 import { parseTenantId } from "@reprise/protocol";
 import { createTempDir } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { MASTER_KEY } from "../testing/test-keys.ts";
 import { verifyStore } from "../testing/verify-store.ts";
 import { openCopyingWorld } from "../testing/worlds/copied-blobs.ts";
@@ -14,8 +14,6 @@ import { sweepCopies } from "./sweep-copies.ts";
 const acme = parseTenantId("acme");
 /** Keys, two parts, a file, a commit and its checkpoint: each before and after. */
 const CALLS = 8;
-const ROUND_LIMIT_MS = 20_000;
-vi.setConfig({ testTimeout: 2 * CALLS * ROUND_LIMIT_MS });
 
 test("an archiver that is killed at every step of a copy leaves each blob in the archive once, and what it left is swept", async () => {
   await using logs = await openWrittenLogs([], 0);

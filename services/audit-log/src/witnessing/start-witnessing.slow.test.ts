@@ -24,8 +24,8 @@ import {
   createRef,
   createTempDir,
   delta,
-  findFreePort,
   requested,
+  startTcpProxy,
   startWitnessProcess,
   type WitnessProcess,
 } from "@reprise/testkit";
@@ -233,22 +233,26 @@ test("verifying finds a cut end by what the witness has kept, and by nothing els
 test("a witness that is away holds up neither the archive nor another witness, and gets it all later", async () => {
   await using world = await openWorld();
   await using late = await createTempDir("late-witness");
-  const port = await findFreePort();
+  // Nothing listens at port 1.
+  const target = { port: 1 };
+  await using way = await startTcpProxy({ target: () => target });
+  const { port } = way;
   await using witness = await world.startWitness();
   await using _ = world.witnessing(`http://127.0.0.1:${port}`, witness.url);
   await world.grow();
   await expect.poll(() => world.cosigned(ARCHIVE_TREE, witness)).toBe(1);
   await expect
-    .poll(() => world.lines, { timeout: 30_000 })
+    .poll(() => world.lines)
     .toMatchObject([{ msg: "a witness cosigns nothing; archiving goes on", witness: `127.0.0.1:${port}` }]);
   const lags = async () =>
     [...(await world.metrics.render()).matchAll(/^reprise_witness_lag_size.* (\d+)$/gm)].map(
       ([, lag]) => lag,
     );
   expect(new Set(await lags())).toEqual(new Set(["0", "1"]));
-  await using other = await startWitnessProcess({ dir: late.path, logs: [signer], port });
+  await using other = await startWitnessProcess({ dir: late.path, logs: [signer] });
+  target.port = Number(new URL(other.url).port);
   const both = () => Promise.all([witness, other].map((each) => world.cosigned(ARCHIVE_TREE, each)));
-  await expect.poll(both, { timeout: 30_000 }).toEqual([1, 1]);
+  await expect.poll(both).toEqual([1, 1]);
   expect(world.lines.slice(1)).toMatchObject([{ msg: "a witness cosigns again" }]);
   await expect.poll(lags).toEqual(["0", "0"]);
   // What an archive's failure is said to be would make its process unready.

@@ -6,7 +6,6 @@ import { completed, createRef, delta, started } from "@reprise/testkit";
 import { createInterruptedStore } from "../../testing/worlds/interrupted-store.ts";
 import {
   archivedUpTo,
-  eventually,
   findingsIn,
   openLifecycleWorld,
   SETTLE_MS,
@@ -70,11 +69,11 @@ test("a generation that begins while its subject is erased, and is sealed with t
   const stream = streamOf(before.generation);
   await using archiver = await world.startArchiver({ clockRate: 0, streams: [stream] });
   const watched = await world.openContext();
-  const archivedAll = ({ head }: Appender) =>
-    eventually(async () => {
-      await watched.archive.refresh();
-      expect(watched.archive.state.lanes.get(stream)?.last).toBeGreaterThanOrEqual(head.streamSeq);
-    });
+  const archivedTo = async () => {
+    await watched.archive.refresh();
+    return watched.archive.state.lanes.get(stream)?.last;
+  };
+  const archivedAll = ({ head }: Appender) => expect.poll(archivedTo).toBeGreaterThanOrEqual(head.streamSeq);
   // All of it, for a batch that was sealed and not committed before the erasure would tell the archiver that the key is gone.
   await archivedAll(await writeLog(live.log, before, subject, [delta("first"), completed()]));
   // The key is gone, and the nodes are to be told of it: the erasure goes on once the archiver has sealed something more.

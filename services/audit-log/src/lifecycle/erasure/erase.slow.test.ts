@@ -13,7 +13,6 @@ import { completed, createRef, delta, requested, started } from "@reprise/testki
 import { expect, test } from "vitest";
 import {
   archivedUpTo,
-  eventually,
   findingsIn,
   type LifecycleWorld,
   openLifecycleWorld,
@@ -70,7 +69,7 @@ test("a subject is erased while it streams and is archived: no store holds its t
   expect(texts.filter((text) => text.includes(PUBLIC))).toHaveLength(2);
   expect(await streamsWith(world.live.broker, SECRET)).toEqual([]);
   expect(await filesWith(world.dir, SECRET)).toEqual([]);
-  await eventually(async () => expect(await filesWith(world.server.storeDir, SECRET)).toEqual([]));
+  await expect.poll(() => filesWith(world.server.storeDir, SECRET)).toEqual([]);
   expect(await findingsIn(world)).toEqual([]);
   for (const ref of [ended, running, queued])
     await expect(log.reader.readLog(ref)).rejects.toMatchObject({ code: "generation_erased" });

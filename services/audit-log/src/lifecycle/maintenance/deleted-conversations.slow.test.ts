@@ -15,7 +15,6 @@ import { expect, test } from "vitest";
 import { filesWith, readableTexts, streamsWith } from "../../testing/search-stores.ts";
 import {
   archivedUpTo,
-  eventually,
   findingsIn,
   type LifecycleWorld,
   openLifecycleWorld,
@@ -85,7 +84,7 @@ test("the turns of a deleted conversation are erased, with one and its summary o
   await put(world, { ...deleted(claimed!.generation), summary: summary!.generation });
 
   expect(await erase(world)).toEqual([]);
-  await eventually(async () => expect(await filesWith(world.server.storeDir, conversation)).toEqual([]));
+  await expect.poll(() => filesWith(world.server.storeDir, conversation)).toEqual([]);
   // Its creator had died, or slept: what comes now is too late.
   for (const ref of [claimed!, summary!])
     await enqueueJob(log.publish, {

@@ -2,7 +2,7 @@ import { toUnixMs, plusMs } from "@reprise/protocol";
 import { completed, createRef, delta, requested } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import { openFilledArchive } from "../../testing/filled-archive.ts";
-import { eventually, openLifecycleWorld } from "../../testing/worlds/lifecycle-world.ts";
+import { openLifecycleWorld } from "../../testing/worlds/lifecycle-world.ts";
 import { liftHold, setHold } from "../hold.ts";
 import { startMaintenance } from "./maintenance.ts";
 import { deleteExpired } from "./retention.ts";
@@ -21,12 +21,12 @@ test("of two processes one keeps the archive in order, and the other goes on whe
     return { tenants, ...startMaintenance({ ...options, intervalMs: 20, thoroughMs: 0 }) };
   };
   const first = await start("first");
-  await eventually(() => expect(first.tenants).toHaveBeenCalled());
+  await expect.poll(() => first.tenants).toHaveBeenCalled();
   const second = await start("second");
-  await eventually(() => expect(first.tenants.mock.calls.length).toBeGreaterThan(10));
+  await expect.poll(() => first.tenants.mock.calls.length).toBeGreaterThan(10);
   expect(second.tenants).not.toHaveBeenCalled();
   await first.close();
-  await eventually(() => expect(second.tenants).toHaveBeenCalled());
+  await expect.poll(() => second.tenants).toHaveBeenCalled();
   await second.close();
 });
 
@@ -40,11 +40,11 @@ test("a round is thorough when the last thorough one is so long ago, and else it
     return { tenants, ...startMaintenance({ ...options, tenants, onError, intervalMs: 1, thoroughMs }) };
   };
   const seldom = begun(3_600_000);
-  await eventually(() => expect(refresh.mock.calls.length).toBeGreaterThan(5));
+  await expect.poll(() => refresh.mock.calls.length).toBeGreaterThan(5);
   await seldom.close();
   expect(seldom.tenants).toHaveBeenCalledTimes(1);
   const always = begun(0);
-  await eventually(() => expect(always.tenants.mock.calls.length).toBeGreaterThan(5));
+  await expect.poll(() => always.tenants.mock.calls.length).toBeGreaterThan(5);
   await always.close();
 });
 

@@ -1,8 +1,8 @@
 import { type BlobCopy, type BlobStore, openCopy, readCopy } from "@reprise/archive";
 import { blobs, type Broker, type Publish, recordOps } from "@reprise/log";
 import { type BlobRecord, type GenerationId, OPS_STREAM, type TenantId } from "@reprise/protocol";
+import { eventually } from "@reprise/testkit";
 import type { LifecycleContext } from "../../lifecycle/lifecycle-context.ts";
-import { eventually } from "./lifecycle-world.ts";
 
 /** Blobs of tenants, and what the archive has of them. */
 export interface CopyingWorld {

@@ -24,8 +24,7 @@ import {
   isTerminal,
   asStreamSeq,
 } from "@reprise/protocol";
-import { createTempDir, requested, startStoredBroker, type StoredBroker } from "@reprise/testkit";
-import { vi } from "vitest";
+import { createTempDir, eventually, requested, startStoredBroker, type StoredBroker } from "@reprise/testkit";
 import { GenerationKeys } from "../../archiving/generation-keys.ts";
 import type { CopySource } from "../../copies/copy-blobs.ts";
 import { archiveLane } from "../../archiving/lane/lane-archiver.ts";
@@ -169,9 +168,4 @@ export async function archivedUpTo(world: LifecycleWorld, text: string): Promise
 /** What is wrong with the archive, according to `verify`. */
 export function findingsIn(world: LifecycleWorld): Promise<readonly Finding[]> {
   return verifyStore(world.store);
-}
-
-/** What a check returns as soon as it no longer throws; its last error after a minute. */
-export function eventually<T>(check: () => T | Promise<T>): Promise<T> {
-  return vi.waitFor(check, { timeout: 60_000, interval: 50 });
 }

@@ -1,12 +1,7 @@
 import type { GenerationLog } from "@reprise/log";
-import { vi } from "vitest";
+import { eventually } from "@reprise/testkit";
 
 const PATIENCE_MS = 60_000;
-
-/** Asks again what was not answered in time. */
-function patiently<T>(ask: () => Promise<T>): Promise<T> {
-  return vi.waitFor(ask, { timeout: PATIENCE_MS });
-}
 
 /** A log over a broker with which nothing is wrong, but which takes its time on a busy machine. */
 export function createPatientLog(log: GenerationLog): GenerationLog {
@@ -17,8 +12,8 @@ export function createPatientLog(log: GenerationLog): GenerationLog {
     publishCheckpoint: (subject, payload, options) =>
       log.publishCheckpoint(subject, payload, { timeoutMs: PATIENCE_MS, ...options }),
     leader: {
-      readTail: (...of) => patiently(() => log.leader.readTail(...of)),
-      readLast: (ref) => patiently(() => log.leader.readLast(ref)),
+      readTail: (...of) => eventually(() => log.leader.readTail(...of)),
+      readLast: (ref) => eventually(() => log.leader.readLast(ref)),
     },
     get connected() {
       return log.connected;
