@@ -16,7 +16,7 @@ const NO_TESTS = [
 
 /** Changes the process that a test runs in, or measures it: such a test has a process of its own. */
 const CHANGES_PROCESS =
-  /\bvi\.(hoisted|mock|setConfig|spyOn|stubGlobal|useFakeTimers)\b|\bprocess\.(on|memoryUsage|getActiveResourcesInfo|cpuUsage)\b|from "node:(child_process|diagnostics_channel|v8|vm|worker_threads)"/;
+  /\bvi\.(hoisted|mock|setConfig|useFakeTimers)\b|\bprocess\.(on|memoryUsage|getActiveResourcesInfo|cpuUsage)\b|from "node:(child_process|diagnostics_channel|v8|vm|worker_threads)"/;
 
 /** Tests that can follow one another in a process, and so load what they import once. */
 const SHARED = globSync("{packages,services}/*/src/**/*.test.ts", {
@@ -43,7 +43,9 @@ export default defineConfig({
       NODE_COMPILE_CACHE: join(import.meta.dirname, "node_modules/.cache/node-compile"),
       TMPDIR: hasRoomInMemory() ? MEMORY : tmpdir(),
     },
-    setupFiles: "packages/testkit/src/properties.ts",
+    restoreMocks: true,
+    unstubGlobals: true,
+    setupFiles: "packages/testkit/src/each-file.ts",
     // Tests wait for brokers, timeouts and leases as much as they compute.
     maxWorkers: 2 * availableParallelism(),
     // Ends what hangs, and is far from what anything takes: a busy machine makes no test fail.

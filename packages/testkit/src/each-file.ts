@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { afterEach, inject, vi } from "vitest";
+import { inject } from "vitest";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -11,7 +11,3 @@ declare module "vitest" {
 /* Runs before each test file, by vitest's `setupFiles`. */
 
 fc.configureGlobal({ seed: inject("seed") });
-
-afterEach(() => {
-  vi.useRealTimers();
-});
