@@ -9,7 +9,15 @@ import {
   type OpsRecord,
   parseNodeId,
 } from "@reprise/protocol";
-import { completed, createRef, createTempDir, delta, requested, started } from "@reprise/testkit";
+import {
+  completed,
+  createRef,
+  createTempDir,
+  delta,
+  PATIENCE_MS,
+  requested,
+  started,
+} from "@reprise/testkit";
 import { createFileStore } from "@reprise/archive";
 import { expect, test } from "vitest";
 import { ParquetRows } from "./facts/parquet-rows.ts";
@@ -119,7 +127,9 @@ test("records of deliveries that expire unread are counted, and told of", async 
     readers: [],
   };
   for (let i = 0; i < 3; i++) await world.record(ref, record);
-  await world.broker.main.request(`$JS.API.STREAM.PURGE.${OPS_STREAM}`, JSON.stringify({ seq: 3 }));
+  const { main } = world.broker;
+  const purge = JSON.stringify({ seq: 3 });
+  await main.request(`$JS.API.STREAM.PURGE.${OPS_STREAM}`, purge, { timeout: PATIENCE_MS });
   await using _ = await start();
   await expect.poll(async () => (await lost())["records"]).toBe(2);
   expect(linesOf(lines)).toMatchObject([{ level: "error", stream: OPS_STREAM, messages: 2, gaps: [[1, 2]] }]);

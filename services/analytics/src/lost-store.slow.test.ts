@@ -1,5 +1,5 @@
 import { cp, mkdir, readdir, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { PassThrough } from "node:stream";
 import { createFileStore, createS3Store } from "@reprise/archive";
 import { startS3Server } from "@reprise/archive/testing";
@@ -19,21 +19,20 @@ import {
   createRef,
   createTempDir,
   delta,
+  PATIENCE_MS,
   requested,
   started,
   startPostgres,
   startTestBroker,
 } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { runCommand } from "./cli/run-command.ts";
 import { PostgresRows } from "./facts/postgres/postgres-rows.ts";
 import { Postgres } from "./facts/postgres/postgres.ts";
 import { createDatabase } from "./testing/fact-targets.ts";
 import { ParquetRows } from "./facts/parquet-rows.ts";
+import { listRowFiles } from "./facts/row-files.ts";
 import { type AnalyticsOptions, startAnalytics } from "./service.ts";
-
-vi.setConfig({ testTimeout: 120_000 });
-const PATIENT = { timeout: 60_000 };
 
 const ACME = parseTenantId("acme");
 const DAY_MS = 86_400_000;
@@ -78,7 +77,7 @@ async function openWorld() {
     async generate(): Promise<GenerationRef> {
       const ref = createRef("acme");
       for (const [i, draft] of [requested(ref), started(), delta("a"), completed()].entries())
-        await log.publish(logSubject(ref), encodeEvent(asSeq(i), draft), { timeoutMs: 60_000 });
+        await log.publish(logSubject(ref), encodeEvent(asSeq(i), draft), { timeoutMs: PATIENCE_MS });
       return ref;
     },
     /** How many generations usage has. */
@@ -129,18 +128,18 @@ type World = Awaited<ReturnType<typeof openWorld>>;
 type Running = Awaited<ReturnType<typeof start>>;
 
 async function untilMeasured(world: World, generations: number): Promise<void> {
-  await expect.poll(() => world.measured().catch(String), PATIENT).toBe(generations);
+  await expect.poll(() => world.measured().catch(String)).toBe(generations);
 }
 
 async function untilGone(world: World, running: Running): Promise<void> {
-  await expect.poll(() => running.linesOf(GONE), PATIENT).toHaveLength(1);
+  await expect.poll(() => running.linesOf(GONE)).toHaveLength(1);
   expect(await running.storeIsUp()).toBe(false);
   expect(running.notReady()).toEqual([expect.stringContaining("the store takes no commits")]);
   await expect(world.measured()).rejects.toMatchObject({ code: "archive_unavailable" });
 }
 
 async function untilBack(running: Running): Promise<void> {
-  await expect.poll(() => running.linesOf(BACK), PATIENT).toHaveLength(1);
+  await expect.poll(() => running.linesOf(BACK)).toHaveLength(1);
   expect(await running.storeIsUp()).toBe(true);
   expect(running.notReady()).toEqual([]);
 }
@@ -246,9 +245,10 @@ test("a copy of an earlier time whose rest has left the stream is refused until 
   await world.broker.main.request(
     `$JS.API.STREAM.PURGE.${streamOf(later.generation)}`,
     JSON.stringify({ seq: 8 }),
+    { timeout: PATIENCE_MS },
   );
   await using running = await world.start();
-  await expect.poll(() => running.linesOf(GONE), PATIENT).toHaveLength(1);
+  await expect.poll(() => running.linesOf(GONE)).toHaveLength(1);
   expect(running.linesOf(GONE)[0]?.because).toContain("a copy of an earlier time");
   await rename(world.dir, `${world.dir}.copy`);
   await rename(`${world.dir}.away`, world.dir);
@@ -259,18 +259,24 @@ test("a copy of an earlier time whose rest has left the stream is refused until 
 test("a row file that was deleted makes questions fail, with its name in the log alone", async () => {
   await using world = await openWorld();
   await using running = await world.start();
-  const ref = await world.generate();
+  await world.generate();
   await untilMeasured(world, 1);
+  // Its row is in the file that was written last: how many came before, without a row, depends on the machine.
+  const files = await listRowFiles(createFileStore(world.dir), "generations");
+  const { key } = files.toSorted((a, b) => a.key.localeCompare(b.key)).at(-1)!;
   for (let i = 0; i < 2; i++) {
     await world.generate();
     await untilMeasured(world, 2 + i);
   }
-  const file = join(world.dir, `generations/${streamOf(ref.generation)}/000000000001.parquet`);
+  const file = join(world.dir, key);
   await rename(file, `${world.folder}/kept.parquet`);
   const refused = await world.measured().then(String, (error: unknown) => error);
-  expect(refused).toMatchObject({ code: "archive_corrupt", message: expect.not.stringContaining("0001") });
+  expect(refused).toMatchObject({
+    code: "archive_corrupt",
+    message: expect.not.stringContaining(".parquet"),
+  });
   expect(running.lines.map(({ because }) => because)).toContainEqual(
-    expect.stringContaining("000000000001.parquet is missing"),
+    expect.stringContaining(`${basename(key)} is missing`),
   );
   await rename(`${world.folder}/kept.parquet`, file);
   await untilMeasured(world, 3);

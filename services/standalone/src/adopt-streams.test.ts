@@ -1,13 +1,14 @@
 import { fileURLToPath } from "node:url";
 import { connectBroker } from "@reprise/log";
 import { createPasswordUsers, findNatsServer, startNatsServer } from "@reprise/service";
-import { createTempDir } from "@reprise/testkit";
+import { createTempDir, PATIENCE_MS } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { adoptStreams } from "./adopt-streams.ts";
 
 const DATA_DIR = fileURLToPath(new URL("../../../.reprise", import.meta.url));
 const OLD = { user: "admin", password: "of before" };
 const name = "adopt-streams";
+const patiently = { timeout: PATIENCE_MS };
 
 test("the streams of a folder whose server had no accounts are the platform's", async () => {
   await using dir = await createTempDir(name);
@@ -21,8 +22,8 @@ test("the streams of a folder whose server had no accounts are the platform's", 
     });
     const old = await connectBroker({ name, url: server.url, access: OLD });
     const stream = { name: "KEPT", subjects: ["kept"] };
-    await old.main.request("$JS.API.STREAM.CREATE.KEPT", JSON.stringify(stream));
-    await old.main.request("kept", "before");
+    await old.main.request("$JS.API.STREAM.CREATE.KEPT", JSON.stringify(stream), patiently);
+    await old.main.request("kept", "before", patiently);
     await old.close();
   }
   const { accounts, urlFor } = createPasswordUsers({ shards: 1 });
@@ -30,7 +31,8 @@ test("the streams of a folder whose server had no accounts are the platform's", 
     await adoptStreams(dir.path);
     await using server = await startNatsServer({ ...settings, extraConfig: { accounts } });
     const admin = await connectBroker({ name, url: urlFor("admin", server.url) });
-    const kept = await admin.main.request("$JS.API.STREAM.MSG.GET.KEPT", JSON.stringify({ seq: 1 }));
+    const get = "$JS.API.STREAM.MSG.GET.KEPT";
+    const kept = await admin.main.request(get, JSON.stringify({ seq: 1 }), patiently);
     expect(kept.json()).toMatchObject({ message: { subject: "kept", data: btoa("before") } });
     await admin.close();
   }

@@ -43,8 +43,8 @@ test.runIf(process.platform === "linux")(
     expect(await isThere(url)).toBe(true);
     const [first] = await witnessesOf(dir);
     process.kill(first!, "SIGKILL");
-    await expect.poll(() => told.join(""), { timeout: 60_000 }).toContain("has ended by itself");
-    await expect.poll(() => isThere(url), { timeout: 60_000 }).toBe(true);
+    await expect.poll(() => told.join("")).toContain("has ended by itself");
+    await expect.poll(() => isThere(url)).toBe(true);
     const again = await witnessesOf(dir);
     expect([again.length, again.includes(first!)]).toEqual([1, false]);
 
@@ -64,6 +64,6 @@ test("a witness whose process can't be made is tried again, and nothing else fai
   // No process takes a value like this.
   const options = { dir: "\0", name: "w", logs: [LOG.vkey], path: "", logger, retryMs: 1 };
   await using _ = startOwnWitness(options);
-  await expect.poll(() => told.length, { timeout: 60_000 }).toBeGreaterThan(1);
+  await expect.poll(() => told.length).toBeGreaterThan(1);
   expect(told[0]).toContain("it is started again");
 });

@@ -7,12 +7,10 @@ import {
   opsSubject,
 } from "@reprise/protocol";
 import { createGenerationLog, createWriterName } from "@reprise/log";
-import { completed, createRef, delta, requested, started } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { completed, createRef, delta, PATIENCE_MS, requested, started } from "@reprise/testkit";
+import { expect, test } from "vitest";
 import { type LaneWorld, openLaneWorld } from "../testing/lane-world.ts";
 import { keepForgotten } from "./keep-forgotten.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const STREAM = "GENERATIONS_0";
 
@@ -30,7 +28,7 @@ const begin = (ref: GenerationRef) => [
 async function recordErasure(world: LaneWorld, { tenant, generation }: GenerationRef): Promise<void> {
   const log = createGenerationLog(world.broker);
   const record = encodeOpsRecord({ kind: "erased", at: new Date().toISOString(), erasure: "era_1" });
-  const options = { messageId: createWriterName() };
+  const options = { messageId: createWriterName(), timeoutMs: PATIENCE_MS };
   const { kind } = await log.publish(opsSubject("erased", tenant, generation), record, options);
   expect(kind).toBe("stored");
 }
@@ -82,8 +80,8 @@ test("an erased generation's row keeps its numbers without metadata, whether it 
   await expect.poll(() => metadataOf(world, before)).toEqual({});
   expect(await placeOf(world)).toBe(0);
   await using _ = world.start();
-  await expect.poll(() => metadataOf(world, after), { timeout: 30_000 }).toEqual({});
-  await expect.poll(() => placeOf(world), { timeout: 30_000 }).toBe(2);
+  await expect.poll(() => metadataOf(world, after)).toEqual({});
+  await expect.poll(() => placeOf(world)).toBe(2);
   expect(await metadataOf(world, other)).toEqual({ plan: "Ada Lovelace" });
   for (const ref of [before, after]) {
     const row = (await world.rows()).find(({ generation }) => generation === ref.generation);

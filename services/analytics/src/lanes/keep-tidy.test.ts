@@ -1,11 +1,9 @@
 import { asSeq, encodeEvent } from "@reprise/protocol";
 import { completed, createRef, delta, requested, started } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { listRowFiles } from "../facts/row-files.ts";
 import { openLaneWorld } from "../testing/lane-world.ts";
 import { keepTidy } from "./keep-tidy.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 test("a lane's commits are merged while it goes on, and a restart and each row are what they were", async () => {
   await using world = await openLaneWorld();
@@ -30,8 +28,8 @@ test("a lane's commits are merged while it goes on, and a restart and each row a
   }
   const merged = async () =>
     (await listRowFiles(world.store!, "generations")).filter(({ key }) => key.startsWith("merged/"));
-  await expect.poll(async () => (await merged()).length, { timeout: 30_000 }).toBe(1);
-  await expect.poll(async () => (await world.rows()).length, { timeout: 30_000 }).toBe(refs.length);
+  await expect.poll(async () => (await merged()).length).toBe(1);
+  await expect.poll(async () => (await world.rows()).length).toBe(refs.length);
   await lane.stop();
   stop.abort();
   await done;
@@ -39,7 +37,7 @@ test("a lane's commits are merged while it goes on, and a restart and each row a
   const last = createRef();
   const drafts = [requested(last), started(), completed()];
   for (const [seq, draft] of drafts.entries()) await world.append(last, encodeEvent(asSeq(seq), draft));
-  await expect.poll(async () => (await world.rows()).length, { timeout: 30_000 }).toBe(refs.length + 1);
+  await expect.poll(async () => (await world.rows()).length).toBe(refs.length + 1);
   for (const row of await world.rows()) {
     const ref = [...refs, last].find(({ generation }) => generation === row.generation);
     expect(row).toEqual(ref && (await world.foldStored(ref)));

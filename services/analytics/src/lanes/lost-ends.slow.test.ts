@@ -1,10 +1,8 @@
 import { asSeq, encodeEvent, type EventDraft, type GenerationRef, toRepriseError } from "@reprise/protocol";
 import { completed, createRef, delta, requested, started } from "@reprise/testkit";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FACT_TARGETS, type FactTarget } from "../testing/fact-targets.ts";
 import { type LaneWorld, openLaneWorld } from "../testing/lane-world.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 async function append(world: LaneWorld, ref: GenerationRef, fromSeq: number, drafts: readonly EventDraft[]) {
   for (const [i, draft] of drafts.entries()) await world.append(ref, encodeEvent(asSeq(fromSeq + i), draft));
@@ -14,7 +12,7 @@ async function append(world: LaneWorld, ref: GenerationRef, fromSeq: number, dra
 async function appendWhole(world: LaneWorld): Promise<GenerationRef> {
   const ref = createRef();
   await append(world, ref, 0, [requested(ref), started(), delta("a"), completed()]);
-  await expect.poll(() => generationsOf(world), { timeout: 30_000 }).toContain(ref.generation);
+  await expect.poll(() => generationsOf(world)).toContain(ref.generation);
   return ref;
 }
 
@@ -47,7 +45,7 @@ describe.each(FACT_TARGETS)("in $name", ({ start }) => {
     await using third = world.start();
     await append(world, open, 3, [delta("b"), completed()]);
     await append(world, advanced, 3, [delta("b"), completed()]);
-    await expect.poll(async () => (await world.rows()).length, { timeout: 30_000 }).toBe(4);
+    await expect.poll(async () => (await world.rows()).length).toBe(4);
     await third.stop();
     for (const ref of [open, advanced]) {
       const row = (await world.rows()).find(({ generation }) => generation === ref.generation);
@@ -75,7 +73,7 @@ describe.each(FACT_TARGETS)("in $name", ({ start }) => {
     await world.purgeBefore(5);
     await using third = world.start();
     await append(world, last, 2, [delta("a"), completed()]);
-    await expect.poll(() => generationsOf(world), { timeout: 30_000 }).toContain(last.generation);
+    await expect.poll(() => generationsOf(world)).toContain(last.generation);
     expect(await generationsOf(world)).toEqual(
       [old, kept, last].map(({ generation }) => generation).toSorted(),
     );
@@ -98,7 +96,7 @@ describe.each(FACT_TARGETS)("in $name", ({ start }) => {
     await second.stop();
     await using third = world.start();
     await append(world, open, 0, [requested(open), started(), completed()]);
-    await expect.poll(async () => (await world.rows()).length, { timeout: 30_000 }).toBe(4);
+    await expect.poll(async () => (await world.rows()).length).toBe(4);
     const all = [ended, open, other, next].map(({ generation }) => generation);
     expect(await generationsOf(world)).toEqual(all.toSorted());
     await third.stop();

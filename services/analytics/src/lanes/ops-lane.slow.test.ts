@@ -20,7 +20,7 @@ import {
   type TimingsRecord,
 } from "@reprise/protocol";
 import { recordSpans } from "@reprise/telemetry/testing";
-import { createRef, createSeededRandom, type SeededRandom } from "@reprise/testkit";
+import { createRef, createSeededRandom, PATIENCE_MS, type SeededRandom } from "@reprise/testkit";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { recountDelivery } from "../facts/delivery-rows.fixture.ts";
 import { FACT_TARGETS, type FactTarget } from "../testing/fact-targets.ts";
@@ -200,7 +200,7 @@ describe.each(FACT_TARGETS)("in $name", ({ start, calls }) => {
     const aged = { ...ref, storedAtUs: (Date.now() - HOURS_49_MS) * 1_000 };
     const changed = [["rdr_dead", encodeConnection(aged, markOf("rdr_dead", 4))]] as const;
     const { created } = await world.broker.main
-      .request(`$JS.API.STREAM.INFO.${OPS_STREAM}`)
+      .request(`$JS.API.STREAM.INFO.${OPS_STREAM}`, undefined, { timeout: PATIENCE_MS })
       .then((answer) => answer.json<{ created: string }>());
     const lane = { stream: OPS_STREAM, epoch: 0, created, last_at: 0, last: STREAM_START };
     await facts.commit(
@@ -307,7 +307,8 @@ test("records of a process that is broken into keep no other's row out", async (
   await using lane = world.startOps();
   const forged = markOf("rdr_forged", 3, { started_at: "then", ended_at: "now", gaps: "AQID" });
   await world.record(bad, { kind: "delivered", at: AT, node: NODE, readers: [forged] });
-  await world.broker.main.request(`ops.acme.delivered.${good.generation}.more`, "{}").catch(() => {});
+  const odd = `ops.acme.delivered.${good.generation}.more`;
+  await world.broker.main.request(odd, "{}", { timeout: PATIENCE_MS }).catch(() => {});
   const rows = await recordReading(world, good, createSeededRandom(4));
   await expect.poll(() => rowsOf(lane)).toBe(rows.length + 1);
   await commitGenerations(world, [bad, good]);

@@ -3,12 +3,10 @@ import { history, recount } from "@reprise/metering/testing";
 import { type GenerationRef, generationsStream } from "@reprise/protocol";
 import { createRef } from "@reprise/testkit";
 import fc from "fast-check";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { type LaneWorld, openLaneWorld } from "../testing/lane-world.ts";
 import { feedUsage } from "./usage-feed.ts";
 import type { UsageSink } from "./usage-sink.ts";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const STREAM = generationsStream(0);
 const SEED = 13;
@@ -70,14 +68,12 @@ test.each(["before", "after"] as const)(
       receiver.fail(call % 4 === 3 ? when : undefined);
       const before = receiver.received.length;
       await using process = live(world, receiver.sink, world.dying(call, when));
-      await expect
-        .poll(() => process.hasDied() || receiver.received.length > before, { timeout: 30_000 })
-        .toBe(true);
+      await expect.poll(() => process.hasDied() || receiver.received.length > before).toBe(true);
     }
     receiver.fail(undefined);
     await using _ = live(world, receiver.sink);
     const ids = () => new Set(receiver.received.map(({ id }) => id));
-    await expect.poll(ids, { timeout: 60_000 }).toEqual(new Set(expected.keys()));
+    await expect.poll(ids).toEqual(new Set(expected.keys()));
     for (const event of receiver.received) {
       const { ref, counted } = expected.get(event.id)!;
       const row = await world.foldStored(ref);

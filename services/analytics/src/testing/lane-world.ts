@@ -20,7 +20,7 @@ import {
   STREAM_START,
 } from "@reprise/protocol";
 import type { Tracing } from "@reprise/telemetry";
-import { startStoredBroker, type StoredBroker } from "@reprise/testkit";
+import { PATIENCE_MS, startStoredBroker, type StoredBroker } from "@reprise/testkit";
 import type { RowSource } from "../facts/row-source.ts";
 import type { FactStore } from "../facts/fact-store.ts";
 import { type CommittedBatch, runLogLane } from "../lanes/log-lane.ts";
@@ -30,8 +30,6 @@ import { FACT_TARGETS, type FactTarget, type OpenFacts } from "./fact-targets.ts
 const STREAM = generationsStream(0);
 const KEYS = ["plan"];
 const HOUR_MS = 3_600_000;
-/** For how long an answer may keep a test waiting on a busy machine. */
-const PATIENCE_MS = 60_000;
 const SMALL: BatchLimits = { maxMessages: 7, maxAgeMs: 30, maxBytes: 1_000_000 };
 
 /** A broker whose store can be rolled back, and commits that stay when a lane ends. */

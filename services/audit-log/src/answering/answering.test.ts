@@ -11,7 +11,16 @@ import {
   type DeliveryMark,
   asSeq,
 } from "@reprise/protocol";
-import { completed, createRef, delta, redacted, requested, started, startTestBroker } from "@reprise/testkit";
+import {
+  completed,
+  createRef,
+  delta,
+  PATIENCE_MS,
+  redacted,
+  requested,
+  started,
+  startTestBroker,
+} from "@reprise/testkit";
 import { afterAll, describe, expect, it } from "vitest";
 import { ArchiveSearch } from "../search/archive-search.ts";
 import { localFiles } from "@reprise/tables";
@@ -21,9 +30,6 @@ import { type AnsweredCall, startAnswering } from "./start-answering.ts";
 const NOON_US = Date.parse("2026-11-21T12:00:00.000Z") * 1_000;
 const server = await startTestBroker();
 afterAll(() => server[Symbol.asyncDispose]());
-
-/** Ends what hangs. */
-const ANSWER_LIMIT_MS = 60_000;
 
 /** A server that answers from an archive that others write to, and its client. */
 async function openWorld() {
@@ -41,7 +47,7 @@ async function openWorld() {
   await broker.main.flush();
   const ask = async (call: AuditCall, request: unknown) => {
     const msg = await broker.main.request(auditCallSubject(call), JSON.stringify(request), {
-      timeout: ANSWER_LIMIT_MS,
+      timeout: PATIENCE_MS,
     });
     const error = msg.headers?.get(CALL_ERROR_HEADER);
     return {
@@ -207,7 +213,7 @@ describe("a call to the audit log", () => {
     const onError = (error: unknown) => expect.unreachable(String(error));
     await using _ = startAnswering({ connection: broker.main, archive, reader, search, onError });
     const ask = () =>
-      broker.main.request(auditCallSubject("search"), '{"tenant":"acme"}', { timeout: ANSWER_LIMIT_MS });
+      broker.main.request(auditCallSubject("search"), '{"tenant":"acme"}', { timeout: PATIENCE_MS });
     const waiting = Array.from({ length: 8 + 256 }, ask);
     const refused = (await ask()).headers?.get(CALL_ERROR_HEADER);
     expect(refused).toContain("audit_unavailable");

@@ -3,6 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type BlobStore, type Keyring, openSegment, readSegmentFile } from "@reprise/archive";
 import { type Broker, readStreamMessages } from "@reprise/log";
+import { PATIENCE_MS } from "@reprise/testkit";
 
 /** The files of a folder, at any depth, that hold a text as it is. */
 export async function filesWith(dir: string, text: string): Promise<string[]> {
@@ -20,7 +21,7 @@ export async function filesWith(dir: string, text: string): Promise<string[]> {
 
 /** The streams that a broker hands out a text from. */
 export async function streamsWith({ main, reads }: Broker, text: string): Promise<string[]> {
-  const names = await main.request("$JS.API.STREAM.NAMES", "", { timeout: 60_000 });
+  const names = await main.request("$JS.API.STREAM.NAMES", "", { timeout: PATIENCE_MS });
   const { streams } = names.json<{ streams: string[] }>();
   const found: string[] = [];
   for (const stream of streams) {

@@ -1,7 +1,7 @@
 import { type BlobStore, openArchive, openKeyring } from "@reprise/archive";
 import { type Broker, createGenerationLog, openBroker, type Publish } from "@reprise/log";
 import { encodeEvent, type GenerationRef, logSubject, streamOf, asSeq } from "@reprise/protocol";
-import { createRef, startTestBroker } from "@reprise/testkit";
+import { createRef, PATIENCE_MS, startTestBroker } from "@reprise/testkit";
 import { expect } from "vitest";
 import { readWholeArchive } from "./read-archive.ts";
 import { MASTER_KEY } from "./test-keys.ts";
@@ -24,8 +24,6 @@ export interface WrittenLogs extends AsyncDisposable {
 }
 
 export const SHARDS = 2;
-/** For how long an answer may keep a test waiting on a busy machine. */
-const PATIENCE_MS = 60_000;
 
 /** @param generations of each tenant */
 export async function openWrittenLogs(tenants: readonly string[], generations: number): Promise<WrittenLogs> {

@@ -3,7 +3,15 @@ import { join } from "node:path";
 import { ArchiveReader, createFileStore, createNoteKey, openKeyring } from "@reprise/archive";
 import { openBroker, publishedHeaders, readStreamMessages } from "@reprise/log";
 import { decodeOpsRecord, type GenerationRef, OPS_STREAM, asStreamSeq } from "@reprise/protocol";
-import { completed, createRef, createTempDir, delta, requested, startTestBroker } from "@reprise/testkit";
+import {
+  completed,
+  createRef,
+  createTempDir,
+  delta,
+  PATIENCE_MS,
+  requested,
+  startTestBroker,
+} from "@reprise/testkit";
 import { describe, expect, it } from "vitest";
 import { type FilledArchive, openFilledArchive } from "../../testing/filled-archive.ts";
 import { runOn } from "../../testing/run-command.ts";
@@ -124,7 +132,7 @@ describe("reprise-audit erase", () => {
     const acme = { version: 1, id: "acme", created_at: "2026-11-22T12:00:00.000Z", policy: {}, keys: [] };
     const record = { ...acme, signing_keys: [], revocations: [], audit: { min_days: 7 } };
     const store = (text: string) =>
-      broker.main.request("$KV.TENANTS.acme", text, { timeout: 5_000, headers: publishedHeaders() });
+      broker.main.request("$KV.TENANTS.acme", text, { timeout: PATIENCE_MS, headers: publishedHeaders() });
     await store(JSON.stringify(record));
     await expect(erasing()).rejects.toMatchObject(REFUSED);
     await store("{}");

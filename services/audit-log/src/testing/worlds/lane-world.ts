@@ -20,7 +20,7 @@ import {
   asSeq,
 } from "@reprise/protocol";
 import type { Tracing } from "@reprise/telemetry";
-import { createTempDir, startStoredBroker, type StoredBroker } from "@reprise/testkit";
+import { createTempDir, PATIENCE_MS, startStoredBroker, type StoredBroker } from "@reprise/testkit";
 import { GenerationKeys } from "../../archiving/generation-keys.ts";
 import { archiveLane } from "../../archiving/lane/lane-archiver.ts";
 import type { BatchLimits } from "@reprise/lane";
@@ -32,8 +32,6 @@ import { MASTER_KEY, SIGNING_SEED } from "../test-keys.ts";
 export const STREAM = generationsStream(0);
 const HOUR_MS = 3_600_000;
 const RETRY_MS = 50;
-/** For how long an answer may keep a test waiting on a busy machine. */
-const PATIENCE_MS = 60_000;
 const SMALL: BatchLimits = { maxMessages: 100, maxAgeMs: 50, maxBytes: 1_000_000 };
 
 /** One archiver of one stream, a broker whose store can be rolled back, and files that stay when the archiver ends. */

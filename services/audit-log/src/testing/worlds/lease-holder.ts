@@ -1,10 +1,11 @@
 import { type Broker, publishedHeaders, readStreamMessages } from "@reprise/log";
+import { PATIENCE_MS } from "@reprise/testkit";
 import { LEASES_STREAM, leaseSubject, asStreamSeq } from "@reprise/protocol";
 
 /** Takes a lease for another process, until it runs out, from its present holder. */
 export async function takeLease({ main }: Broker, group: string, name: string): Promise<void> {
   // A busy machine takes its time.
-  const patiently = { timeout: 60_000, headers: publishedHeaders() };
+  const patiently = { timeout: PATIENCE_MS, headers: publishedHeaders() };
   await main.request(leaseSubject(group, name), JSON.stringify({ holder: "another" }), patiently);
 }
 

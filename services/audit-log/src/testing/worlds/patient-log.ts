@@ -1,7 +1,5 @@
 import type { GenerationLog } from "@reprise/log";
-import { eventually } from "@reprise/testkit";
-
-const PATIENCE_MS = 60_000;
+import { eventually, PATIENCE_MS } from "@reprise/testkit";
 
 /** A log over a broker with which nothing is wrong, but which takes its time on a busy machine. */
 export function createPatientLog(log: GenerationLog): GenerationLog {
