@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
-import { constants, PerformanceObserver } from "node:perf_hooks";
-import { setImmediate as turn, setTimeout as delay } from "node:timers/promises";
+import { setTimeout as delay } from "node:timers/promises";
 import { RepriseError } from "@reprise/protocol";
 import { runService } from "./lifecycle.ts";
 import { createLogger } from "./logger.ts";
@@ -42,7 +41,6 @@ await runService("fixture", async () => {
     if (behaviour === "reload-fails") throw new RepriseError("config_invalid", "tenants[0].id is missing");
     if (behaviour === "reload-broken") throw new TypeError("a defect");
   };
-  if (behaviour === "allocates") logger.info({ ...(await allocateBuffers()) }, "allocated");
   // Not before the signals are listened for.
   setImmediate(() => logger.info("started"));
   const announceStop = () => logger.info("not ready");
@@ -54,24 +52,4 @@ async function listenTwice(): Promise<void> {
   const first = createServer().listen(0, "127.0.0.1").unref();
   await once(first, "listening");
   await once(createServer().listen((first.address() as AddressInfo).port, "127.0.0.1"), "listening");
-}
-
-/** Allocates two gigabytes, a megabyte at a time that is let go at once. */
-async function allocateBuffers() {
-  let fullCollections = 0;
-  let externalBytes = 0;
-  const count = (entries: readonly (PerformanceEntry & { detail?: { kind?: number } })[]) => {
-    for (const { detail } of entries)
-      if (detail?.kind === constants.NODE_PERFORMANCE_GC_MAJOR) fullCollections++;
-  };
-  const observer = new PerformanceObserver((list) => count(list.getEntries()));
-  observer.observe({ entryTypes: ["gc"] });
-  for (let i = 0; i < 2_048; i++) {
-    Buffer.alloc(1_024 * 1_024);
-    externalBytes = Math.max(externalBytes, process.memoryUsage().external);
-    if (i % 16 === 0) await turn();
-  }
-  count(observer.takeRecords());
-  observer.disconnect();
-  return { fullCollections, externalBytes };
 }
