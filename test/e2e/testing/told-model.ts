@@ -20,15 +20,16 @@ export interface ToldModel extends AsyncDisposable {
 export async function startToldModel(name: string, fields: object = {}): Promise<ToldModel> {
   const requests: { readonly body: string; readonly response: ServerResponse }[] = [];
   let another = Promise.withResolvers<void>();
-  const server = createServer(async (request, response) => {
-    const body = await text(request);
+  const server = createServer((request, response) => {
     // Whether it is there: this will do.
     if (request.method !== "POST") return void response.writeHead(404).end();
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.flushHeaders();
-    requests.push({ body, response });
-    another.resolve();
-    another = Promise.withResolvers();
+    void text(request).then((body) => {
+      requests.push({ body, response });
+      another.resolve();
+      another = Promise.withResolvers();
+    });
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
