@@ -27,6 +27,7 @@ export {
 export { startPostgres, type TestPostgres } from "./process/postgres.ts";
 export { startRedis, type TestRedis } from "./process/redis.ts";
 export { createSeededRandom, type SeededRandom, withSeed } from "./judge/seeded-random.ts";
+export { bundleProgram } from "./process/bundle-program.ts";
 export { readCommandLine, readResidentBytes } from "./process/inspect-process.ts";
 export { sendSignal } from "./process/send-signal.ts";
 export { openSseReader, type SseEnd, type SseReader, type SseReaderOptions } from "./network/sse-reader.ts";

@@ -1,29 +1,29 @@
 import { createHash } from "node:crypto";
-import { existsSync, globSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, rename, rm, utimes } from "node:fs/promises";
-import { findSourceMap, SourceMap, type SourceMapPayload } from "node:module";
+import { existsSync, globSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdir, mkdtemp, rename, rm, utimes } from "node:fs/promises";
+import { SourceMap, type SourceMapPayload } from "node:module";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 /*
- * Node loads a service from hundreds of source files in 0.6 to 1.3 s of CPU, and from one bundle in half of that. Tests start services
- * some 500 times. All programs are bundled together, in 2.5 s: they share most of their code.
+ * A test run starts some 500 services and commands. Node needs twice the CPU to load one from hundreds of source files, four times without a
+ * compile cache, as from a bundle. All programs are bundled at once, in 2.5 s of CPU: they share most of their code.
  *
- * A bundle's folder is named after the content of all sources, so a changed source leads to another bundle. It gets its name once it is complete.
+ * The folder of the bundles is named after the content of all sources, so a change of one leads to new bundles. It gets its name when it is complete.
  */
 
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
-/** Below node_modules: DuckDB, a binary, stays a package, which bundles find there. */
+/** In node_modules, where bundles find DuckDB, a binary that is not bundled. */
 const BUNDLES = join(ROOT, "node_modules/.cache/test-programs");
 const PROGRAMS = ["services/*/src/main.ts", "services/*/src/cli/main.ts", "infra/{nats,redis}/main.ts"];
-/** It starts programs that lie beside its source. */
+/** Starts scripts that are beside its source. */
 const NOT_BUNDLED = ["services/standalone/**"];
-/** Holds every file of ours that programs import. */
+/** Programs import nothing of ours from elsewhere. */
 const SOURCE_FOLDERS = ["infra", "packages", "services"];
-const SOURCE_FILE = /(?<!\.test)\.ts$|\bpackage\.json$/;
+const SOURCE_FILE = /(?<!\.test)\.(?:[cm]?[jt]s|json)$/;
 
-/** Others wait while one process bundles, but not for one that was killed. */
+/** A process that has begun to bundle may have been killed. */
 const WAIT_MS = 60_000;
 const LOOK_AGAIN_MS = 20;
 const KEPT_UNUSED_MS = 24 * 3_600_000;
@@ -31,8 +31,8 @@ const KEPT_UNUSED_MS = 24 * 3_600_000;
 let bundles: Promise<string> | undefined;
 
 /**
- * Resolves with a module to run in place of a program of this repository. The first call after a source has changed bundles all of them.
- * @param path the program's source, from the root of the repository: `services/audit-log/src/cli/main.ts`
+ * Resolves with the module that runs a program of this repository. Bundles all programs if their sources have changed.
+ * @param path the program's source: `services/audit-log/src/cli/main.ts`
  */
 export async function bundleProgram(path: string): Promise<string> {
   bundles ??= findBundles();
@@ -41,7 +41,7 @@ export async function bundleProgram(path: string): Promise<string> {
 
 const BUNDLED_POSITION = /(file:\/\/\S+\/test-programs\/\S+\.mjs):(\d+):(\d+)/g;
 
-/** Replaces positions in bundles by those in their sources. Node could, too, but it reads the maps at each start: 0.2 s of CPU. */
+/** Replaces positions in bundles by those in sources. `--enable-source-maps` would, too, but costs each start of a service 0.2 s of CPU. */
 export function toSourcePositions(text: string): string {
   return text.replaceAll(BUNDLED_POSITION, (position, url: string, line: string, column: string) => {
     const map = JSON.parse(readFileSync(`${fileURLToPath(url)}.map`, "utf8")) as SourceMapPayload;
@@ -52,11 +52,10 @@ export function toSourcePositions(text: string): string {
 }
 
 async function findBundles(): Promise<string> {
-  await mkdir(BUNDLES, { recursive: true });
   for (;;) {
     const dir = join(BUNDLES, hashSources());
     if (!existsSync(dir)) await bundleOnce(dir);
-    // Not if a source has changed while it was bundled.
+    // A source may have changed while it was bundled.
     if (!existsSync(dir)) continue;
     await utimes(dir, new Date(), new Date());
     return dir;
@@ -65,23 +64,23 @@ async function findBundles(): Promise<string> {
 
 function hashSources(): string {
   const files = SOURCE_FOLDERS.flatMap((folder) =>
-    readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" }).map((name) => join(folder, name)),
+    readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+      .filter(({ name }) => SOURCE_FILE.test(name))
+      .map(({ parentPath, name }) => join(parentPath, name)),
   );
   const hash = createHash("sha256");
-  for (const file of ["package-lock.json", ...files.filter((name) => SOURCE_FILE.test(name)).toSorted()])
-    hash.update(`${file}\n`).update(readFileSync(join(ROOT, file)));
+  for (const file of [join(ROOT, "package-lock.json"), ...files.toSorted()])
+    hash.update(`${file}\n`).update(readFileSync(file));
   return hash.digest("hex").slice(0, 16);
 }
 
-/** Processes that find the bundle missing at the same time leave it to one of them. */
+/** Lets one process bundle. Others that start at the same time wait for it. */
 async function bundleOnce(dir: string): Promise<void> {
   const lock = `${dir}.lock`;
-  const isFirst = await mkdir(lock).then(
-    () => true,
-    () => false,
-  );
-  for (const end = Date.now() + WAIT_MS; !isFirst && existsSync(lock) && Date.now() < end; )
-    await pause(LOOK_AGAIN_MS);
+  await mkdir(BUNDLES, { recursive: true });
+  const isFirst = (await mkdir(lock).catch((error: unknown) => error)) === undefined;
+  const end = Date.now() + WAIT_MS;
+  while (!isFirst && existsSync(lock) && Date.now() < end) await pause(LOOK_AGAIN_MS);
   try {
     if (!existsSync(dir)) await bundle(dir);
   } finally {
@@ -89,9 +88,9 @@ async function bundleOnce(dir: string): Promise<void> {
   }
 }
 
-/** With the settings of the images: see infra/containers/bundle-image.ts. */
+/** As infra/containers/bundle-image.ts does, with source maps. */
 async function bundle(dir: string): Promise<void> {
-  await removeUnused();
+  removeUnused();
   const draft = await mkdtemp(`${dir}.draft-`);
   const programs = globSync(PROGRAMS, { cwd: ROOT, exclude: NOT_BUNDLED });
   const { build } = await import("rolldown");
@@ -103,7 +102,6 @@ async function bundle(dir: string): Promise<void> {
     resolve: { conditionNames: ["source", "node"] },
     output: {
       dir: draft,
-      format: "esm",
       sourcemap: true,
       sourcemapExcludeSources: true,
       entryFileNames: "[name].mjs",
@@ -111,13 +109,14 @@ async function bundle(dir: string): Promise<void> {
     },
     logLevel: "warn",
   });
-  if (join(BUNDLES, hashSources()) === dir) await rename(draft, dir);
+  if (join(BUNDLES, hashSources()) === dir && !existsSync(dir)) await rename(draft, dir);
   else await rm(draft, { recursive: true });
 }
 
-async function removeUnused(): Promise<void> {
-  for (const name of await readdir(BUNDLES)) {
-    const { mtimeMs = Number.POSITIVE_INFINITY } = statSync(join(BUNDLES, name), { throwIfNoEntry: false }) ?? {};
-    if (mtimeMs < Date.now() - KEPT_UNUSED_MS) await rm(join(BUNDLES, name), { recursive: true, force: true });
+function removeUnused(): void {
+  for (const name of readdirSync(BUNDLES)) {
+    const path = join(BUNDLES, name);
+    const usedMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY;
+    if (usedMs < Date.now() - KEPT_UNUSED_MS) rmSync(path, { recursive: true, force: true });
   }
 }

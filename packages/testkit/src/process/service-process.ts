@@ -1,8 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { findNatsServer } from "@reprise/service";
+import { bundleProgram, toSourcePositions } from "./bundle-program.ts";
 import { type LogLine, readLogLines } from "./log-lines.ts";
 import { sendSignal } from "./send-signal.ts";
 import { guardStoppedProcess } from "./stopped-process.ts";
@@ -50,18 +52,23 @@ const END_WITH_PARENT = `data:text/javascript,${encodeURIComponent(
 )}`;
 
 /**
- * Starts `node services/<name>/src/main.ts` with this environment and nothing else of ours.
- * @param root the repository that it is of; default: this one
+ * Starts a service with this environment and nothing else of ours. It runs from a bundle; standalone and services of another repository
+ * run from their sources.
+ * @param root the other repository
  */
 export async function startService(
   name: ServiceName,
   env: Readonly<Record<string, string>>,
-  root = ROOT,
+  root?: string,
 ): Promise<ServiceProcess> {
   const { path } = await findNatsServer(process.env, process.env["REPRISE_DATA_DIR"] ?? `${ROOT}.reprise`);
-  const child = spawn(process.execPath, ["--import", END_WITH_PARENT, `services/${name}/src/main.ts`], {
-    cwd: root,
-    env: { PATH: process.env["PATH"], ...COMPILE_CACHE, REPRISE_NATS_SERVER: path, ...env },
+  const source = `services/${name}/src/main.ts`;
+  const bundle = root === undefined && name !== "standalone" ? await bundleProgram(source) : undefined;
+  const compileCache =
+    bundle === undefined ? COMPILE_CACHE : { NODE_COMPILE_CACHE: join(dirname(bundle), "compiled") };
+  const child = spawn(process.execPath, ["--import", END_WITH_PARENT, bundle ?? source], {
+    cwd: root ?? ROOT,
+    env: { PATH: process.env["PATH"], ...compileCache, REPRISE_NATS_SERVER: path, ...env },
     stdio: ["pipe", "pipe", "pipe"],
     // A session of its own: a terminal's Ctrl-C goes to the test run, which ends the process in order.
     detached: true,
@@ -84,7 +91,11 @@ export async function startService(
     over = true;
     callOffGuard();
     announce();
-    return { code: code as number | null, signal: signal as NodeJS.Signals | null, stderr: await stderr };
+    return {
+      code: code as number | null,
+      signal: signal as NodeJS.Signals | null,
+      stderr: toSourcePositions(await stderr),
+    };
   });
   return {
     pid: child.pid!,

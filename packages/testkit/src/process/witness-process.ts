@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { parseVerifierKey, type VerifierKey } from "@reprise/archive";
+import { bundleProgram } from "./bundle-program.ts";
 import { type LogLine, readLogLines } from "./log-lines.ts";
 
 /** A witness as a process of its own. Disposal kills it. */
@@ -17,8 +17,6 @@ export interface WitnessProcess extends AsyncDisposable {
   /** What it gives to auditors; undefined when it has seen no such log. */
   latest(origin: string): Promise<string | undefined>;
 }
-
-const MAIN = fileURLToPath(new URL("../../../../services/witness/src/main.ts", import.meta.url));
 
 /** The end of stdin is that of the test run: one that is killed leaves no process behind. */
 const END_WITH_PARENT = `data:text/javascript,${encodeURIComponent(
@@ -38,7 +36,8 @@ export async function startWitnessProcess({
   /** Further variables. */
   env?: Readonly<Record<string, string>>;
 }): Promise<WitnessProcess> {
-  const child = spawn(process.execPath, ["--import", END_WITH_PARENT, MAIN], {
+  const program = await bundleProgram("services/witness/src/main.ts");
+  const child = spawn(process.execPath, ["--import", END_WITH_PARENT, program], {
     env: {
       REPRISE_PORT: String(port),
       REPRISE_WITNESS_DIR: dir,
