@@ -64,6 +64,7 @@ export default defineConfig({
           include: TESTS.map((glob) => glob.replace("*.test", "*.slow.test")),
           exclude: NO_TESTS,
           maxWorkers: availableParallelism(),
+          sequence: { groupOrder: 1 },
         },
       },
     ],

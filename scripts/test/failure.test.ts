@@ -7,7 +7,10 @@ function failed(file: string, fields: Partial<Failure> = {}): Failure {
 
 describe("a failed file runs once more", () => {
   test("whatever failed in it, and once", () => {
-    expect(filesToRunAgain([failed("a"), failed("a", { test: "" }), failed("b")], new Set(["c"]))).toEqual(["a", "b"]);
+    expect(filesToRunAgain([failed("a"), failed("a", { test: "" }), failed("b")], new Set(["c"]))).toEqual([
+      "a",
+      "b",
+    ]);
   });
 
   test("unless the change adds or edits it", () => {
@@ -15,7 +18,9 @@ describe("a failed file runs once more", () => {
   });
 
   test("unless events were lost, repeated, reordered or leaked in it", () => {
-    expect(filesToRunAgain([failed("a"), failed("a", { isVerdict: true }), failed("b")], new Set())).toEqual(["b"]);
+    expect(filesToRunAgain([failed("a"), failed("a", { isVerdict: true }), failed("b")], new Set())).toEqual([
+      "b",
+    ]);
   });
 
   test("unless too many failed", () => {

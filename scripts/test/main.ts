@@ -2,8 +2,8 @@
 // all others have ended, and a test that passes then is named as flaky. With words it is vitest: files of both tiers whose path
 // contains one of them.
 import { relative } from "node:path";
-import { createVitest, parseCLI, type TestModule } from "vitest/node";
-import { changedFiles } from "./changed-tests.ts";
+import { createVitest, parseCLI, type TestModule, type TestSpecification } from "vitest/node";
+import { changedFiles, filesChangedSince } from "./changed-files.ts";
 import { type Failure, filesToRunAgain, flakyLines, isVerdict } from "./failure.ts";
 import { ProgressReporter } from "./progress-reporter.ts";
 
@@ -35,7 +35,8 @@ async function runWhole(): Promise<boolean> {
   if (isGate)
     console.log("Short tests, about 8 minutes on two cores; `npm run test:all` runs the long ones too.");
   else console.log(`All tests; seed of properties: ${TODAY_SEED}`);
-  const { testModules, unhandledErrors } = await vitest.start();
+  await vitest.standalone();
+  const { testModules, unhandledErrors } = await vitest.runTestSpecifications(await selectFiles(), true);
   const first = testModules.flatMap(failuresOf);
   const again = filesToRunAgain(first, changedFiles());
   const failed = testModules.filter((testModule) => again.includes(pathOf(testModule)));
@@ -47,6 +48,20 @@ async function runWhole(): Promise<boolean> {
   const last = vitest.state.getTestModules();
   for (const line of flakyLines(first, again, last.flatMap(failuresOf))) console.log(line);
   return printCounts(last) && unhandledErrors.length === 0;
+}
+
+/** With `--changed <commit>`: the files that import what has changed since, and all of `test` if that is source, which they start as processes. */
+async function selectFiles(): Promise<TestSpecification[]> {
+  const byImport = await vitest.getRelevantTestSpecifications();
+  const commit = options.changed;
+  if (typeof commit !== "string" || !filesChangedSince(commit).some(isSource)) return byImport;
+  const known = new Set(byImport.map(({ moduleId }) => moduleId));
+  const processes = await vitest.globTestSpecifications(["test/"]);
+  return [...byImport, ...processes.filter(({ moduleId }) => !known.has(moduleId))];
+}
+
+function isSource(path: string): boolean {
+  return /^(packages|services)\/[^/]+\/src\//.test(path) && !path.endsWith(".test.ts");
 }
 
 /** Prints the last line, which machines read. @returns true if a test passed and none failed */

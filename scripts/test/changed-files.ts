@@ -11,13 +11,16 @@ export function changedFiles(): Set<string> {
   try {
     const head = Number(git("log", "-1", "--format=%ct"));
     const base = git("rev-list", "-1", `--before=${head - SUBMISSION_SECONDS}`, "HEAD");
-    const edited = git("diff", "--name-only", "-M100%", "--diff-filter=AM", base || "HEAD");
-    return new Set(
-      [edited, git("ls-files", "--others", "--exclude-standard")].flatMap((list) => list.split("\n")),
-    );
+    return new Set(filesChangedSince(base || "HEAD"));
   } catch {
     return new Set();
   }
+}
+
+/** Lists the files that were added or edited since a commit, uncommitted ones included. */
+export function filesChangedSince(commit: string): string[] {
+  const edited = git("diff", "--name-only", "-M100%", "--diff-filter=AM", commit);
+  return [edited, git("ls-files", "--others", "--exclude-standard")].flatMap((list) => list.split("\n"));
 }
 
 function git(...args: readonly string[]): string {
