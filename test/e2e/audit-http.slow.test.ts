@@ -10,7 +10,7 @@ import {
   streamOf,
   asStreamSeq,
 } from "@reprise/protocol";
-import { createTempDir, openSseReader, type SseReader } from "@reprise/testkit";
+import { createTempDir, openSseReader, PATIENCE_MS, type SseReader } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { bytesOf, refOf, reprise, untilReadersAreKept } from "./testing/archive.ts";
 import { type Cluster, type DeliveryProcess, startCluster } from "./testing/cluster.ts";
@@ -93,7 +93,9 @@ async function accessesIn({ broker }: Cluster): Promise<unknown[]> {
 async function expire({ broker }: Cluster, id: string): Promise<void> {
   const ref = refOf(TENANT, id);
   const subject = `$JS.API.STREAM.PURGE.${streamOf(ref.generation)}`;
-  const answer = await broker.main.request(subject, JSON.stringify({ filter: logSubject(ref) }));
+  const answer = await broker.main.request(subject, JSON.stringify({ filter: logSubject(ref) }), {
+    timeout: PATIENCE_MS,
+  });
   expect(answer.json()).toMatchObject({ success: true });
 }
 

@@ -9,7 +9,7 @@ const hasEnded = (events: readonly KnownEvent[]) =>
   events.some(({ type }) => /completed|failed|cancelled/.test(type));
 
 test("turns that do not fit are summed up by a model, and the turn that waits for it and all later ones are given that", async () => {
-  await using cluster = await startCluster();
+  await using cluster = await startCluster({ ackWaitMs: 5_000 });
   const [one, two] = await Promise.all([cluster.startDelivery(), cluster.startDelivery()]);
   const worker = await cluster.startWorker();
   const apiKey = cluster.keys["acme"]!;

@@ -7,7 +7,7 @@ import { startCluster } from "./testing/cluster.ts";
 
 const SLOTS = 4;
 const BACKLOG = 40;
-const QUEUE_MS = 10_000;
+const QUEUE_MS = 30_000;
 const ENDLESS = { tokens: 1_000_000, tokens_per_second: 10 };
 const SHORT = { tokens: 5, tokens_per_second: 0 };
 
@@ -25,7 +25,7 @@ async function openPlatform(slots?: { max: number }) {
   const modelsFile = join(dir.path, "models.json");
   const models = { sim: { engine: "sim", slots: SLOTS, reserve: 1 } };
   await writeFile(modelsFile, JSON.stringify({ models }));
-  const cluster = stack.use(await startCluster({ tenants: ["acme", "globex"], ackWaitMs: 5_000 }));
+  const cluster = stack.use(await startCluster({ tenants: ["acme", "globex"] }));
   const file = JSON.parse(await readFile(cluster.tenantsFile, "utf8")) as TenantsFile;
   if (slots) file.tenants[0]!.slots = slots;
   await writeFile(cluster.tenantsFile, JSON.stringify(file));

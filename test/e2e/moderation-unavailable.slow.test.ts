@@ -87,7 +87,8 @@ test("retract: readers of a judge that stands still come so far and no further, 
         mode: "retract",
         rules: ["cards"],
         max_lead_characters: LEAD,
-        on_unavailable: { answer: "fail_closed", after_ms: AFTER_MS },
+        // Before it stands still a judge has this long for each event.
+        on_unavailable: { answer: "fail_closed", after_ms: 10_000 },
       },
     },
   });

@@ -57,7 +57,7 @@ async function openShaped(answers: Parameters<typeof startShapedModel>[0]) {
   const model = stack.use(await startShapedModel(answers));
   const env = { REPRISE_MODELS_FILE: join(dir.path, "models.json") };
   await writeFile(env.REPRISE_MODELS_FILE, model.modelsFile);
-  const cluster = stack.use(await startCluster());
+  const cluster = stack.use(await startCluster({ ackWaitMs: 5_000 }));
   const [{ url }, worker] = await Promise.all([cluster.startDelivery(env), cluster.startWorker(env)]);
   const { generations } = createClient({ url, apiKey: cluster.keys["acme"]! });
   const kept = stack.move();

@@ -13,7 +13,7 @@ const BEFORE = ["It ", "was ", "a dark "];
 const AFTER = ["and ", "stormy ", "night."];
 const WHOLE = [...BEFORE, ...AFTER].join("");
 /** A living worker on a busy machine must not count as a lost one. */
-const PATIENT_MS = 5_000;
+const PATIENT_MS = 10_000;
 const LONG_MS = 60_000;
 
 const isEnd = ({ type }: KnownEvent) => /completed|failed|cancelled/.test(type);

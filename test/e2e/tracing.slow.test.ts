@@ -70,8 +70,10 @@ test("a create with its stream is one trace over delivery, worker and delivery, 
   );
   expect(run?.links).toEqual([{ traceId: send?.traceId, spanId: send?.spanId }]);
   expect(named(receiver, "deliver")[0]?.links).toEqual([{ traceId: http?.traceId, spanId: http?.spanId }]);
-  const line = delivery.lines.find(({ msg }) => msg === "request");
-  expect(line).toMatchObject({ trace_id: CLIENT_SPAN.traceId, span_id: http?.spanId, generation: id });
+  const line = () => delivery.lines.find(({ msg }) => msg === "request");
+  await expect
+    .poll(line)
+    .toMatchObject({ trace_id: CLIENT_SPAN.traceId, span_id: http?.spanId, generation: id });
 
   const metrics = await (await fetch(`${delivery.opsUrl}/metrics`)).text();
   const { ops } = await worker.logged("taking jobs");

@@ -77,14 +77,18 @@ export interface Cluster extends AsyncDisposable {
 
 export interface ClusterOptions {
   tenants?: readonly string[];
+  /** Default: so long that no living worker counts as lost. Shorter where one is killed. */
   ackWaitMs?: number;
 }
 
 const SHARDS = 2;
+const TIMEOUT = { after_ms: 600_000 };
+/** The tenants' policy: a busy machine ends no generation. A request may ask for shorter times. */
+const POLICY = { timeouts: { queue: TIMEOUT, first_token: TIMEOUT, between_tokens: TIMEOUT } };
 
 export async function startCluster({
   tenants = ["acme"],
-  ackWaitMs = 1_000,
+  ackWaitMs = 30_000,
 }: ClusterOptions = {}): Promise<Cluster> {
   await using stack = new AsyncDisposableStack();
   const dir = stack.use(await createTempDir("e2e"));
@@ -210,6 +214,7 @@ function toTenantsFile(
   const sha256 = (secret: string) => createHash("sha256").update(secret).digest("hex");
   const tenants = Object.entries(keys).map(([id, secret]) => ({
     id,
+    policy: POLICY,
     keys: [
       {
         sha256: sha256(secret),

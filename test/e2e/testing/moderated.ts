@@ -21,7 +21,7 @@ export const MASK = "[redacted]";
 export const TENANT = "acme";
 
 /** For policies: longer than moderation is away or busy, on any machine. */
-export const PATIENT = { on_unavailable: { after_ms: 60_000 } };
+export const PATIENT = { on_unavailable: { after_ms: 600_000 } };
 
 /** A request whose model says exactly this, and whose readers wait for moderation. Default: 100 chunks a second. */
 export function saying(chunks: readonly string[], moderation: ModerationPolicy, tokensPerSecond = 100) {
