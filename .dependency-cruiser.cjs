@@ -153,7 +153,10 @@ module.exports = {
       name: "declared-dependencies",
       comment: "What runs in production imports only what its own package.json lists under dependencies.",
       severity: "error",
-      from: { path: "^(packages|services)/[^/]+/src/", pathNot: "\\.(test|fixture)\\.ts$|/testing/" },
+      from: {
+        path: "^(packages|services)/[^/]+/src/",
+        pathNot: "\\.(test|fixture)\\.ts$|/testing/|^packages/testkit/",
+      },
       to: { dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"] },
     },
   ],

@@ -20,7 +20,7 @@ export const MAX_SECOND_RUNS = 5;
 export function filesToRunAgain(failures: readonly Failure[], changed: ReadonlySet<string>): string[] {
   const files = new Set(failures.map(({ file }) => file));
   if (files.size > MAX_SECOND_RUNS) return [];
-  const isFinal = ({ file, isVerdict }: Failure) => isVerdict || changed.has(file);
+  const isFinal = (failure: Failure) => failure.isVerdict || changed.has(failure.file);
   return [...files.difference(new Set(failures.filter(isFinal).map(({ file }) => file)))];
 }
 

@@ -79,7 +79,7 @@ export function toLoad(demand: Demand): Load {
 }
 
 /** How many checkpoints a generation gets, and their bytes: by the code that writes them, on a clock of its own. */
-export function checkpointsOf(tokens: number, tokensPerSecond: number): { count: number; bytes: number } {
+function checkpointsOf(tokens: number, tokensPerSecond: number): { count: number; bytes: number } {
   const written = { count: 0, bytes: 0 };
   const checkpointer = createCheckpointer({
     publish: (_subject, payload) => {
