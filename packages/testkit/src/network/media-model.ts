@@ -13,8 +13,8 @@ export interface MediaModel extends AsyncDisposable {
 const QUOTE = 0x22;
 const MARK = ";base64,";
 
-/** @param onPiece called now and then while a request comes in */
-export async function startMediaModel(onPiece: () => void = () => {}): Promise<MediaModel> {
+/** @param onPiece called with the number of bytes for each piece of a request that comes in */
+export async function startMediaModel(onPiece: (bytes: number) => void = () => {}): Promise<MediaModel> {
   let received = { bytes: 0, sha256: "" };
   const server = createServer((request, response) => {
     // Whether it is there: this will do.
@@ -23,10 +23,9 @@ export async function startMediaModel(onPiece: () => void = () => {}): Promise<M
     let head: string | undefined = "";
     let isOver = false;
     let bytes = 0;
-    let count = 0;
     request.on("data", (piece: Buffer) => {
       bytes += piece.length;
-      if (count++ % 16 === 0) onPiece();
+      onPiece(piece.length);
       let rest = piece;
       if (head !== undefined) {
         head += piece.toString("latin1");

@@ -112,7 +112,7 @@ test("a cancel that comes while the worker's connections are away is seen when b
   await mainIsBack.promise;
   readsWay.setFaults({});
   await aborted.promise;
-}, 30_000);
+});
 
 test("a worker yields to a cancel that has lost to it, and only the run that the cancel is for", async () => {
   await using world = await openWorld();

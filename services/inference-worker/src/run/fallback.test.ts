@@ -1,4 +1,4 @@
-import { DEFAULT_POLICY, type ErrorCode, RepriseError } from "@reprise/protocol";
+import { type ErrorCode, RepriseError } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { Engine, Prefix } from "../engines/engine.ts";
 import { attemptEnded, attemptsIn, delta, started } from "../testing/drafts.ts";
@@ -53,8 +53,8 @@ test("an engine that does not begin in time is stood in for too", async () => {
     yield* [];
     await untilAborted(signal);
   });
-  const timeouts = { ...DEFAULT_POLICY.timeouts, first_token: { after_ms: 50, answer: "fail" } as const };
-  const ref = await world.submit({ policy: { timeouts } });
+  const first_token = { after_ms: 50, answer: "fail" } as const;
+  const ref = await world.submit({ policy: { timeouts: { first_token } } });
   await world.startWorker(silent, { fallback });
   const events = await world.untilEnded(ref);
   expect(attemptsIn(events)).toEqual([

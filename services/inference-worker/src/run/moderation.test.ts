@@ -1,10 +1,4 @@
-import {
-  DEFAULT_POLICY,
-  type EffectiveModeration,
-  type EffectivePolicy,
-  type EventDraft,
-  asSeq,
-} from "@reprise/protocol";
+import { type EffectiveModeration, type EventDraft, asSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { EngineEvent } from "../engines/engine.ts";
 import { called, delta, started } from "../testing/drafts.ts";
@@ -150,12 +144,8 @@ test("what else moderation appends disturbs no worker", async () => {
 
 test("the time for a tool's answer begins when a person has let readers see the call", async () => {
   await using world = await openWorld();
-  const { timeouts } = DEFAULT_POLICY;
-  const policy: EffectivePolicy = {
-    ...DEFAULT_POLICY,
-    timeouts: { ...timeouts, tool_result: { after_ms: 1, answer: "fail" } },
-    moderation: GATE,
-  };
+  const tool_result = { after_ms: 1, answer: "fail" } as const;
+  const policy = { timeouts: { tool_result }, moderation: GATE };
   const history = [started(1), delta("Hello"), called("a"), ASKED];
   const ref = await world.submit({ policy, history });
   await world.startWorker(createFakeEngine(() => expect.unreachable("the engine was asked")));

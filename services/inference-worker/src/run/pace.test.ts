@@ -1,5 +1,5 @@
 import { publishPresence } from "@reprise/log";
-import { DEFAULT_POLICY, type KnownEvent, parseNodeId, asSeq } from "@reprise/protocol";
+import { type KnownEvent, parseNodeId, asSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { createFakeEngine } from "../testing/fake-engine.ts";
 import { openWorld } from "../testing/world.ts";
@@ -7,7 +7,7 @@ import { openWorld } from "../testing/world.ts";
 const TOKENS = 60;
 const LEAD = 10;
 const node = parseNodeId("node-1");
-const paced = { policy: { ...DEFAULT_POLICY, pace: { max_lead_tokens: LEAD } } };
+const paced = { policy: { pace: { max_lead_tokens: LEAD } } };
 
 /** Yields tokens as fast as it is asked for them, from the moment at which it may begin, and counts. */
 function createFountain() {

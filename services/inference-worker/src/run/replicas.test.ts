@@ -1,5 +1,5 @@
-import { DEFAULT_POLICY, type KnownEvent } from "@reprise/protocol";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import type { KnownEvent } from "@reprise/protocol";
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { cacheSaltOf } from "../engines/openai/request/cache-salt.ts";
 import { content, DONE, finish, usage } from "../engines/testing/chat-frames.ts";
 import type { Answer } from "../engines/testing/misbehaving-server.ts";
@@ -14,6 +14,11 @@ beforeAll(async () => {
   world = await openWorld();
 });
 afterAll(() => world[Symbol.asyncDispose]());
+afterEach(() => void vi.useRealTimers());
+
+const LIMIT_MS = 60_000;
+/** From then on a limit strikes when a test lets its time pass, however long a busy machine takes for all else. */
+const stopClock = () => vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
 
 const REST: Answer = { body: [content(" a time"), finish(), usage(9, 2), DONE] };
 const speaking = (end: "cut" | "never"): Answer => ({ body: [content("Once"), content(" upon")], end });
@@ -65,11 +70,14 @@ test("a server that is killed in mid-stream is taken over from by another one, b
 
 test("a server that falls silent in mid-stream is left for another one, and not asked again", async () => {
   await using two = await openTwo(speaking("never"));
-  const between_tokens = { after_ms: 100, answer: "retry" } as const;
-  const ref = await world.submit({ policy: { timeouts: { ...DEFAULT_POLICY.timeouts, between_tokens } } });
+  const between_tokens = { after_ms: LIMIT_MS, answer: "retry" } as const;
+  const ref = await world.submit({ policy: { timeouts: { between_tokens } } });
+  stopClock();
   const running = world.run(ref, two.engine);
   const { speaks, other } = await two.whoSpeaks();
   other.willAnswerFirst(REST);
+  await world.until(ref, hasSaid("Once upon"));
+  await vi.advanceTimersByTimeAsync(LIMIT_MS);
   expect(await running).toBe("completed");
   const events = await world.read(ref);
   expect(textOf(events)).toBe("Once upon a time");
@@ -92,10 +100,15 @@ test("a server that keeps prompts apart by tenant is told whose this one is", as
 test("a first token that is late is waited for at each server once", async () => {
   await using two = await startReplicaWorld(2);
   two.willAnswer([{ end: "silent" }, { end: "silent" }], 3);
-  const first_token = { after_ms: 100, answer: "retry" } as const;
-  const ref = await world.submit({
-    policy: { max_attempts: 3, timeouts: { ...DEFAULT_POLICY.timeouts, first_token } },
-  });
-  expect(await world.run(ref, two.engine)).toBe("failed");
+  const first_token = { after_ms: LIMIT_MS, answer: "retry" } as const;
+  const ref = await world.submit({ policy: { max_attempts: 3, timeouts: { first_token } } });
+  stopClock();
+  const [one, other] = two.servers.map((server) => server.nextRequest());
+  const running = world.run(ref, two.engine);
+  await Promise.race([one, other]);
+  await vi.advanceTimersByTimeAsync(LIMIT_MS);
+  await Promise.all([one, other]);
+  await vi.advanceTimersByTimeAsync(LIMIT_MS);
+  expect(await running).toBe("failed");
   expect(two.asked()).toEqual([1, 1]);
 });

@@ -1,4 +1,4 @@
-import { DEFAULT_POLICY, type KnownEvent, parseTenantId, RepriseError } from "@reprise/protocol";
+import { type KnownEvent, parseTenantId, RepriseError } from "@reprise/protocol";
 import { accountsOf, type BudgetLedger, MemoryLedger } from "@reprise/tenancy";
 import { expect, test } from "vitest";
 import type { Engine } from "../engines/engine.ts";
@@ -94,7 +94,7 @@ test("a worker goes on with the count of the one that it takes over from", async
       () => ({ type: "output.delta", text: "y".repeat(90), tokens: 90 }) as const,
     ),
   ] as const;
-  const ref = await world.submit({ budgets: BUDGETS, history, policy: { ...DEFAULT_POLICY } });
+  const ref = await world.submit({ budgets: BUDGETS, history });
   await ledger.claim(ref.generation, [{ account, used: 800, want: 64 }]);
   await world.run(ref, endless(), { ledger });
   const events = await world.read(ref);

@@ -1,4 +1,4 @@
-import { DEFAULT_POLICY, type EventDraft, RepriseError, type Usage, asSeq } from "@reprise/protocol";
+import { type EventDraft, RepriseError, type Usage, asSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { EngineEvent, GenerateOptions } from "../engines/engine.ts";
 import { createSimEngine } from "../engines/sim/sim-engine.ts";
@@ -102,7 +102,7 @@ test.each(Object.entries(COURSES))("%s counts everything once", async (_name, co
   await using world = await openWorld();
   const { turns, history = [], canContinue, usage } = course;
   const first_token = { after_ms: 150, answer: "retry" } as const;
-  const policy = { timeouts: { ...DEFAULT_POLICY.timeouts, first_token } };
+  const policy = { timeouts: { first_token } };
   const ref = await world.submit({ history, policy });
   await world.startWorker(engineOf(turns, canContinue));
   const asked = await world.until(ref, (events) => /tool\.call|completed/.test(typesOf(events).join()));

@@ -17,6 +17,7 @@ import {
   decodeEvent,
   DEFAULT_POLICY,
   type EffectivePolicy,
+  type EffectiveTimeouts,
   encodeEvent,
   type EventDraft,
   type GenerationId,
@@ -61,7 +62,8 @@ const TENANT = parseTenantId("acme");
 
 export interface Submission {
   options?: NonNullable<RequestedEvent["request"]["options"]>;
-  policy?: Partial<EffectivePolicy>;
+  /** Limits that it does not name are patient. */
+  policy?: Partial<Omit<EffectivePolicy, "timeouts">> & { timeouts?: Partial<EffectiveTimeouts> };
   /** Further fields of the request. */
   request?: Partial<RequestedEvent["request"]>;
   /** What seq 0 says that the request names. */
@@ -124,6 +126,15 @@ interface StartWorker extends Pick<ServedModel, "fallback"> {
 }
 
 const HOUR_MS = 3_600_000;
+const PATIENT_MS = 600_000;
+/** None of them strikes in a test that is not about it, however long a busy machine takes. */
+const PATIENT: EffectiveTimeouts = {
+  ...DEFAULT_POLICY.timeouts,
+  queue: { ...DEFAULT_POLICY.timeouts.queue, after_ms: PATIENT_MS },
+  first_token: { ...DEFAULT_POLICY.timeouts.first_token, after_ms: PATIENT_MS },
+  between_tokens: { ...DEFAULT_POLICY.timeouts.between_tokens, after_ms: PATIENT_MS },
+  total: { ...DEFAULT_POLICY.timeouts.total, after_ms: PATIENT_MS },
+};
 
 export async function openWorld(): Promise<World> {
   await using stack = new AsyncDisposableStack();
@@ -314,7 +325,7 @@ async function submit(
     ...(events && { events: [...events] }),
     ...(prompt && { prompt }),
     ...(context && { context }),
-    policy: { ...DEFAULT_POLICY, ...policy },
+    policy: { ...DEFAULT_POLICY, ...policy, timeouts: { ...PATIENT, ...policy?.timeouts } },
     ...(traceparent !== undefined && { traceparent }),
     ...(budgets && { budgets: [...budgets] }),
   });

@@ -45,6 +45,7 @@ export async function startMisbehavingServer(): Promise<MisbehavingServer> {
   const answers: Answer[] = [];
   const requests: Received[] = [];
   const sockets = new Set<Socket>();
+  const closings = new WeakMap<Socket, Promise<void>>();
   let connections = 0;
   const server = createServer((incoming, response) => {
     serve(incoming, response, answers.shift()).catch((error: unknown) =>
@@ -54,6 +55,8 @@ export async function startMisbehavingServer(): Promise<MisbehavingServer> {
   server.on("connection", (socket) => {
     connections++;
     sockets.add(socket.setNoDelay());
+    // Not events.once, which fails when the connection was reset.
+    closings.set(socket, new Promise((resolve) => void socket.once("close", () => resolve())));
     socket.once("close", () => sockets.delete(socket)).on("error", () => undefined);
   });
 
@@ -62,8 +65,7 @@ export async function startMisbehavingServer(): Promise<MisbehavingServer> {
     response: ServerResponse,
     answer: Answer = { status: 418 },
   ): Promise<void> {
-    // Not events.once, which fails when the connection was reset.
-    const closed = new Promise<void>((resolve) => incoming.socket.once("close", () => resolve()));
+    const closed = closings.get(incoming.socket)!;
     const body = JSON.parse((await text(incoming)) || "{}") as Record<string, unknown>;
     const { promise: answered, resolve, reject } = Promise.withResolvers<void>();
     const received: Received = { path: incoming.url, headers: incoming.headers, body, closed, answered };

@@ -1,4 +1,4 @@
-import { DEFAULT_POLICY, RepriseError } from "@reprise/protocol";
+import { RepriseError } from "@reprise/protocol";
 import { createMetrics } from "@reprise/service";
 import { describe, expect, test } from "vitest";
 import type { EngineEvent } from "../../engines/engine.ts";
@@ -76,8 +76,8 @@ test("an engine that fails has an error's code, one that is silent its timeout",
   });
   await world.startWorker(engine, { metrics });
   await world.untilEnded(await world.submit());
-  const timeouts = { ...DEFAULT_POLICY.timeouts, between_tokens: { after_ms: 20, answer: "fail" as const } };
-  await world.untilEnded(await world.submit({ policy: { timeouts } }));
+  const between_tokens = { after_ms: 20, answer: "fail" } as const;
+  await world.untilEnded(await world.submit({ policy: { timeouts: { between_tokens } } }));
   await untilIdle(world);
   expect(await series("reprise_attempts_total", "result")).toEqual({ failed: 2 });
   expect(await series("reprise_timeouts_total", "model", "timeout")).toEqual({ "fake between_tokens": 1 });

@@ -1,4 +1,4 @@
-import { DEFAULT_POLICY, JOBS_STREAM, logSubject } from "@reprise/protocol";
+import { JOBS_STREAM, logSubject } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { EngineEvent, GenerateOptions, Progress, ToolCallEvent } from "../../engines/engine.ts";
 import { createSimEngine } from "../../engines/sim/sim-engine.ts";
@@ -278,7 +278,7 @@ test.each([
 ] as const)("a tool that does not answer in time ends the generation: %s", async (answer, end) => {
   await using world = await openWorld();
   const { engine } = engineOf(() => says(text("next"), FINISH));
-  const timeouts = { ...DEFAULT_POLICY.timeouts, tool_result: { after_ms: 150, answer } };
+  const timeouts = { tool_result: { after_ms: 150, answer } };
   const history = [started(1), delta("Let me see. "), called("a"), called("b"), answered("a")];
   const ref = await world.submit({ policy: { timeouts }, history });
   await world.startWorker(engine, { slots: 1 });
