@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createClient } from "@reprise/client";
-import { createTempDir, findFreePort } from "@reprise/testkit";
+import { createTempDir } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { startCluster } from "./testing/cluster.ts";
 import { startToldModel } from "./testing/told-model.ts";
@@ -44,7 +44,8 @@ test("the servers of a model are others on SIGHUP: one that is dead is ejected, 
   await using before = await startToldModel("m");
   await using after = await startToldModel("m");
   const file = join(dir.path, "models.json");
-  const dead = `http://127.0.0.1:${await findFreePort()}/v1`;
+  // Nothing listens at port 1.
+  const dead = "http://127.0.0.1:1/v1";
   const health = { interval_ms: 100, eject_after: 1 };
   const toFile = (...base_urls: string[]) =>
     JSON.stringify({ models: { m: { engine: "openai", base_urls, health, upstream_model: "m" } } });

@@ -71,7 +71,7 @@ test("each dashboard and a trace are drawn from what a platform under load has m
       found.data = new Map(await findData(dashboard, found.sources));
       return missingIn(dashboard, found.data);
     };
-    await expect.poll(missing, { timeout: 60_000, interval: 500 }).toEqual([]);
+    await expect.poll(missing, { interval: 500 }).toEqual([]);
     const { fromMs: begin, toMs } = found.sources.prometheus;
     await keep(name, drawPage(dashboard, { data: found.data, fromMs: begin, toMs, note: NOTE }));
   }

@@ -60,7 +60,7 @@ export async function startPlatform({
   moderation = false,
 }: PlatformOptions = {}): Promise<Platform> {
   await using stack = new AsyncDisposableStack();
-  const cluster = stack.use(await startCluster({ tenants: TENANTS }));
+  const cluster = stack.use(await startCluster({ tenants: TENANTS, ackWaitMs: 5_000 }));
   await moderateTenants(cluster);
   const generations = await watchGenerations(cluster.broker, SHARDS);
   // One after the other: a busy machine is slow to start many processes at once, and the broker waits for none of them long.
@@ -136,17 +136,22 @@ function countCut(afterBytes: number, onCut: () => void): ConnectionTap {
 
 /** Gives the tenants their policies, before a node reads them. */
 async function moderateTenants({ tenantsFile }: Cluster): Promise<void> {
-  const { tenants } = JSON.parse(await readFile(tenantsFile, "utf8")) as { tenants: { id: string }[] };
+  const { tenants } = JSON.parse(await readFile(tenantsFile, "utf8")) as {
+    tenants: { id: string; policy: object }[];
+  };
   const moderated = tenants.map((tenant) =>
     tenant.id === "plain"
       ? tenant
-      : { ...tenant, policy: { moderation: { mode: tenant.id, rules: ["cards"], ...PATIENT } } },
+      : {
+          ...tenant,
+          policy: { ...tenant.policy, moderation: { mode: tenant.id, rules: ["cards"], ...PATIENT } },
+        },
   );
   await writeFile(tenantsFile, JSON.stringify({ tenants: moderated }));
 }
 
 /** Longer than moderation is busy, on any machine. */
-const PATIENT = { on_unavailable: { after_ms: 60_000 } };
+const PATIENT = { on_unavailable: { after_ms: 600_000 } };
 
 const isStarted = (event: KnownEvent) => event.type === "generation.started";
 

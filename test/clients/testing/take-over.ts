@@ -1,6 +1,5 @@
 import type { Platform } from "./platform.ts";
 import type { Script } from "./sim.ts";
-import { untilSaid } from "./until-said.ts";
 
 /** Tokens per second. The faster ones are for machines that are idle. */
 const PACES = [15, 5, 1] as const;
@@ -17,7 +16,8 @@ export async function takeOver<T>(
 ): Promise<T> {
   for (const pace of PACES) {
     const asked = ask({ ...script, options: { ...script.options, tokens_per_second: pace } });
-    const isTakenOver = await platform.killWorkerOf(await untilSaid(platform, asked, 5));
+    const id = await Promise.race([platform.untilSaid(5), asked.then(() => undefined)]);
+    const isTakenOver = id !== undefined && (await platform.killWorkerOf(id));
     const told = await asked;
     if (isTakenOver) return told;
   }

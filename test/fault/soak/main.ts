@@ -1,5 +1,5 @@
 import { isFlat, judgeMemory } from "./judge-memory.ts";
-import { LONG, LONG_SETTINGS } from "./soak-plan.ts";
+import { LONG, SETTINGS } from "./soak-plan.ts";
 import { parseSoakOptions, USAGE } from "./options.ts";
 import { runSoak } from "./run-soak.ts";
 import { startSoakedPlatform } from "./soaked-platform.ts";
@@ -30,7 +30,7 @@ try {
 if (generations !== undefined) {
   const abort = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => abort.abort());
-  await using platform = await startSoakedPlatform(LONG_SETTINGS);
+  await using platform = await startSoakedPlatform(SETTINGS);
   const onSample = (sample: MemorySample) => console.log(describe(sample));
   const samples = await runSoak(platform, { ...LONG, generations, signal: abort.signal, onSample });
   const growths = judgeMemory(samples, LONG.bounds);

@@ -2,16 +2,13 @@ import type { MemoryBounds } from "./judge-memory.ts";
 import type { SoakOptions } from "./run-soak.ts";
 
 /**
- * What is kept on purpose is to be full, or gone, before the first sample that counts: logs expire within seconds, and of the generations
- * that no client reads any more the hub keeps 8 MiB.
+ * What is kept on purpose is to be full, or gone, before the first sample that counts: of the generations that no client reads any more
+ * the hub keeps 8 MiB, and logs live for 72 s, so that a machine which stands still for some seconds costs no generation its log.
  */
 export const SETTINGS = {
-  REPRISE_RETENTION_HOURS: "0.003",
+  REPRISE_RETENTION_HOURS: "0.02",
   REPRISE_HUB_MEMORY_MB: "8",
 } as const;
-
-/** The long form's logs live for 72 s, so that a machine which stands still for some seconds costs no generation its log. */
-export const LONG_SETTINGS = { ...SETTINGS, REPRISE_RETENTION_HOURS: "0.02" } as const;
 
 export interface SoakPlan extends Pick<SoakOptions, "generations" | "warmUp" | "clients" | "looks"> {
   readonly bounds: MemoryBounds;

@@ -21,7 +21,7 @@ export interface NodeAnswer {
 }
 
 /** How long to wait for the whole of an answer, in milliseconds: streams that do not end are for readers. */
-const LIMIT_MS = 20_000;
+const LIMIT_MS = 120_000;
 
 /** One request to one node, made once, as no SDK would. @returns undefined when no whole answer came */
 export async function callNode({ deliveries }: FaultWorld, call: NodeCall): Promise<NodeAnswer | undefined> {

@@ -40,7 +40,7 @@ export async function drive({ url, apiKey, spentApiKey }: Driven): Promise<void>
 
   const chunks = ["The card is ", CARD, ", and ", "that ", "is ", "all."];
   for (const mode of ["retract", "gate"] as const) {
-    const moderation = { mode, rules: ["cards" as const], on_unavailable: { after_ms: 60_000 } };
+    const moderation = { mode, rules: ["cards" as const], on_unavailable: { after_ms: 600_000 } };
     const judged = ask({ options: { chunks, tokens_per_second: 50 }, policy: { moderation } });
     expect((await judged.done()).status).toBe("completed");
   }

@@ -12,7 +12,7 @@ import {
   streamOf,
   VERDICTS_STREAM,
 } from "@reprise/protocol";
-import { createRef } from "@reprise/testkit";
+import { createRef, PATIENCE_MS } from "@reprise/testkit";
 import { expect } from "vitest";
 import { exceedBudget } from "./exceed-budget.ts";
 import type { ObservedPlatform } from "./observed-platform.ts";
@@ -40,7 +40,7 @@ export interface LostBeginning {
 }
 
 /** Of requests to the broker: beside all faults at once it may take its time. */
-const REQUEST = { timeout: 60_000 };
+const REQUEST = { timeout: PATIENCE_MS };
 
 /** Takes a generation's beginning from its log, as its age does. */
 export async function loseBeginning({ cluster, apiKey }: ObservedPlatform): Promise<LostBeginning> {

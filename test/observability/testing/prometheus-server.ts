@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { spawnSupervised } from "@reprise/service";
-import { createTempDir, findFreePort } from "@reprise/testkit";
+import { createTempDir, findFreePort, startOnFreePorts } from "@reprise/testkit";
 import { ruleTexts } from "../../../infra/observability/generated-files.ts";
 import type { ObservedService } from "./observed-platform.ts";
 import { prometheusPrograms } from "./prometheus-programs.ts";
@@ -44,18 +44,21 @@ export async function startPrometheus({ services, scale }: PrometheusOptions): P
   };
   // JSON is YAML.
   await writeFile(join(dir.path, "prometheus.yml"), JSON.stringify(config));
-  const address = `127.0.0.1:${await findFreePort()}`;
-  const server = await spawnSupervised(
-    [
-      prometheus,
-      `--config.file=${join(dir.path, "prometheus.yml")}`,
-      `--storage.tsdb.path=${join(dir.path, "data")}`,
-      `--web.listen-address=${address}`,
-    ],
-    { output: "pipe" },
-  );
+  const { address, server } = await startOnFreePorts(async () => {
+    const free = `127.0.0.1:${await findFreePort()}`;
+    const started = await spawnSupervised(
+      [
+        prometheus,
+        `--config.file=${join(dir.path, "prometheus.yml")}`,
+        `--storage.tsdb.path=${join(dir.path, "data")}`,
+        `--web.listen-address=${free}`,
+      ],
+      { output: "pipe" },
+    );
+    await untilReady(started);
+    return { address: free, server: started };
+  });
   stack.defer(() => server.stop());
-  await untilReady(server);
   const running = stack.move();
   const url = `http://${address}`;
   return {

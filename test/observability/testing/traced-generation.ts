@@ -17,7 +17,7 @@ export async function runTracedGeneration({ url, apiKey, worker }: ObservedPlatf
       moderation: {
         mode: "retract" as const,
         rules: ["cards" as const],
-        on_unavailable: { after_ms: 60_000 },
+        on_unavailable: { after_ms: 600_000 },
       },
     },
   };

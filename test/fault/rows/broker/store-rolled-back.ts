@@ -26,7 +26,7 @@ const LONGEST_LOSS_MS = 1_500;
 const LONGEST_OVERTAKEN_MS = 600;
 const LOG_LOST = '"reason":"log_lost"';
 /** By then a worker that holds a generation of which nothing is left has put it back; where a worker holds it, more time is allowed. */
-const PUT_BACK_MS = { held: 60_000, orphaned: 10_000 };
+const PUT_BACK_MS = { held: 120_000, orphaned: 10_000 };
 /** What a reader is told whose cursor's event is lost. */
 const TOLD = new Set(["events_lost", "cursor_invalid"]);
 /** And while there is nothing left of the log, or nothing but its checkpoint. */

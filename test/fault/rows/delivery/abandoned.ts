@@ -9,7 +9,7 @@ import type { FaultRow } from "../row.ts";
 const CANCEL_AFTER_MS = 1_500;
 const LONGEST_ABSENCE_MS = 500;
 /** For a reader that comes back, which takes its time on a busy machine. */
-const PATIENT_MS = 4_000;
+const PATIENT_MS = 10_000;
 const policy = { on_disconnect: { cancel_after: CANCEL_AFTER_MS } } as const;
 /** Would go on for half a minute. */
 const LEFT: GenerationOptions = { policy, tokens: 3_000, mayEnd: ["generation.cancelled"] };
@@ -18,7 +18,7 @@ const KEPT: GenerationOptions = { policy, tokens: 500, tokensPerSecond: 40 };
 /** Goes on for longer than its first absence would be borne. */
 const VISITED: GenerationOptions = {
   policy: { on_disconnect: { cancel_after: PATIENT_MS } },
-  tokens: 600,
+  tokens: 1_500,
 };
 const FEW_EVENTS = 5;
 const MOST_READERS = 3;
