@@ -1,14 +1,12 @@
 import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { createClient } from "@reprise/client";
-import { createTempDir } from "@reprise/testkit";
+import { bundleProgram, createTempDir } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { startPlatform } from "./testing/platform.ts";
 
-const COMMAND = fileURLToPath(new URL("../../services/audit-log/src/cli/main.ts", import.meta.url));
 const SECRET = "what-nobody-may-read";
 /** The archive says `erased`, of what it had begun to keep. */
 const GONE = { code: expect.stringMatching(/^generation_(erased|expired)$/) as string };
@@ -16,8 +14,9 @@ const GONE = { code: expect.stringMatching(/^generation_(erased|expired)$/) as s
 const run = promisify(execFile);
 
 /** @throws Error unless it ends with 0 */
-function audit(dir: string, ...args: string[]) {
-  return run(process.execPath, [COMMAND, ...args], {
+async function audit(dir: string, ...args: string[]) {
+  const command = ["--enable-source-maps", await bundleProgram("services/audit-log/src/cli/main.ts")];
+  return run(process.execPath, [...command, ...args], {
     env: { PATH: process.env["PATH"], REPRISE_DATA_DIR: dir },
   });
 }

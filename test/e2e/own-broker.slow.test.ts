@@ -1,16 +1,13 @@
 import { execFile } from "node:child_process";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { createClient } from "@reprise/client";
 import { connectBroker } from "@reprise/log";
-import { createTempDir, readCommandLine } from "@reprise/testkit";
+import { bundleProgram, createTempDir, readCommandLine } from "@reprise/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type PlatformProcess, readNatsPid, startPlatform } from "./testing/platform.ts";
 
-const MODERATION = fileURLToPath(new URL("../../services/moderation/src/cli/main.ts", import.meta.url));
-const AUDIT = fileURLToPath(new URL("../../services/audit-log/src/cli/main.ts", import.meta.url));
 const run = promisify(execFile);
 
 const stack = new AsyncDisposableStack();
@@ -72,12 +69,13 @@ describe("the NATS server that the platform starts", () => {
     await ended.done();
     const env = { PATH: process.env["PATH"], REPRISE_DATA_DIR: dir };
     const which = ["--tenant", "demo", "--generation", ended.id!];
-    const { stdout } = await run(process.execPath, [MODERATION, "coverage", ...which], { env });
+    const moderation = ["--enable-source-maps", await bundleProgram("services/moderation/src/cli/main.ts")];
+    const { stdout } = await run(process.execPath, [...moderation, "coverage", ...which], { env });
     expect(stdout).toContain("0 moderated generations");
     const nats = `nats://${(await ownUrl()).host}`;
-    const search = await run(process.execPath, [AUDIT, "search", "--tenant", "demo", "--nats", nats], {
-      env,
-    });
+    const audit = ["--enable-source-maps", await bundleProgram("services/audit-log/src/cli/main.ts")];
+    const args = [...audit, "search", "--tenant", "demo", "--nats", nats];
+    const search = await run(process.execPath, args, { env });
     expect(search.stderr).not.toContain("recorded nowhere");
   });
 });

@@ -2,19 +2,17 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { createFileStore, openArchive, parseNoteKey } from "@reprise/archive";
 import { createClient } from "@reprise/client";
-import { createTempDir, findFreePort, readCommandLine, startService } from "@reprise/testkit";
+import { bundleProgram, createTempDir, findFreePort, readCommandLine, startService } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { readDevFile, readNatsPid, startPlatform } from "./testing/platform.ts";
-
-const COMMAND = fileURLToPath(new URL("../../services/audit-log/src/cli/main.ts", import.meta.url));
 
 /** The exit code of `reprise-audit verify` on the archive of a platform. */
 async function verify(dataDir: string, ...args: string[]): Promise<number | null> {
   const env = { PATH: process.env["PATH"], REPRISE_DATA_DIR: dataDir };
-  const child = spawn(process.execPath, [COMMAND, "verify", ...args], { env, stdio: "ignore" });
+  const command = await bundleProgram("services/audit-log/src/cli/main.ts");
+  const child = spawn(process.execPath, [command, "verify", ...args], { env, stdio: "ignore" });
   const [code] = (await once(child, "exit")) as [number | null];
   return code;
 }

@@ -1,17 +1,15 @@
 import { execFile } from "node:child_process";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { createClient } from "@reprise/client";
 import { readStreamInfo, readStreamMessages } from "@reprise/log";
 import { type KnownEvent, STREAM_START, USAGE_STREAM } from "@reprise/protocol";
-import { createTempDir } from "@reprise/testkit";
+import { bundleProgram, createTempDir } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { untilArchived } from "./testing/archive.ts";
 import { type Cluster, startCluster } from "./testing/cluster.ts";
 import { CARD, PATIENT, untilJudged } from "./testing/moderated.ts";
 
-const COMMAND = fileURLToPath(new URL("../../services/analytics/src/cli/main.ts", import.meta.url));
 const REQUEST = { model: "sim", input: "Tell me a story.", metadata: { plan: "gold" } };
 const FAST = { tokens: 40, tokens_per_second: 0, seed: 11 };
 /** Takes 10 s: long enough for what happens in its middle. */
@@ -31,8 +29,9 @@ async function reconcile(
   ...args: string[]
 ): Promise<{ code: number; report: Report; err: string }> {
   const env = { PATH: process.env["PATH"], REPRISE_DATA_DIR: cluster.dataDir };
+  const command = ["--enable-source-maps", await bundleProgram("services/analytics/src/cli/main.ts")];
   return new Promise((resolve) => {
-    execFile(process.execPath, [COMMAND, "reconcile", "--json", ...args], { env }, (error, out, err) => {
+    execFile(process.execPath, [...command, "reconcile", "--json", ...args], { env }, (error, out, err) => {
       const code = error ? Number(error.code) : 0;
       resolve({ code, report: (out === "" ? {} : JSON.parse(out)) as Report, err });
     });

@@ -1,7 +1,6 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import {
   type Archive,
@@ -23,11 +22,10 @@ import {
   VERDICTS_STREAM,
 } from "@reprise/protocol";
 import { expect } from "vitest";
-import { type SseReader, untilAnswered } from "@reprise/testkit";
+import { bundleProgram, type SseReader, untilAnswered } from "@reprise/testkit";
 import type { Cluster } from "./cluster.ts";
 import { TENANT } from "./moderated.ts";
 
-const COMMAND = fileURLToPath(new URL("../../../services/audit-log/src/cli/main.ts", import.meta.url));
 const STREAMS = [generationsStream(0), generationsStream(1), VERDICTS_STREAM, OPS_STREAM];
 
 const run = promisify(execFile);
@@ -35,7 +33,9 @@ const run = promisify(execFile);
 /** Runs `reprise-audit` on a cluster's archive. @throws Error unless it ends with 0 */
 export async function reprise(cluster: Cluster, ...args: string[]): Promise<string> {
   const env = { PATH: process.env["PATH"], REPRISE_DATA_DIR: cluster.dataDir };
-  const { stdout } = await run(process.execPath, [COMMAND, ...args], { env, maxBuffer: 64 * 1_024 * 1_024 });
+  const command = ["--enable-source-maps", await bundleProgram("services/audit-log/src/cli/main.ts")];
+  const options = { env, maxBuffer: 64 * 1_024 * 1_024 };
+  const { stdout } = await run(process.execPath, [...command, ...args], options);
   return stdout;
 }
 

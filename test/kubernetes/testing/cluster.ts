@@ -2,9 +2,9 @@ import { execFile } from "node:child_process";
 import { chmod, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { createTempDir } from "@reprise/testkit";
+import { bundleProgram, createTempDir } from "@reprise/testkit";
 import type { Store } from "./environment.ts";
-import { FOLDER, ROOT } from "./overlay.ts";
+import { FOLDER } from "./overlay.ts";
 
 /** What the commands of the README have put into a cluster that there is not. */
 export interface Cluster extends AsyncDisposable {
@@ -69,11 +69,12 @@ export async function openCluster(rewrite: (commands: string) => string): Promis
     await writeFile(join(bin, name), `#!/bin/sh\n${line}\n`);
     await chmod(join(bin, name), 0o755);
   };
-  const node = `exec ${process.execPath}`;
+  const node = `exec ${process.execPath} --enable-source-maps`;
   await script("kubectl", KUBECTL);
   // `npm run nats -- …`, without npm's set-up.
-  await script("npm", `name=$2; shift 3; ${node} ${join(ROOT, "infra")}/$name/main.ts "$@"`);
-  await script("npx", `shift; ${node} ${join(ROOT, "services/delivery/src/cli/main.ts")} "$@"`);
+  const infra = dirname(dirname(await bundleProgram("infra/nats/main.ts")));
+  await script("npm", `name=$2; shift 3; ${node} ${infra}/$name/main.mjs "$@"`);
+  await script("npx", `shift; ${node} ${await bundleProgram("services/delivery/src/cli/main.ts")} "$@"`);
 
   const authority = join(temp.path, "secrets/ca.crt");
   const env = {

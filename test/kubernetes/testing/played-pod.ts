@@ -2,9 +2,10 @@ import { chmod, mkdir, open, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { findNatsServer, spawnSupervised } from "@reprise/service";
+import { bundleProgram } from "@reprise/testkit";
 import { environmentOf, expand, type Sources } from "./environment.ts";
 import { mountedFiles } from "./mounted-files.ts";
-import { DATA_DIR, ROOT } from "./overlay.ts";
+import { DATA_DIR } from "./overlay.ts";
 import type { Probe, Workload } from "./resources.ts";
 
 /** A pod of an overlay as a process of this machine: the manifest's command, environment, files and probes, at an address of its own. */
@@ -117,8 +118,8 @@ async function programOf({ container }: Workload): Promise<[string, ...string[]]
   if (image === "redis") return ["redis-server"];
   const name = image.replace("reprise/", "");
   // The images' entry points.
-  if (name === "set-up") return [process.execPath, join(ROOT, "infra/nats/main.ts"), "set-up"];
-  return [process.execPath, join(ROOT, "services", name, "src/main.ts")];
+  if (name === "set-up") return [process.execPath, await bundleProgram("infra/nats/main.ts"), "set-up"];
+  return [process.execPath, await bundleProgram(`services/${name}/src/main.ts`)];
 }
 
 async function succeeds(

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { setTimeout as delay } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { bundleProgram } from "@reprise/testkit";
 import type { DrillClient } from "./drill-client.ts";
 import type { DrillReader } from "./drill-reader.ts";
 
@@ -14,7 +14,6 @@ const PATIENCE_MS = 60_000;
 const MOST_REPLAYS = 4;
 /** What a reader is told whose last events are lost. */
 const LOST = new Set(["events_lost", "cursor_invalid"]);
-const AUDIT = fileURLToPath(new URL("../../../../services/audit-log/src/cli/main.ts", import.meta.url));
 const run = promisify(execFile);
 
 /**
@@ -113,9 +112,10 @@ export async function judgeUsage(client: DrillClient, generations: number): Prom
 /** The archive in a data folder: whether it verifies, without a gap, and plays generations as the log has them. */
 export async function judgeArchive(dataDir: string, tenant: string, logs: Logs): Promise<string[]> {
   const problems: string[] = [];
+  const command = ["--enable-source-maps", await bundleProgram("services/audit-log/src/cli/main.ts")];
   const audit = async (...args: readonly string[]): Promise<string> => {
     const env = { ...process.env, REPRISE_DATA_DIR: dataDir };
-    const child = await run(process.execPath, [AUDIT, ...args], { env, maxBuffer: 64e6 }).catch(
+    const child = await run(process.execPath, [...command, ...args], { env, maxBuffer: 64e6 }).catch(
       (error: unknown) => {
         problems.push(
           `reprise-audit ${args.join(" ")}: ${String(error)} ${String((error as { stdout?: unknown }).stdout)}`,
