@@ -24,7 +24,7 @@ const SOURCE_FOLDERS = ["infra", "packages", "services"];
 const SOURCE_FILE = /(?<!\.test)\.(?:[cm]?[jt]s|json)$/;
 
 /** A process that has begun to bundle may have been killed. */
-const WAIT_MS = 60_000;
+const WAIT_MS = 30_000;
 const LOOK_AGAIN_MS = 20;
 const KEPT_UNUSED_MS = 24 * 3_600_000;
 
