@@ -25,11 +25,9 @@ const SOURCE_FILE = /(?<!\.test)\.(?:[cm]?[jt]s|json)$/;
 
 /** A process that has begun to bundle may have been killed. */
 const WAIT_MS = 30_000;
-const LOOK_AGAIN_MS = 20;
 const KEPT_UNUSED_MS = 24 * 3_600_000;
 
 let bundles: Promise<string> | undefined;
-
 /**
  * Resolves with the module that runs a program of this repository. Bundles all programs if their sources have changed.
  * @param path the program's source: `services/audit-log/src/cli/main.ts`
@@ -55,8 +53,7 @@ async function findBundles(): Promise<string> {
   for (;;) {
     const dir = join(BUNDLES, hashSources());
     if (!existsSync(dir)) await bundleOnce(dir);
-    // A source may have changed while it was bundled.
-    if (!existsSync(dir)) continue;
+    if (!existsSync(dir)) continue; // A source has changed meanwhile.
     await utimes(dir, new Date(), new Date());
     return dir;
   }
@@ -80,7 +77,7 @@ async function bundleOnce(dir: string): Promise<void> {
   await mkdir(BUNDLES, { recursive: true });
   const isFirst = (await mkdir(lock).catch((error: unknown) => error)) === undefined;
   const end = Date.now() + WAIT_MS;
-  while (!isFirst && existsSync(lock) && Date.now() < end) await pause(LOOK_AGAIN_MS);
+  while (!isFirst && existsSync(lock) && Date.now() < end) await pause(20);
   try {
     if (!existsSync(dir)) await bundle(dir);
   } finally {
