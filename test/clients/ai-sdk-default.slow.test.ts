@@ -19,7 +19,7 @@ import {
 } from "./testing/sim.ts";
 import { takeOver } from "./testing/take-over.ts";
 import { askByDefault, ASKED, finishOf, partsOf, textOf, typesOf, type UiAsk } from "./testing/ui-chat.ts";
-import { untilStalled } from "./testing/until-said.ts";
+import { untilStalled } from "./testing/until-stalled.ts";
 
 // One of its workers is killed.
 const platform = await startPlatform({ workers: 2, moderation: true });

@@ -26,7 +26,7 @@ import {
   STRUCTURED,
   WEATHER,
 } from "./testing/sim.ts";
-import { untilStalled } from "./testing/until-said.ts";
+import { untilStalled } from "./testing/until-stalled.ts";
 
 const optionsOf = ({ options }: Script) => options as Record<string, never>;
 

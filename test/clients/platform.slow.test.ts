@@ -19,7 +19,7 @@ import {
   WEATHER,
 } from "./testing/sim.ts";
 import { takeOver } from "./testing/take-over.ts";
-import { untilStalled } from "./testing/until-said.ts";
+import { untilStalled } from "./testing/until-stalled.ts";
 
 const REQUEST = { model: "sim", input: "Say it.", tools: [{ name: "look_up" }], tool_calls: "end" as const };
 

@@ -20,7 +20,7 @@ import {
   WEATHER,
 } from "./testing/sim.ts";
 import { takeOver } from "./testing/take-over.ts";
-import { untilStalled } from "./testing/until-said.ts";
+import { untilStalled } from "./testing/until-stalled.ts";
 
 const platform = await startPlatform({ workers: 2, moderation: true });
 afterAll(() => platform[Symbol.asyncDispose]());

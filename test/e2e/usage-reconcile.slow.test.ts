@@ -12,8 +12,8 @@ import { CARD, PATIENT, untilJudged } from "./testing/moderated.ts";
 
 const REQUEST = { model: "sim", input: "Tell me a story.", metadata: { plan: "gold" } };
 const FAST = { tokens: 40, tokens_per_second: 0, seed: 11 };
-/** Takes 10 s: long enough for what happens in its middle. */
-const SLOW = { tokens: 1_000, tokens_per_second: 100, seed: 11 };
+/** Takes 20 s: long enough for what happens in its middle. */
+const SLOW = { tokens: 1_000, tokens_per_second: 50, seed: 11 };
 
 interface Report {
   readonly compared: number;
@@ -108,7 +108,7 @@ async function deliveredTo(dir: string): Promise<string[]> {
 }
 
 test("rows and usage files have what the archive computes, of every kind of history, and each tampered record is named", async () => {
-  await using cluster = await startCluster();
+  await using cluster = await startCluster({ ackWaitMs: 5_000 });
   await using dir = await createTempDir("usage");
   const usage = ["--usage-dir", dir.path];
   const [, analytics] = await Promise.all([

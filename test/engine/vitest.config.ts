@@ -13,8 +13,8 @@ export default defineConfig({
     globalSetup: "packages/testkit/src/broker-image.ts",
     env: { NODE_COMPILE_CACHE: join(ROOT, "node_modules/.cache/node-compile") },
     fileParallelism: false,
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
-    expect: { poll: { timeout: 60_000, interval: 20 } },
+    testTimeout: 900_000,
+    hookTimeout: 900_000,
+    expect: { poll: { timeout: 120_000, interval: 20 } },
   },
 });

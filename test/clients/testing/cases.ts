@@ -19,7 +19,7 @@ import {
   WEATHER,
 } from "./sim.ts";
 import { takeOver } from "./take-over.ts";
-import { untilStalled } from "./until-said.ts";
+import { untilStalled } from "./until-stalled.ts";
 
 /* What each client is put through that is asked in one way. */
 

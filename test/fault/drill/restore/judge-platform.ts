@@ -9,7 +9,7 @@ import type { DrillReader } from "./drill-reader.ts";
 export type Logs = ReadonlyMap<string, readonly string[]>;
 
 const POLL_MS = 200;
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 120_000;
 /** Each is a process. */
 const MOST_REPLAYS = 4;
 /** What a reader is told whose last events are lost. */

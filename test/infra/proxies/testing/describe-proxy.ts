@@ -1,13 +1,13 @@
 import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openSseReader, type SseReader } from "@reprise/testkit";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { adaptProxy } from "./adapt-proxy.ts";
 import { expectUndisturbed, follow, untilMore } from "./followers.ts";
 import { openHttp2, send } from "./http-client.ts";
 import { ENDLESS, type ProxiedPlatform, startProxiedPlatform } from "./proxied-platform.ts";
 import type { ProxyKind } from "./proxy-kind.ts";
-import { type Proxy, runCommand, startProxy, WAIT } from "./start-proxy.ts";
+import { type Proxy, runCommand, startProxy } from "./start-proxy.ts";
 import { startUpgradeServer, tryUpgrade } from "./upgrade-server.ts";
 
 const READERS = 20;
@@ -43,7 +43,8 @@ export function describeProxy(kind: ProxyKind): void {
   // Nodes that a test has started again are known to the proxy after a health check, where it makes any.
   beforeEach(async () => {
     const headers = { authorization };
-    await vi.waitUntil(async () => (await send(proxy.url + pathOf("gen_x"), { headers })).status < 500, WAIT);
+    const status = async () => (await send(proxy.url + pathOf("gen_x"), { headers })).status;
+    await expect.poll(status).toBeLessThan(500);
   });
 
   const read = (via: Proxy, id: string, headers: Record<string, string> = {}): Promise<SseReader> =>

@@ -5,13 +5,11 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { spawnSupervised } from "@reprise/service";
-import { vi } from "vitest";
+import { expect } from "vitest";
 import { adaptProxy, type ProxyOptions } from "./adapt-proxy.ts";
 import type { Command, ProxyKind } from "./proxy-kind.ts";
 
 const run = promisify(execFile);
-/** For what takes as long as it takes. */
-export const WAIT = { timeout: 60_000, interval: 20 };
 
 /** A proxy that runs with its files of `infra/proxies`, on ports of its own. */
 export interface Proxy extends AsyncDisposable {
@@ -53,7 +51,7 @@ export async function startProxy(kind: ProxyKind, options: ProxyOptions): Promis
     await runCommand(kind.reload(files));
     if (pidFile === undefined) return;
     const isNew = (pid: string) => !before.includes(pid);
-    await vi.waitUntil(async () => (await childrenOf(pidFile)).some(isNew), WAIT);
+    await expect.poll(async () => (await childrenOf(pidFile)).some(isNew)).toBe(true);
   };
   const kept = stack.move();
   return {
@@ -67,7 +65,7 @@ export async function startProxy(kind: ProxyKind, options: ProxyOptions): Promis
 }
 
 async function untilListening(...ports: readonly number[]): Promise<void> {
-  for (const port of ports) await vi.waitUntil(() => isListening(port), WAIT);
+  for (const port of ports) await expect.poll(() => isListening(port)).toBe(true);
 }
 
 async function isListening(port: number): Promise<boolean> {
