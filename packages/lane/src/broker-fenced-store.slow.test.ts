@@ -9,7 +9,7 @@ import {
 } from "@reprise/archive/testing";
 import { type Broker, createGenerationLog, openBroker, type Publish, readStreamInfo } from "@reprise/log";
 import { COMMITS_STREAM, commitSubject } from "@reprise/protocol";
-import { startTestBroker } from "@reprise/testkit";
+import { startTestBroker, untilAnswered } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { createBrokerFencedStore } from "./broker-fenced-store.ts";
 
@@ -31,7 +31,9 @@ interface Fence extends AsyncDisposable {
 async function openFence(): Promise<Fence> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startTestBroker());
-  const broker = stack.use(await openBroker({ url: server.url, name: "test", onError, ...TOPOLOGY }));
+  const broker = stack.use(
+    await untilAnswered(() => openBroker({ url: server.url, name: "test", onError, ...TOPOLOGY })),
+  );
   const log = createGenerationLog(broker);
   const archive = `archive-${randomBytes(6).toString("hex")}`;
   const kept = stack.move();

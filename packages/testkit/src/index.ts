@@ -14,7 +14,7 @@ export {
   started,
 } from "./judge/drafts.ts";
 export { eventually, PATIENCE_MS } from "./eventually.ts";
-export { findFreePort } from "./network/free-port.ts";
+export { findFreePort, startOnFreePorts } from "./network/free-port.ts";
 export { createLaggingConnection } from "./broker/lagging-connection.ts";
 export {
   createLedger,

@@ -7,7 +7,7 @@ import {
   shardOf,
   TOKEN_KEYS_BUCKET,
 } from "@reprise/protocol";
-import { eventually } from "@reprise/testkit";
+import { eventually, PATIENCE_MS } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { type Broker, flushConnection } from "../nats/connection.ts";
 import { isRefusal } from "../nats/jetstream-errors.ts";
@@ -81,7 +81,7 @@ async function targetsReachedBy(user: ServiceUser): Promise<string[]> {
   const heard = await hearWhile(admin, async () => {
     for (const reply of TARGETS) service.main.publish(subject, request, { reply });
     // Answered behind them.
-    expect((await service.main.request(subject, request)).string()).toBe(ANSWER);
+    expect((await service.main.request(subject, request, { timeout: PATIENCE_MS })).string()).toBe(ANSWER);
   });
   const reached = new Set(heard.filter(({ text }) => text === ANSWER).map((one) => one.subject));
   return [...TARGETS].filter((target) => reached.has(target));
@@ -110,7 +110,7 @@ test.each(APART)("%s can't have a stream deleted by an answer to any kind of req
     service.main.publish(own, "{}", reply);
     // A call of JetStream's API is answered by another thread than a direct get, in the order of the calls.
     await getStreamInfo(service.main, JOBS_STREAM);
-    await service.main.request(direct, request);
+    await service.main.request(direct, request, { timeout: PATIENCE_MS });
   });
   expect(heard.map(({ subject }) => subject)).toContain(own);
   expect(heard.filter(({ subject }) => subject === DELETE_JOBS)).toEqual([]);
@@ -123,7 +123,7 @@ test("moderation can't have a stream deleted by its consumer, whether that is pu
   await using moderation = await server.connect("moderation");
   await storeAnswer(moderation, "{}");
   const request = async (subject: string, payload: object) =>
-    (await moderation.main.request(subject, JSON.stringify(payload))).json();
+    (await moderation.main.request(subject, JSON.stringify(payload), { timeout: PATIENCE_MS })).json();
   for (let shard = 0; shard < SHARDS; shard++) {
     const stream = generationsStream(shard);
     const create = consumerCreate(stream, MODERATION_CONSUMER);
@@ -135,7 +135,9 @@ test("moderation can't have a stream deleted by its consumer, whether that is pu
       const next = consumerCall("MSG.NEXT", stream, MODERATION_CONSUMER);
       moderation.main.publish(next, "1", { reply: DELETE_JOBS });
       await request(consumerCall("INFO", stream, MODERATION_CONSUMER), {});
-      await admin.main.request(`$JS.API.CONSUMER.DELETE.${stream}.${MODERATION_CONSUMER}`);
+      await admin.main.request(`$JS.API.CONSUMER.DELETE.${stream}.${MODERATION_CONSUMER}`, "", {
+        timeout: PATIENCE_MS,
+      });
       const pushed = { name: MODERATION_CONSUMER, ack_policy: "none", deliver_subject: DELETE_JOBS };
       expect(await request(create, { stream_name: stream, config: pushed })).toMatchObject({
         config: { deliver_subject: DELETE_JOBS },

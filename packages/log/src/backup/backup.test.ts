@@ -1,49 +1,22 @@
 import { randomBytes } from "node:crypto";
 import { appendFile, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { generationsStream, JOBS_STREAM, STREAM_START, TENANTS_STREAM } from "@reprise/protocol";
-import { createTempDir, startTestBroker, startTestCluster } from "@reprise/testkit";
+import { generationsStream, JOBS_STREAM, TENANTS_STREAM } from "@reprise/protocol";
+import { createTempDir, startTestBroker } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
-import { enqueueJob } from "../jobs/enqueue-job.ts";
 import { readAllJobs } from "../jobs/open-jobs.ts";
 import { type Broker, connectBroker } from "../nats/connection.ts";
 import { getStreamInfo } from "../nats/stream-api.ts";
-import { readAllMessages, readStreamInfo } from "../nats/stream-messages.ts";
+import { readStreamInfo } from "../nats/stream-messages.ts";
 import { ensureTopology } from "../topology/topology.ts";
-import {
-  appendOne,
-  completed,
-  newRef,
-  openWorld,
-  openWorldBehindProxy,
-  SHARDS,
-  type World,
-  writeLog,
-} from "../testing/world.ts";
+import { newRef, openWorld, openWorldBehindProxy, SHARDS, writeLog } from "../testing/world.ts";
 import { checkBackup } from "./backup-files.ts";
+import { contentsOf, fill } from "./filled.fixture.ts";
 import { restoreBackup } from "./restore-backup.ts";
 import { takeImage } from "./stream-image.ts";
 import { takeBackup } from "./take-backup.ts";
 
-const READ = { afterStreamSeq: STREAM_START, subject: ">", maxMessages: 500, maxBytes: 1_000_000, raw: true };
 const HOUR_MS = 3_600_000;
-
-async function contentsOf({ reads }: Broker, stream: string): Promise<string[]> {
-  const lines: string[] = [];
-  for await (const { streamSeq, subject, storedAtUs, payload } of readAllMessages(reads, stream, READ))
-    lines.push(`${streamSeq} ${subject} ${storedAtUs} ${Buffer.from(payload).toString()}`);
-  return lines;
-}
-
-/** A log that has ended, and one that has not, with its job. */
-async function fill({ log }: World): Promise<void> {
-  const appender = await writeLog(log, newRef(), 20);
-  await appendOne(appender, completed());
-  const open = newRef();
-  await writeLog(log, open, 5);
-  const [first] = await log.leader.readTail(open, STREAM_START, 1);
-  await enqueueJob(log.publish, { model: "sim", ref: open, payload: first!.payload });
-}
 
 async function openEmpty(stack: AsyncDisposableStack): Promise<Broker> {
   const server = stack.use(await startTestBroker());
@@ -101,30 +74,6 @@ describe("a backup that was restored", () => {
     const jobs = await Array.fromAsync(readAllJobs(empty.bulk));
     expect(jobs).toHaveLength(2);
     expect(jobs.at(-1)).toMatchObject({ ref: jobless, model: "sim" });
-  });
-
-  test("has as many replicas as it is restored with", async () => {
-    await using stack = new AsyncDisposableStack();
-    const world = stack.use(await openWorld());
-    const { path: dir } = stack.use(await createTempDir("backup"));
-    await fill(world);
-    await takeBackup(world.broker, { dir });
-    const cluster = stack.use(await startTestCluster());
-    const broker = stack.use(await connectBroker({ url: cluster.url, name: "cluster" }));
-    const { manifest } = await restoreBackup(broker, { dir, replicas: 3 });
-    for (const { config } of manifest.streams) {
-      const info = await getStreamInfo(broker.reads, config.name);
-      expect([config.name, info.config.num_replicas]).toEqual([config.name, 3]);
-    }
-    await cluster.healthy();
-    const name = generationsStream(0);
-    expect(await contentsOf(broker, name)).toEqual(await contentsOf(world.broker, name));
-    const leader = await cluster.leaderOf(name);
-    await leader!.kill("SIGKILL");
-    const { created } = await readStreamInfo(world.broker.reads, name);
-    // Followers count the stream as made at another time than its first leader does.
-    const read = async () => (await readStreamInfo(broker.reads, name).catch(() => undefined))?.created;
-    await expect.poll(read).toBe(created);
   });
 });
 

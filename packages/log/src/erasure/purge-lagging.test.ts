@@ -1,5 +1,5 @@
 import { streamOf, VERDICTS_STREAM, asSeq, asStreamSeq } from "@reprise/protocol";
-import { createLaggingConnection } from "@reprise/testkit";
+import { createLaggingConnection, PATIENCE_MS } from "@reprise/testkit";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { expect, test } from "vitest";
 import { closeGeneration, readRanges } from "./purge-generation.ts";
@@ -45,7 +45,7 @@ test("waits for a stream that nobody answers for at first", async () => {
   const { main, reads } = world.broker;
   const ranges = readRanges(world.broker, "LATE", "late.>");
   await reads.flush();
-  const manager = await jetstreamManager(main);
+  const manager = await jetstreamManager(main, { timeout: PATIENCE_MS });
   await manager.streams.add({ name: "LATE", subjects: ["late.>"], allow_direct: true });
   expect(await ranges).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { peekSeq, asStreamSeq } from "@reprise/protocol";
 import fc from "fast-check";
 import { eventually } from "@reprise/testkit";
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { Hub } from "./hub.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { follow, framesOf } from "../testing/follow.ts";
@@ -20,6 +20,8 @@ import {
 } from "../testing/world.ts";
 import type { Appender } from "../append/appender.ts";
 import type { GenerationRef } from "@reprise/protocol";
+
+afterEach(() => void vi.useRealTimers());
 
 /** A hub whose live feed meets these fates. Without an idle probe unless the options say otherwise. */
 function hostileHub(world: World, fateOf: (seq: number) => FeedFate, options: Partial<HubOptions> = {}) {
@@ -100,11 +102,14 @@ test("fifty readers that join at any time see the same bytes", async () => {
 
 test("the loss of the last event is found by the idle probe", async () => {
   await using world = await openWorld();
+  vi.useFakeTimers({ toFake: ["performance"] });
   using hostile = hostileHub(world, (seq) => (seq === 7 ? "drop" : "pass"), { probeMs: 300 });
   const ref = newRef();
   const appender = await begin(world, ref);
   const reading = follow(await hostile.hub.open(ref));
   await finish(appender, 5);
+  expect(hostile.hub.stats.probes).toBe(0);
+  vi.advanceTimersByTime(301);
   expect(await reading).toBe(await expectedFrames(world, ref));
   expect(hostile.hub.stats.probes).toBeGreaterThan(0);
   expect(hostile.hub.stats.repairs).toBe(1);

@@ -8,7 +8,7 @@ import {
   asStreamSeq,
   asSeq,
 } from "@reprise/protocol";
-import { eventually, moderatedPolicy } from "@reprise/testkit";
+import { eventually, moderatedPolicy, PATIENCE_MS } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { announceEventBehindEnd, subscribeEventsBehindEnds } from "../moderation/events-behind-ends.ts";
 import { subscribeErasures } from "../erasure/erasure-feed.ts";
@@ -75,8 +75,10 @@ test.each([
     await begin(world, ref);
     const cache = await opened.hub.open(ref);
     const read = follow(cache).catch((error: unknown) => error);
-    await world.broker.main.request(logSubject(ref), forged);
-    await world.broker.main.request(logSubject(ref), encodeEvent(asSeq(4), completed()));
+    await world.broker.main.request(logSubject(ref), forged, { timeout: PATIENCE_MS });
+    await world.broker.main.request(logSubject(ref), encodeEvent(asSeq(4), completed()), {
+      timeout: PATIENCE_MS,
+    });
     expect(await read).toMatchObject(MALFORMED);
     expect(cache.lastSeq).toBe(2);
     await expect(opened.hub.open(ref)).rejects.toMatchObject(MALFORMED);

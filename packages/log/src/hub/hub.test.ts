@@ -1,9 +1,14 @@
 import { type GenerationRef, asStreamSeq } from "@reprise/protocol";
 import { eventually } from "@reprise/testkit";
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { follow, framesOf } from "../testing/follow.ts";
 import { openHub } from "../testing/open-hub.ts";
 import { appendOne, completed, delta, newRef, openWorld, type World, writeLog } from "../testing/world.ts";
+
+afterEach(() => void vi.useRealTimers());
+
+/** Caches then grow old when a test says so. */
+const stopClock = () => vi.useFakeTimers({ toFake: ["performance"] });
 
 async function expectedFrames(world: World, ref: GenerationRef): Promise<string> {
   const stored = await world.log.leader.readTail(ref, asStreamSeq(0));
@@ -83,6 +88,7 @@ test("the subscription ends with the generation", async () => {
 
 test("drops a cache without readers after a while, and keeps one that is read", async () => {
   await using world = await openWorld();
+  stopClock();
   using opened = openHub(world, { lingerMs: 100 });
   const [read, unread] = [newRef(), newRef()];
   await writeLog(world.log, read, 1);
@@ -90,18 +96,21 @@ test("drops a cache without readers after a while, and keeps one that is read", 
   (await opened.hub.open(read)).listen(() => {});
   await opened.hub.open(unread);
   expect(opened.hub.stats.caches).toBe(2);
+  vi.advanceTimersByTime(101);
   await eventually(() => expect(opened.hub.stats.caches).toBe(1));
   expect(opened.feed.subscriptions.map((live) => live.isClosed())).toEqual([false, true]);
 });
 
 test("a log that has ended is read again after a while, since it may have expired, though readers keep asking for it", async () => {
   await using world = await openWorld();
+  stopClock();
   using opened = openHub(world, { lingerMs: 500 });
   const ref = newRef();
   await appendOne(await writeLog(world.log, ref, 1), completed());
   const cache = await opened.hub.open(ref);
   expect(await opened.hub.open(ref)).toBe(cache);
-  await eventually(async () => expect(await opened.hub.open(ref)).not.toBe(cache));
+  vi.advanceTimersByTime(501);
+  expect(await opened.hub.open(ref)).not.toBe(cache);
   expect(cache.failure).toBeUndefined();
 });
 

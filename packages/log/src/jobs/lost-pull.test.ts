@@ -1,7 +1,7 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { encodeEvent, type GenerationRef, jobLane, JOBS_STREAM, asSeq } from "@reprise/protocol";
-import { eventually } from "@reprise/testkit";
+import { eventually, PATIENCE_MS } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { enqueueJob } from "./enqueue-job.ts";
 import type { Job } from "./job.ts";
@@ -84,7 +84,7 @@ test("a lane whose consumer the broker has lost is opened again, and its jobs co
   const first = await queueOne(world);
   await eventually(() => expect(jobs).toHaveLength(1));
   const { consumer } = jobLane("m", { tenant: first.tenant, priority: "interactive" });
-  await (await jetstreamManager(main)).consumers.delete(JOBS_STREAM, consumer);
+  await (await jetstreamManager(main, { timeout: PATIENCE_MS })).consumers.delete(JOBS_STREAM, consumer);
   const second = await queueOne(world);
   await eventually(() => expect(jobs.map((job) => job.ref)).toEqual([first, second]));
   await puller.idle();

@@ -8,7 +8,7 @@ import {
   asSeq,
   asStreamSeq,
 } from "@reprise/protocol";
-import { eventually } from "@reprise/testkit";
+import { eventually, PATIENCE_MS } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import type { Broker } from "../nats/connection.ts";
 import { enqueueJob } from "./enqueue-job.ts";
@@ -121,7 +121,7 @@ test("a job that is deleted is gone for its queue too, and can be deleted twice"
   await Promise.all([deleteJob(main, read!), deleteJob(main, read!)]);
   await deleteJob(main, read!);
   expect(await readJob(main, job!)).toBeUndefined();
-  const manager = await jetstreamManager(main);
+  const manager = await jetstreamManager(main, { timeout: PATIENCE_MS });
   const { state } = await manager.streams.info(JOBS_STREAM);
   expect(state.messages).toBe(1);
   expect(idsOf(await walk(world.broker))).toEqual([other!.ref.generation]);
@@ -146,7 +146,7 @@ test("a running job can be deleted: no worker gets it again, and its holder's ac
   jobs[0]!.working();
   hold.resolve();
   await puller.idle();
-  const manager = await jetstreamManager(main);
+  const manager = await jetstreamManager(main, { timeout: PATIENCE_MS });
   const { consumer } = jobLane("b", { tenant: job!.ref.tenant, priority: "interactive" });
   await eventually(async () => {
     const { num_ack_pending, num_pending } = await manager.consumers.info(JOBS_STREAM, consumer);

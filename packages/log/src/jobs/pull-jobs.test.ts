@@ -1,6 +1,6 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import { encodeEvent, jobLane, JOBS_STREAM, parseTenantId, asSeq } from "@reprise/protocol";
-import { eventually } from "@reprise/testkit";
+import { eventually, PATIENCE_MS } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import { connectBroker } from "../nats/connection.ts";
 import { enqueueJob } from "./enqueue-job.ts";
@@ -41,7 +41,7 @@ async function work(world: World, options: Partial<PullOptions> = {}) {
 }
 
 async function queuedJobs(world: World): Promise<number> {
-  const manager = await jetstreamManager(world.broker.main);
+  const manager = await jetstreamManager(world.broker.main, { timeout: PATIENCE_MS });
   return (await manager.streams.info(JOBS_STREAM)).state.messages;
 }
 
@@ -137,7 +137,7 @@ test("a worker that sleeps is given nothing any more before its own jobs go to o
   using sleeping = await work(world, { ackWaitMs: 1_000 });
   await enqueue(world, 1);
   await eventually(() => expect(sleeping.jobs).toHaveLength(1));
-  const manager = await jetstreamManager(direct.main);
+  const manager = await jetstreamManager(direct.main, { timeout: PATIENCE_MS });
   const waiting = async () => (await manager.consumers.info(JOBS_STREAM, LANE.consumer)).num_waiting;
   await eventually(async () => expect(await waiting()).toBeGreaterThan(0));
   // As it does for as long as it is awake: what has gone by until here doesn't count.
@@ -253,7 +253,7 @@ test("jobs go on coming after the broker was away", async () => {
 
 test("a job that the broker has lost meanwhile can be ended like any other", async () => {
   await using world = await openWorld();
-  const manager = await jetstreamManager(world.broker.main);
+  const manager = await jetstreamManager(world.broker.main, { timeout: PATIENCE_MS });
   const run = async (job: Job) => {
     // No server is there to receive it.
     await manager.streams.delete(JOBS_STREAM);
@@ -291,7 +291,7 @@ test("jobs that are on their way to a worker that stops go to another at once", 
   await using direct = await connectBroker({ url: world.server.url, name: "direct" });
   let done = 0;
   using first = await work(world, { slots: 5, run: async (job) => job.ack().then(() => void done++) });
-  const manager = await jetstreamManager(direct.main);
+  const manager = await jetstreamManager(direct.main, { timeout: PATIENCE_MS });
   const state = () => manager.consumers.info(JOBS_STREAM, LANE.consumer);
   // A pull waits for the tenant's next jobs.
   await enqueue(world, 1);
@@ -334,7 +334,7 @@ test("a lane's ack wait is that of the worker that opened it last", async () => 
   await eventually(() => expect(first.jobs).toHaveLength(1));
   using second = await work(world, { slots: 1, ackWaitMs: 7_000, run });
   await eventually(() => expect(second.jobs).toHaveLength(1));
-  const manager = await jetstreamManager(world.broker.main);
+  const manager = await jetstreamManager(world.broker.main, { timeout: PATIENCE_MS });
   const { config } = await manager.consumers.info(JOBS_STREAM, LANE.consumer);
   expect(config.ack_wait).toBe(7_000 * 1_000_000);
   hold.resolve();

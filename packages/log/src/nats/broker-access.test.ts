@@ -5,6 +5,7 @@ import { nkeys } from "@nats-io/transport-node";
 import {
   createTempDir,
   createTestCertificates,
+  PATIENCE_MS,
   startStoredBroker,
   type TestCertificates,
 } from "@reprise/testkit";
@@ -171,7 +172,7 @@ test("a broker with operators and accounts lets in with a creds file, and with t
   const back = new Promise<void>((onUp) => watchConnection(connected.main, { onUp }));
   await broker.restart();
   await back;
-  const who = await connected.main.request("$SYS.REQ.USER.INFO");
+  const who = await connected.main.request("$SYS.REQ.USER.INFO", "", { timeout: PATIENCE_MS });
   expect(who.json()).toMatchObject({ data: { user: next.getPublicKey() } });
   const stranger = encodeJwt(nkeys.createAccount(), user.getPublicKey(), { type: "user" });
   await file("user.creds", creds(user).replace(/^ey.*$/m, stranger));

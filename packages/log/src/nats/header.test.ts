@@ -1,5 +1,6 @@
 import { headers as createHeaders, type Msg } from "@nats-io/transport-node";
 import { asStreamSeq, OPS_STREAM } from "@reprise/protocol";
+import { PATIENCE_MS } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { inboxOf } from "./reply-inbox.ts";
 import { directGet } from "../access/api-subject.ts";
@@ -30,7 +31,7 @@ test("the text is what the client parses, of messages and of the broker's own an
   const payloads = ["", "a", "é", "x".repeat(100_000), "NATS/1.0\r\n\r\n"];
   // Answered when it is stored.
   for (const payload of payloads)
-    await main.request("ops.acme.erased.-", payload, { headers: own, timeout: 20_000 });
+    await main.request("ops.acme.erased.-", payload, { headers: own, timeout: PATIENCE_MS });
   const { messages } = await getBatchDirect(reads, OPS_STREAM, ALL);
   expect(messages).toHaveLength(payloads.length);
   for (const msg of messages) {
@@ -46,7 +47,7 @@ test("the text is what the client parses, of messages and of the broker's own an
     expect(lastIn(text, "Nats-Stream")).toBe(OPS_STREAM);
   }
   const gone = JSON.stringify({ seq: 1_000_000, next_by_subj: ">" });
-  const answer = await inboxOf(reads).ask(directGet(OPS_STREAM), gone, 5_000);
+  const answer = await inboxOf(reads).ask(directGet(OPS_STREAM), gone, PATIENCE_MS);
   expect(typeof answer === "string" ? answer : codeIn(headerTextOf(answer))).toBe(404);
 });
 

@@ -1,6 +1,6 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import { type GenerationRef, generationsStream, streamOf, asStreamSeq } from "@reprise/protocol";
-import { eventually } from "@reprise/testkit";
+import { eventually, PATIENCE_MS } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import { connectBroker } from "../nats/connection.ts";
 import { fillStream, streamsWithTextOf } from "../erasure/fill-stream.ts";
@@ -143,8 +143,11 @@ test("what was under way when the connection was cut is seen once, in its place"
   const { tenant, generation } = refOfShard();
   for (let i = 0; i < 100; i++) direct.main.publish(`gen.${SHARD}.${tenant}.${generation}`, `${i}`);
   const handedOut = async () =>
-    (await (await jetstreamManager(direct.main)).consumers.info(generationsStream(SHARD), NAME)).delivered
-      .stream_seq;
+    (
+      await (
+        await jetstreamManager(direct.main, { timeout: PATIENCE_MS })
+      ).consumers.info(generationsStream(SHARD), NAME)
+    ).delivered.stream_seq;
   await eventually(async () => expect(await handedOut()).toBe(110));
   world.proxy.setFaults({});
   world.proxy.cutNow();
@@ -171,7 +174,9 @@ test("a follower whose consumer was deleted makes a new one behind what it has a
   await write(world, 10);
   await eventually(() => expect(auditor.seen()).toEqual(from(1, 10)));
   auditor.follower.ack(asStreamSeq(10));
-  await (await jetstreamManager(world.broker.main)).consumers.delete(generationsStream(SHARD), NAME);
+  await (
+    await jetstreamManager(world.broker.main, { timeout: PATIENCE_MS })
+  ).consumers.delete(generationsStream(SHARD), NAME);
   await write(world, 5);
   await eventually(() => expect(auditor.seen()).toEqual(from(1, 15)));
   expect(world.errors).toEqual([]);
@@ -193,7 +198,7 @@ test("a follower that was stopped sees nothing more, and can still acknowledge",
 
 test("a follower is told which events have expired before any follower was handed them, between the events before and behind them", async () => {
   await using world = await openWorld();
-  const manager = await jetstreamManager(world.broker.main);
+  const manager = await jetstreamManager(world.broker.main, { timeout: PATIENCE_MS });
   const keepFor = (ms: number) =>
     manager.streams.update(generationsStream(SHARD), { max_age: ms * 1_000_000 });
   const told: string[] = [];

@@ -3,6 +3,7 @@ import type { EventDraft, GenerationRef } from "@reprise/protocol";
 import {
   createRef,
   delta,
+  PATIENCE_MS,
   requested,
   startStoredBroker,
   startTcpProxy,
@@ -10,6 +11,7 @@ import {
   type StoredBroker,
   type TcpProxy,
   type TestBroker,
+  untilAnswered,
 } from "@reprise/testkit";
 import { Appender, type AppenderOptions } from "../append/appender.ts";
 import { EMPTY_LOG } from "../append/log-head.ts";
@@ -84,14 +86,14 @@ async function connectWorld<Server>(
       return made.connected;
     },
   };
-  await ensureTopology(broker.main, { shards: SHARDS, replicas: 1, retentionMs });
+  await untilAnswered(() => ensureTopology(broker.main, { shards: SHARDS, replicas: 1, retentionMs }));
   const kept = stack.move();
   return { server, broker, log, errors, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
 /** An appender publishes again what is not answered within a second; a test that publishes once waits for a busy broker. */
 function patiently(publish: Publish): Publish {
-  return (subject, payload, options) => publish(subject, payload, { timeoutMs: 60_000, ...options });
+  return (subject, payload, options) => publish(subject, payload, { timeoutMs: PATIENCE_MS, ...options });
 }
 
 export function newRef(tenant = "acme"): GenerationRef {

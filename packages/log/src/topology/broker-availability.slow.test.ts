@@ -6,6 +6,7 @@ import { generationsStream, JOBS_STREAM, LEASES_STREAM, RULES_STREAM } from "@re
 import {
   createTempDir,
   eventually,
+  PATIENCE_MS,
   startStoredBroker,
   startTcpProxy,
   startTestBroker,
@@ -78,7 +79,7 @@ test.each([JOBS_STREAM, RULES_STREAM])(
   "without %s no create would be stored, and it is named",
   async (stream) => {
     await using world = await openWorld();
-    await (await jetstreamManager(world.broker.main)).streams.delete(stream);
+    await (await jetstreamManager(world.broker.main, { timeout: PATIENCE_MS })).streams.delete(stream);
     await using availability = new BrokerAvailability({ ...world, shards: SHARDS, everyMs: EVERY_MS });
     await eventually(() => expect(availability.because()).toEqual([expect.stringContaining(stream)]));
   },
@@ -147,7 +148,7 @@ test("why a connection was refused once is not told of the next loss, before it 
 
 test("reasons that change are told once they have settled, and not before", async () => {
   await using world = await openWorld();
-  const manager = await jetstreamManager(world.broker.main);
+  const manager = await jetstreamManager(world.broker.main, { timeout: PATIENCE_MS });
   const watch = (settleMs: number, to: string[]) =>
     new BrokerAvailability({
       ...world,
@@ -174,7 +175,7 @@ test("a stream that is missing stays named, and is told once, while others are a
   await using server = await startTestBroker();
   const topology = { shards: 32, replicas: 1, retentionMs: 3_600_000 };
   await using broker = await openBroker({ url: server.url, name: "test", ...topology });
-  const manager = await jetstreamManager(broker.main);
+  const manager = await jetstreamManager(broker.main, { timeout: PATIENCE_MS });
   await manager.streams.delete(generationsStream(31));
   const told: (readonly string[])[] = [];
   await using _ = new BrokerAvailability({

@@ -1,6 +1,6 @@
 import { asStreamSeq } from "@reprise/protocol";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
-import { eventually, startTestBroker, type TestBroker } from "@reprise/testkit";
+import { eventually, PATIENCE_MS, startTestBroker, type TestBroker } from "@reprise/testkit";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { BrokerAvailability } from "./broker-availability.ts";
 import { type Broker, connectBroker } from "../nats/connection.ts";
@@ -22,7 +22,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 /** Every test begins with an empty broker. */
 beforeEach(async () => {
   await using broker = await connectBroker({ url: server.url, name: "test" });
-  const manager = await jetstreamManager(broker.main);
+  const manager = await jetstreamManager(broker.main, { timeout: PATIENCE_MS });
   for await (const name of manager.streams.names()) await manager.streams.delete(name);
 });
 
@@ -41,7 +41,11 @@ async function start(shards: number) {
 }
 
 const streamsOf = async ({ main }: Broker) => {
-  const names = await (await jetstreamManager(main)).streams.names("gen.*.>").next();
+  const names = await (
+    await jetstreamManager(main, { timeout: PATIENCE_MS })
+  ).streams
+    .names("gen.*.>")
+    .next();
   return names.length;
 };
 
@@ -88,7 +92,7 @@ test("a process that died counts as gone once it has been silent for long enough
 
 test("a process that was paused while the number was raised ends when it learns of it", async () => {
   await using paused = await start(2);
-  const count = (await jetstreamManager(paused.broker.main)).streams;
+  const count = (await jetstreamManager(paused.broker.main, { timeout: PATIENCE_MS })).streams;
   await count.purge("LEASES", { filter: "lease.shards.member.*" });
   await using _ = await open(2);
   const publish = createPublish(inboxOf(paused.broker.main));
@@ -128,7 +132,7 @@ test("of processes that start at once with two numbers, those with at most one n
 test("a broker that was used before it kept the number has the one of its streams", async () => {
   {
     await using before = await open(3);
-    await (await jetstreamManager(before.main)).streams.purge("LEASES");
+    await (await jetstreamManager(before.main, { timeout: PATIENCE_MS })).streams.purge("LEASES");
   }
   await expect(open(2)).rejects.toMatchObject(REFUSED);
   await using same = await open(3);
@@ -140,13 +144,19 @@ test("the number outlives the retention time, also while no process runs, and on
   {
     await using _ = await openBroker(stored);
     await using broker = await connectBroker({ url: server.url, name: "test" });
-    const { seq } = await jetstream(broker.main).publish(COUNT, JSON.stringify({ shards: 3 }));
+    const { seq } = await jetstream(broker.main, { timeout: PATIENCE_MS }).publish(
+      COUNT,
+      JSON.stringify({ shards: 3 }),
+    );
     await using again = await openBroker(stored);
     const kept = await getLastMessage(again.main, "LEASES", COUNT);
     expect(kept?.streamSeq).toBeGreaterThan(seq);
   }
   await using broker = await connectBroker({ url: server.url, name: "test" });
-  await jetstream(broker.main).publish("lease.shards.member.dead", JSON.stringify({ shards: 3 }));
+  await jetstream(broker.main, { timeout: PATIENCE_MS }).publish(
+    "lease.shards.member.dead",
+    JSON.stringify({ shards: 3 }),
+  );
   const dead = { afterStreamSeq: asStreamSeq(0), subject: "lease.shards.member.*" };
   await eventually(async () => expect(await getNextMessage(broker.main, "LEASES", dead)).toBeUndefined());
   expect(await readShardCount(broker.main)).toBe(3);

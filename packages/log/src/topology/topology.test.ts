@@ -8,7 +8,7 @@ import {
   TENANTS_STREAM,
   USAGE_STREAM,
 } from "@reprise/protocol";
-import { startTestBroker } from "@reprise/testkit";
+import { PATIENCE_MS, startTestBroker } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { connectBroker } from "../nats/connection.ts";
 import { readBack } from "../testing/read-back.ts";
@@ -43,7 +43,7 @@ describe("the streams", () => {
   test("are made, with what the log relies on", async () => {
     await using broker = await openBroker();
     await ensureTopology(broker.main, OPTIONS);
-    const manager = await jetstreamManager(broker.main);
+    const manager = await jetstreamManager(broker.main, { timeout: PATIENCE_MS });
     const names = (await manager.streams.list().next()).map(({ config }) => config.name);
     expect(names.toSorted()).toEqual([
       "BLOBS",
@@ -82,7 +82,7 @@ describe("the streams", () => {
     await using world = await openWorld();
     const ref = newRef();
     await writeLog(world.log, ref, 5);
-    const manager = await jetstreamManager(world.broker.main);
+    const manager = await jetstreamManager(world.broker.main, { timeout: PATIENCE_MS });
     const before = (await manager.streams.info(generationsStream(0))).config;
     await ensureTopology(world.broker.main, OPTIONS);
     expect((await manager.streams.info(generationsStream(0))).config).toEqual(before);
@@ -94,7 +94,7 @@ describe("the streams", () => {
     await Promise.all(
       Array.from({ length: 10 }, () => ensureTopology(broker.main, { ...OPTIONS, shards: 4 })),
     );
-    const manager = await jetstreamManager(broker.main);
+    const manager = await jetstreamManager(broker.main, { timeout: PATIENCE_MS });
     expect(await manager.streams.list().next()).toHaveLength(21);
   });
 
@@ -102,7 +102,7 @@ describe("the streams", () => {
     await using broker = await openBroker();
     await ensureTopology(broker.main, OPTIONS);
     await ensureTopology(broker.main, { shards: 3, replicas: 1, retentionMs: 2 * HOUR_MS });
-    const manager = await jetstreamManager(broker.main);
+    const manager = await jetstreamManager(broker.main, { timeout: PATIENCE_MS });
     expect(await hoursOf(manager)).toEqual([0, 0, 0, 0, ...Array(12).fill(2), 6]);
   });
 
@@ -112,13 +112,13 @@ describe("the streams", () => {
     const refused = await ensureTopology(broker.main, OPTIONS).catch((error: unknown) => error);
     expect(refused).toMatchObject({ code: "broker_incompatible", param: "REPRISE_RETENTION_HOURS" });
     expect(refused).toHaveProperty("message", expect.stringMatching(/ 2 hours.* 1 hour.*/));
-    const manager = await jetstreamManager(broker.main);
+    const manager = await jetstreamManager(broker.main, { timeout: PATIENCE_MS });
     expect(await hoursOf(manager)).toEqual([0, 0, 0, 0, ...Array(11).fill(2), 6]);
   });
 
   test("that keep everything for ever are not given an end", async () => {
     await using broker = await openBroker();
-    const manager = await jetstreamManager(broker.main);
+    const manager = await jetstreamManager(broker.main, { timeout: PATIENCE_MS });
     await manager.streams.add({ name: JOBS_STREAM, subjects: ["job.>"], retention: "workqueue", max_age: 0 });
     await expect(ensureTopology(broker.main, OPTIONS)).rejects.toMatchObject({
       code: "broker_incompatible",
@@ -129,13 +129,13 @@ describe("the streams", () => {
   test("allow more models than a server's default number of consumers", async () => {
     await using broker = await openBroker();
     await ensureTopology(broker.main, OPTIONS);
-    const manager = await jetstreamManager(broker.main);
+    const manager = await jetstreamManager(broker.main, { timeout: PATIENCE_MS });
     expect((await manager.streams.info(JOBS_STREAM)).config.max_consumers).toBe(10_000);
   });
 
   test("that exist in a form that can't be changed are reported, with their name", async () => {
     await using broker = await openBroker();
-    const manager = await jetstreamManager(broker.main);
+    const manager = await jetstreamManager(broker.main, { timeout: PATIENCE_MS });
     await manager.streams.add({ name: JOBS_STREAM, subjects: ["job.>"], retention: "limits" });
     await expect(ensureTopology(broker.main, OPTIONS)).rejects.toMatchObject({
       code: "broker_incompatible",

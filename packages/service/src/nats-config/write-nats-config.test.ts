@@ -1,10 +1,19 @@
 import { execFile } from "node:child_process";
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { connectBroker, openBroker } from "@reprise/log";
-import { createTempDir, createTestCertificates, findFreePort, untilAnswered } from "@reprise/testkit";
+import {
+  createTempDir,
+  createTestCertificates,
+  eventually,
+  findFreePort,
+  PATIENCE_MS,
+  startOnFreePorts,
+  untilAnswered,
+} from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { findNatsServer } from "../broker/find-nats-server.ts";
 import { spawnSupervised } from "../lifecycle/supervised-process.ts";
@@ -28,12 +37,10 @@ async function newServers(dir: string, count: number): Promise<ConfiguredServer[
   return servers;
 }
 
-test.each([
-  ["one server", 1, false],
-  ["one server with TLS", 1, true],
-  ["a cluster with TLS", 3, true],
-])("%s takes its configuration, and lets a service do what it may", async (_what, count, isSecured) => {
-  await using dir = await createTempDir("nats-config");
+/** Servers that run by their configuration, with all streams. */
+async function startServers(count: number, isSecured: boolean) {
+  await using stack = new AsyncDisposableStack();
+  const dir = stack.use(await createTempDir("nats-config"));
   const certificates = await createTestCertificates(join(dir.path, "certificates"));
   const { cert, key } = await certificates.issue("server", [HOST]);
   const tls = isSecured ? { caFile: certificates.ca, certFile: cert, keyFile: key } : undefined;
@@ -42,11 +49,15 @@ test.each([
   const { serverFiles, keyFiles } = await writeNatsConfig(config);
 
   const binary = await findBinary();
-  await using processes = new AsyncDisposableStack();
+  const ends: Promise<never>[] = [];
   for (const file of serverFiles) {
     await run(binary, ["-t", "-c", file]);
-    const { stop } = await spawnSupervised([binary, "-c", file], { stopGraceS: 5, output: "ignore" });
-    processes.defer(stop);
+    const server = await spawnSupervised([binary, "-c", file], { stopGraceS: 5, output: "pipe" });
+    stack.defer(server.stop);
+    server.stdout!.resume();
+    const ended = text(server.stderr!).then((log) => Promise.reject(new Error(log)));
+    ended.catch(() => undefined);
+    ends.push(ended);
   }
   const url = servers.map(({ port }) => `${isSecured ? "tls" : "nats"}://${HOST}:${port}`).join(",");
   const addressOf = (user: keyof typeof keyFiles) => ({
@@ -56,15 +67,33 @@ test.each([
     name: user,
   });
   const topology = { shards: 2, replicas: count, retentionMs: 3_600_000 };
-  await (await untilAnswered(() => openBroker({ ...addressOf("admin"), ...topology }))).close();
-  await using delivery = await openBroker({ ...addressOf("delivery"), ...topology });
-  await expect(delivery.main.request("$JS.API.STREAM.DELETE.JOBS")).rejects.toThrow("Permissions Violation");
+  const open = (user: keyof typeof keyFiles) =>
+    untilAnswered(() => openBroker({ ...addressOf(user), ...topology }));
+  const admin = await Promise.race([open("admin"), ...ends]);
+  await admin.close();
+  const kept = stack.move();
+  return { url, open, addressOf, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+}
+
+test.each([
+  ["one server", 1, false],
+  ["one server with TLS", 1, true],
+  ["a cluster with TLS", 3, true],
+])("%s takes its configuration, and lets a service do what it may", async (_what, count, isSecured) => {
+  await using servers = await startOnFreePorts(() => startServers(count, isSecured));
+  const { url, addressOf } = servers;
+  await using delivery = await servers.open("delivery");
+  const deletion = delivery.main.request("$JS.API.STREAM.DELETE.JOBS", "", { timeout: PATIENCE_MS });
+  await expect(deletion).rejects.toThrow("Permissions Violation");
   const { access } = addressOf("delivery");
   const stranger = { url, access: { ...access, nkeyFile: undefined }, name: "stranger" };
-  await expect(connectBroker(stranger)).rejects.toMatchObject({
-    code: "broker_unavailable",
-    message: expect.stringContaining("refuses the credentials"),
-  });
+  // nats-server gives a client two seconds to make itself known, which a busy machine may take.
+  await eventually(() =>
+    expect(connectBroker(stranger)).rejects.toMatchObject({
+      code: "broker_unavailable",
+      message: expect.stringContaining("refuses the credentials"),
+    }),
+  );
 });
 
 test("keys are kept when the configuration is written anew, and only their owner can read any of it", async () => {

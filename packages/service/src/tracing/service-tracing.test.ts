@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createTempDir, findFreePort, startOtlpReceiver } from "@reprise/testkit";
+import { createTempDir, startOtlpReceiver, startTcpProxy } from "@reprise/testkit";
 import { expect, it } from "vitest";
 import { parseEnvironment } from "../environment/environment.ts";
 import { openServiceTracing, TRACING_NAMES } from "./service-tracing.ts";
@@ -40,7 +40,9 @@ it("refuses a file of headers without a word of what is in it", async () => {
 });
 
 it("logs one line when the collector goes and one when it is back", async () => {
-  const port = await findFreePort();
+  // No server listens there.
+  let port = 1;
+  await using way = await startTcpProxy({ target: () => ({ port }) });
   const lines: string[] = [];
   let logged = Promise.withResolvers<void>();
   const log = (_fields: unknown, line: string) => {
@@ -51,11 +53,12 @@ it("logs one line when the collector goes and one when it is back", async () => 
   const untilLogged = async (count: number) => {
     while (lines.length < count) await logged.promise;
   };
-  const env = environment({ REPRISE_OTLP_URL: `http://127.0.0.1:${port}`, REPRISE_TRACE_SAMPLE: "1" });
+  const env = environment({ REPRISE_OTLP_URL: `http://127.0.0.1:${way.port}`, REPRISE_TRACE_SAMPLE: "1" });
   await using tracing = await openServiceTracing("delivery", env, { warn: log, info: log });
   tracing.start("lost").end();
   await untilLogged(1);
-  await using receiver = await startOtlpReceiver(port);
+  await using receiver = await startOtlpReceiver();
+  ({ port } = receiver);
   tracing.start("kept").end();
   await untilLogged(2);
   expect(receiver.spans.map(({ name }) => name)).toEqual(["kept"]);

@@ -1,16 +1,16 @@
-import { findFreePort, startOtlpReceiver } from "@reprise/testkit";
+import { PATIENCE_MS, startOtlpReceiver, startTcpProxy } from "@reprise/testkit";
 import { describe, expect, it } from "vitest";
 import { describeTracing } from "../testing/tracing-conformance.ts";
 import { NO_TRACING } from "../tracing/no-tracing.ts";
 import { openTracing } from "./open-tracing.ts";
 
-/** A receiver of this process answers late on a busy machine. */
-const PATIENT = { timeoutMs: 30_000, closeMs: 30_000 };
+/** No server listens there. */
+const NOWHERE = 1;
 
 describeTracing("OTLP", async (sample, options) => {
   await using stack = new AsyncDisposableStack();
   const receiver = stack.use(await startOtlpReceiver());
-  const { tracing } = await open({ url: receiver.url, sample, ...PATIENT, ...options });
+  const { tracing } = await open({ url: receiver.url, sample, ...options });
   stack.use(tracing);
   const owned = stack.move();
   return {
@@ -47,13 +47,15 @@ describe("a collector", () => {
   });
 
   it("that is away is told of once, what was lost is counted, and it gets spans when it is back", async () => {
-    const port = await findFreePort();
-    await using opened = await open({ url: `http://127.0.0.1:${port}` });
+    let port = NOWHERE;
+    await using way = await startTcpProxy({ target: () => ({ port }) });
+    await using opened = await open({ url: `http://127.0.0.1:${way.port}` });
     const { tracing, told } = opened;
     tracing.start("lost").end();
     await opened.untilTold("away");
 
-    await using receiver = await startOtlpReceiver(port);
+    await using receiver = await startOtlpReceiver();
+    ({ port } = receiver);
     tracing.start("kept").end();
     await receiver.until((spans) => spans.length > 0);
     await opened.untilTold("back");
@@ -106,7 +108,9 @@ async function open(
     service: "reprise-test",
     instance: "i1",
     sample: 1,
-    timeoutMs: 100,
+    // A receiver of this process answers late on a busy machine.
+    timeoutMs: PATIENCE_MS,
+    closeMs: PATIENCE_MS,
     onAway: () => tell("away"),
     onBack: ({ dropped }) => tell(`back, ${dropped} lost`),
     ...options,

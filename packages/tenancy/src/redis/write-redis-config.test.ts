@@ -1,6 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createTempDir, createTestCertificates, findFreePort, startRedis } from "@reprise/testkit";
+import {
+  createTempDir,
+  createTestCertificates,
+  findFreePort,
+  startOnFreePorts,
+  startRedis,
+} from "@reprise/testkit";
 import { Redis } from "ioredis";
 import { parseTenantId } from "@reprise/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -15,7 +21,9 @@ const CHECKS: readonly LimitCheck[] = [
   { kind: "lease", name: "readers", key: "{acme}:readers", limit: 10, member: "a", ttlMs: 60_000 },
 ];
 
-async function startConfigured({ isSecured = false } = {}) {
+const startConfigured = (options = {}) => startOnFreePorts(() => configureAndStart(options));
+
+async function configureAndStart({ isSecured = false }) {
   await using stack = new AsyncDisposableStack();
   const dir = stack.use(await createTempDir("redis-config"));
   const certificates = await createTestCertificates(join(dir.path, "certificates"));

@@ -1,6 +1,6 @@
 import { openBroker } from "@reprise/log";
 import { parseTenantId, type RepriseError, TENANTS_STREAM } from "@reprise/protocol";
-import { startTestBroker } from "@reprise/testkit";
+import { PATIENCE_MS, startTestBroker, untilAnswered } from "@reprise/testkit";
 import {
   followTenants,
   type FollowTenantsOptions,
@@ -47,7 +47,7 @@ export async function openWorld() {
   const server = stack.use(await startTestBroker());
   const topology = { shards: 1, replicas: 1, retentionMs: 3_600_000 };
   const open = (url = server.url) => openBroker({ url, name: "test", ...topology });
-  const broker = stack.use(await open());
+  const broker = stack.use(await untilAnswered(() => open()));
   const store = await openTenantStore(broker.main);
   const nodes = stack.use(new AsyncDisposableStack());
   const addNode = async (
@@ -72,6 +72,7 @@ export async function openWorld() {
     const reply = await broker.main.request(
       `$JS.API.STREAM.${what}.${TENANTS_STREAM}`,
       JSON.stringify(request),
+      { timeout: PATIENCE_MS },
     );
     const answer = reply.json<{ config?: object; error?: { description: string } }>();
     if (answer.error) throw new Error(answer.error.description);

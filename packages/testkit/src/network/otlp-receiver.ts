@@ -28,6 +28,7 @@ export type OtlpAnswer = "take" | "refuse" | "hang";
 export interface OtlpReceiver extends AsyncDisposable {
   /** For `REPRISE_OTLP_URL`. */
   readonly url: string;
+  readonly port: number;
   readonly spans: readonly ReceivedSpan[];
   /** All that was sent, as text. */
   readonly received: string;
@@ -42,8 +43,7 @@ export interface OtlpReceiver extends AsyncDisposable {
   untilRequested(requests: number): Promise<void>;
 }
 
-/** @param port 0 takes a free one */
-export async function startOtlpReceiver(port = 0): Promise<OtlpReceiver> {
+export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   const bodies: string[] = [];
   let headers: IncomingHttpHeaders = {};
@@ -62,11 +62,12 @@ export async function startOtlpReceiver(port = 0): Promise<OtlpReceiver> {
     grown = Promise.withResolvers();
   };
   const server = createServer((request, response) => void take(request, response));
-  server.listen(port, "127.0.0.1");
+  server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  const { port: taken } = server.address() as AddressInfo;
+  const { port } = server.address() as AddressInfo;
   const receiver: OtlpReceiver = {
-    url: `http://127.0.0.1:${taken}`,
+    url: `http://127.0.0.1:${port}`,
+    port,
     spans,
     get received() {
       return bodies.join("\n");

@@ -47,6 +47,7 @@ import {
   startTestBroker,
   type StoredBroker,
   type TestBroker,
+  untilAnswered,
 } from "@reprise/testkit";
 import type { EngineReport } from "../run/turn/engine-report.ts";
 import type { Engine } from "../engines/engine.ts";
@@ -156,7 +157,7 @@ async function connectWorld<Server extends TestBroker>(
   await using stack = owned;
   const topology = { shards: 1, replicas: 1, retentionMs: HOUR_MS };
   const broker = stack.use(
-    await openBroker({ url: server.url, name: "test", onError: rethrow, ...topology }),
+    await untilAnswered(() => openBroker({ url: server.url, name: "test", onError: rethrow, ...topology })),
   );
   const log = createGenerationLog(broker);
 

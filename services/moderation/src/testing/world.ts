@@ -26,7 +26,7 @@ import {
 } from "@reprise/protocol";
 import { createLogger, createMetrics } from "@reprise/service";
 import { NO_TRACING, type Tracing } from "@reprise/telemetry";
-import { eventually, startTestBroker, type TestBroker } from "@reprise/testkit";
+import { eventually, startTestBroker, type TestBroker, untilAnswered } from "@reprise/testkit";
 import type { Classifiers } from "../judging/load-classifiers.ts";
 import { type Moderation, startModeration } from "../service.ts";
 import { GATE } from "./log-of.ts";
@@ -63,7 +63,7 @@ export async function openWorld(): Promise<World> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startTestBroker());
   const options = { url: server.url, name: "test", shards: 1, replicas: 1, retentionMs: HOUR_MS };
-  const broker = stack.use(await openBroker({ ...options, onError: rethrow }));
+  const broker = stack.use(await untilAnswered(() => openBroker({ ...options, onError: rethrow })));
   const log = createGenerationLog(broker);
   const rules = createRuleSetStore(log.publish, HOUR_MS);
 

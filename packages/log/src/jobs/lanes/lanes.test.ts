@@ -11,7 +11,7 @@ import {
   type Priority,
   wholeQueueConsumer,
 } from "@reprise/protocol";
-import { eventually } from "@reprise/testkit";
+import { eventually, PATIENCE_MS } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import { connectBroker } from "../../nats/connection.ts";
 import { newRef, openWorld, requested, type World } from "../../testing/world.ts";
@@ -208,7 +208,7 @@ test("jobs of a worker that has fallen silent are found before the next listing"
   silent.puller.stop();
   for (let seconds = 0; seconds < 9; seconds++) vi.advanceTimersByTime(1_000);
   // What is asked for later is answered later: by then the worker has its listing.
-  const { streams } = await jetstreamManager(world.broker.main);
+  const { streams } = await jetstreamManager(world.broker.main, { timeout: PATIENCE_MS });
   for (let asked = 0; asked < 2; asked++) await streams.info(JOBS_STREAM);
   worker.end(worker.jobs[0]!);
   await eventually(() => expect(worker.tenants()).toEqual(["globex", "acme"]));
@@ -236,7 +236,7 @@ test("jobs that were queued before any worker was there are found when one start
 
 test("a lane's consumer is there only while its tenant is active", async () => {
   await using world = await openWorld();
-  const manager = await jetstreamManager(world.broker.main);
+  const manager = await jetstreamManager(world.broker.main, { timeout: PATIENCE_MS });
   const consumers = async () => (await manager.streams.info(JOBS_STREAM)).state.consumer_count;
   using worker = await work(world);
   expect(await consumers()).toBe(0);
@@ -252,7 +252,7 @@ test("a lane's consumer is there only while its tenant is active", async () => {
 test("a broker that still has the consumer of workers without lanes loses it, and none of its jobs, running or waiting", async () => {
   await using world = await openWorld();
   const { main } = world.broker;
-  const { consumers } = await jetstreamManager(main);
+  const { consumers } = await jetstreamManager(main, { timeout: PATIENCE_MS });
   const old = wholeQueueConsumer(MODEL);
   await consumers.add(JOBS_STREAM, {
     durable_name: old,
@@ -358,7 +358,7 @@ test("a batch job that a worker gives back comes again, and as a batch job", asy
 
 /** The lane of a worker that knows no priorities. */
 async function addLaneOfAllPriorities(world: World, tenant: string) {
-  const { consumers } = await jetstreamManager(world.broker.main);
+  const { consumers } = await jetstreamManager(world.broker.main, { timeout: PATIENCE_MS });
   const lane = jobLane(MODEL, { tenant: parseTenantId(tenant), priority: "interactive" });
   await consumers.add(JOBS_STREAM, {
     durable_name: lane.consumer,
