@@ -1,5 +1,5 @@
 import { parseTenantId } from "@reprise/protocol";
-import { startRedis } from "@reprise/testkit";
+import { PATIENCE_MS, startRedis } from "@reprise/testkit";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openRedis } from "../redis/open-redis.ts";
 import type { BudgetAccount } from "./budget-account.ts";
@@ -28,7 +28,7 @@ describe("in Redis", () => {
   let redis: ReturnType<typeof openRedis>;
   beforeAll(async () => {
     server = await startRedis();
-    redis = openRedis(`redis://127.0.0.1:${server.port}`, { onError: () => {}, timeoutMs: 60_000 });
+    redis = openRedis(`redis://127.0.0.1:${server.port}`, { onError: () => {}, timeoutMs: PATIENCE_MS });
     await new Promise<void>((resolve) => redis.once("ready", () => resolve()));
   });
   afterAll(async () => {

@@ -162,7 +162,7 @@ describe("a record that can't be used", () => {
     await using world = await openWorld();
     await world.store.create(record(ACME, [A]));
     const told = vi.fn<OnStale>();
-    const { directory } = await world.addNode(undefined, 20, { onStale: told, staleMs: 200 });
+    const { directory } = await world.addNode(undefined, 20, { onStale: told, staleMs: 2_000 });
     const { config } = await world.askStream("INFO", undefined);
     await world.askStream("DELETE", undefined);
     const because = expect.objectContaining({ message: expect.stringContaining("KV_TENANTS") });

@@ -123,7 +123,7 @@ test("keys that a service which may not write them has had the broker copy into 
 test("a node that can't read the bucket while it is connected says so once, and that it can again; its keys stay", async () => {
   await using nodes = await openNodes();
   const told = vi.fn<OnStale>();
-  const keys = await nodes.open({ onStale: told, staleMs: 200 });
+  const keys = await nodes.open({ onStale: told, staleMs: 2_000 });
   const { token } = await mint(keys, nodes.now());
   const operator = await connect({ servers: nodes.server.url });
   const ask = async (what: string, request?: object) =>
