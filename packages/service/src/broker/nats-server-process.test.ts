@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { sendSignal } from "@reprise/testkit";
+import { findFreePort, sendSignal, startOnFreePorts } from "@reprise/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findNatsServer } from "./find-nats-server.ts";
 import { natsServerFiles } from "./nats-server-config.ts";
@@ -167,7 +167,10 @@ describe("a nats-server started as a child", () => {
 
   test("comes back on the port that was asked for", async () => {
     const storeDir = await newStore();
-    const first = await startNatsServer({ binary, storeDir });
+    // Not one of those that outgoing connections take.
+    const first = await startOnFreePorts(async () =>
+      startNatsServer({ binary, storeDir, port: await findFreePort() }),
+    );
     await first.stop();
     await using second = await startNatsServer({ binary, storeDir, port: first.port });
     expect(second.url).toBe(first.url);
