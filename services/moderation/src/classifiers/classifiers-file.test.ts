@@ -1,7 +1,7 @@
 import { createTempDir } from "@reprise/testkit";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { loadClassifiersFile, parseClassifiersFile } from "./classifiers-file.ts";
 import { createClassifiers } from "./create-classifiers.ts";
 import { startClassifierServer } from "./testing/classifier-server.ts";
@@ -89,10 +89,10 @@ describe("a classifiers file", () => {
 describe("the classifiers of a file", () => {
   test("ask their servers, and time out when those are silent", async () => {
     await using server = await startClassifierServer();
-    const fields = { base_url: server.baseUrl, model: "m", timeout_ms: 50 };
+    const fields = { base_url: server.baseUrl, model: "m", timeout_ms: 10_000 };
     const classifiers = createClassifiers(
       parse({
-        omni: { kind: "moderations", ...fields, timeout_ms: 10_000 },
+        omni: { kind: "moderations", ...fields },
         guard: { kind: "guard", ...fields },
       }),
     );
@@ -101,7 +101,12 @@ describe("the classifiers of a file", () => {
     server.willAnswer({ body: { results: [{ flagged: true, categories: { hate: true } }] } });
     expect(await ask("omni")).toEqual({ kind: "judged", flagged: ["hate"], scores: {} });
     server.willAnswer({ after: new Promise(() => undefined) });
-    expect(await ask("guard")).toEqual({ kind: "unjudged", reason: "timeout" });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const judgement = ask("guard");
+    await expect.poll(() => server.requests).toHaveLength(2);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await judgement).toEqual({ kind: "unjudged", reason: "timeout" });
     await server.requests[1]!.closed;
     expect(server.requests.map(({ path }) => path)).toEqual(["/v1/moderations", "/v1/chat/completions"]);
     await Promise.all([...classifiers.values()].map((classifier) => classifier.close()));
