@@ -2,13 +2,18 @@ import { existsSync, globSync, readFileSync, statfsSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { configDefaults, defineConfig } from "vitest/config";
+import { isOnPath } from "./scripts/programs/missing-test-programs.ts";
 
 const TESTS = ["{packages,services}/*/src/**/*.test.ts", "scripts/**/*.test.ts", "test/**/*.test.ts"];
 /** Long tests, of clusters, campaigns, crashes and browsers: `npm run test:all`. */
 const SLOW = "**/*.slow.test.ts";
+/** Without redis-server `npm test` leaves its tests out, and set-up says so. CI has one. */
+const REDIS = "**/*.redis.test.ts";
+const LEFT_OUT = process.env["CI"] || isOnPath("redis-server") ? [] : [REDIS];
 // Those of `test/infra` and `test/engine` need programs of their own: `npm run test:infra`, `npm run test:engine`.
 const NO_TESTS = [
   ...configDefaults.exclude,
+  ...LEFT_OUT,
   "test/bench/**",
   "test/infra/{proxies,containers}/**",
   "test/engine/**",
@@ -20,7 +25,7 @@ const CHANGES_PROCESS =
 
 /** Tests that can follow one another in a process, and so load what they import once. */
 const SHARED = globSync("{packages,services}/*/src/**/*.test.ts", {
-  exclude: ["**/node_modules/**", SLOW],
+  exclude: ["**/node_modules/**", SLOW, ...LEFT_OUT],
 }).filter((path) => !CHANGES_PROCESS.test(readFileSync(path, "utf8")));
 
 /** A file system in memory. Making streams on a disk is most of what a broker costs a test. */

@@ -34,8 +34,8 @@ async function run({ args, needsBroker }) {
   /** @type {NodeJS.ProcessEnv} */
   const env = { ...process.env, PATH: path };
   if (needsBroker(env)) {
-    const forTests = name.startsWith("test");
-    env["REPRISE_NATS_SERVER"] = await findBroker(dataDir, { cwd: root, env, node, forTests });
+    const tests = { test: "gate", "test:all": "all" }[name];
+    env["REPRISE_NATS_SERVER"] = await findBroker(dataDir, { cwd: root, env, node, tests });
   }
   return runChild(node, [...args, ...extra], { cwd: root, env });
 }

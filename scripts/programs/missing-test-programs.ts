@@ -5,19 +5,26 @@ import { findChromium } from "./find-chromium.ts";
 import { installCommand, type ProgramName } from "./install-command.ts";
 import type { Machine } from "./machine.ts";
 
-/** What tests run and don't fetch by themselves. */
-export function missingTestPrograms(): ProgramName[] {
+/** Lists what tests run and don't fetch by themselves. `npm test` has no tests in a browser. */
+export function missingTestPrograms(tier: "gate" | "all"): ProgramName[] {
   const missing: ProgramName[] = [];
-  const folders = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
-  if (!folders.some((folder) => existsSync(join(folder, "redis-server")))) missing.push("redis-server");
-  if (findChromium() === undefined && !hasPlaywrightChromium()) missing.push("chromium");
+  if (!isOnPath("redis-server")) missing.push("redis-server");
+  if (tier === "all" && findChromium() === undefined && !hasPlaywrightChromium()) missing.push("chromium");
   return missing;
+}
+
+export function isOnPath(program: string): boolean {
+  const folders = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
+  return folders.some((folder) => existsSync(join(folder, program)));
 }
 
 /** What to say of them before tests begin; nothing when all are there. */
 export function describeMissing(missing: readonly ProgramName[], machine: Machine): string | undefined {
   if (missing.length === 0) return undefined;
-  const effects = { "redis-server": "tests of Redis fail", chromium: "tests in a browser are skipped" };
+  const effects = {
+    "redis-server": "tests of Redis are left out",
+    chromium: "tests in a browser are skipped",
+  };
   const said = Object.entries(effects).filter(([program]) => missing.includes(program as ProgramName));
   const command = installCommand(machine, missing);
   return [

@@ -7,11 +7,15 @@ import { SetUpError } from "./set-up-error.mjs";
  * Finds a nats-server, or fetches one into the data folder. The search is the platform's own, which is TypeScript: hence the process.
  *
  * @param {string} dataDir
- * @param {{ cwd: string, env: NodeJS.ProcessEnv, node: string, forTests: boolean }} options with `forTests` it also says what tests miss here
+ * @param {{ cwd: string, env: NodeJS.ProcessEnv, node: string, tests?: string }} options with `tests`, `gate` or `all`, it also says what these tests miss here
  * @returns {Promise<string>} absolute path of the binary
  */
-export async function findBroker(dataDir, { cwd, env, node, forTests }) {
-  const args = [join("scripts", "programs", "main.ts"), dataDir, ...(forTests ? ["--tests"] : [])];
+export async function findBroker(dataDir, { cwd, env, node, tests }) {
+  const args = [
+    join("scripts", "programs", "main.ts"),
+    dataDir,
+    ...(tests === undefined ? [] : ["--tests", tests]),
+  ];
   const child = promisify(execFile)(node, args, { cwd, env });
   child.child.stderr?.pipe(process.stderr);
   try {
