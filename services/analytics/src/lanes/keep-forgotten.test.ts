@@ -9,6 +9,7 @@ import {
 import { createGenerationLog, createWriterName } from "@reprise/log";
 import { completed, createRef, delta, PATIENCE_MS, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
+import { keepErrors } from "../testing/keep-errors.ts";
 import { type LaneWorld, openLaneWorld } from "../testing/lane-world.ts";
 import { keepForgotten } from "./keep-forgotten.ts";
 
@@ -44,7 +45,7 @@ function start(world: LaneWorld, againMs: number, skewMs = 60_000) {
       connection: world.broker.reads,
       stream: STREAM,
       onForgotten: () => {},
-      onError: (error) => errors.push(error),
+      onError: keepErrors(errors),
       everyMs: 20,
       againMs,
       skewMs,

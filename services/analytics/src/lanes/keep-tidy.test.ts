@@ -2,6 +2,7 @@ import { asSeq, encodeEvent } from "@reprise/protocol";
 import { completed, createRef, delta, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { listRowFiles } from "../facts/row-files.ts";
+import { keepErrors } from "../testing/keep-errors.ts";
 import { openLaneWorld } from "../testing/lane-world.ts";
 import { keepTidy } from "./keep-tidy.ts";
 
@@ -14,7 +15,7 @@ test("a lane's commits are merged while it goes on, and a restart and each row a
       tidier: world.facts.tidier("GENERATIONS_0"),
       connection: world.broker.reads,
       stream: "GENERATIONS_0",
-      onError: (error) => errors.push(error),
+      onError: keepErrors(errors),
       everyMs: 20,
     },
     stop.signal,

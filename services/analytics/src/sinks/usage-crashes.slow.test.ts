@@ -4,6 +4,7 @@ import { type GenerationRef, generationsStream } from "@reprise/protocol";
 import { createRef } from "@reprise/testkit";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { keepErrors } from "../testing/keep-errors.ts";
 import { type LaneWorld, openLaneWorld } from "../testing/lane-world.ts";
 import { feedUsage } from "./usage-feed.ts";
 import type { UsageSink } from "./usage-sink.ts";
@@ -40,7 +41,7 @@ function live(world: LaneWorld, sink: UsageSink, facts = world.facts) {
       sink,
       usageOf: () => ({ source: SOURCE }),
       onDelivered: () => {},
-      onError: (error) => errors.push(error),
+      onError: keepErrors(errors),
       idleMs: 5,
     },
     stop.signal,

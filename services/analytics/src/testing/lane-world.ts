@@ -25,6 +25,7 @@ import type { RowSource } from "../facts/row-source.ts";
 import type { FactStore } from "../facts/fact-store.ts";
 import { type CommittedBatch, runLogLane } from "../lanes/log-lane.ts";
 import { type CommittedDeliveries, runOpsLane } from "../lanes/ops-lane.ts";
+import { keepErrors } from "./keep-errors.ts";
 import { FACT_TARGETS, type FactTarget, type OpenFacts } from "./fact-targets.ts";
 
 const STREAM = generationsStream(0);
@@ -136,7 +137,7 @@ export async function openLaneWorld(
         closeMs: 100,
         tracing,
         onCommitted: (batch: CommittedDeliveries) => batches.push(batch),
-        onError: (error: unknown) => errors.push(error),
+        onError: keepErrors(errors),
       };
       const done = runOpsLane(options, stop.signal);
       const end = async () => {
@@ -162,7 +163,7 @@ export async function openLaneWorld(
             batches.push(batch);
             onCommitted?.(batch);
           },
-          onError: (error) => errors.push(error),
+          onError: keepErrors(errors),
         },
         stop.signal,
       );

@@ -123,7 +123,7 @@ test("while the broker's bytes are away the lane waits, and loses none", async (
   await opened.tell(acme, blob);
   await opened.archived();
   expect(await opened.copies(acme)).toMatchObject([{ blob: blob.id }]);
-  expect(world.errors).toHaveLength(3);
+  expect(failures).toBeLessThan(0);
 });
 
 test("an erasure takes the copies of a subject's blobs, also where there is no generation of it, and the archive verifies", async () => {

@@ -12,6 +12,7 @@ import {
 import { enqueueJob } from "@reprise/log";
 import { completed, createRef, delta, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
+import { keepErrors } from "../../testing/keep-errors.ts";
 import { filesWith, readableTexts, streamsWith } from "../../testing/search-stores.ts";
 import {
   archivedUpTo,
@@ -63,7 +64,7 @@ async function erase(
   const errors: unknown[] = [];
   const context = await world.openContext();
   const minDaysOf = () => (minDays === "unknown" ? undefined : minDays);
-  await round.erase(context, minDaysOf, { ...options, onError: (error) => errors.push(error) });
+  await round.erase(context, minDaysOf, { ...options, onError: keepErrors(errors) });
   return errors;
 }
 

@@ -3,6 +3,7 @@ import { createFaultyStore } from "@reprise/archive/testing";
 import { logErasure } from "@reprise/log";
 import { completed, createRef, delta } from "@reprise/testkit";
 import { expect, test } from "vitest";
+import { keepErrors } from "../../testing/keep-errors.ts";
 import { beginErasure } from "../../testing/worlds/begun-erasure.ts";
 import { readLeaseHolder, takeLease } from "../../testing/worlds/lease-holder.ts";
 import { openLifecycleWorld, writeLog } from "../../testing/worlds/lifecycle-world.ts";
@@ -26,7 +27,7 @@ test("closing while the store does not answer gives the lease back all the same"
     holder: "one",
     tenants: () => [],
     closeMs: 50,
-    onError: (error) => errors.push(error),
+    onError: keepErrors(errors),
   });
   const holder = () => readLeaseHolder(world.live.broker, "audit-maintenance", "rounds");
   await expect.poll(holder).toBe("one");
@@ -51,7 +52,7 @@ test("an erasure that waits when the lease goes is left to the process that has 
     tenants: () => [],
     settleMs: HOUR_MS,
     now: () => plusMs(unixNow(), HOUR_MS),
-    onError: (error) => errors.push(error),
+    onError: keepErrors(errors),
   });
   await expect.poll(() => readLeaseHolder(broker, "audit-maintenance", "rounds")).toBe("one");
   const round = maintenance.run();

@@ -20,6 +20,7 @@ import {
   SETTLE_MS,
   writeLog,
 } from "../../testing/worlds/lifecycle-world.ts";
+import { keepErrors } from "../../testing/keep-errors.ts";
 import { filesWith, streamsWith } from "../../testing/search-stores.ts";
 import { eraseSubject } from "../erasure/erase.ts";
 import { openErasures } from "../erasure/erasures.ts";
@@ -32,7 +33,7 @@ const settle = { settleMs: SETTLE_MS };
 async function maintenanceOf(world: LifecycleWorld, now: () => UnixMs) {
   const context = await world.openContext();
   const errors: unknown[] = [];
-  const onError = (error: unknown) => errors.push(error);
+  const onError = keepErrors(errors);
   const options = { ...context, ...settle, now, onError, tenants: () => [], holder: "test" };
   const maintenance = startMaintenance({ ...options, intervalMs: 50 });
   return { ...context, errors, [Symbol.asyncDispose]: () => maintenance.close() };

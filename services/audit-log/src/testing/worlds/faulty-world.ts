@@ -6,6 +6,7 @@ import { archiveLane, type LaneOptions } from "../../archiving/lane/lane-archive
 import { laneStreams } from "../../archiving/lane/lane-kind.ts";
 import { MASTER_KEY, SIGNING_SEED } from "../test-keys.ts";
 import { verifyStore } from "../verify-store.ts";
+import { keepErrors } from "../keep-errors.ts";
 import { openWrittenLogs, SHARDS, type Stores, type WrittenLogs } from "../written-logs.ts";
 
 /** Logs that are written, and archivers that meet faults of their stores. */
@@ -46,7 +47,7 @@ async function startArchiver(
   { closeMs }: ArchiverOptions,
 ): Promise<RunningArchiver> {
   const errors: unknown[] = [];
-  const onError = (error: unknown) => void errors.push(error);
+  const onError = keepErrors(errors);
   const keyring = await openKeyring({ store: keys, masterKey: MASTER_KEY });
   const writer = { name: createWriterName(), signer: createNoteKey("test", SIGNING_SEED), onError };
   const archive = await openArchive({ store, name: "test", writer });

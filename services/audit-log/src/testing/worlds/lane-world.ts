@@ -26,6 +26,7 @@ import { archiveLane } from "../../archiving/lane/lane-archiver.ts";
 import type { BatchLimits } from "@reprise/lane";
 import { verify } from "../../cli/commands/verify.ts";
 import { runCommand } from "../run-command.ts";
+import { keepErrors } from "../keep-errors.ts";
 import { MASTER_KEY, SIGNING_SEED } from "../test-keys.ts";
 
 /** The only stream of logs. */
@@ -114,7 +115,7 @@ export async function openLaneWorld({ stream = STREAM, retentionMs = HOUR_MS } =
     openKeyring: keyring,
     async startArchiver({ limits = SMALL, onCommitted, tracing } = {}) {
       const errors: unknown[] = [];
-      const onError = (error: unknown) => void errors.push(error);
+      const onError = keepErrors(errors);
       const writer = { name: createWriterName(), signer: createNoteKey("test", SIGNING_SEED), onError };
       const archive = await openArchive({ store, name: "test", writer });
       const keys = await keyring();

@@ -33,6 +33,7 @@ import type { LifecycleContext, LiveStreams } from "../../lifecycle/lifecycle-co
 import { createPatientLog } from "./patient-log.ts";
 import { readableTexts } from "../search-stores.ts";
 import { verifyStore } from "../verify-store.ts";
+import { keepErrors } from "../keep-errors.ts";
 import { MASTER_KEY, SIGNING_SEED } from "../test-keys.ts";
 
 const SHARDS = 1;
@@ -77,7 +78,7 @@ export async function openLifecycleWorld(): Promise<LifecycleWorld> {
   const { path: dir } = stack.use(await createTempDir("lifecycle"));
   const topology = { shards: SHARDS, replicas: 1, retentionMs: HOUR_MS };
   const errors: unknown[] = [];
-  const onError = (error: unknown) => void errors.push(error);
+  const onError = keepErrors(errors);
   const broker = stack.use(await openBroker({ url: server.url, name: "test", onError, ...topology }));
   const log = createPatientLog(createGenerationLog(broker));
   const live = { broker, log, shards: SHARDS };
