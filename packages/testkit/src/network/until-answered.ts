@@ -1,15 +1,20 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { RepriseError } from "@reprise/protocol";
+import { PATIENCE_MS } from "../eventually.ts";
 
 const PAUSE_MS = 20;
 
-/** Asks until the broker answers: it, or this process, may stand still for longer than a service would wait. */
+/**
+ * Asks until the broker answers: it, or this process, may stand still for longer than a service would wait.
+ * @throws its last error after two minutes
+ */
 export async function untilAnswered<T>(ask: () => Promise<T>): Promise<T> {
-  for (;;) {
+  for (const giveUpMs = performance.now() + PATIENCE_MS; ;) {
     try {
       return await ask();
     } catch (error) {
-      if (!(error instanceof RepriseError && error.code === "broker_unavailable")) throw error;
+      const isAway = error instanceof RepriseError && error.code === "broker_unavailable";
+      if (!isAway || performance.now() > giveUpMs) throw error;
       // The timer must not keep a process alive whose test has given up waiting.
       await delay(PAUSE_MS, undefined, { ref: false });
     }
