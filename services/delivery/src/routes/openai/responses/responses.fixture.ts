@@ -40,8 +40,10 @@ export function askResponse({ url }: { url: string }, body: object, options: Cal
   return call(`${url}/v1/responses`, { body: { model: "sim", input: "hello", ...body }, ...options });
 }
 
+/** @param key of the tenant that its name says, or a stream token of acme's */
 export function refOf(id: string, key: string = KEYS.acme): GenerationRef {
-  return { tenant: parseTenantId(key.split("_")[1]), generation: parseProtocolId("resp_", id) };
+  const tenant = parseTenantId(key.startsWith("rk_") ? key.split("_")[1] : "acme");
+  return { tenant, generation: parseProtocolId("resp_", id) };
 }
 
 /** A response that runs in the background, and its worker. */
