@@ -3,6 +3,7 @@ import { request as httpRequest } from "node:http";
 import { asSeq, reviewIdOf } from "@reprise/protocol";
 import { generateSigningKey, ROLES, TOKEN_SCOPES, toPublicKey } from "@reprise/tenancy";
 import type { FastifyInstance } from "fastify";
+import { eventually } from "@reprise/testkit";
 import { afterAll, expect, test } from "vitest";
 import { TABLE } from "./authorisation.fixture.ts";
 import { BLOB_PATHS } from "./blobs/blob-routes.ts";
@@ -14,6 +15,7 @@ import {
   call,
   createGeneration,
   delta,
+  isUnavailable,
   JSON_TYPE,
   KEYS,
   REQUEST,
@@ -105,8 +107,16 @@ interface AskOptions {
   readonly as?: "header" | "query";
 }
 
-/** The answer to a call about one id, with that id taken out. A stream is not read. */
-async function ask(
+/** The answer to a call about one id, with that id taken out. A stream is not read. A busy broker is asked again. */
+function ask(...asked: Parameters<typeof askOnce>) {
+  return eventually(async () => {
+    const answer = await askOnce(...asked);
+    if (isUnavailable(answer)) throw new Error(answer.text);
+    return answer;
+  });
+}
+
+async function askOnce(
   endpoint: string,
   key: string,
   [id, keyId]: readonly [string, string?],

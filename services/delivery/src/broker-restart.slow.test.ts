@@ -4,6 +4,7 @@ import {
   append,
   authorization,
   call,
+  callOnce,
   completed,
   createGeneration,
   deltas,
@@ -47,7 +48,7 @@ test("a broker that hangs pauses readers, and creates are answered 503", async (
   await reader.nextFrame();
   await platform.server.kill("SIGSTOP");
   const writing = append(worker, ...deltas(3), completed());
-  expect(await call(`${hasty.url}/v1/generations`, { body: REQUEST })).toMatchObject({
+  expect(await callOnce(`${hasty.url}/v1/generations`, { body: REQUEST })).toMatchObject({
     status: 503,
     json: { error: { code: "broker_unavailable", retryable: true } },
   });
@@ -65,9 +66,9 @@ test("a call that comes when the node knows of an outage is answered without the
   await platform.server.stop();
   await expect.poll(async () => (await call(`${opsUrl}/readyz`)).status).toBe(503);
   const answers = await Promise.all([
-    call(`${url}/v1/generations`, { body: REQUEST }),
-    call(`${url}/v1/generations`, { body: REQUEST, headers: { "idempotency-key": "order-7" } }),
-    call(`${url}${path}/cancel`, { method: "POST" }),
+    callOnce(`${url}/v1/generations`, { body: REQUEST }),
+    callOnce(`${url}/v1/generations`, { body: REQUEST, headers: { "idempotency-key": "order-7" } }),
+    callOnce(`${url}${path}/cancel`, { method: "POST" }),
   ]);
   for (const { status, json, headers: said } of answers) {
     expect([status, json]).toMatchObject([503, { error: { code: "broker_unavailable", retryable: true } }]);
@@ -82,10 +83,10 @@ test("without its broker a node answers in bounded time that it can't, and says 
   await append(worker, started());
   await platform.server.stop();
   const answers = await Promise.all([
-    call(`${url}/v1/generations`, { body: REQUEST }),
-    call(`${url}${path}`),
-    call(`${url}${path}/events`),
-    call(`${url}${path}/cancel`, { method: "POST" }),
+    callOnce(`${url}/v1/generations`, { body: REQUEST }),
+    callOnce(`${url}${path}`),
+    callOnce(`${url}${path}/events`),
+    callOnce(`${url}${path}/cancel`, { method: "POST" }),
   ]);
   for (const { status, json, headers: said } of answers) {
     expect([status, json]).toMatchObject([503, { error: { code: "broker_unavailable", retryable: true } }]);

@@ -6,6 +6,7 @@ import { SEARCH_PAGE } from "../testing/fake-audit-log.ts";
 import {
   append,
   call,
+  callOnce,
   completed,
   createGeneration,
   delta,
@@ -127,7 +128,7 @@ describe("an auditor", () => {
     await platform.audit.archive(ref);
     await (await jetstreamManager(platform.broker.main)).streams.delete(OPS_STREAM);
     const paths = [LIST, `${LIST}/${generation.id}`, path, `${path}/events`];
-    const answers = await Promise.all(paths.map((at) => call(platform.node.url + at, { key })));
+    const answers = await Promise.all(paths.map((at) => callOnce(platform.node.url + at, { key })));
     expect(answers.map(({ status, json }) => [status, json])).toMatchObject(
       paths.map(() => [503, { error: { code: "broker_unavailable" } }]),
     );

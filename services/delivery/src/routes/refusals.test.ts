@@ -1,6 +1,14 @@
 import { LIMITS } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
-import { call, createGeneration, JSON_TYPE, KEYS, openPlatform, REQUEST } from "../testing/platform.ts";
+import {
+  call,
+  callOnce,
+  createGeneration,
+  JSON_TYPE,
+  KEYS,
+  openPlatform,
+  REQUEST,
+} from "../testing/platform.ts";
 import { openRawConnection } from "../testing/raw-connection.ts";
 
 const long = (length: number) => "x".repeat(length);
@@ -321,7 +329,7 @@ test("neither answers nor log lines hold secrets, prompts or stack traces", asyn
     call(`${url}/v1/generations`, { body: { ...REQUEST, input: { prompt } } }),
   ]);
   await platform.server.stop();
-  answers.push(await call(`${url}/v1/generations`, { body: { ...REQUEST, input: prompt } }));
+  answers.push(await callOnce(`${url}/v1/generations`, { body: { ...REQUEST, input: prompt } }));
   const said = answers.map(({ text }) => text).join("\n") + platform.node.logged;
   expect(answers.at(-1)!.json).toMatchObject({ error: { code: "broker_unavailable", retryable: true } });
   expect(said).not.toContain("quick brown");

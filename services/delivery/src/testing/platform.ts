@@ -28,7 +28,7 @@ import {
   openTenants,
   type Tenants,
 } from "@reprise/tenancy";
-import { delta, startTestBroker, type TestBroker } from "@reprise/testkit";
+import { delta, eventually, startTestBroker, type TestBroker } from "@reprise/testkit";
 import { type Delivery, type DeliveryOptions, startDelivery } from "../service.ts";
 
 export { completed, delta, started } from "@reprise/testkit";
@@ -266,8 +266,22 @@ export interface CallOptions {
   signal?: AbortSignal;
 }
 
-/** One call of the API; the body is what JSON says, or undefined. */
-export async function call(url: string, { method, key, headers, body, signal }: CallOptions = {}) {
+/** One call of the API, made again while the broker is too busy to answer it; the body is what JSON says, or undefined. */
+export async function call(url: string, options: CallOptions = {}) {
+  const answer = await callOnce(url, options);
+  if (!isUnavailable(answer)) return answer;
+  return eventually(async () => {
+    const another = await callOnce(url, options);
+    if (isUnavailable(another)) throw new Error(another.text);
+    return another;
+  });
+}
+
+export const isUnavailable = ({ status, text }: { status: number; text: string }) =>
+  status === 503 && text.includes('"code":"broker_unavailable"');
+
+/** One call of the API, for tests of a broker that is away. */
+export async function callOnce(url: string, { method, key, headers, body, signal }: CallOptions = {}) {
   const response = await fetch(url, {
     method: method ?? (body === undefined ? "GET" : "POST"),
     headers: { ...authorization(key), ...(body !== undefined && JSON_TYPE), ...headers },

@@ -32,8 +32,11 @@ function listenToMarks({ broker }: Platform, { tenant, generation }: GenerationR
   });
   return {
     marks,
-    /** The last mark of each of the readers that have gone. */
-    ended: () => marks.filter(({ ended_at }) => ended_at !== undefined),
+    /** The last mark of each of the readers that have gone. A record without an answer is published again, and heard again. */
+    ended: () => {
+      const last = marks.filter(({ ended_at }) => ended_at !== undefined);
+      return [...new Map(last.map((mark) => [mark.reader, mark])).values()];
+    },
   };
 }
 
