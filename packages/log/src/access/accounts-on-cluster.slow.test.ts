@@ -131,7 +131,8 @@ test("services at different servers of a cluster append, hear, follow and read a
     await eventually(() => expect(heard).toEqual(seqs));
     await eventually(() => expect(followed).toEqual(seqs));
     for (const reader of [delivery, moderation, archiver]) {
-      const read = await createGenerationLog(reader).leader.readTail(ref, STREAM_START);
+      const { leader } = createGenerationLog(reader);
+      const read = await eventually(() => leader.readTail(ref, STREAM_START));
       expect(read.map(({ payload }) => peekSeq(payload))).toEqual(seqs);
     }
   }
