@@ -37,6 +37,8 @@ export interface Checkpointer {
   tick(now: number): void;
   /** Writes what is not written yet and waits for the answer. The log is complete without it, so a failure is only counted. */
   flush(): Promise<void>;
+  /** Resolves when no checkpoint is on its way. */
+  settled(): Promise<void>;
 }
 
 export interface CheckpointerOptions {
@@ -113,6 +115,7 @@ export function createCheckpointer({
       if (unwritten > 0 && bytes <= maxBytes) write(writtenAt);
       await writing;
     },
+    settled: () => writing,
   };
 }
 

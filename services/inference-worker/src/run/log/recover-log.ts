@@ -7,6 +7,9 @@ import { RunLog } from "./run-log.ts";
 /**
  * Appends what the broker has lost and this worker still holds. Nothing is put back where another process has gone on behind the
  * loss: its events stand; nor of a log that has outgrown its checkpoint.
+ *
+ * The last checkpoint is that of the recovered log. One of the lost log may end with an event that is stored again at the same place, byte for
+ * byte, and a reader would take it for a prefix of the log.
  */
 export async function recoverLog(
   { context, job, log: lost }: Run,
@@ -23,5 +26,6 @@ export async function recoverLog(
     log.appender.append(draft);
   // The next plan finds out whether another worker holds the generation by now, or the broker is away again.
   await log.appender.settled();
+  await lost.checkpointsSettled();
   await log.flush();
 }

@@ -130,6 +130,11 @@ export class RunLog implements Disposable {
     return extendFromLeader(log.leader, job.ref, { events, streamSeq: this.appender.head.streamSeq });
   }
 
+  /** Resolves when none of its checkpoints is on its way. After its end a log writes none by itself: the store may have lost what they hold. */
+  checkpointsSettled(): Promise<void> {
+    return this.#checkpointer.settled();
+  }
+
   /** Writes the final checkpoint. */
   flush(): Promise<void> {
     return this.#checkpointer.flush();
@@ -148,6 +153,7 @@ export class RunLog implements Disposable {
 
   #beat(): void {
     this.#options.job.working();
+    if (this.signal.aborted) return;
     this.#checkpointer.tick(performance.now());
     this.appender.sync();
   }
