@@ -8,6 +8,7 @@ export class ProgressReporter extends DefaultReporter {
   #total = 0;
   #done = 0;
   #failed = 0;
+  readonly #running = new Set<string>();
 
   constructor() {
     super({ isTTY: false, silent: "passed-only" });
@@ -20,7 +21,12 @@ export class ProgressReporter extends DefaultReporter {
     this.#timer = setInterval(() => this.#print(), EVERY_MS);
   }
 
+  override onTestModuleQueued(testModule: TestModule): void {
+    this.#running.add(testModule.relativeModuleId);
+  }
+
   override onTestModuleEnd(testModule: TestModule): void {
+    this.#running.delete(testModule.relativeModuleId);
     this.#done++;
     if (testModule.state() !== "failed") return;
     this.#failed++;
@@ -38,6 +44,9 @@ export class ProgressReporter extends DefaultReporter {
     const time = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
     const share = `${Math.round((100 * this.#done) / this.#total)} %`.padStart(5);
     const failed = this.#failed > 0 ? `, ${this.#failed} failed` : "";
-    this.log(`${time.padStart(6)} ${share}  ${this.#done} of ${this.#total} files${failed}`);
+    // The last ones, and one that hangs.
+    const last =
+      this.#running.size > 0 && this.#running.size <= 2 ? `: ${[...this.#running].join(", ")}` : "";
+    this.log(`${time.padStart(6)} ${share}  ${this.#done} of ${this.#total} files${failed}${last}`);
   }
 }
