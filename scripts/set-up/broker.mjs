@@ -7,7 +7,7 @@ import { SetUpError } from "./set-up-error.mjs";
  * Finds a nats-server, or fetches one into the data folder. The search is the platform's own, which is TypeScript: hence the process.
  *
  * @param {string} dataDir
- * @param {{ cwd: string, env: NodeJS.ProcessEnv, node: string, tests?: string }} options with `tests`, `gate` or `all`, it also says what these tests miss here
+ * @param {{ cwd: string, env: NodeJS.ProcessEnv, node: string, tests: string | undefined }} options with `tests`, `gate` or `all`, it also says what these tests miss here
  * @returns {Promise<string>} absolute path of the binary
  */
 export async function findBroker(dataDir, { cwd, env, node, tests }) {
