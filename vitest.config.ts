@@ -2,14 +2,13 @@ import { existsSync, globSync, readFileSync, statfsSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { configDefaults, defineConfig } from "vitest/config";
-import { isOnPath } from "./scripts/programs/missing-test-programs.ts";
+import { leavesRedisOut } from "./scripts/programs/missing-test-programs.ts";
 
 const TESTS = ["{packages,services}/*/src/**/*.test.ts", "scripts/**/*.test.ts", "test/**/*.test.ts"];
 /** Long tests, of clusters, campaigns, crashes and browsers: `npm run test:all`. */
 const SLOW = "**/*.slow.test.ts";
-/** Without redis-server `npm test` leaves its tests out, and set-up says so. CI has one. */
-const REDIS = "**/*.redis.test.ts";
-const LEFT_OUT = process.env["CI"] || isOnPath("redis-server") ? [] : [REDIS];
+/** Set-up says so where they are left out. */
+const LEFT_OUT = leavesRedisOut() ? ["**/*.redis.test.ts"] : [];
 // Those of `test/infra` and `test/engine` need programs of their own: `npm run test:infra`, `npm run test:engine`.
 const NO_TESTS = [
   ...configDefaults.exclude,
