@@ -236,6 +236,11 @@ export interface ToolCallEvent {
   readonly name: string;
   /** JSON, as the model wrote it: not necessarily valid. */
   readonly arguments: string;
+  /**
+   * What the model server asks to get back with the call and nobody else can read, as it sent it (`extra_content`): a signature of Gemini's thoughts.
+   * At most 64 KiB as JSON; larger state is left out by the adapter, which says so through `onLeftOut`.
+   */
+  readonly providerState?: Readonly<Record<string, unknown>>;
 }
 
 /** `usage` is this run's own, without what the text so far took; absent where the sum of `tokens` is all there is to say. */
