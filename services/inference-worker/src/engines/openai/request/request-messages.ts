@@ -1,7 +1,14 @@
-import { type AssistantTurn, type GenerationRequest, toOutputText, toTurnMessages } from "@reprise/protocol";
+import {
+  type AssistantTurn,
+  type GenerationRequest,
+  toMessages,
+  toOutputText,
+  toTurnMessages,
+} from "@reprise/protocol";
 import type { EngineRequest, Progress } from "../../engine.ts";
 import type { MessageForm } from "../dialect-form.ts";
 import { toContent } from "./request-content.ts";
+import { withUniqueCallIds } from "./unique-call-ids.ts";
 
 type Message = Exclude<GenerationRequest["input"], string>[number];
 type Call = NonNullable<AssistantTurn["tool_calls"]>[number];
@@ -19,9 +26,9 @@ export function toRequestMessages(
   { turns, prefix }: Progress,
   form: MessageForm,
 ): RequestMessage[] {
+  const messages = withUniqueCallIds([...toMessages(request.input), ...toTurnMessages(turns)]);
   return [
-    ...toInput(request, form),
-    ...toTurnMessages(turns).map((message) => fromMessage(message, form)),
+    ...messages.map((message) => fromMessage(message, form)),
     ...(prefix.text === "" ? [] : [{ role: "assistant", content: prefix.text } as const]),
   ];
 }
@@ -29,11 +36,6 @@ export function toRequestMessages(
 /** Whether the conversation ends with the assistant's own words. */
 export function endsWithAssistant({ input }: EngineRequest): boolean {
   return typeof input !== "string" && input.at(-1)?.role === "assistant";
-}
-
-function toInput({ input }: EngineRequest, form: MessageForm): RequestMessage[] {
-  if (typeof input === "string") return [{ role: "user", content: input }];
-  return input.map((message) => fromMessage(message, form));
 }
 
 function fromMessage(message: Message, form: MessageForm): RequestMessage {

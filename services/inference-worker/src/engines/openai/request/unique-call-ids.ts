@@ -1,0 +1,47 @@
+import type { Message } from "@reprise/protocol";
+
+/**
+ * A conversation in which no two calls have one id: some model servers count from 0 in every turn, and others refuse what that makes. The second call with an
+ * id gets a new one, and the answers behind it follow. The messages up to a place alone decide how they read, so a server's cache of them holds, and
+ * a conversation without a double is the same one.
+ */
+export function withUniqueCallIds(messages: readonly Message[]): readonly Message[] {
+  const used = new Set<string>();
+  /** What the last call with an id is called, where that is another name. */
+  const renamed = new Map<string, string>();
+  let names = 0;
+
+  function nameOf(id: string): string {
+    if (!used.has(id)) {
+      renamed.delete(id);
+      return id;
+    }
+    let name: string;
+    do name = toName(++names);
+    while (used.has(name));
+    renamed.set(id, name);
+    return name;
+  }
+
+  const unique = messages.map((message): Message => {
+    if (message.role === "tool") {
+      const name = renamed.get(message.call_id);
+      return name === undefined ? message : { ...message, call_id: name };
+    }
+    if (message.role !== "assistant" || !message.tool_calls) return message;
+    const calls = message.tool_calls.map((call) => {
+      const name = nameOf(call.call_id);
+      used.add(name);
+      return name === call.call_id ? call : { ...call, call_id: name };
+    });
+    return calls.every((call, i) => call === message.tool_calls?.[i])
+      ? message
+      : { ...message, tool_calls: calls };
+  });
+  return unique;
+}
+
+/** Nine letters and digits: Mistral takes nothing else. */
+function toName(number: number): string {
+  return `r${number.toString(36).padStart(8, "0")}`;
+}
