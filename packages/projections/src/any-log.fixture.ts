@@ -13,7 +13,13 @@ import * as fc from "fast-check";
 export type LogEvent = KnownEvent | UnknownEvent;
 type Draft = { readonly type: string; readonly [field: string]: unknown };
 
-const anyText = fc.string({ unit: "binary", maxLength: 12 });
+const anyText = fc.string({
+  unit: fc.oneof(
+    { weight: 9, arbitrary: fc.string({ unit: "binary", minLength: 1, maxLength: 1 }) },
+    { weight: 1, arbitrary: fc.constantFrom("\u0085", "\u2028", "\u2029") },
+  ),
+  maxLength: 12,
+});
 const USAGE = { input_tokens: 3, output_tokens: 5, cached_input_tokens: 1, reasoning_tokens: 2 };
 const FOUND = { rule: "cards", category: "personal-data" };
 

@@ -236,7 +236,7 @@ describe("an appender", () => {
   test("that is given an event larger than the broker takes fails, and says so", async () => {
     await using world = await openWorld();
     const appender = appenderOf(world.log, newRef());
-    await appendOne(appender, delta("x".repeat(9 * 1_024 * 1_024)));
+    await appendOne(appender, { type: "reasoning.sealed", encrypted: "x".repeat(9 * 1_024 * 1_024) });
     expect(appender.state).toMatchObject({ kind: "failed" });
   });
 });

@@ -69,11 +69,79 @@ test("an event that is no delta is a wall between deltas", () => {
   expect(drain(queueOf(...drafts))).toEqual(drafts);
 });
 
-test("a merged delta stays below its limit however much is pushed", () => {
-  const drafts = drain(queueOf(...Array.from({ length: 100 }, () => delta("x".repeat(10_000)))));
-  const lengths = drafts.map((draft) => (draft as { text: string }).text.length);
-  expect(Math.max(...lengths)).toBeLessThanOrEqual(65_536);
-  expect(lengths.reduce((sum, length) => sum + length, 0)).toBe(1_000_000);
+const textsOf = (drafts: readonly EventDraft[]) => drafts.map((draft) => (draft as { text: string }).text);
+const bytesOf = (text: string) => Buffer.byteLength(text);
+const KIB_32 = 32_768;
+
+test.each(["x", "é", "中"])("deltas of %s are merged to 32 KiB of UTF-8, and never to more", (unit) => {
+  const texts = textsOf(drain(queueOf(...Array.from({ length: 2_000 }, () => delta(unit.repeat(100))))));
+  const sizes = texts.map(bytesOf);
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(KIB_32);
+  expect(Math.min(...sizes.slice(0, -1))).toBeGreaterThan(KIB_32 - 300 - 1);
+  expect(texts.join("")).toBe(unit.repeat(200_000));
+});
+
+test("a text of more than 32 KiB becomes several, which share its tokens, and its first has what it says of the input", () => {
+  const long: EventDraft = {
+    type: "output.delta",
+    text: "x".repeat(100_000),
+    tokens: 10,
+    input_tokens: 7,
+    cached_input_tokens: 3,
+  };
+  const [first, ...others] = drain(queueOf(long));
+  expect(first).toMatchObject({ input_tokens: 7, cached_input_tokens: 3 });
+  expect(others).toHaveLength(3);
+  for (const draft of others) expect(draft).not.toHaveProperty("input_tokens");
+  expect([first, ...others].map((draft) => (draft as { tokens: number }).tokens)).toEqual([3, 3, 3, 1]);
+});
+
+test("a summary keeps its part, and one without tokens has none in any piece", () => {
+  const long: EventDraft = { type: "reasoning.summary.delta", text: "x".repeat(40_000), part: 2 };
+  const pieces = drain(queueOf(long, delta("behind")));
+  expect(pieces).toEqual([
+    { type: "reasoning.summary.delta", text: "x".repeat(KIB_32), part: 2, tokens: 0 },
+    { type: "reasoning.summary.delta", text: "x".repeat(40_000 - KIB_32), part: 2, tokens: 0 },
+    delta("behind"),
+  ]);
+});
+
+test("log probabilities stay with the text that they are of", () => {
+  const token = "x".repeat(20_000);
+  const logprobs = ["a", "b", "c"].map((name, i) => ({ token: name + token.slice(1), logprob: -i }));
+  const long: EventDraft = {
+    type: "output.delta",
+    text: logprobs.map((one) => one.token).join(""),
+    logprobs,
+  };
+  const pieces = drain(queueOf(long)) as { logprobs?: unknown }[];
+  expect(pieces.map((piece) => piece.logprobs)).toEqual([logprobs.slice(0, 2), logprobs.slice(2)]);
+});
+
+test("any texts are stored in pieces of at most 32 KiB, none of which ends within a character, with every token", () => {
+  const anyUnit = fc.constantFrom("x", "é", "中", "🙂", "a🙂", "\ud83d");
+  const anyDelta = fc.record({
+    text: fc.tuple(anyUnit, fc.integer({ min: 1, max: 30_000 })).map(([unit, times]) => unit.repeat(times)),
+    tokens: fc.option(fc.nat(50), { nil: undefined }),
+  });
+  fc.assert(
+    fc.property(fc.array(anyDelta, { minLength: 1, maxLength: 4 }), (deltas) => {
+      const queue = queueOf(
+        ...deltas.map(({ text, tokens }) => ({ ...delta(text), ...(tokens !== undefined && { tokens }) })),
+      );
+      expect(queue.length).toBe(deltas.reduce((sum, { text }) => sum + text.length, 0));
+      const pieces = drain(queue) as { text: string; tokens?: number }[];
+      expect(pieces.map(({ text }) => text).join("")).toBe(deltas.map(({ text }) => text).join(""));
+      expect(Math.max(...pieces.map(({ text }) => bytesOf(text)))).toBeLessThanOrEqual(KIB_32);
+      const count = (all: readonly { tokens?: number | undefined }[]) =>
+        all.reduce((sum, { tokens = 1 }) => sum + tokens, 0);
+      expect(count(pieces)).toBe(count(deltas));
+      const isCut = (left: string, right: string) =>
+        /[\ud800-\udbff]$/.test(left) && /^[\udc00-\udfff]/.test(right);
+      expect(pieces.filter(({ text }, i) => isCut(text, pieces[i + 1]?.text ?? ""))).toEqual([]);
+    }),
+    { numRuns: 50 },
+  );
 });
 
 test("the pushed drafts themselves are left as they were", () => {

@@ -6,18 +6,18 @@ import {
   type TokenLogprobs,
   tokensOf,
 } from "@reprise/protocol";
-
-/** A merged delta is cut at this many UTF-16 code units, far below the largest event. */
-const MAX_MERGED_LENGTH = 65_536;
+import { MAX_TEXT_BYTES, MAX_UNCOUNTED_LENGTH, splitDelta } from "./split-delta.ts";
 
 /**
  * Drafts that wait for the append in flight. Neighbouring deltas of one kind become one: the slower the broker, the fewer and
- * larger the events, and a generation never falls behind its engine.
+ * larger the events, and a generation never falls behind its engine. No text becomes longer than `MAX_TEXT_BYTES`.
  */
 export class AppendQueue {
   #drafts: EventDraft[] = [];
   /** Characters of text and of sealed reasoning that wait, and the size of what is told of their tokens. */
   #length = 0;
+  /** Of the last draft's text, in UTF-8; undefined while nothing has needed it. */
+  #lastBytes: number | undefined;
 
   get isEmpty(): boolean {
     return this.#drafts.length === 0;
@@ -28,11 +28,31 @@ export class AppendQueue {
   }
 
   push(draft: EventDraft): void {
+    if (isDelta(draft) && draft.text.length > MAX_UNCOUNTED_LENGTH)
+      for (const piece of splitDelta(draft)) this.#push(piece);
+    else this.#push(draft);
+  }
+
+  #push(draft: EventDraft): void {
     const last = this.#drafts.at(-1);
-    const merged = last && merge(last, draft);
+    const merged = last && this.#fits(last, draft) ? merge(last, draft) : undefined;
     if (merged) this.#drafts[this.#drafts.length - 1] = merged;
-    else this.#drafts.push(draft);
+    else {
+      this.#drafts.push(draft);
+      this.#lastBytes = undefined;
+    }
     this.#length += lengthOf(draft);
+  }
+
+  /** Whether the texts of two deltas fit in one. They are counted where they may not, each character once. */
+  #fits(last: EventDraft, next: EventDraft): boolean {
+    if (!isDelta(last) || !isDelta(next)) return false;
+    if (last.text.length + next.text.length <= MAX_UNCOUNTED_LENGTH) return true;
+    this.#lastBytes ??= Buffer.byteLength(last.text);
+    const bytes = this.#lastBytes + Buffer.byteLength(next.text);
+    if (bytes > MAX_TEXT_BYTES) return false;
+    this.#lastBytes = bytes;
+    return true;
   }
 
   shift(): EventDraft | undefined {
@@ -60,7 +80,6 @@ function logprobsOf(draft: EventDraft): TokenLogprobs | undefined {
 function merge(last: EventDraft, next: EventDraft): EventDraft | undefined {
   if (!isDelta(last) || !isDelta(next) || last.type !== next.type) return undefined;
   if (partOf(last) !== partOf(next)) return undefined;
-  if (last.text.length + next.text.length > MAX_MERGED_LENGTH) return undefined;
   const merged = { ...last, text: last.text + next.text, tokens: tokensOf(last) + tokensOf(next) };
   const [before, behind] = [logprobsOf(last), logprobsOf(next)];
   if (!before && !behind) return merged;

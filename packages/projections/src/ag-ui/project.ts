@@ -1,3 +1,4 @@
+import { toLineJson } from "@reprise/protocol";
 import type { Frame, Projection } from "../projection.ts";
 import { isEnd } from "./ends.ts";
 import type { AgUiEvent } from "./events.ts";
@@ -34,5 +35,5 @@ export function agUiProjection({ metadata, passes = 0 }: AgUiOptions = {}): Proj
 }
 
 export function toFrame(event: AgUiEvent): Frame {
-  return { data: JSON.stringify(event) };
+  return { data: toLineJson(event) };
 }

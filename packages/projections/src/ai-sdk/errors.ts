@@ -1,4 +1,5 @@
 import type { RepriseError } from "@reprise/protocol";
+import { toLineJson } from "@reprise/protocol/wire";
 import type { Frame } from "../projection.ts";
 import type { UiChunk } from "./ui-chunk.ts";
 
@@ -80,5 +81,5 @@ export function toNothingFrames(): readonly Frame[] {
 }
 
 function toFrames(chunks: readonly UiChunk[]): Frame[] {
-  return chunks.map((chunk) => ({ data: JSON.stringify(chunk) }));
+  return chunks.map((chunk) => ({ data: toLineJson(chunk) }));
 }

@@ -1,4 +1,5 @@
 import type { FinishReason, GenerationId, KnownEvent, UnixMs, UnknownEvent, Usage } from "@reprise/protocol";
+import { toLineJson } from "@reprise/protocol/wire";
 import type { Frame, ProjectedRun, Projection } from "../projection.ts";
 import { restartedChunk, toErrorChunk } from "./errors.ts";
 import { toBlobChunk, toCallChunk, toSourceChunk } from "./part-chunks.ts";
@@ -147,7 +148,7 @@ class Telling {
   }
 
   #say(chunk: UiChunk): void {
-    this.frames.push({ data: JSON.stringify(chunk) });
+    this.frames.push({ data: toLineJson(chunk) });
   }
 
   #begin(): void {

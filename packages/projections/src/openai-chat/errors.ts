@@ -1,4 +1,4 @@
-import { type Failure, isErrorCode, type RepriseError, toHttpStatus } from "@reprise/protocol";
+import { type Failure, isErrorCode, type RepriseError, toHttpStatus, toLineJson } from "@reprise/protocol";
 import { openAiErrorType, type OpenAiErrorBody, toOpenAiError } from "../openai-error.ts";
 import type { Frame } from "../projection.ts";
 import { inChatWords } from "./request/chat-param.ts";
@@ -10,7 +10,7 @@ export function toChatErrorBody(error: RepriseError): OpenAiErrorBody {
 
 /** An error in the place of what would have followed in a stream. The client takes it for the end. */
 export function toChatErrorFrame(error: RepriseError): Frame {
-  return { data: JSON.stringify(toChatErrorBody(error)) };
+  return { data: toLineJson(toChatErrorBody(error)) };
 }
 
 /** How a generation has failed, as an error. */

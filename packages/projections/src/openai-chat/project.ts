@@ -1,4 +1,4 @@
-import { isDelta, type KnownEvent, NO_SEQ, type Seq, type UnknownEvent } from "@reprise/protocol";
+import { isDelta, type KnownEvent, NO_SEQ, type Seq, toLineJson, type UnknownEvent } from "@reprise/protocol";
 import type { Frame, Projected, ProjectedRun, Projection } from "../projection.ts";
 import { toProtocolId } from "../protocol-id.ts";
 import { TextPlaces } from "../text-places.ts";
@@ -46,13 +46,13 @@ export function chatProjection({ includeUsage }: ChatOptions): Projection<ChatSt
       choices: [{ index: 0, finish_reason: null, ...choice }],
       ...nullUsage,
     };
-    return { data: JSON.stringify(chunk) };
+    return { data: toLineJson(chunk) };
   }
 
   function usageFrames({ head }: ChatState, usage: Parameters<typeof toChatUsage>[0]): Frame[] {
     if (!includeUsage) return [];
     const chunk: ChatChunk = { ...head, choices: [], usage: toChatUsage(usage) };
-    return [{ data: JSON.stringify(chunk) }];
+    return [{ data: toLineJson(chunk) }];
   }
 
   /** The next state and the frames, behind the one with the role where it is the first. */
@@ -86,7 +86,7 @@ export function chatProjection({ includeUsage }: ChatOptions): Projection<ChatSt
   }
 
   function broken(state: ChatState, error: object): Projected<ChatState> {
-    return { state: { ...state, hasEnded: true }, frames: [{ data: JSON.stringify(error) }] };
+    return { state: { ...state, hasEnded: true }, frames: [{ data: toLineJson(error) }] };
   }
 
   function project(state: ChatState, event: KnownEvent | UnknownEvent): Projected<ChatState> {

@@ -1,4 +1,4 @@
-import { type RepriseError, toErrorBody } from "@reprise/protocol";
+import { type RepriseError, toErrorBody, toLineJson } from "@reprise/protocol";
 import { type OpenAiErrorBody, toOpenAiError } from "../openai-error.ts";
 import type { Frame } from "../projection.ts";
 import { inResponsesWords } from "./request/param-names.ts";
@@ -12,5 +12,5 @@ export function toResponsesErrorBody(error: RepriseError): OpenAiErrorBody {
 export function toResponsesErrorFrame(error: RepriseError): Frame {
   const { code, message, param } = toErrorBody(error).error;
   const data = { type: "error", sequence_number: 0, code, message, param: param ?? null };
-  return { event: "error", data: JSON.stringify(data) };
+  return { event: "error", data: toLineJson(data) };
 }

@@ -1,3 +1,4 @@
+import { toLineJson } from "@reprise/protocol";
 import type { Frame, ProjectedRun, Projection } from "../projection.ts";
 import { type Ending, endingOf, RESTARTED } from "./ending.ts";
 import { close, emptyOutput, itemsOf, type Output, tell } from "./output/output.ts";
@@ -92,7 +93,7 @@ function numbered(
 ): { state: ResponsesState; frames: readonly Frame[] } {
   const frames = steps.map(({ type, ...fields }, i) => ({
     event: type,
-    data: JSON.stringify({ type, sequence_number: state.sequence + i, ...fields }),
+    data: toLineJson({ type, sequence_number: state.sequence + i, ...fields }),
   }));
   return { state: { ...state, sequence: state.sequence + steps.length }, frames };
 }

@@ -37,6 +37,17 @@ describe("an encoded event", () => {
     );
   });
 
+  it("holds no character that a client may take for the end of a line, and says the same", () => {
+    const unit = fc.constantFrom("a", "\u0085", "\u2028", "\u2029", "\r", "\n", '"', "\\", "\ud83d", "🙂");
+    fc.assert(
+      fc.property(fc.string({ unit }), (said) => {
+        const payload = encodeEvent(asSeq(1), { type: "output.delta", text: said });
+        expect(text.decode(payload)).not.toMatch(/[\r\n\u0085\u2028\u2029]/);
+        expect(decodeEvent(payload)).toEqual({ seq: 1, type: "output.delta", text: said });
+      }),
+    );
+  });
+
   it("takes the seq that it is given, not one that the draft still has from elsewhere, and stays in order", () => {
     const draft: EventDraft = { text: "a", type: "output.delta", seq: 99 } as EventDraft;
     expect(text.decode(encodeEvent(asSeq(7), draft))).toBe('{"seq":7,"type":"output.delta","text":"a"}');

@@ -1,6 +1,7 @@
 import { type Seq, NO_SEQ } from "../seq.ts";
 import type { EventDraft, EventType, KnownEvent, TerminalType, UnknownEvent } from "./event.ts";
 import { RepriseError } from "../errors/reprise-error.ts";
+import { toLineJson } from "../json/to-line-json.ts";
 
 /* What only the platform needs is marked as pure: a page's bundle leaves it out. */
 const encoder = /* @__PURE__ */ new TextEncoder();
@@ -14,7 +15,7 @@ const looseDecoder = /* @__PURE__ */ new TextDecoder();
  */
 export function encodeEvent(seq: Seq, draft: EventDraft): Uint8Array {
   const head = { seq, type: draft.type };
-  return encoder.encode(JSON.stringify({ ...head, ...draft, seq }));
+  return encoder.encode(toLineJson({ ...head, ...draft, seq }));
 }
 
 /**

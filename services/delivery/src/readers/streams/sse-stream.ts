@@ -5,6 +5,7 @@ import {
   type RepriseError,
   SSE_HEARTBEAT,
   toErrorBody,
+  toLineJson,
 } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { ReadingRole } from "../../http/auth.ts";
@@ -110,7 +111,7 @@ export abstract class SseStream implements ReaderStream, SseSocketListener {
 
   /** What the client is told of an error in band; "" for nothing. */
   protected encodeError(error: RepriseError): string {
-    return encodeSseError(JSON.stringify(toErrorBody(error)));
+    return encodeSseError(toLineJson(toErrorBody(error)));
   }
 
   /** @returns whether the stream was open until now */
