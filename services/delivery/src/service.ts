@@ -58,6 +58,7 @@ import { ScaleWatch } from "./scaling/scale-watch.ts";
 import { observeDelivery } from "./telemetry/observe-delivery.ts";
 import { ReaderMetrics } from "./telemetry/reader-metrics.ts";
 import { ReaderTraces } from "./telemetry/reader-traces.ts";
+import { Stalls } from "./telemetry/stalls.ts";
 import { RequestMetrics } from "./telemetry/request-metrics.ts";
 import { RequestNotes } from "./telemetry/request-notes.ts";
 import { RequestTraces } from "./telemetry/request-traces.ts";
@@ -236,7 +237,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   observeDelivery(metrics, { hub, readers, marks, bodies, isLocal: () => shared.isAway });
 
   const notes = new RequestNotes();
-  const requestMetrics = new RequestMetrics(metrics);
+  const requestMetrics = new RequestMetrics(metrics, stack.use(new Stalls()));
   const traces = new RequestTraces({ tracing, authentication, notes, metrics: requestMetrics });
 
   let isStopping = false;

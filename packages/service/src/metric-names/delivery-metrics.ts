@@ -21,7 +21,7 @@ export const DELIVERY_METRICS = {
   reprise_first_event_seconds: {
     kind: "histogram",
     labels: ["call"],
-    help: "Time from a request's arrival to the write of the first output event to its reader, of streams that begin before that event is stored. `call` is `create` or `read`.",
+    help: "Time from a request's arrival to the write of the first output event to its reader, of creates and of reads that arrive before that event does, whenever their stream begins. `call` is `create` or `read`. A request that is read when a process continues that was stopped has arrived when it stopped.",
     buckets: [0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1, 2, 3, 5, 10, 30, 60],
   },
   reprise_resumes_total: {

@@ -131,6 +131,7 @@ async function stream<State, SoFar>(
       principal,
       role,
       call,
+      created: begun !== undefined,
       open(options) {
         isOpen = true;
         return new ProjectedStream({ ...options, frames, position, param, pass, opening, errorFrames });

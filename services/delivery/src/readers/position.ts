@@ -7,7 +7,7 @@ export interface Position {
   readonly takenSeq: Seq;
   /** The last event that was handed to the connection, taken or not. */
   readonly sentSeq: Seq;
-  /** When the first output was handed to it, by `performance.now()`; undefined before that, and where the log had output when it came. */
+  /** When the first output was handed to it, by `performance.now()`; undefined before that, and where the log had output before the reader came. */
   readonly firstSentAtMs?: number | undefined;
   /** Between two writes of events that were stored while it was there, in microseconds; undefined while there are none. */
   readonly gaps?: Sketch | undefined;

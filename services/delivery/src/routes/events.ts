@@ -150,6 +150,7 @@ export async function streamEvents(
     principal,
     role,
     call,
+    created: begun !== undefined,
     open: (options) => new LiveStream(options),
   });
 }

@@ -1,5 +1,6 @@
 import { HttpMetrics, type Metrics } from "@reprise/service";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { NO_STALLS, type StalledTime } from "./stalls.ts";
 
 interface Arrival {
   readonly atMs: number;
@@ -11,23 +12,29 @@ export class RequestMetrics {
   readonly #http: HttpMetrics;
   readonly #arrivals = new WeakMap<FastifyRequest, Arrival>();
 
-  constructor(metrics: Metrics) {
+  readonly stalls: StalledTime;
+
+  constructor(metrics: Metrics, stalls = NO_STALLS) {
     this.#http = new HttpMetrics(metrics, "delivery");
+    this.stalls = stalls;
   }
 
   begin(request: FastifyRequest, { raw: response }: FastifyReply): void {
     this.#http.arrived();
-    this.#arrivals.set(request, { atMs: performance.now(), isAnswered: false });
+    this.#arrivals.set(request, { atMs: this.stalls.arrivalAt(performance.now()), isAnswered: false });
     response.once("close", () => {
       this.answered(request, response.headersSent ? response.statusCode : undefined);
       this.#http.over();
     });
   }
 
-  /** Milliseconds since the request's arrival. Fastify counts them only where it logs. */
+  /** When the request arrived, by `performance.now()`. Fastify knows it only where it logs. */
+  arrivedAtMs(request: FastifyRequest): number {
+    return this.#arrivals.get(request)?.atMs ?? performance.now();
+  }
+
   elapsedMs(request: FastifyRequest): number {
-    const now = performance.now();
-    return now - (this.#arrivals.get(request)?.atMs ?? now);
+    return performance.now() - this.arrivedAtMs(request);
   }
 
   /** The answer begins: the first call counts. */

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { GenerationCache } from "@reprise/log";
 import { encodeSketch, toBase64 } from "@reprise/metering";
 import { type DeliveryMark, type ReaderProtocol, type Seq, unixNow } from "@reprise/protocol";
+import { NO_STALLS, type StalledTime } from "../../telemetry/stalls.ts";
 import type { Position } from "../position.ts";
 import type { Caller } from "./caller.ts";
 
@@ -14,6 +15,8 @@ export interface NewConnection {
   readonly position: Position;
   /** Where the events come from; undefined where they are not the live log's, of which nothing is withdrawn meanwhile. */
   readonly cache?: GenerationCache | undefined;
+  /** Default: the process has always run. */
+  readonly stalls?: StalledTime | undefined;
 }
 
 /** What is recorded of one connection. A node has one of these for each reader, so marks are made when they are due. */
@@ -60,19 +63,20 @@ export class ConnectionRecord {
   }
 
   #firstOutput(): Pick<DeliveryMark, "first_output"> {
-    const { cache, position } = this.#connection;
+    const { cache, position, stalls = NO_STALLS } = this.#connection;
     const { firstSentAtMs: sentAtMs } = position;
     const first = cache?.firstOutput;
     if (!first || sentAtMs === undefined) return {};
     const { underwayMs, receivedAtMs, shownAtMs = sentAtMs } = first;
     // The log may have handed it over before the live feed did.
-    const since = (atMs: number) =>
-      Math.round((underwayMs + Math.max(0, atMs - receivedAtMs)) * 1_000) / 1_000;
+    const since = (atMs: number) => underwayMs + Math.max(0, atMs - receivedAtMs);
+    // For so long the event lay at this process, which did not run: that is delivery's time, not the broker's.
+    const stalledMs = stalls.within(receivedAtMs - underwayMs, receivedAtMs);
     return {
       first_output: {
-        received_ms: underwayMs,
-        shown_ms: Math.min(since(shownAtMs), since(sentAtMs)),
-        sent_ms: since(sentAtMs),
+        received_ms: toMicros(underwayMs - stalledMs),
+        shown_ms: toMicros(Math.min(since(shownAtMs) - stalledMs, since(sentAtMs))),
+        sent_ms: toMicros(since(sentAtMs)),
       },
     };
   }
@@ -95,4 +99,9 @@ export class ConnectionRecord {
       ...(cache && { finished: cache.isOver && mark.seq >= cache.lastSeq }),
     };
   }
+}
+
+/** In milliseconds, no finer than a microsecond. */
+function toMicros(ms: number): number {
+  return Math.round(ms * 1_000) / 1_000;
 }

@@ -25,6 +25,8 @@ export interface NewReading {
   readonly principal: Principal;
   readonly role: ReadingRole;
   readonly call: StreamCall;
+  /** Whether the call has created the generation. */
+  readonly created: boolean;
   readonly open: (options: CachedStreamOptions) => CachedStream;
 }
 
@@ -45,7 +47,7 @@ export interface ReadingContext extends Pick<
 export function beginReading(
   context: ReadingContext,
   reply: FastifyReply,
-  { cache, fromSeq, resumed, status, protocol, caller, principal, role, call, open }: NewReading,
+  { cache, fromSeq, resumed, status, protocol, caller, principal, role, call, created, open }: NewReading,
 ): FastifyReply {
   const { hub, readers, logger, notes, traces, readerTraces, requestMetrics, readerMetrics } = context;
   // From here on to its registration nothing else runs: later changes are told to the registry.
@@ -57,6 +59,7 @@ export function beginReading(
   readerMetrics.resumed({ seq: resumed ? fromSeq : REQUEST_SEQ }, "resumed");
   const span = traces.spanOf(request);
   const reading = readerTraces.begin(cache, { request: span, fromSeq, resumed });
+  const arrivedAtMs = requestMetrics.arrivedAtMs(request);
   const stream = open({
     hub,
     cache,
@@ -66,6 +69,7 @@ export function beginReading(
     principal: reader,
     role,
     onDelivered: readerMetrics.deliveredOf(cache.policy?.moderation?.mode),
+    awaitsOutput: fromSeq <= cache.firstOutputSeq && (created || isBeforeOutput(cache, arrivedAtMs)),
     onFirstOutput: () => readerMetrics.firstEvent(call, requestMetrics.elapsedMs(request)),
     onClose(reason, error) {
       leave();
@@ -80,7 +84,14 @@ export function beginReading(
     ref: cache.ref,
     stream,
     presence: presentReader(cache, stream.present),
-    record: new ConnectionRecord({ protocol, caller, fromSeq, position: stream, cache }),
+    record: new ConnectionRecord({
+      protocol,
+      caller,
+      fromSeq,
+      position: stream,
+      cache,
+      stalls: requestMetrics.stalls,
+    }),
   });
   notes.add(request, {
     resumed,
@@ -89,4 +100,9 @@ export function beginReading(
   });
   stream.start();
   return reply;
+}
+
+/** Whether a reader that arrived then had to wait for the first output. */
+function isBeforeOutput({ hasOutput, firstOutput }: GenerationCache, arrivedAtMs: number): boolean {
+  return !hasOutput || (firstOutput !== undefined && firstOutput.receivedAtMs >= arrivedAtMs);
 }

@@ -12,7 +12,9 @@ export interface CachedStreamOptions extends SseStreamOptions {
   readonly nextSeq: Seq;
   /** Called for a sample of the events that are stored from now on, with when the broker has stored it, by its clock. */
   readonly onDelivered?: ((storedAtMs: UnixMs) => void) | undefined;
-  /** Called once, when the log's first output event was written, unless the log had it when the stream was opened. */
+  /** Whether the reader has come before the log's first output, even if that was stored while its stream was opened. Default: by whether the log has output. */
+  readonly awaitsOutput?: boolean | undefined;
+  /** Called once, when the log's first output event was written to a reader that has come before it. */
   readonly onFirstOutput?: (() => void) | undefined;
 }
 
@@ -43,7 +45,7 @@ export abstract class CachedStream extends SseStream implements Position {
     this.#options = options;
     this.#nextSeq = options.nextSeq;
     this.#handedSeq = options.nextSeq;
-    this.#awaitsOutput = !options.cache.hasOutput;
+    this.#awaitsOutput = options.awaitsOutput ?? !options.cache.hasOutput;
     this.#openedSeq = options.cache.lastSeq;
     this.#sampledSeq = options.cache.lastSeq;
     const intervalMs = options.cache.policy?.delivery.min_interval_ms ?? 0;
