@@ -153,6 +153,8 @@ export {
   toOutputText,
 } from "./request/fields/input.ts";
 export type { MediaMap, RequestMedia } from "./request/media.ts";
+export { schemaPatternCost } from "./request/patterns/assert-schema-patterns.ts";
+export { type PatternPrice, pricePattern } from "./request/patterns/price-pattern.ts";
 export type { ToolChoice } from "./request/fields/tools.ts";
 export {
   parseGenerationRequest,

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { jsonObjectSchema, jsonValueSchema } from "../json-object.ts";
 import { assertHistory } from "./assert-history.ts";
+import { assertSchemaPatterns } from "./patterns/assert-schema-patterns.ts";
 import { type ConversationId, isConversationId } from "../conversation/conversation-id.ts";
 import { type GenerationId, isGenerationId } from "../id.ts";
 import { END_USER_RULE, isEndUser } from "./end-user.ts";
@@ -87,6 +88,8 @@ export function parseGenerationRequest(body: unknown): GenerationRequest {
   // A turn may answer calls of the turns before it, which only its conversation knows.
   if (typeof input !== "string") assertHistory(input, { isContinued: conversation !== undefined });
   assertToolsFit(request);
+  const { response_format: format } = request;
+  if (format?.type === "json_schema") assertSchemaPatterns(format.schema, "response_format.schema");
   return request.service_tier === undefined ? request : withPriority(request, request.service_tier);
 }
 

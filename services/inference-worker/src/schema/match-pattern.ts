@@ -1,12 +1,7 @@
-import { RE2JS } from "re2js";
 import type { Fit } from "./fit.ts";
 import { CHARACTERS_PER_STEP, type Validation } from "./validation.ts";
 
 const MAX_PATTERN_LENGTH = 512;
-
-/** Steps for compiling one, a character; and for matching, a character of the text and one of the pattern. */
-const COMPILE_STEPS = 64;
-const MATCH_STEPS = 1 / 8;
 
 /**
  * What RE2 and ECMA-262 read alike: no look-around, no back-references, no flags or names of groups, no POSIX classes, no class that is
@@ -19,7 +14,7 @@ const DIFFERENT_BLANKS = /[^\S \t\n\f]|\u0085/;
 
 /**
  * Whether a text has a match of a schema's pattern, in time that is linear in the text: a tenant's pattern never runs in V8's engine. Undefined where RE2
- * can't read the pattern, or might read it in another way.
+ * can't read the pattern, or might read it in another way, and where the patterns' budget is spent.
  * @throws ValidationSpent
  */
 export function matchesPattern(pattern: string, text: string, validation: Validation): Fit {
@@ -27,11 +22,7 @@ export function matchesPattern(pattern: string, text: string, validation: Valida
   validation.spend(1 + Math.min(pattern.length, MAX_PATTERN_LENGTH) / CHARACTERS_PER_STEP);
   if (pattern.length > MAX_PATTERN_LENGTH || DIFFERENT.test(pattern)) return undefined;
   if (!text.isWellFormed() || !pattern.isWellFormed()) return undefined;
-  validation.spend(COMPILE_STEPS * pattern.length + MATCH_STEPS * pattern.length * text.length);
+  validation.spend(text.length / CHARACTERS_PER_STEP);
   if (MEANS_BLANKS.test(pattern) && DIFFERENT_BLANKS.test(text)) return undefined;
-  try {
-    return RE2JS.compile(pattern).matcher(text).find();
-  } catch {
-    return undefined;
-  }
+  return validation.patterns.search(pattern, text);
 }

@@ -1,4 +1,5 @@
 import type { JsonValue } from "@reprise/protocol";
+import type { PatternBudget } from "../patterns/pattern-budget.ts";
 import { isJsonObject, type JsonObject } from "./json-type.ts";
 
 /** Thrown where a validation takes more than it may: then nothing is known. */
@@ -14,13 +15,15 @@ const MAX_DEPTH = 256;
 /** One validation of one value: what its schemas may look up, and what it may still cost. */
 export class Validation {
   readonly root: JsonValue;
+  readonly patterns: PatternBudget;
   #steps: number;
   #depth = 0;
   #hasInnerIds: boolean | undefined;
 
-  /** @param steps up to half a microsecond each */
-  constructor(root: JsonValue, steps: number) {
+  /** @param steps up to half a microsecond each, beside what patterns take */
+  constructor(root: JsonValue, steps: number, patterns: PatternBudget) {
     this.root = root;
+    this.patterns = patterns;
     this.#steps = steps;
   }
 

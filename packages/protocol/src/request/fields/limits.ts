@@ -36,6 +36,9 @@ export const LIMITS = {
   schemaDescriptionLength: 4_096,
   /** How deep the JSON schema of a `response_format` may nest. */
   schemaDepth: 64,
+  /** What a pattern of such a schema may cost, and all of them together: `schemaPatternCost`. */
+  schemaPatternCost: 1_024,
+  schemaPatternsCost: 8_192,
   fileNameLength: 255,
   metadataPairs: 16,
   metadataKeyLength: 64,

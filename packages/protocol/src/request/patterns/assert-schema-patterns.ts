@@ -1,0 +1,65 @@
+import type { JsonValue } from "../../json-object.ts";
+import { RepriseError } from "../../errors/reprise-error.ts";
+import { LIMITS } from "../fields/limits.ts";
+import { pricePattern } from "./price-pattern.ts";
+
+/** Their values are no schemas: what looks like a pattern in there is data. */
+const DATA = new Set(["const", "enum", "default", "examples", "example"]);
+
+/** A class of Unicode has hundreds of ranges, which each of its instructions brings into the search. */
+const UNICODE_STATE_COST = 16;
+
+/** Reading the source takes time too. */
+const CHARACTERS_PER_COST = 16;
+
+/**
+ * What a schema's pattern costs, wherever it is run: about the instructions of its program, through each of which a search takes each
+ * character of a text at worst.
+ */
+export function schemaPatternCost(pattern: string): number {
+  const reading = Math.floor(pattern.length / CHARACTERS_PER_COST);
+  if (reading > LIMITS.schemaPatternCost) return reading;
+  const { states, unicodeStates } = pricePattern(pattern);
+  return states + UNICODE_STATE_COST * unicodeStates + reading;
+}
+
+/**
+ * Checks what the patterns of a JSON schema cost, each by itself and all together. Nothing is compiled: a pattern that is wrong is the engine's to refuse.
+ * @param path where the schema stands: `response_format.schema`
+ * @throws RepriseError `invalid_request` that names the pattern which is too much, its cost and the limit
+ */
+export function assertSchemaPatterns(schema: JsonValue, path: string): void {
+  let sum = 0;
+  const open: [JsonValue, string][] = [[schema, path]];
+  const check = (pattern: string, param: string): void => {
+    const cost = schemaPatternCost(pattern);
+    sum += cost;
+    if (cost > LIMITS.schemaPatternCost)
+      refuse(param, `the pattern costs ${cost} instructions; the limit is ${LIMITS.schemaPatternCost}`);
+    if (sum > LIMITS.schemaPatternsCost)
+      refuse(
+        param,
+        `makes ${sum} instructions of all patterns of the schema; the limit is ${LIMITS.schemaPatternsCost}`,
+      );
+  };
+  for (let next = open.pop(); next; next = open.pop()) {
+    const [value, at] = next;
+    if (Array.isArray(value)) for (const [i, one] of value.entries()) open.push([one, `${at}.${i}`]);
+    if (!isObject(value)) continue;
+    for (const [name, part] of Object.entries(value)) {
+      const param = `${at}.${name}`;
+      if (name === "pattern" && typeof part === "string") check(part, param);
+      else if (name === "patternProperties" && isObject(part))
+        for (const pattern of Object.keys(part)) check(pattern, `${param}.${pattern}`);
+      if (!DATA.has(name)) open.push([part, param]);
+    }
+  }
+}
+
+function refuse(param: string, problem: string): never {
+  throw new RepriseError("invalid_request", `${param}: ${problem}`, { param });
+}
+
+function isObject(value: JsonValue): value is Record<string, JsonValue> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
