@@ -16,11 +16,12 @@ export interface Tenants extends AsyncDisposable {
   readonly isReadOnly: boolean;
   /**
    * Brings what the tenants file says into the bucket, as its source has it. Resolves when this process obeys it.
-   * @throws RepriseError `broker_unavailable`
+   * @throws RepriseError `tenant_removed` when the file owns the tenants and has one that was removed, `broker_unavailable`
    */
   apply(file: TenancyConfig): Promise<AppliedFile>;
   /**
-   * Creates these tenants, or gives those that exist the keys that they lack: a key that is in a file of this process is to work.
+   * Creates these tenants, or gives those that exist the keys that they lack: a key that is in a file of this process is to work. Those that were
+   * removed stay so.
    * @throws RepriseError `broker_unavailable`
    */
   ensureKeys(file: TenancyConfig): Promise<void>;
@@ -72,7 +73,7 @@ export async function openTenants({
       const now = new Date();
       const applied =
         source === "file"
-          ? await ownTenants(store, file, { stored: directory.stored(), now })
+          ? await ownTenants(store, file, { stored: directory.stored(), gone: directory.removed(), now })
           : await seedTenants(store, file, now);
       await obey();
       return applied;

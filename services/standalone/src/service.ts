@@ -52,7 +52,7 @@ export interface Platform extends AsyncDisposable {
   readonly opsUrl: string;
   /** Hosts and ports of its NATS servers, for the tools that look into logs: they find the credentials in the data folder. */
   readonly nats: string;
-  /** The key of the tenant `demo`, when no tenants are configured. */
+  /** The key of the tenant `demo`, when no tenants are configured, and it was not removed. */
   readonly apiKey: string | undefined;
   /** What checks the archive's signatures; undefined without an audit log. */
   readonly vkey: string | undefined;
@@ -221,11 +221,14 @@ export async function startPlatform(
     }),
   );
   notReadyBecause = () => [...delivery.notReadyBecause(), ...brokers.because("delivery")];
-  const apiKey = tenantsFile === undefined ? dev.apiKey : undefined;
+  const isDevRemoved = dev.tenancy.tenants.some(({ id }) => tenants.directory.removed().has(id));
+  if (isDevRemoved && tenantsFile === undefined)
+    logger.warn("The tenant demo was removed, and is not created again: there is no API key in dev.json.");
+  const apiKey = tenantsFile === undefined && !isDevRemoved ? dev.apiKey : undefined;
   await writeDevFile(dataDir, {
     url: delivery.url,
     // With a tenants file, too: `demo` of an earlier start is still there, unless the file owns the tenants.
-    apiKey: apiKey ?? (dev.wasThere ? dev.apiKey : undefined),
+    apiKey: apiKey ?? (dev.wasThere && !isDevRemoved ? dev.apiKey : undefined),
     operatorKey: givenOperator === undefined ? dev.operatorKey : undefined,
   });
 

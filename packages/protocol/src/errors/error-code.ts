@@ -74,6 +74,8 @@ export const ERROR_CATALOGUE = {
   tenant_not_found: { retryable: false },
   /** There is a tenant with this id already. */
   tenant_conflict: { retryable: false },
+  /** There was a tenant with this id. It was removed, and an id is never given again. */
+  tenant_removed: { retryable: false },
   /** The tenant has no API key, or signing key, with this id. */
   key_not_found: { retryable: false },
   /** The tenants file owns all tenants: they are changed there. */

@@ -35,6 +35,7 @@ export function toHttpStatus(code: ErrorCode): number {
     case "tool_result_conflict":
     case "review_conflict":
     case "tenant_conflict":
+    case "tenant_removed":
     case "tenants_read_only":
     case "erasure_refused":
     case "upload_conflict":

@@ -15,7 +15,6 @@ import {
   TENANTS_STREAM,
   TENANTS_SUBJECTS,
   type TenantId,
-  toUnixMs,
 } from "@reprise/protocol";
 import { type TenantConfig, toTenant } from "../records/tenant.ts";
 import { parseTenantRecord } from "../records/tenant-record.ts";
@@ -27,6 +26,8 @@ export interface LiveTenantDirectory extends TenantDirectory, AsyncDisposable {
   sync(): Promise<void>;
   /** The tenants that the bucket has, those too whose record can't be used. */
   stored(): TenantId[];
+  /** The tenants that it had. */
+  removed(): ReadonlySet<TenantId>;
   close(): Promise<void>;
 }
 
@@ -78,7 +79,11 @@ export async function followTenants(options: FollowTenantsOptions): Promise<Live
 /** By subject, its message. A broker that has lost messages gives their places to others, which it stores later. */
 type Known = Map<
   string,
-  Pick<StreamMessage, "streamSeq" | "storedAtUs"> & { readonly tenant: TenantId | undefined }
+  Pick<StreamMessage, "streamSeq" | "storedAtUs"> & {
+    readonly tenant: TenantId | undefined;
+    /** Undefined for what a service has had the broker store there. */
+    readonly removed: TenantId | undefined;
+  }
 >;
 
 class TenantFollower implements LiveTenantDirectory {
@@ -118,6 +123,10 @@ class TenantFollower implements LiveTenantDirectory {
 
   stored(): TenantId[] {
     return [...this.#known.values()].flatMap(({ tenant }) => tenant ?? []);
+  }
+
+  removed(): ReadonlySet<TenantId> {
+    return new Set([...this.#known.values()].flatMap(({ removed }) => removed ?? []));
   }
 
   load(): Promise<void> {
@@ -188,7 +197,13 @@ class TenantFollower implements LiveTenantDirectory {
     const before = this.#known.get(subject);
     const isNew = before?.streamSeq !== streamSeq || before.storedAtUs !== storedAtUs;
     const tenant = parseTenantSubject(subject);
-    known.set(subject, { streamSeq, storedAtUs, tenant: payload.length === 0 ? undefined : tenant });
+    const isEmpty = payload.length === 0;
+    known.set(subject, {
+      streamSeq,
+      storedAtUs,
+      tenant: isEmpty ? undefined : tenant,
+      removed: isEmpty && message.isPublished ? tenant : undefined,
+    });
     if (tenant === undefined || !isNew) return;
     if (!message.isPublished) this.#options.onRefused(tenant, notWritten(tenant));
     else this.#change(tenant, message);
@@ -203,7 +218,7 @@ class TenantFollower implements LiveTenantDirectory {
     }
     try {
       const record = parseTenantRecord(new TextDecoder().decode(payload), id);
-      const tenant = { ...toTenant(record), storedAtUs, createdAtMs: toUnixMs(record.created_at) };
+      const tenant = { ...toTenant(record), storedAtUs };
       if (this.#use(tenant)) this.#retryWaiting();
       else this.#waiting.set(id, { tenant, isTold: false });
     } catch (error) {

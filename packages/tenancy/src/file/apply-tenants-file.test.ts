@@ -15,7 +15,7 @@ const acme = (secrets: readonly string[], more: object = {}) => ({
 });
 const beta = { id: "beta", keys: [{ secret: B, roles: ["read"] }] };
 const fileOf = (...tenants: object[]) => parseTenantsFile(JSON.stringify({ tenants }), "tenants.json");
-const UNCHANGED = { created: [], changed: [], removed: [] };
+const UNCHANGED = { created: [], changed: [], removed: [], stayRemoved: [] };
 const REVOCATION = {
   kind: "token",
   value: "t1",
@@ -41,7 +41,10 @@ describe("a file that seeds", () => {
     expect([knows(A), knows(B)]).toEqual([true, true]);
     await tenants.store.remove(BETA);
     await tenants.store.update(ACME, (present) => ({ ...present, models: ["sim"] }));
-    expect(await tenants.apply(fileOf(acme([A2], { models: ["large"] }), beta))).toEqual(UNCHANGED);
+    expect(await tenants.apply(fileOf(acme([A2], { models: ["large"] }), beta))).toEqual({
+      ...UNCHANGED,
+      stayRemoved: [BETA],
+    });
     expect([knows(A), knows(A2), knows(B)]).toEqual([true, false, false]);
     expect((await tenants.store.read(ACME))?.record.models).toEqual(["sim"]);
   });
@@ -69,8 +72,19 @@ describe("a file that owns", () => {
     });
     expect([knows(A), knows(A2), knows(B), tenants.isReadOnly]).toEqual([false, true, false, true]);
     expect((await tenants.store.read(ACME))?.record.models).toBeUndefined();
-    expect(await tenants.apply(fileOf(acme([A2]), beta))).toEqual({ ...UNCHANGED, created: [BETA] });
-    expect(knows(B)).toBe(true);
+  });
+
+  test("is refused whole when it has a tenant that was removed", async () => {
+    await using node = await openNode("file");
+    const { tenants, knows } = node;
+    await tenants.apply(fileOf(acme([A]), beta));
+    await tenants.apply(fileOf(acme([A])));
+    const gamma = { id: "gamma", keys: [{ secret: A2, roles: ["read"] }] };
+    await expect(tenants.apply(fileOf(gamma, beta))).rejects.toMatchObject({
+      code: "tenant_removed",
+      message: expect.stringContaining('"beta"'),
+    });
+    expect([knows(A), knows(B), knows(A2)]).toEqual([true, false, false]);
   });
 
   test("moves a key from a tenant that it removes to one that stays", async () => {
@@ -103,4 +117,14 @@ test("keys of a file are added to tenants that lack them, and take none away", a
     fileOf({ id: "acme", keys: [{ secret: A2, roles: ["read"], name: "more" }] }, beta),
   );
   expect([knows(A), knows(A2), knows(B)]).toEqual([true, true, true]);
+});
+
+test("keys of a file do not bring back a tenant that was removed", async () => {
+  await using node = await openNode("seed");
+  const { tenants, knows } = node;
+  await tenants.ensureKeys(fileOf(acme([A]), beta));
+  await tenants.store.remove(BETA);
+  await tenants.ensureKeys(fileOf(acme([A]), beta));
+  expect([knows(A), knows(B)]).toEqual([true, false]);
+  expect([...tenants.directory.removed()]).toEqual([BETA]);
 });

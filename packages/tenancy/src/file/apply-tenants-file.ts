@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
-import type { TenantId } from "@reprise/protocol";
+import { RepriseError, type TenantId } from "@reprise/protocol";
 import { type TenantConfig, toRecord, toTenant } from "../records/tenant.ts";
 import type { TenantRecord } from "../records/tenant-record.ts";
-import type { TenantStore } from "../store/tenant-store.ts";
+import { type TenantStore, tenantRemoved } from "../store/tenant-store.ts";
 import type { TenancyConfig } from "./tenants-file.ts";
 
 /** What was done. */
@@ -10,6 +10,8 @@ export interface AppliedFile {
   readonly created: readonly TenantId[];
   readonly changed: readonly TenantId[];
   readonly removed: readonly TenantId[];
+  /** Tenants of the file that were removed before: an id is never given again. */
+  readonly stayRemoved: readonly TenantId[];
 }
 
 /** How many tenants are written at a time. */
@@ -25,22 +27,32 @@ export async function seedTenants(
   now: Date,
 ): Promise<AppliedFile> {
   const created: TenantId[] = [];
+  const stayRemoved: TenantId[] = [];
   await each(tenants, async (tenant) => {
-    if (await store.seed(toRecord(tenant, now.toISOString()))) created.push(tenant.id);
+    const outcome = await store.seed(toRecord(tenant, now.toISOString()));
+    if (outcome === "created") created.push(tenant.id);
+    if (outcome === "removed") stayRemoved.push(tenant.id);
   });
-  return { created, changed: [], removed: [] };
+  return { created, changed: [], removed: [], stayRemoved };
 }
 
 /**
  * Makes the bucket equal to the file. Revocations of tokens, which no file has, stay; keys that stay keep the time at which they were made.
  * @param stored the tenants that the bucket has
- * @throws RepriseError `broker_unavailable`
+ * @param gone those that it had
+ * @throws RepriseError `tenant_removed` when the file has one that was removed: nothing is changed then; `broker_unavailable`
  */
 export async function ownTenants(
   store: TenantStore,
   { tenants }: TenancyConfig,
-  { stored, now }: { readonly stored: readonly TenantId[]; readonly now: Date },
+  {
+    stored,
+    gone,
+    now,
+  }: { readonly stored: readonly TenantId[]; readonly gone: ReadonlySet<TenantId>; readonly now: Date },
 ): Promise<AppliedFile> {
+  const again = tenants.map(({ id }) => id).filter((id) => gone.has(id));
+  if (again.length > 0) throw tenantRemoved(again);
   const created: TenantId[] = [];
   const changed: TenantId[] = [];
   const wanted = new Set(tenants.map(({ id }) => id));
@@ -52,18 +64,24 @@ export async function ownTenants(
     if (outcome === "created") created.push(tenant.id);
     if (outcome === "changed") changed.push(tenant.id);
   });
-  return { created, changed, removed };
+  return { created, changed, removed, stayRemoved: [] };
 }
 
-/** Creates tenants, or adds to those that exist the keys that they lack. */
+/** Creates tenants, or adds to those that exist the keys that they lack. Those that were removed stay so. */
 export async function ensureKeys(store: TenantStore, { tenants }: TenancyConfig, now: Date): Promise<void> {
   await each(tenants, async (tenant) => {
     const wanted = toRecord(tenant, now.toISOString());
-    await store.replace(tenant.id, (present) => {
-      const lacking = wanted.keys.filter(({ sha256 }) => !present?.keys.some((key) => key.sha256 === sha256));
-      if (!present) return wanted;
-      return lacking.length === 0 ? present : { ...present, keys: [...present.keys, ...lacking] };
-    });
+    try {
+      await store.replace(tenant.id, (present) => {
+        const lacking = wanted.keys.filter(
+          ({ sha256 }) => !present?.keys.some((key) => key.sha256 === sha256),
+        );
+        if (!present) return wanted;
+        return lacking.length === 0 ? present : { ...present, keys: [...present.keys, ...lacking] };
+      });
+    } catch (error) {
+      if (!(error instanceof RepriseError) || error.code !== "tenant_removed") throw error;
+    }
   });
 }
 

@@ -33,8 +33,6 @@ export interface AuditRetention {
 export interface TenantConfig {
   /** When the bucket has stored the record, in microseconds. Undefined for a tenant of the tenants file. */
   readonly storedAtUs?: number;
-  /** When the bucket's tenant was created: a stream token of before is of an earlier tenant with the same id. Undefined as above. */
-  readonly createdAtMs?: UnixMs;
   readonly id: TenantId;
   readonly keys: readonly TenantKey[];
   readonly policy: Policy;

@@ -1,3 +1,5 @@
+import { connectBroker, restoreBackup, takeBackup } from "@reprise/log";
+import { createTempDir, startTestBroker } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { ACME, BETA, openWorld, record } from "../testing/world.ts";
 import { MAX_KEYS } from "../records/key-record.ts";
@@ -74,20 +76,36 @@ describe("the tenants' bucket", () => {
     expect(await world.store.read(ACME)).toBeUndefined();
   });
 
-  test("creates a tenant once, also after it was removed, and seeds none that was", async () => {
+  test("creates a tenant once, and never again once it was removed", async () => {
     await using world = await openWorld();
     await world.store.create(record(ACME, [A]));
     await expect(world.store.create(record(ACME, []))).rejects.toMatchObject({ code: "tenant_conflict" });
-    expect(await world.store.seed(record(ACME, []))).toBe(false);
+    expect(await world.store.seed(record(ACME, []))).toBe("present");
     await world.store.remove(ACME);
-    expect(await world.store.seed(record(ACME, []))).toBe(false);
+    const refusal = { code: "tenant_removed", param: "id", message: expect.stringContaining('"acme"') };
+    expect(await world.store.seed(record(ACME, []))).toBe("removed");
+    await expect(world.store.create(record(ACME, [A]))).rejects.toMatchObject(refusal);
+    await expect(world.store.replace(ACME, () => record(ACME, [A]))).rejects.toMatchObject(refusal);
     await expect(world.store.update(ACME, (present) => present)).rejects.toMatchObject({
       code: "tenant_not_found",
     });
     await expect(world.store.remove(ACME)).rejects.toMatchObject({ code: "tenant_not_found" });
+    expect(await world.store.read(ACME)).toBeUndefined();
+    expect(await world.store.seed(record(BETA, []))).toBe("created");
+  });
+
+  test("creates no tenant that was removed after a backup was restored either", async () => {
+    await using stack = new AsyncDisposableStack();
+    const world = stack.use(await openWorld());
+    const { path: dir } = stack.use(await createTempDir("backup"));
     await world.store.create(record(ACME, [A]));
-    expect((await world.store.read(ACME))?.record.keys).toHaveLength(1);
-    expect(await world.store.seed(record(BETA, []))).toBe(true);
+    await world.store.remove(ACME);
+    await takeBackup(world.broker, { dir });
+    const server = stack.use(await startTestBroker());
+    const empty = stack.use(await connectBroker({ url: server.url, name: "empty" }));
+    await restoreBackup(empty, { dir });
+    const store = await openTenantStore(empty.main);
+    await expect(store.create(record(ACME, []))).rejects.toMatchObject({ code: "tenant_removed" });
   });
 
   test("keeps no record that is too large to be read by every node", async () => {

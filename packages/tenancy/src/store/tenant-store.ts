@@ -31,10 +31,10 @@ export interface ChangeOptions {
 export interface TenantStore {
   /** @throws RepriseError `config_invalid` for a record that this version can't read */
   read(tenant: TenantId): Promise<StoredTenant | undefined>;
-  /** @throws RepriseError `tenant_conflict` when there is one */
+  /** @throws RepriseError `tenant_conflict` when there is one, `tenant_removed` when there was one */
   create(record: TenantRecord): Promise<StoredTenant>;
-  /** Stores a record unless its key was ever used: a tenant that was removed stays removed. Returns whether it was stored. */
-  seed(record: TenantRecord): Promise<boolean>;
+  /** Stores a record unless its id was ever used. */
+  seed(record: TenantRecord): Promise<"created" | "present" | "removed">;
   /**
    * @param change gives the next record of the present one; called again when another change came between, and when the answer to an
    *   earlier call was lost, so a change has to know its own work
@@ -48,12 +48,16 @@ export interface TenantStore {
   /**
    * Stores a record whether or not there is one, or one that can be read.
    * @param change gives the next record; the present one itself for no change
+   * @throws RepriseError `tenant_removed` when the tenant was removed
    */
   replace(
     tenant: TenantId,
     change: (present: TenantRecord | undefined) => TenantRecord,
   ): Promise<"created" | "changed" | "same">;
-  /** @throws RepriseError `tenant_not_found` unless it may be gone, `precondition_failed` */
+  /**
+   * Removes the record for good: the marker that is left refuses every later record under this id.
+   * @throws RepriseError `tenant_not_found` unless it may be gone, `precondition_failed`
+   */
   remove(tenant: TenantId, options?: ChangeOptions & { readonly ifPresent?: boolean }): Promise<void>;
 }
 
@@ -70,13 +74,14 @@ export async function openTenantStore(connection: NatsConnection): Promise<Tenan
 /** What the bucket has of a tenant. */
 interface Entry {
   readonly revision: number;
-  /** Undefined for the marker that the tenant was removed, and for what is forged. */
-  readonly json: string | undefined;
   /**
-   * An answer of the broker that a service which may not write the bucket has had stored there. A change of such a record would make it one that
-   * counts. Nodes that run go on with the record before it, until there is another or the tenant is removed.
+   * Undefined for the marker that the tenant was removed, and for what is forged: an answer of the broker that a service which may not write the
+   * bucket has had stored there. A change of such a record would make it one that counts. Nodes that run go on with the record before it, until there
+   * is another or the tenant is removed.
    */
-  readonly isForged: boolean;
+  readonly json: string | undefined;
+  /** The marker. It is kept for ever: whoever got the id again would get all that is stored under it. */
+  readonly isRemoved: boolean;
 }
 
 /** With a record. */
@@ -107,22 +112,26 @@ class KvTenantStore implements TenantStore {
         if (present.json === json) return present.revision;
         throw new RepriseError("tenant_conflict", `There is a tenant "${id}" already.`, { param: "id" });
       }
+      if (entry?.isRemoved) throw tenantRemoved([id]);
       return this.#put(id, json, entry?.revision ?? 0);
     });
     return { record, revision: made };
   }
 
-  async seed(record: TenantRecord): Promise<boolean> {
+  async seed(record: TenantRecord): Promise<"created" | "present" | "removed"> {
     const json = encode(record);
-    let stored = false;
+    let outcome: "created" | "present" | "removed" = "present";
     await this.#insist(async () => {
       const entry = await this.#entry(record.id);
-      if (entry) return entry.revision;
+      if (entry) {
+        if (entry.isRemoved) outcome = "removed";
+        return entry.revision;
+      }
       const revision = await this.#put(record.id, json, 0);
-      stored = revision !== undefined;
+      if (revision !== undefined) outcome = "created";
       return revision;
     });
-    return stored;
+    return outcome;
   }
 
   async update(
@@ -153,6 +162,7 @@ class KvTenantStore implements TenantStore {
     let outcome: "created" | "changed" | "same" = "same";
     await this.#insist(async () => {
       const entry = await this.#entry(tenant);
+      if (entry?.isRemoved) throw tenantRemoved([tenant]);
       const present = presentOf(entry);
       const record = present && readable(present.json, tenant);
       const next = change(record);
@@ -171,7 +181,7 @@ class KvTenantStore implements TenantStore {
     let sent = ifPresent;
     await this.#insist(async () => {
       const entry = await this.#entry(tenant);
-      if (entry?.json === undefined && !entry?.isForged) {
+      if (!entry || entry.isRemoved) {
         if (sent) return 0;
         throw tenantNotFound();
       }
@@ -200,7 +210,7 @@ class KvTenantStore implements TenantStore {
     return {
       revision,
       json: isThere ? new TextDecoder().decode(payload) : undefined,
-      isForged: !isPublished,
+      isRemoved: isPublished && payload.length === 0,
     };
   }
 
@@ -282,6 +292,16 @@ function assertRevision({ revision }: Entry, wanted: number | undefined): void {
     `The tenant has changed: its ETag is "${revision}", not "${wanted}". Read it again.`,
     { param: "If-Match" },
   );
+}
+
+/** @param ids one at least */
+export function tenantRemoved(ids: readonly TenantId[]): RepriseError {
+  const who =
+    ids.length === 1
+      ? `The tenant "${ids[0]}" was`
+      : `The tenants ${ids.map((id) => `"${id}"`).join(", ")} were`;
+  const message = `${who} removed. An id is never given again, because what was stored under it would be the new tenant's: choose another one.`;
+  return new RepriseError("tenant_removed", message, { param: "id" });
 }
 
 export function tenantNotFound(): RepriseError {

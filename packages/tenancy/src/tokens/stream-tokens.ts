@@ -1,13 +1,5 @@
 import { randomBytes } from "node:crypto";
-import {
-  type GenerationId,
-  NEVER,
-  plusMs,
-  type TenantId,
-  type UnixMs,
-  unixNow,
-  toUnixMs,
-} from "@reprise/protocol";
+import { type GenerationId, NEVER, type TenantId, type UnixMs, unixNow, toUnixMs } from "@reprise/protocol";
 import type { Principal } from "../directory/principal.ts";
 import type { TenantDirectory } from "../directory/tenant-directory.ts";
 import { PLATFORM_KEY_PREFIX, type StreamToken, type TokenScope } from "./claims.ts";
@@ -59,9 +51,7 @@ export function createStreamTokens({
       return !own || own.expiresAtMs <= now() ? undefined : own.public_jwk;
     },
     isRevoked(tenant, token) {
-      const { revocations = [], createdAtMs } = tenants.find(tenant) ?? {};
-      // Tokens have the second in which they were issued.
-      if (createdAtMs !== undefined && plusMs(token.issuedAtMs, 1_000) <= createdAtMs) return true;
+      const { revocations = [] } = tenants.find(tenant) ?? {};
       return revocations.some((revocation) => isRevokedBy(token, revocation));
     },
   };

@@ -68,6 +68,10 @@ describe("the admin API", () => {
     expect([await use(secret), await use(rotated.secret)]).toEqual([401, 401]);
     expect((await operator("DELETE", "/gamma")).status).toBe(204);
     expect((await operator("GET", "/gamma")).status).toBe(404);
+    expect(await operator("POST", "", { id: "gamma" })).toMatchObject({
+      status: 409,
+      json: { error: { code: "tenant_removed", param: "id", retryable: false } },
+    });
   });
 
   test("changes a policy only in the version that If-Match names, and loses no change of two administrators", async () => {

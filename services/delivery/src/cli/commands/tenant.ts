@@ -89,7 +89,8 @@ export const tenantPolicy: Command = {
 };
 
 export const tenantRemove: Command = {
-  summary: "removes a tenant: its keys are refused at once; its generations stay as long as logs are kept",
+  summary:
+    "removes a tenant for good: its keys are refused at once; its generations stay as long as logs are kept; its id is never given again",
   usage: "reprise-admin tenant remove <tenant>",
   async run(args, io) {
     const { positionals } = parseCall(args, ["tenant"], JSON_OPTION);
