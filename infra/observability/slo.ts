@@ -43,8 +43,8 @@ export interface Slo {
   readonly signal: RatioSignal | LevelSignal;
 }
 
-/** The reaper's reasons that are the platform's fault; `abandoned` is a policy that did what it says. */
-const REAPED_LATE = `reason=~"queue_timeout|total_timeout|worker_lost"`;
+/** What operators answer for: a tenant's budget and a client's cancel are no faults of theirs. */
+const OURS = `fault=~"platform|engine"`;
 
 export const SLOS: readonly Slo[] = [
   firstToken({ percentile: "p95", share: 0.95, withinS: 1 }),
@@ -60,21 +60,21 @@ export const SLOS: readonly Slo[] = [
       kind: "ratio",
       bad: (range) =>
         sumOf([
-          `increase(reprise_generations_ended_total{status="failed"}[${range}])`,
-          `increase(reprise_generations_reaped_total{${REAPED_LATE}}[${range}])`,
+          `increase(reprise_generations_ended_total{${OURS}}[${range}])`,
+          `increase(reprise_generations_reaped_total{${OURS}}[${range}])`,
         ]),
       total: (range) =>
         sumOf([
-          `increase(reprise_generations_ended_total{status=~"completed|failed"}[${range}])`,
-          `increase(reprise_generations_reaped_total{${REAPED_LATE}}[${range}])`,
+          `increase(reprise_generations_ended_total{fault=~"none|platform|engine"}[${range}])`,
+          `increase(reprise_generations_reaped_total{${OURS}}[${range}])`,
         ]),
       example: (stretches) => [
         counterSeries(
-          `reprise_generations_ended_total{status="failed"}`,
+          `reprise_generations_ended_total{status="failed",fault="engine"}`,
           stretches.map(({ bad }) => bad),
         ),
         counterSeries(
-          `reprise_generations_ended_total{status="completed"}`,
+          `reprise_generations_ended_total{status="completed",fault="none"}`,
           stretches.map(({ good }) => good),
         ),
       ],

@@ -35,6 +35,7 @@ export { foldOptionName } from "./engine/reserved-options.ts";
 export { parseSimOptions, type SimOptions } from "./engine/sim-options.ts";
 export { effectiveRequest } from "./request/effective-request.ts";
 export { assertHistory } from "./request/assert-history.ts";
+export { type Fault, toFault } from "./errors/fault.ts";
 export { toHttpStatus } from "./errors/http-status.ts";
 export {
   createGenerationId,

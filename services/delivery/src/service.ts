@@ -44,6 +44,7 @@ import { DeliveryMarks } from "./readers/delivery-marks/delivery-marks.ts";
 import { watchModeration } from "./review/watch-moderation.ts";
 import { LostJobs } from "./reaper/lost-jobs.ts";
 import { Reaper } from "./reaper/reaper.ts";
+import { reapedFault } from "./reaper/terminal-event.ts";
 import { ARRIVAL_MS, buildServer, MAX_HEADER_BYTES } from "./server.ts";
 import { httpSseFraming } from "./readers/streams/http-sse-framing.ts";
 import { ReaderRegistry } from "./readers/reader-registry.ts";
@@ -328,7 +329,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     logger,
     leaseMs: readerLeaseMs,
     onEnded(reason, ref) {
-      reaped.inc({ reason });
+      reaped.inc({ reason, fault: reapedFault(reason) });
       announceEnd(broker.main, ref);
     },
   });

@@ -172,13 +172,11 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   watchConnection(broker.reads, { onUp: sync });
 
   const runs = metrics.gauge("reprise_generations_running");
-  const ended = metrics.counter("reprise_generations_ended_total");
   const run = async (job: Job, model: ServedModel) => {
     runs.inc();
     let result: RunResult | "error" = "error";
     try {
       result = await runGeneration(context, job, model);
-      if (result === "completed" || result === "failed") ended.inc({ status: result });
       logger.debug({ generation: job.ref.generation, deliveries: job.deliveries, result }, "a run has ended");
     } finally {
       workerMetrics.runEnded(job.model, result);

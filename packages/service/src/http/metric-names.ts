@@ -14,13 +14,13 @@ export const METRICS = {
   reprise_generations_running: { kind: "gauge", help: "Generations that this worker runs now." },
   reprise_generations_ended_total: {
     kind: "counter",
-    help: "Generations that this worker has ended.",
-    labels: ["status"],
+    help: "Generations that this process has ended: a worker its own, delivery those that clients cancel. `fault` is whose doing it is: `platform`, `engine`, `tenant` (a budget) or `client` (a cancel, a request or a tool's answer); `none` of completed ones.",
+    labels: ["status", "fault"],
   },
   reprise_generations_reaped_total: {
     kind: "counter",
-    help: "Generations that this delivery node has ended because no worker ended them in time, or because they had no reader.",
-    labels: ["reason"],
+    help: "Generations that this delivery node has ended because no worker ended them in time, or because they had no reader. `fault` is `engine` of `total_timeout`, `client` of `abandoned`, and else `platform`.",
+    labels: ["reason", "fault"],
   },
   reprise_events_delivered_total: {
     kind: "counter",

@@ -72,7 +72,7 @@ export const WORKER_METRICS = {
   gen_ai_client_operation_duration_seconds: {
     kind: "histogram",
     labels: [...GEN_AI_LABELS, "error_type"],
-    help: "Time of a request to an engine, to the end of its answer. `error_type` is the error's code, the timeout's name with `_timeout`, or empty.",
+    help: "Time of a request to an engine, to the end of its answer. `error_type` is the error's code, the timeout's name with `_timeout`, `cancelled`, `stopped` where the generation went on elsewhere, or empty.",
     buckets: [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92],
   },
   gen_ai_client_operation_time_to_first_chunk_seconds: {
@@ -90,7 +90,7 @@ export const WORKER_METRICS = {
   gen_ai_client_token_usage: {
     kind: "histogram",
     labels: [...GEN_AI_LABELS, "gen_ai_token_type"],
-    help: "Tokens of a request to an engine, `input` or `output`: by the engine's count, or for the output by that of its chunks. The sum counts all of them.",
+    help: "Tokens of a request to an engine, `input` or `output`, as they are billed: by the engine's count, or for the output by that of its chunks; the input once for a generation, of a stopped request what was stored. The sum counts all of them.",
     buckets: [
       1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864,
     ],

@@ -7,6 +7,7 @@ import {
   peekSeq,
   peekType,
 } from "@reprise/protocol";
+import type { ReaderMetrics } from "../telemetry/reader-metrics.ts";
 import { type ReadSources, showAfter, showGeneration, showCached } from "./shown-generation.ts";
 
 /**
@@ -43,7 +44,7 @@ async function openRunning(
  * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `cursor_expired`, `broker_unavailable`
  */
 export async function cancelGeneration(
-  sources: ReadSources,
+  sources: ReadSources & { readonly readerMetrics?: Pick<ReaderMetrics, "cancelled"> },
   ref: GenerationRef,
   reason: string,
 ): Promise<Generation> {
@@ -53,5 +54,6 @@ export async function cancelGeneration(
     writer: createWriterName(),
     decide: ({ ended, usage }) => (ended ? undefined : { type: "generation.cancelled", reason, usage }),
   });
+  if (decision.appended) sources.readerMetrics?.cancelled();
   return showAfter(sources, ref, decision);
 }

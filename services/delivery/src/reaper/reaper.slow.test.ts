@@ -81,7 +81,9 @@ const isQueued = async ({ broker }: Platform, ref: GenerationRef) =>
 async function reaped(platform: Platform, reason: string, { opsUrl } = platform.node): Promise<number> {
   const { text } = await call(`${opsUrl}/metrics`);
   return Number(
-    new RegExp(`^reprise_generations_reaped_total\\{reason="${reason}"\\} (\\d+)$`, "m").exec(text)?.[1] ?? 0,
+    new RegExp(`^reprise_generations_reaped_total\\{reason="${reason}",fault="\\w+"\\} (\\d+)$`, "m").exec(
+      text,
+    )?.[1] ?? 0,
   );
 }
 

@@ -1,4 +1,12 @@
-import { type EventDraft, failedDraft, RepriseError, timeoutDraft, type Usage } from "@reprise/protocol";
+import {
+  type EventDraft,
+  type Fault,
+  failedDraft,
+  RepriseError,
+  timeoutDraft,
+  toFault,
+  type Usage,
+} from "@reprise/protocol";
 import type { ReapReason, WatchedJob } from "./plan.ts";
 
 /** The event that ends a generation for a reason, as its policy has it. */
@@ -15,4 +23,9 @@ export function toTerminalEvent(reason: ReapReason, { policy }: WatchedJob, usag
     case "abandoned":
       return { type: "generation.cancelled", reason: "abandoned", usage };
   }
+}
+
+/** Whose fault such an end is. */
+export function reapedFault(reason: ReapReason): Fault {
+  return reason === "abandoned" ? "client" : toFault(reason);
 }

@@ -174,6 +174,16 @@ describe("readers", () => {
     expect(await seriesOf(node, "reprise_resumes_total")).toEqual({});
   });
 
+  test("that cancel are counted, once for each generation, by whose doing its end is", async () => {
+    await using platform = await openPlatform();
+    const { node } = platform;
+    const { path } = await createGeneration(platform);
+    for (let calls = 0; calls < 2; calls++) await call(`${node.url}${path}/cancel`, { body: {} });
+    expect(await seriesOf(node, "reprise_generations_ended_total")).toEqual({
+      'status="cancelled",fault="client"': 1,
+    });
+  });
+
   test("that a drain disconnects are counted so, and creates by model but for joins", async () => {
     await using platform = await openPlatform();
     const { node } = platform;

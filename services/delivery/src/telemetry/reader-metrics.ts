@@ -53,6 +53,12 @@ export class ReaderMetrics {
     this.#metrics.counter("reprise_generations_created_total").inc({ model });
   }
 
+  /** A client has ended a generation. */
+  cancelled(): void {
+    const labels = { status: "cancelled", fault: "client" };
+    this.#metrics.counter("reprise_generations_ended_total").inc(labels);
+  }
+
   /** A reader's first output event was written. */
   firstEvent(call: StreamCall, sinceArrivalMs: number): void {
     this.#firstEvent[call].observe(sinceArrivalMs / 1_000);

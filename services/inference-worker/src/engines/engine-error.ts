@@ -10,20 +10,24 @@ export interface EngineErrorOptions extends Pick<RepriseErrorOptions, "retryAfte
   readonly retry: EngineRetry;
   /** What the engine has said about it, redacted: for the worker's log alone. */
   readonly said?: string | undefined;
+  /** Whether the request is at fault: another one would have been answered. Default false. */
+  readonly isRequests?: boolean | undefined;
 }
 
 /** An engine's failure. The message is the platform's own, for it ends in the log that readers see. */
 export class EngineError extends RepriseError {
   readonly retry: EngineRetry;
   readonly said: string | undefined;
+  readonly isRequests: boolean;
 
   constructor(
     code: Extract<ErrorCode, `engine_${string}`>,
     message: string,
-    { retry, said, retryAfterMs }: EngineErrorOptions,
+    { retry, said, isRequests = false, retryAfterMs }: EngineErrorOptions,
   ) {
     super(code, message, { retryAfterMs });
     this.retry = retry;
     this.said = said;
+    this.isRequests = isRequests;
   }
 }

@@ -1,5 +1,12 @@
 import { announceEnd, type Appender, enqueueJob } from "@reprise/log";
-import { isTerminal, type KnownEvent, type UnknownEvent, type Usage } from "@reprise/protocol";
+import {
+  type Fault,
+  isTerminal,
+  type KnownEvent,
+  toFault,
+  type UnknownEvent,
+  type Usage,
+} from "@reprise/protocol";
 import {
   formatTraceparent,
   inSpan,
@@ -13,7 +20,8 @@ import type { EndDraft } from "../domain/after-turn.ts";
 import type { Run } from "./open-run.ts";
 import { recoverLog } from "./log/recover-log.ts";
 import type { RunResult, StalePlan } from "./run-context.ts";
-import { isFence } from "./log/run-log.ts";
+import { EngineError } from "../engines/engine-error.ts";
+import { foldLog, isFence } from "./log/run-log.ts";
 
 type RolledBack = Extract<Appender["state"], { kind: "rolled_back" }>;
 
@@ -31,7 +39,11 @@ export async function finishRun(run: Run, end: EndDraft | undefined): Promise<Ru
   });
   if (state.kind === "rolled_back") return recover(run, state);
   if (state.kind === "failed") throw state.error;
-  if (state.kind === "fenced" && !isFence(state.by)) return { snapshot: await log.snapshot() };
+  if (state.kind === "fenced" && !isFence(state.by)) {
+    const snapshot = await log.snapshot();
+    run.tokens.used(foldLog(snapshot.events).usage);
+    return { snapshot };
+  }
   // A higher attempt holds the job now, and an acknowledgement of ours would take it from that one.
   if (state.kind === "fenced" && !isTerminal(state.by.type)) return "superseded";
   await log.flush();
@@ -41,9 +53,14 @@ export async function finishRun(run: Run, end: EndDraft | undefined): Promise<Ru
   }
   const usage = usageOf(state.kind === "fenced" ? state.by : end);
   announceEnd(run.context.connection, job.ref, usage);
-  if (usage) void run.budget?.settle(usage);
+  if (usage) {
+    run.tokens.used(usage);
+    void run.budget?.settle(usage);
+  }
+  const hasEnded = state.kind !== "fenced" && end !== undefined;
+  if (hasEnded) run.context.metrics.generationEnded(faultOf(run, end));
   await job.ack();
-  if (state.kind === "fenced" || !end) return "stopped";
+  if (!hasEnded) return "stopped";
   return end.type === "generation.completed" ? "completed" : "failed";
 }
 
@@ -60,6 +77,15 @@ function startEndSpan({ context, job, span }: Run): TraceSpan {
   });
 }
 
+/** Undefined where the generation is complete. */
+function faultOf({ lastFailure }: Run, end: EndDraft): Fault | undefined {
+  if (end.type === "generation.completed") return undefined;
+  const { code } = end.error;
+  const isRequests =
+    lastFailure instanceof EngineError && lastFailure.code === code && lastFailure.isRequests;
+  return isRequests ? "client" : toFault(code);
+}
+
 function usageOf(end: KnownEvent | UnknownEvent | EndDraft | undefined): Usage | undefined {
   switch (end?.type) {
     case "generation.completed":
@@ -72,9 +98,10 @@ function usageOf(end: KnownEvent | UnknownEvent | EndDraft | undefined): Usage |
 }
 
 /** So that the next worker knows that this one was not lost. */
-async function appendHandover({ log, context }: Run): Promise<void> {
+async function appendHandover({ log, context, tokens }: Run): Promise<void> {
   const transcript = await log.settledTranscript();
   if (!transcript) return;
+  tokens.used(transcript.usage);
   const { attempt, attemptEnd, worker } = transcript;
   if (worker === context.worker && !attemptEnd)
     log.appender.append({ type: "attempt.ended", attempt, reason: "handover" });

@@ -1,8 +1,10 @@
 import { type Job, type LogSnapshot, recordOps } from "@reprise/log";
 import {
   type EffectivePolicy,
+  type RepriseError,
   type RequestedEvent,
   type UnixMs,
+  type Usage,
   plusMs,
   toUnixMs,
   waitsOf,
@@ -14,6 +16,7 @@ import type { RunTranscript } from "../domain/run-transcript.ts";
 import type { ServedModel } from "../model-queues.ts";
 import { type OutputOwner, toOutputOwner } from "../media/output-media.ts";
 import { AttemptTiming } from "./metrics/attempt-timing.ts";
+import { TokenMeter } from "./metrics/token-meter.ts";
 import { createPace, type Pace } from "./pace.ts";
 import { createRunBudget, type RunBudget } from "./run-budget.ts";
 import type { RunContext } from "./run-context.ts";
@@ -52,6 +55,9 @@ export interface Run extends Disposable {
   readonly totalAtMs: UnixMs;
   readonly log: RunLog;
   readonly attemptTiming: AttemptTiming;
+  readonly tokens: TokenMeter;
+  /** The failure of an engine that was the last one, if any. */
+  lastFailure: RepriseError | undefined;
   readonly pace: Pace | undefined;
   readonly budget: RunBudget | undefined;
   /** Aborted when this worker is fenced, or is to stop, or the generation has yielded its slot. */
@@ -63,8 +69,9 @@ export interface Run extends Disposable {
 }
 
 interface PlannedRun extends Pick<Run, "job" | "model" | "policy" | "first"> {
-  /** The log that the plan was made for. */
+  /** The log that the plan was made for, and what has been used in it. */
   readonly snapshot: LogSnapshot;
+  readonly used: Usage;
   /** With the prompt that was made for it. Undefined where it has expired: then the first step is the end. */
   readonly requested: RequestedEvent | undefined;
   /** When the worker took the job. */
@@ -132,6 +139,8 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
     totalAtMs: plusMs(toUnixMs(requested?.created_at ?? ""), policy.timeouts.total.after_ms),
     log,
     attemptTiming,
+    tokens: new TokenMeter(planned.used),
+    lastFailure: undefined,
     pace,
     budget,
     stop: stopping.signal,

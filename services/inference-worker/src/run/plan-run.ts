@@ -62,7 +62,8 @@ export async function planRun(
   const { policy = DEFAULT_POLICY } = requested ?? {};
   const isToWait = settled?.kind === "wait" && plan.kind === "begin";
   const first = isToWait ? settled : toFirstStep(plan, transcript);
-  return openRun(context, { job, model, snapshot, requested, policy, first, takenAtMs });
+  const { usage: used } = transcript;
+  return openRun(context, { job, model, snapshot, used, requested, policy, first, takenAtMs });
 }
 
 /**

@@ -1,5 +1,12 @@
 import { announceEnd, appendDecision, createWriterName, type Job } from "@reprise/log";
-import { failedDraft, RepriseError, toRepriseError, type Transcript, unixNow } from "@reprise/protocol";
+import {
+  failedDraft,
+  RepriseError,
+  toFault,
+  toRepriseError,
+  type Transcript,
+  unixNow,
+} from "@reprise/protocol";
 import { awaitTurns } from "./await-turns.ts";
 import { finishRun } from "./finish-run.ts";
 import type { ServedModel } from "../model-queues.ts";
@@ -53,7 +60,7 @@ export async function runGeneration(context: RunContext, job: Job, model: Served
 
 /** @throws what was thrown, where it may go better the next time */
 async function endAfterDefect(
-  { connection, log, onError }: RunContext,
+  { connection, log, metrics, onError }: RunContext,
   job: Job,
   thrown: unknown,
 ): Promise<RunResult> {
@@ -61,7 +68,13 @@ async function endAfterDefect(
   if (error.retryable) throw error;
   onError(thrown);
   const decide = ({ ended, usage }: Transcript) => (ended ? undefined : failedDraft(error, usage));
-  const { transcript } = await appendDecision({ ...log, ref: job.ref, writer: createWriterName(), decide });
+  const { appended, transcript } = await appendDecision({
+    ...log,
+    ref: job.ref,
+    writer: createWriterName(),
+    decide,
+  });
+  if (appended) metrics.generationEnded(toFault(error.code));
   announceEnd(connection, job.ref, transcript.usage);
   await job.ack();
   return "failed";

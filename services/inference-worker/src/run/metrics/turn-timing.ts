@@ -1,22 +1,17 @@
-import type { Usage } from "@reprise/protocol";
 import type { Observer } from "@reprise/service";
 
 export interface TurnObservers {
   readonly firstChunk: Observer;
   readonly chunk: Observer;
   readonly token: Observer;
-  readonly input: Observer;
-  readonly output: Observer;
   readonly durationOf: (error: string) => Observer;
 }
 
-/** How a request has ended: `ok`, `stopped` by the run, or with an error. */
+/** How a request has ended: `ok`, or with an error, a timeout, or why the run has stopped it. */
 export interface TurnEnd {
-  readonly how: "ok" | "stopped" | { readonly error: string };
+  readonly how: "ok" | { readonly error: string };
   /** By its chunks. */
   readonly tokens: number;
-  /** By the engine's own count. */
-  readonly usage: Usage | undefined;
 }
 
 const NO_ERROR = "";
@@ -61,14 +56,9 @@ export class TurnTiming {
     this.#firstTokens ||= tokens;
   }
 
-  /** A request that the run has stopped says nothing of the engine, but of what it has produced. */
-  ended({ how, tokens, usage }: TurnEnd): void {
-    const { input, output, token, durationOf } = this.#observers;
-    const produced = usage?.output_tokens ?? tokens;
-    if (usage && usage.input_tokens !== null) input.observe(usage.input_tokens);
-    if (produced > 0) output.observe(produced);
-    if (how !== "stopped")
-      durationOf(how === "ok" ? NO_ERROR : how.error).observe((performance.now() - this.#beganAtMs) / 1_000);
+  ended({ how, tokens }: TurnEnd): void {
+    const { token, durationOf } = this.#observers;
+    durationOf(how === "ok" ? NO_ERROR : how.error).observe((performance.now() - this.#beganAtMs) / 1_000);
     const behindFirst = tokens - this.#firstTokens;
     if (how === "ok" && behindFirst > 0) token.observe(this.#decodeMs / 1_000 / behindFirst);
   }

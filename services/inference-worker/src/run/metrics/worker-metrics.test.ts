@@ -3,6 +3,7 @@ import { createMetrics } from "@reprise/service";
 import { describe, expect, test } from "vitest";
 import type { EngineEvent } from "../../engines/engine.ts";
 import { answered } from "../../testing/drafts.ts";
+import { EngineError } from "../../engines/engine-error.ts";
 import { createFakeEngine, untilAborted } from "../../testing/fake-engine.ts";
 import { openWorld, type World } from "../../testing/world.ts";
 
@@ -98,12 +99,67 @@ test("a run that another process ends is fenced: it has stopped, and its tokens 
   await world.startWorker(engine, { metrics });
   const ref = await world.submit();
   await world.until(ref, (events) => events.some(({ type }) => type === "output.delta"));
-  const usage = { input_tokens: 1, output_tokens: 1 };
+  const usage = { input_tokens: 3, output_tokens: 1 };
   await world.append(ref, { type: "generation.cancelled", reason: "requested", usage });
   await expect.poll(() => series("reprise_runs_total", "result")).toEqual({ stopped: 1 });
   expect(await series("reprise_attempts_total", "result")).toEqual({ stopped: 1 });
-  expect(await series("gen_ai_client_token_usage_sum", "gen_ai_token_type")).toEqual({ input: 0, output: 1 });
-  expect(await series("gen_ai_client_operation_duration_seconds_count", "error_type")).toEqual({});
+  expect(await series("gen_ai_client_token_usage_sum", "gen_ai_token_type")).toEqual({ input: 3, output: 1 });
+  expect(await series("gen_ai_client_operation_duration_seconds_count", "error_type")).toEqual({
+    cancelled: 1,
+  });
+});
+
+test("the tokens of all turns and attempts are those of the end, which are billed", async () => {
+  const { metrics, series } = openMetrics();
+  await using world = await openWorld();
+  let turns = 0;
+  const engine = createFakeEngine(async function* () {
+    yield TEXT;
+    turns++;
+    if (turns === 1) {
+      yield CALL;
+      yield { type: "finish", reason: "tool_calls", usage: { input_tokens: 10, output_tokens: 4 } };
+    } else if (turns === 2) throw new EngineError("engine_failed", "It has broken.", { retry: "broken" });
+    else yield { type: "finish", reason: "stop", usage: { input_tokens: 20, output_tokens: 6 } };
+  });
+  await world.startWorker(engine, { metrics });
+  const ref = await world.submit({ policy: { max_attempts: 2 } });
+  await world.until(ref, (events) => events.some(({ type }) => type === "tool.call"));
+  await world.append(ref, answered("c"));
+  const end = (await world.untilEnded(ref)).at(-1);
+  await untilIdle(world);
+  const { usage } = end as { usage: { input_tokens: number; output_tokens: number } };
+  expect(await series("gen_ai_client_token_usage_sum", "gen_ai_token_type")).toEqual({
+    input: usage.input_tokens,
+    output: usage.output_tokens,
+  });
+});
+
+test("an end has the label of whose fault it is", async () => {
+  const { metrics, series } = openMetrics();
+  await using world = await openWorld();
+  const failures = [
+    new RepriseError("budget_exceeded", "spent"),
+    new EngineError("engine_rejected", "no key", { retry: "never" }),
+    new EngineError("engine_rejected", "too long", { retry: "never", isRequests: true }),
+    new RepriseError("internal", "defect"),
+  ];
+  const engine = createFakeEngine(async function* () {
+    const failure = failures.pop();
+    if (failure) throw failure;
+    yield TEXT;
+    yield FINISH;
+  });
+  await world.startWorker(engine, { metrics });
+  for (let ended = 0; ended < 5; ended++) await world.untilEnded(await world.submit());
+  await untilIdle(world);
+  expect(await series("reprise_generations_ended_total", "status", "fault")).toEqual({
+    "failed platform": 1,
+    "failed client": 1,
+    "failed engine": 1,
+    "failed tenant": 1,
+    "completed none": 1,
+  });
 });
 
 describe("slots", () => {

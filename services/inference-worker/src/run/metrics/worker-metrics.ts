@@ -1,6 +1,8 @@
+import type { Fault } from "@reprise/protocol";
 import type { Metrics } from "@reprise/service";
 import { GEN_AI_OPERATION } from "@reprise/telemetry";
 import { providerOf } from "../trace/provider-of.ts";
+import type { TokenObservers } from "./token-meter.ts";
 import { TurnTiming } from "./turn-timing.ts";
 
 /** How an attempt has ended; `stopped`: by another process, or because this worker is to stop. */
@@ -31,29 +33,45 @@ export class WorkerMetrics {
     this.#metrics.counter("reprise_runs_total").inc({ model, result });
   }
 
+  /** A generation has ended in the log, by this worker. @param fault undefined where it is complete */
+  generationEnded(fault: Fault | undefined): void {
+    const status = fault === undefined ? "completed" : "failed";
+    this.#metrics.counter("reprise_generations_ended_total").inc({ status, fault: fault ?? "none" });
+  }
+
   timedOut(model: string, timeout: string): void {
     this.#metrics.counter("reprise_timeouts_total").inc({ model, timeout });
   }
 
   /** Of one request to an engine, which begins now. */
   turn(model: string, engine: string, onFirst?: (waitedMs: number) => void): TurnTiming {
-    const labels = {
-      gen_ai_operation_name: GEN_AI_OPERATION.chat,
-      gen_ai_provider_name: providerOf(engine),
-      gen_ai_request_model: model,
-    };
+    const labels = toLabels(model, engine);
     const metrics = this.#metrics;
-    const usage = (type: "input" | "output") =>
-      metrics.observer("gen_ai_client_token_usage", { ...labels, gen_ai_token_type: type });
     const observers = {
       firstChunk: metrics.observer("gen_ai_client_operation_time_to_first_chunk_seconds", labels),
       chunk: metrics.observer("gen_ai_client_operation_time_per_output_chunk_seconds", labels),
       token: metrics.observer("reprise_engine_time_per_output_token_seconds", { model, engine }),
-      input: usage("input"),
-      output: usage("output"),
       durationOf: (error: string) =>
         metrics.observer("gen_ai_client_operation_duration_seconds", { ...labels, error_type: error }),
     };
     return new TurnTiming(observers, onFirst);
   }
+
+  /** Of one request to an engine. */
+  tokens(model: string, engine: string): TokenObservers {
+    const of = (type: "input" | "output") =>
+      this.#metrics.observer("gen_ai_client_token_usage", {
+        ...toLabels(model, engine),
+        gen_ai_token_type: type,
+      });
+    return { input: of("input"), output: of("output") };
+  }
+}
+
+function toLabels(model: string, engine: string) {
+  return {
+    gen_ai_operation_name: GEN_AI_OPERATION.chat,
+    gen_ai_provider_name: providerOf(engine),
+    gen_ai_request_model: model,
+  };
 }

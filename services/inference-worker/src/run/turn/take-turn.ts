@@ -36,9 +36,9 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   if (unpriced) return { kind: "end", draft: failedDraft(unpriced, transcript.usage) };
   const span = startTurnSpan(run, { engine: engineOf(model, engine), model: about.model, attempt });
   const onLeftOut = (part: string) => onEngineReport({ ...about, ...traceFields(span), leftOut: part });
-  const timing = context.metrics.turn(about.model, engineOf(model, engine).name, (waitedMs) =>
-    run.attemptTiming.arrived(waitedMs),
-  );
+  const { name } = engineOf(model, engine);
+  const timing = context.metrics.turn(about.model, name, (waitedMs) => run.attemptTiming.arrived(waitedMs));
+  run.tokens.asked(context.metrics.tokens(about.model, name));
   const onFirst = () => span.event("first_token");
   const content = context.tracing.recordsContent && span.isRecorded ? new TurnContent() : undefined;
   if (span.isRecorded) describeRequest(span, request);
@@ -46,9 +46,10 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   const outcome = await askEngine(run, asked);
   if (content) span.set(content.ofAnswer(outcome.kind === "finished" ? outcome.calls : []));
   endTurnSpan(span, outcome, timing);
-  timing.ended(toTurnEnd(outcome));
+  timing.ended(toTurnEnd(run, outcome));
   if (outcome.kind === "failed" || outcome.kind === "unprepared")
     onEngineReport({ ...about, ...traceFields(span), error: outcome.error });
+  run.lastFailure = outcome.kind === "failed" ? outcome.error : undefined;
   if (outcome.kind === "timeout") context.metrics.timedOut(about.model, outcome.name);
   if (outcome.kind === "timeout" && outcome.name !== "total")
     onEngineReport({ ...about, ...traceFields(span), silentMs: policy.timeouts[outcome.name].after_ms });
@@ -72,6 +73,7 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   const after = await (isWhole ? log.settledTranscript() : readSettled(run));
   if (!after || outcome.kind === "stopped" || outcome.kind === "unprepared") return { kind: "stopped" };
   const usage = rest && isWhole ? addTurnRest(after.usage, rest) : after.usage;
+  run.tokens.used(usage);
   if (outcome.kind === "spent") return { kind: "end", draft: failedDraft(outcome.error, usage) };
   const answerFits = () => !run.hasForm || fitsFormat(request.get().response_format, after.answer);
   return afterTurn(outcome, { context: plans, transcript: after, engine, usage, answerFits });
@@ -90,19 +92,22 @@ async function beginBudget(
   }
 }
 
-function toTurnEnd(outcome: EngineOutcome): TurnEnd {
+function toTurnEnd({ log }: Run, outcome: EngineOutcome): TurnEnd {
   const { counted: tokens } = outcome;
   switch (outcome.kind) {
     case "finished":
-      return { how: "ok", tokens, usage: outcome.usage };
-    case "stopped":
-      return { how: "stopped", tokens, usage: undefined };
+      return { how: "ok", tokens };
+    case "stopped": {
+      const { state } = log.appender;
+      const isCancelled = state.kind === "fenced" && state.by.type === "generation.cancelled";
+      return { how: { error: isCancelled ? "cancelled" : "stopped" }, tokens };
+    }
     case "failed":
     case "spent":
     case "unprepared":
-      return { how: { error: outcome.error.code }, tokens, usage: undefined };
+      return { how: { error: outcome.error.code }, tokens };
     case "timeout":
-      return { how: { error: `${outcome.name}_timeout` }, tokens, usage: undefined };
+      return { how: { error: `${outcome.name}_timeout` }, tokens };
   }
 }
 
