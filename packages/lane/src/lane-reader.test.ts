@@ -9,6 +9,8 @@ import { LaneReader } from "./lane-reader.ts";
 const steps: string[] = [];
 const sizes: number[] = [];
 let bytesOfEach = 10;
+/** The last places that the broker tells, one after the other; the last one stays. */
+let lastPlaces = [0];
 let stored = 0;
 
 vi.mock("@reprise/async", async (original) => ({
@@ -18,6 +20,13 @@ vi.mock("@reprise/async", async (original) => ({
 vi.mock("@reprise/log", async (original) => ({
   ...(await original<typeof log>()),
   readStoredAtUs: async () => undefined,
+  readStreamInfo: async () => ({
+    created: "c",
+    firstStreamSeq: 1,
+    lastStreamSeq: lastPlaces.length > 1 ? lastPlaces.shift() : lastPlaces[0],
+    atUs: 0,
+    maxAgeUs: Infinity,
+  }),
   readStreamMessages: async (): Promise<StreamMessage[]> => {
     const count = sizes.shift() ?? 0;
     steps.push(`read ${count}`);
@@ -59,4 +68,26 @@ test("behind the end nothing pauses between reads, be they full by number or by 
   bytesOfEach = 60_000;
   expect(await read([17, 17, 17])).toBe(51);
   expect(steps).toEqual(["read 17", "read 17", "read 17"]);
+});
+
+test("a leader that was frozen and knows of nothing since is asked again, and no loss is told of", async () => {
+  const limits = { maxMessages: 10, maxAgeMs: 60_000, maxBytes: 1e9 };
+  const start = { epoch: 0, created: "c", after: asStreamSeq(7), sinceUs: 0 };
+  sizes.push(0, 10);
+  stored = 7;
+  lastPlaces = [5, 5, 7];
+  const reader = new LaneReader(undefined as never, "GENERATIONS_0", start, limits);
+  const { batch, error } = await reader.next(new AbortController().signal);
+  expect(error).toBeUndefined();
+  expect(batch?.messages).toHaveLength(10);
+});
+
+test("a stream that goes on to lack what was read of it is another one, or has lost its end", async () => {
+  const limits = { maxMessages: 10, maxAgeMs: 60_000, maxBytes: 1e9 };
+  const start = { epoch: 0, created: "c", after: asStreamSeq(7), sinceUs: 0 };
+  sizes.push(0);
+  lastPlaces = [5];
+  const reader = new LaneReader(undefined as never, "GENERATIONS_0", start, limits);
+  const { error } = await reader.next(new AbortController().signal);
+  expect(error).toMatchObject({ code: "events_lost" });
 });

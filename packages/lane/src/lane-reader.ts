@@ -5,13 +5,13 @@ import {
   type StreamMessage,
   readStreamMessages,
   readStoredAtUs,
-  readStreamInfo,
   type StreamInfo,
 } from "@reprise/log";
 import { RepriseError, type StreamSeq, plus } from "@reprise/protocol";
 import type { Batch } from "./batch.ts";
 import { SKEW_US } from "./clock-skew.ts";
 import type { LaneStart } from "./lane-start.ts";
+import { readSettledInfo } from "./read-settled-info.ts";
 
 /** When a batch is full. */
 export interface BatchLimits {
@@ -165,7 +165,8 @@ export class LaneReader {
 
   /** @throws RepriseError `events_lost`, `broker_unavailable` */
   async #readFacts(): Promise<StreamInfo> {
-    const facts = await readStreamInfo(this.#connection, this.#stream);
+    const known = { created: this.#start.created, last: this.#after };
+    const facts = await readSettledInfo(this.#connection, this.#stream, known);
     if (facts.created !== this.#start.created || facts.lastStreamSeq < this.#after) throw this.#changed();
     return facts;
   }

@@ -1,5 +1,6 @@
 import { type StreamSeq, STREAM_START } from "@reprise/protocol";
 import { type Broker, readStoredAtUs, readStreamInfo, type StreamInfo } from "@reprise/log";
+import { readSettledInfo } from "./read-settled-info.ts";
 
 const NOTHING: Pick<LanePosition, "last" | "last_seq_stored" | "last_at"> = {
   last: STREAM_START,
@@ -52,7 +53,9 @@ export async function findLaneStart(
   stream: string,
 ): Promise<LaneStart> {
   const lane = await history.last(stream);
-  const facts = await readStreamInfo(connection, stream);
+  const facts = lane
+    ? await readSettledInfo(connection, stream, lane)
+    : await readStreamInfo(connection, stream);
   if (!lane) return startBehind(undefined, facts, 0);
   if (facts.created !== lane.created) return startBehind(undefined, facts, lane.epoch + 1);
   if (await isStillThere(connection, facts, lane)) return startBehind(lane, facts, lane.epoch);

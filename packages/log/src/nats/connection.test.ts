@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { startTestBroker } from "@reprise/testkit";
+import { startStoredBroker, startTestBroker } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { connectBroker } from "./connection.ts";
 import { inboxOf } from "./reply-inbox.ts";
@@ -108,4 +108,24 @@ test("a connection that drains sends no more requests", async () => {
   await drained;
   await broker.reads.flush();
   expect(heard).toEqual([]);
+});
+
+test("connections are spread over the servers of a cluster, and return to one that was away", async () => {
+  await using first = await startStoredBroker();
+  await using second = await startStoredBroker();
+  await using third = await startStoredBroker();
+  const servers = [first, second, third];
+  const url = servers.map((server) => server.url).join(",");
+  await using broker = await connectBroker({ url, name: "test", returnEveryMs: 50 });
+  const connections = [broker.main, broker.reads, broker.bulk];
+  const places = () => connections.map((connection) => connection.getServer());
+  const before = places();
+  expect(new Set(before).size).toBe(3);
+  const lost = servers.find((server) => server.url.endsWith(before[0] ?? "-"));
+  const moved = new Promise<void>((onUp) => watchConnection(broker.main, { onUp }));
+  await lost?.kill("SIGKILL");
+  await moved;
+  expect(places()[0]).not.toBe(before[0]);
+  await lost?.restart();
+  await expect.poll(places).toEqual(before);
 });

@@ -5,6 +5,7 @@ import { type AccessOptions, type BrokerAddress, hostsOf, toAccessOptions } from
 import { describeConnectFailure, isLate } from "./describe-connect-failure.ts";
 import { type BrokerUser, inboxPrefixOf } from "../access/broker-user.ts";
 import type { Forbidden } from "../access/forbidden.ts";
+import { ServerChoice } from "./server-choice.ts";
 import { setInboxPrefix } from "../access/inbox-prefix.ts";
 import { watchConnection } from "./watch-connection.ts";
 import { inboxOf } from "./reply-inbox.ts";
@@ -16,6 +17,8 @@ export interface BrokerOptions extends BrokerAddress {
   onError?: ((error: unknown) => void) | undefined;
   /** Whose credentials these are: answers come to this user's inbox. Default: to the client's own, where a broker without users lets every client listen. */
   user?: BrokerUser | undefined;
+  /** How often a connection that is not at the server it was made to first looks whether that is back. Default 30 s. */
+  returnEveryMs?: number | undefined;
 }
 
 /**
@@ -43,20 +46,33 @@ export interface Broker extends AsyncDisposable {
  * @throws RepriseError `config_invalid` when it is not clear how to get in, or the credentials are another user's; `broker_unavailable` when the first connection can't be
  *   made within 15 s, with the cause in its message
  */
-export async function connectBroker({ name, user, onError, ...address }: BrokerOptions): Promise<Broker> {
+export async function connectBroker({
+  name,
+  user,
+  onError,
+  returnEveryMs = RETURN_EVERY_MS,
+  ...address
+}: BrokerOptions): Promise<Broker> {
   const access = await toAccessOptions(address);
   const options = user === undefined ? access : { ...access, inboxPrefix: inboxPrefixOf(user) };
   const open: NatsConnection[] = [];
+  const choice = new ServerChoice();
   try {
     // The other dials would go on for ever where a cluster refuses the credentials: every refusal names all servers anew.
     await unlessLate(() => dialOnce(options, `${name}:dial`));
-    const main = await unlessLate(() => dial(options, name, onError));
+    const main = await unlessLate(() => dial(options, name, choice, onError));
     open.push(main);
-    const reads = await unlessLate(() => dial(options, `${name}:reads`, onError));
+    const reads = await unlessLate(() => dial(options, `${name}:reads`, choice, onError));
     open.push(reads);
-    const bulk = await unlessLate(() => dial(options, `${name}:bulk`, onError));
+    const bulk = await unlessLate(() => dial(options, `${name}:bulk`, choice, onError));
     open.push(bulk);
+    const stopReturning = returnHome([main, reads, bulk], [name, `${name}:reads`, `${name}:bulk`], {
+      options,
+      choice,
+      everyMs: returnEveryMs,
+    });
     const close = async () => {
+      stopReturning();
       await Promise.all(open.map((connection) => connection.close()));
     };
     const whyRefused = () => askWhyRefused(options, `${name}:dial`);
@@ -102,8 +118,8 @@ function unlessLate<T>(dialling: () => Promise<T>): Promise<T> {
 }
 
 /** Tries every server that is configured once, and none that those name. */
-async function dialOnce(options: DialOptions, name: string): Promise<void> {
-  const once = { timeout: DIAL_TIMEOUT_MS, reconnect: false, ignoreClusterUpdates: true };
+async function dialOnce(options: DialOptions, name: string, timeout = DIAL_TIMEOUT_MS): Promise<void> {
+  const once = { timeout, reconnect: false, ignoreClusterUpdates: true };
   const connection = await connect({ ...options, ...once, name });
   try {
     if (options.inboxPrefix !== undefined) await assertAnswersArrive(connection, options.inboxPrefix);
@@ -140,29 +156,80 @@ type DialOptions = AccessOptions & Pick<ConnectionOptions, "inboxPrefix">;
 async function dial(
   options: DialOptions,
   name: string,
+  choice: ServerChoice,
   onError: BrokerOptions["onError"],
 ): Promise<NatsConnection> {
   const connection = await connect({
     ...options,
     name,
     timeout: DIAL_TIMEOUT_MS,
+    reconnectToServer: (servers) => choice.choose(name, servers, performance.now()),
     // The defaults close the connection for good after 10 tries, and notice a dead peer after four minutes.
     maxReconnectAttempts: -1,
     // So does the second refusal of the password in a row, though it may be the broker that is being set up anew.
     ignoreAuthErrorAbort: true,
     reconnectTimeWait: 250,
     reconnectJitter: 50,
-    pingInterval: 5_000,
+    // A server that is frozen keeps the connection: readers wait for as long as that is not noticed, which is 6 s.
+    pingInterval: 2_000,
     maxPingOut: 2,
     // A stack trace per request halves the rate of publishes.
     noAsyncTraces: true,
   });
+  choice.made(name);
   if (options.inboxPrefix !== undefined) setInboxPrefix(connection, options.inboxPrefix);
   // Made now, it knows from the beginning whether the connection is up.
   inboxOf(connection, onError);
   return connection;
 }
 
+interface Returning {
+  readonly options: DialOptions;
+  readonly choice: ServerChoice;
+  readonly everyMs: number;
+}
+
+/**
+ * Brings connections back to the servers that they were made to, once those let this process in again; one at a time. What is under way on a
+ * connection is as after any loss of it. @returns how to stop that
+ */
+function returnHome(
+  connections: readonly NatsConnection[],
+  names: readonly string[],
+  { options, choice, everyMs }: Returning,
+): () => void {
+  let isLooking = false;
+  const look = async () => {
+    for (const [index, name] of names.entries()) {
+      const home = choice.awayFrom(name);
+      const connection = connections[index];
+      if (home === undefined || !connection || connection.isClosed()) continue;
+      const reached = dialOnce({ ...options, servers: [home] }, `${name}:home`, RETURN_TIMEOUT_MS);
+      if (
+        !(await reached.then(
+          () => true,
+          () => false,
+        ))
+      )
+        continue;
+      choice.returns(name);
+      return connection.reconnect();
+    }
+  };
+  const timer = setInterval(() => {
+    if (isLooking) return;
+    isLooking = true;
+    // What closes meanwhile needs no return.
+    void look()
+      .catch(() => {})
+      .finally(() => void (isLooking = false));
+  }, everyMs).unref();
+  return () => clearInterval(timer);
+}
+
+const RETURN_EVERY_MS = 30_000;
+/** A server that is slower than this is none to return to. */
+const RETURN_TIMEOUT_MS = 5_000;
 const TIMEOUT_MS = 5_000;
 const LATE_PAUSE_MS = 100;
 /** A server that is there answers at once, and a starved machine within seconds. */
