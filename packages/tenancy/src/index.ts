@@ -69,9 +69,9 @@ export {
   startOf,
 } from "./budgets/budget-account.ts";
 export { type BudgetMeter, formatUnits, meterOf, unitsOfCost } from "./budgets/budget-meter.ts";
-export type { Budget } from "./budgets/budget-settings.ts";
+export { type Budget, maxOutputTokensSchema } from "./budgets/budget-settings.ts";
 export type { BudgetClaim, BudgetGrant, BudgetLedger, BudgetReservation } from "./budgets/budget-ledger.ts";
-export { FIRST_SLICE, MIN_SLICE } from "./budgets/budget-ledger.ts";
+export { FIRST_SLICE, MIN_SLICE, UNSEEN_TOKENS } from "./budgets/budget-ledger.ts";
 export { budgetMetricsOf, type BudgetRefusal } from "./budgets/budget-metrics.ts";
 export { estimateInputTokens } from "./budgets/estimate-input-tokens.ts";
 export { MemoryLedger } from "./budgets/memory-ledger.ts";

@@ -44,8 +44,8 @@ export interface BudgetSeeded {
 }
 
 /**
- * Keeps what tenants have used of their budgets. A generation is granted slices before it uses them, so the use of an account never exceeds its limit by more than what
- * generations used without a grant. A generation's use is told all in all, never as an increment: a call whose answer was lost is repeated.
+ * Keeps what tenants have used of their budgets. A generation is granted slices before it uses them, and what its model may make unseen as a whole, so the use of an account never exceeds its
+ * limit by more than what generations used without a grant. A generation's use is told all in all, never as an increment: a call whose answer was lost is repeated.
  *
  * A grant that is not renewed for a minute counts as what was used of it, so a worker that dies keeps nothing. Implemented in this process and in Redis, with
  * the same answers.
@@ -72,5 +72,10 @@ export const ENTRY_TTL_MS = 2 * 3_600_000;
 export const ACCOUNT_GRACE_MS = 25 * 3_600_000;
 /** How many tokens of output a generation is granted at a time: what a worker that is cut off has not said. */
 export const FIRST_SLICE = 64;
+/**
+ * Tokens of output that are reserved of a model which may think without showing it, where the models file does not say how many it makes at most: what it
+ * makes unseen is in no slice.
+ */
+export const UNSEEN_TOKENS = 4_096;
 /** Tokens of the smallest slice near the limit. */
 export const MIN_SLICE = 8;

@@ -1,5 +1,9 @@
+import { LIMITS } from "@reprise/protocol";
 import * as z from "zod";
 import { MAX_MONEY_UNITS, parseMoney } from "./budget-meter.ts";
+
+/** How many tokens a model makes at most for a request, as the models file says it. */
+export const maxOutputTokensSchema = z.int().min(1).max(LIMITS.outputTokens);
 
 const MAX_BUDGETS = 4;
 const MAX_TOKENS = 1_000_000_000_000;

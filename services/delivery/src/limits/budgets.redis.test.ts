@@ -1,4 +1,6 @@
-import { startRedis, startTcpProxy } from "@reprise/testkit";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createTempDir, startRedis, startTcpProxy } from "@reprise/testkit";
 import { decodeEvent, isKnownEvent, parseGenerationId, parseTenantId } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import {
@@ -9,6 +11,7 @@ import {
   type Platform,
   REQUEST,
 } from "../testing/platform.ts";
+import { loadModelCosts } from "./model-prices.ts";
 
 const KEY = "rk_spender_0123456789abcdef";
 const tenantWith = (budgets: unknown) => ({
@@ -139,6 +142,34 @@ test("a budget in money reserves what the model's tokens cost, and seq 0 has the
   expect(budgets).toMatchObject([
     { limit: 500_000, money: { currency: "EUR", prices: { sim: { input: "1", output: "2" } } } },
   ]);
+});
+
+test("what a model may make without showing it is reserved, as far as it is left, and less where the request wants less", async () => {
+  const budgets = [{ name: "all", unit: "tokens", limit: 2_000, period: "total" }];
+  await using platform = await openPlatform({ moreTenants: [tenantWith(budgets)] });
+  const { url, delivery } = platform.node;
+  const costs = new Map([["sim", { models: ["sim"], prices: {}, unseen: 1_100 }]]);
+  delivery.setNames({ models: MODELS, costs });
+  // 200 of input and 1,100; 200 and 100; of the rest, 400, the last takes all.
+  const wants = [{}, { max_output_tokens: 100 }, {}, {}];
+  const statuses: number[] = [];
+  for (const more of wants) statuses.push((await create(url, { body: { ...LONG, ...more } })).status);
+  expect(statuses).toEqual([201, 201, 201, 429]);
+});
+
+test("a models file says what is reserved of models that may think unseen, and of their fallbacks", async () => {
+  await using folder = await createTempDir("models");
+  const file = join(folder.path, "models.json");
+  const openai = { engine: "openai", base_url: "http://127.0.0.1:1", upstream_model: "m" };
+  const models = {
+    sim: { engine: "sim" },
+    plain: openai,
+    known: { ...openai, max_output_tokens: 32_000 },
+    small: { ...openai, max_output_tokens: 100, fallback: "known" },
+  };
+  await writeFile(file, JSON.stringify({ models }));
+  const costs = await loadModelCosts(file);
+  expect(Object.keys(models).map((name) => costs.get(name)?.unseen)).toEqual([0, 4_096, 32_000, 32_000]);
 });
 
 test.each([

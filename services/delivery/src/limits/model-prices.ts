@@ -1,6 +1,6 @@
 import { priceSchema } from "@reprise/metering";
 import { parseConfigFile, readConfigFile } from "@reprise/service";
-import type { ModelPrices } from "@reprise/tenancy";
+import { maxOutputTokensSchema, type ModelPrices, UNSEEN_TOKENS } from "@reprise/tenancy";
 import * as z from "zod";
 
 /** What a generation may cost that asks for a model. */
@@ -9,6 +9,8 @@ export interface ModelCosts {
   readonly models: readonly string[];
   /** Of these, those that have a price. */
   readonly prices: ModelPrices;
+  /** Tokens of output that one of them may make without showing them. Default 0. */
+  readonly unseen?: number;
 }
 
 /** By the public name of the model that is asked for. */
@@ -18,12 +20,22 @@ export type ModelCatalogue = ReadonlyMap<string, ModelCosts>;
 const fileSchema = z.looseObject({
   models: z.record(
     z.string(),
-    z.looseObject({ price: priceSchema.optional(), fallback: z.string().optional() }),
+    z.looseObject({
+      price: priceSchema.optional(),
+      fallback: z.string().optional(),
+      engine: z.string().optional(),
+      max_output_tokens: maxOutputTokensSchema.optional(),
+    }),
   ),
 });
 
+/** The simulator shows all that it makes. */
+function unseenOf(model: z.infer<typeof fileSchema>["models"][string] | undefined): number {
+  return model?.engine === "openai" ? (model.max_output_tokens ?? UNSEEN_TOKENS) : 0;
+}
+
 /**
- * What the models of a models file cost.
+ * What the models of a models file cost, and what budgets reserve for them.
  * @param path without one no model has a price
  * @throws RepriseError `config_invalid`, when the file can't be read too
  */
@@ -38,7 +50,8 @@ export async function loadModelCosts(path: string | undefined): Promise<ModelCat
         const price = prices.get(model);
         return price ? [[model, price] as const] : [];
       });
-      return [name, { models: both, prices: Object.fromEntries(priced) }];
+      const unseen = Math.max(...both.map((model) => unseenOf(models[model])));
+      return [name, { models: both, prices: Object.fromEntries(priced), unseen }];
     }),
   );
 }

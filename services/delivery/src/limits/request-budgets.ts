@@ -73,7 +73,8 @@ export class RequestBudgets {
   }
 
   /**
-   * Reserves the input, as far as it can be estimated, and the first tokens of the output, for a minute: from then on the worker does.
+   * Reserves the input, as far as it can be estimated, and of the output the first tokens, or all that the model may make without showing it, or what is
+   * left, for a minute: from then on the worker does.
    * @throws RepriseError `budget_exceeded` with the budget's name; `budget_unpriced`; `budget_unavailable`
    */
   async reserve(
@@ -109,12 +110,14 @@ export class RequestBudgets {
   ): BudgetReservation[] {
     const slice = Math.min(request.max_output_tokens ?? FIRST_SLICE, FIRST_SLICE);
     // A fallback without a price must not be found out by the worker, in mid-stream.
-    const { models = [request.model] } = this.#options.costsOf(request.model) ?? {};
+    const { models = [request.model], unseen = 0 } = this.#options.costsOf(request.model) ?? {};
+    const hidden = Math.min(unseen, request.max_output_tokens ?? unseen);
     return accountsOf(tenant, charges).map((account, i) => {
       const charge = charges[i];
       const [meter] = charge ? this.#metersOf(tenant, charge, models) : [];
       const unitsOf = (output: number) => meter?.unitsOf({ input, cachedInput: 0, output }) ?? 0;
-      return { account, used: 0, want: unitsOf(slice), need: unitsOf(1) };
+      const want = unitsOf(Math.max(slice, hidden));
+      return { account, used: 0, want, need: unitsOf(1), ...(hidden > 0 && { least: unitsOf(hidden) }) };
     });
   }
 

@@ -46,7 +46,7 @@ describe("a models file", () => {
         idle_timeout_ms: 5_000,
         servers: 4,
       },
-      "meta/llama": { ...LLAMA, max_tokens_field: "max_completion_tokens" },
+      "meta/llama": { ...LLAMA, max_tokens_field: "max_completion_tokens", max_output_tokens: 32_000 },
     });
     expect([...models.keys()]).toEqual(["sim", "llama", "meta/llama"]);
     expect(models.get("sim")).toEqual({ engine: "sim", slots: 3 });
@@ -67,6 +67,7 @@ describe("a models file", () => {
       openai: {
         apiKey: undefined,
         continuation: "none",
+        maxOutputTokens: 32_000,
         maxTokensField: "max_completion_tokens",
         servers: 1,
       },

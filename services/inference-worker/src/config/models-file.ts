@@ -16,6 +16,7 @@ import {
   readConfigFile,
   toConfigPath,
 } from "@reprise/service";
+import { maxOutputTokensSchema } from "@reprise/tenancy";
 import * as z from "zod";
 import { CACHE_SALTS } from "../engines/openai/request/cache-salt.ts";
 import { CONTINUATIONS, MAX_TOKENS_FIELDS } from "../engines/openai/request/chat-request.ts";
@@ -128,6 +129,7 @@ function openaiSchema(env: KeyEnvironment) {
       capabilities,
       context_tokens: contextTokens,
       media: z.enum(MEDIA_FORMS).default("data"),
+      max_output_tokens: maxOutputTokensSchema.optional(),
       max_tokens_field: z.enum(MAX_TOKENS_FIELDS).default("max_tokens"),
       connect_timeout_ms: timeoutMs,
       headers_timeout_ms: timeoutMs,
@@ -153,6 +155,7 @@ function openaiSchema(env: KeyEnvironment) {
         upstreamModel: model.upstream_model,
         apiKey: model.api_key_env,
         continuation: model.continuation,
+        maxOutputTokens: model.max_output_tokens,
         maxTokensField: model.max_tokens_field,
         dialect: model.dialect,
         media: model.media,

@@ -265,6 +265,14 @@ export type EngineEvent =
  * What produces tokens: an adapter to a model server, or the simulator. The port belongs to the worker, which runs many
  * generations on one engine at once.
  */
+/** Output that no event tells of while it is made: reasoning that is hidden, and calls of tools. */
+export interface UnseenOutput {
+  /** So much is reserved of budgets before the engine is asked. */
+  readonly tokens: number;
+  /** Whether the model makes no more output than that, all in all, so that the engine may always be told so. */
+  readonly isMost: boolean;
+}
+
 export interface Engine {
   readonly name: string;
   /** Where its requests go; absent for one that asks no server, or chooses among several. */
@@ -277,6 +285,8 @@ export interface Engine {
   readonly capabilities?: ReadonlySet<Capability>;
   /** How many tokens its model takes, its answer among them, by the server's own word. Absent: not known. */
   readonly contextTokens?: number | undefined;
+  /** What of its output it may make without showing it. Absent: it shows all that it makes. */
+  readonly unseen?: UnseenOutput | undefined;
   /** Whether the server has still to say what its model can do: then a request may be put to it all the same. Default false. */
   readonly isLearning?: boolean;
 

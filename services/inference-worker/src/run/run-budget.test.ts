@@ -231,3 +231,76 @@ test("a generation that ends before this worker asks an engine, and whose log sa
   expect(endOf(await world.read(ref))).toMatchObject({ error: { code: "worker_lost" } });
   await expect.poll(() => remainingOf(ledger)).toBe(1_000);
 });
+
+/** Thinks so many tokens without showing them, unless it is asked for fewer, and then says three. */
+function thinker(thoughts: number, unseen: Engine["unseen"], asked: (number | undefined)[] = []): Engine {
+  return createFakeEngine(
+    async function* ({ max_output_tokens: most = Number.POSITIVE_INFINITY }) {
+      asked.push(most);
+      await Promise.resolve();
+      const usage = { input_tokens: INPUT, output_tokens: Math.min(most, thoughts + 3) };
+      if (most < thoughts + 3) yield { type: "finish", reason: "length", usage };
+      else {
+        for (let i = 0; i < 3; i++) yield { type: "text", text: "x" };
+        yield { type: "finish", reason: "stop", usage };
+      }
+    },
+    { unseen },
+  );
+}
+
+const usedOf = (logs: readonly (readonly KnownEvent[])[]) =>
+  logs.reduce((sum, events) => {
+    const end = events.at(-1);
+    const usage = end && "usage" in end ? end.usage : undefined;
+    return sum + (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0);
+  }, 0);
+
+test.each([
+  ["an unknown most", { tokens: 4_096, isMost: false }, 900],
+  ["a most of its own", { tokens: 1_500, isMost: true }, 900],
+  ["more thoughts than are left", { tokens: 4_096, isMost: false }, 30_000],
+] as const)(
+  "generations at once stay within their budget though their model thinks without showing it: %s",
+  async (_name, unseen, thoughts) => {
+    await using world = await openWorld();
+    const ledger = new MemoryLedger();
+    const budgets = [{ name: "month", limit: 2_000, period: "2026-11" }];
+    const refs = await Promise.all(Array.from({ length: 10 }, () => world.submit({ budgets })));
+    await world.startWorker(thinker(thoughts, unseen), { ledger });
+    const logs = await Promise.all(refs.map((ref) => world.untilEnded(ref)));
+    expect(usedOf(logs)).toBeLessThanOrEqual(2_000);
+    expect(usedOf(logs)).toBeGreaterThan(900);
+    for (const events of logs)
+      if (endOf(events)?.type === "generation.failed")
+        expect(endOf(events)).toMatchObject({ error: { code: "budget_exceeded" } });
+  },
+);
+
+test("an engine that has made all that was left of a budget without a word ends with it, and is counted", async () => {
+  await using world = await openWorld();
+  const ledger = new MemoryLedger();
+  const asked: (number | undefined)[] = [];
+  const ref = await world.submit({ budgets: BUDGETS });
+  const engine = thinker(5_000, { tokens: 4_096, isMost: false }, asked);
+  expect(await world.run(ref, engine, { ledger })).toBe("failed");
+  expect(asked).toEqual([1_000 - INPUT]);
+  expect(endOf(await world.read(ref))).toMatchObject({
+    error: { code: "budget_exceeded" },
+    usage: { output_tokens: 1_000 - INPUT },
+  });
+  await expect.poll(() => remainingOf(ledger)).toBe(0);
+});
+
+test("an engine is asked for no more than its model's most, and is not told where that is not known and the budget is wide", async () => {
+  await using world = await openWorld();
+  const ledger = new MemoryLedger();
+  const asked: (number | undefined)[] = [];
+  const budgets = [{ name: "wide", limit: 100_000, period: "2026-11" }];
+  for (const unseen of [
+    { tokens: 1_500, isMost: true },
+    { tokens: 4_096, isMost: false },
+  ])
+    await world.run(await world.submit({ budgets }), thinker(900, unseen, asked), { ledger });
+  expect(asked).toEqual([1_500, Number.POSITIVE_INFINITY]);
+});

@@ -8,6 +8,7 @@ import {
   type TenantId,
   type Usage,
 } from "@reprise/protocol";
+import type { UnseenOutput } from "../engines/engine.ts";
 import {
   accountsOf,
   type BudgetAccount,
@@ -50,6 +51,7 @@ export function createRunBudget({
     accounts: accountsOf(ref.tenant, charges),
     model: request.model,
     estimate: estimateInputTokens(effectiveRequest(requested), requested.media),
+    maxOutput: request.max_output_tokens ?? Number.POSITIVE_INFINITY,
     onCutOff: () => onCutOff(ref.tenant),
     onError,
   });
@@ -65,13 +67,16 @@ interface Options {
   readonly model: string;
   /** Of the input, for as long as the engine does not count it. */
   readonly estimate: number;
+  /** Tokens of output that the request asks for at most. */
+  readonly maxOutput: number;
   readonly onCutOff: () => void;
   readonly onError: (error: unknown) => void;
 }
 
 /**
  * What a run may use of its tenant's budgets. It is granted slices, and asks for the next one when half of a slice is left, so an engine waits for the ledger only where that is slow or
- * nearly used up. What the engine says beyond the last grant is one chunk at most: the run ends there.
+ * nearly used up. What the engine says beyond the last grant is one chunk at most: the run ends there. What an engine may make unseen is granted before it is asked, and it is asked for no
+ * more than that where less is left, or where its model's most is known.
  */
 export class RunBudget implements Disposable {
   readonly #options: Options;
@@ -88,6 +93,13 @@ export class RunBudget implements Disposable {
   #claim: Promise<void> | undefined;
   /** The budget that has nothing left; undefined while all have, or that is not known. */
   #exhausted: BudgetAccount | undefined;
+  /** The budget that grants least. */
+  #scarcest: BudgetAccount | undefined;
+  /** Up to where output is granted that may be made unseen: counted as `#said`. */
+  #unseenTo = 0;
+  /** Whether no more than that is made. */
+  #isMost = false;
+  #isShort = false;
   #isSettled = false;
 
   constructor(options: Options) {
@@ -102,15 +114,31 @@ export class RunBudget implements Disposable {
     return this.#spent.signal;
   }
 
+  /** The most tokens of output that the engine is to be asked for now; undefined where it need not be told. */
+  mostOutput(): number | undefined {
+    const granted = this.#granted - this.#said;
+    const unseen = this.#unseenTo - this.#said;
+    this.#isShort = granted < unseen;
+    return this.#isShort || this.#isMost ? Math.min(granted, unseen) : undefined;
+  }
+
+  /** Whether the engine was asked for less than it may make, because no more was left. */
+  get isShort(): boolean {
+    return this.#isShort;
+  }
+
   /**
    * Before an engine is asked.
    * @param usage what the log says was used so far
    * @param model the public name of the one that serves from now on: all is priced as its own
+   * @param unseen what that one may make without showing it
    * @throws RepriseError `budget_unpriced`
    */
-  async begin(usage: Usage, model: string): Promise<void> {
+  async begin(usage: Usage, model: string, unseen?: UnseenOutput): Promise<void> {
     this.#meters = this.#options.charges.map((charge) => meterOf(charge, model));
     this.#take(usage);
+    this.#unseenTo = this.#said + Math.min(unseen?.tokens ?? 0, this.#options.maxOutput);
+    this.#isMost = unseen?.isMost ?? false;
     this.#granted = Math.min(this.#granted, this.#said);
     // One that is under way was asked for by what was known before.
     await this.#claim;
@@ -151,9 +179,15 @@ export class RunBudget implements Disposable {
     await ledger.settle(generation, uses).catch(onError);
   }
 
+  /** The engine has made all that was left of a budget. */
+  cutShort(): RepriseError {
+    this.#options.onCutOff();
+    return this.toError();
+  }
+
   /** What a generation fails with whose budget is used up. */
   toError(): RepriseError {
-    const { name: param = "", limit = 0 } = this.#exhausted ?? {};
+    const { name: param = "", limit = 0 } = this.#exhausted ?? this.#scarcest ?? {};
     const charge = this.#options.charges.find(({ name }) => name === param);
     const message = `The budget ${param} of ${formatUnits({ money: charge?.money }, limit)} is used up.`;
     return new RepriseError("budget_exceeded", message, { param });
@@ -202,11 +236,18 @@ export class RunBudget implements Disposable {
         accounts.map(([account, meter]) => {
           const used = this.#unitsOf(meter, said);
           const sliceOf = (tokens: number) => this.#unitsOf(meter, said + tokens) - used;
-          return { account, used, want: sliceOf(FIRST_SLICE), least: sliceOf(MIN_SLICE) };
+          const unseen = this.#unseenTo - said;
+          return {
+            account,
+            used,
+            want: sliceOf(Math.max(FIRST_SLICE, unseen)),
+            least: sliceOf(Math.max(MIN_SLICE, unseen)),
+          };
         }),
       );
       const within = grants.map(({ granted }, i) => accounts[i]?.[1].outputWithin(granted, input) ?? said);
       this.#granted = Math.min(...within);
+      this.#scarcest = accounts[within.indexOf(this.#granted)]?.[0];
       const i = grants.findIndex(({ isAlone }, at) => (within[at] ?? said) <= said && !isAlone);
       this.#exhausted = accounts[i]?.[0];
     } catch (error) {

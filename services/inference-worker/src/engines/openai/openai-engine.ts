@@ -1,4 +1,5 @@
 import { capabilitiesOf, type Capability, RepriseError } from "@reprise/protocol";
+import { UNSEEN_TOKENS } from "@reprise/tenancy";
 import {
   countProduced,
   countText,
@@ -37,6 +38,8 @@ export interface OpenaiEngineOptions extends UpstreamOptions, Partial<UpstreamMo
   readonly media?: MediaForm | undefined;
   /** What the model can do. Default: what the server can, whatever its model. */
   readonly capabilities?: ReadonlySet<Capability> | undefined;
+  /** How many tokens the model makes at most for a request, what it hides among them. Default: not known. */
+  readonly maxOutputTokens?: number | undefined;
   /** What it can't do, whatever the server says. */
   readonly denied?: readonly Capability[] | undefined;
 }
@@ -47,7 +50,7 @@ export interface OpenaiEngineOptions extends UpstreamOptions, Partial<UpstreamMo
  */
 export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
   const { upstreamModel, continuation = "none", maxTokensField = "max_tokens", ...rest } = options;
-  const { dialect = "openai", servers = 1, denied = [], media = "data", ...others } = rest;
+  const { dialect = "openai", servers = 1, denied = [], media = "data", maxOutputTokens, ...others } = rest;
   const {
     capabilities: known = capabilitiesOf(dialect),
     baseUrl,
@@ -67,6 +70,7 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
     name: "openai",
     ...(more.length === 0 ? { address: only } : { replicas: pool }),
     servers: servers * pool.servers.length,
+    unseen: { tokens: maxOutputTokens ?? UNSEEN_TOKENS, isMost: maxOutputTokens !== undefined },
     get capabilities() {
       return capabilities;
     },

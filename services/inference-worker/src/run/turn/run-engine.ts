@@ -4,6 +4,7 @@ import {
   type EffectiveTimeouts,
   type EventDraft,
   type FinishReason,
+  type GenerationRequest,
   type RepriseError,
   toRepriseError,
   type TenantId,
@@ -16,6 +17,7 @@ import type { Turn } from "../../domain/plan-attempt.ts";
 import {
   type AnnotationEvent,
   type AnswerNames,
+  countProduced,
   type Engine,
   type EngineEvent,
   EngineSilence,
@@ -62,7 +64,7 @@ export interface EngineRun {
   /** Slows the engine, to its readers or to what its tenant may use. */
   throttle?: Throttle | undefined;
   /** Ends the run when it is used up. */
-  budget?: Pick<RunBudget, "spent" | "counted" | "toError"> | undefined;
+  budget?: Pick<RunBudget, "spent" | "counted" | "toError" | "hold" | "mostOutput"> | undefined;
   /** Aborted when this worker is fenced, or is to stop. An engine that has said its last word is not stopped: only its usage may still come. */
   signal: AbortSignal;
   /** For how long in a row the broker is asked for what a request needs. Default 20 s. */
@@ -153,6 +155,8 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
     try {
       stop.throwIfAborted();
       await run.prepare?.();
+      await budget?.hold(stop);
+      stop.throwIfAborted();
       if (firstTokenDueMs === undefined) watch.waiting();
       firstTokenDueMs ??= performance.now() + timeouts.first_token.after_ms;
       await consumeEngine(run, heard, { watch, stop, onFinished });
@@ -276,10 +280,10 @@ function count({ throttle, timing, budget }: EngineRun, heard: EngineProgress, e
 
 /** A function of its own: the frame of one that waits for the engine would keep the request. */
 function beginEngine(
-  { engine, request, turn, media, tenant, route, onLeftOut, traceparent, onAnswer }: EngineRun,
+  { engine, request, turn, budget, media, tenant, route, onLeftOut, traceparent, onAnswer }: EngineRun,
   { watch, stop, onFinished }: TurnControl,
 ): AsyncIterable<EngineEvent> {
-  return engine.generate(request.get(), {
+  return engine.generate(withMost(request.get(), turn, budget?.mostOutput()), {
     ...turn,
     signal: stop,
     media: media?.(),
@@ -291,6 +295,13 @@ function beginEngine(
     ...(onAnswer && { onAnswer }),
     traceparent,
   });
+}
+
+/** A request for no more output than the tenant may still use. */
+function withMost(request: GenerationRequest, turn: Turn, most: number | undefined): GenerationRequest {
+  if (most === undefined) return request;
+  const { max_output_tokens: own = Number.POSITIVE_INFINITY } = request;
+  return { ...request, max_output_tokens: Math.min(own, countProduced(turn) + most) };
 }
 
 /** An engine that is busy has not begun with the request. */

@@ -32,7 +32,7 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   const about = { generation: job.ref.generation, model: servedModel ?? job.model, attempt };
   const { request } = run;
   const plans = toPlanContext({ request: () => request.get(), policy }, model);
-  const unpriced = await beginBudget(run, transcript);
+  const unpriced = await beginBudget(run, engine, transcript);
   if (unpriced) return { kind: "end", draft: failedDraft(unpriced, transcript.usage) };
   const span = startTurnSpan(run, { engine: engineOf(model, engine), model: about.model, attempt });
   const onLeftOut = (part: string) => onEngineReport({ ...about, ...traceFields(span), leftOut: part });
@@ -75,17 +75,24 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   const usage = rest && isWhole ? addTurnRest(after.usage, rest) : after.usage;
   run.tokens.used(usage);
   if (outcome.kind === "spent") return { kind: "end", draft: failedDraft(outcome.error, usage) };
+  if (outcome.kind === "finished" && isWhole && outcome.reason === "length" && run.budget?.isShort)
+    return { kind: "end", draft: failedDraft(run.budget.cutShort(), usage) };
   const answerFits = () => !run.hasForm || fitsFormat(request.get().response_format, after.answer);
   return afterTurn(outcome, { context: plans, transcript: after, engine, usage, answerFits });
 }
 
 /** @returns why the generation can't go on: a fallback that delivery did not know of has no price */
 async function beginBudget(
-  { budget, job }: Run,
+  { budget, job, model }: Run,
+  engine: EngineChoice,
   transcript: RunTranscript,
 ): Promise<RepriseError | undefined> {
   try {
-    await budget?.begin(transcript.usage, transcript.servedModel ?? job.model);
+    await budget?.begin(
+      transcript.usage,
+      transcript.servedModel ?? job.model,
+      engineOf(model, engine).unseen,
+    );
     return undefined;
   } catch (error) {
     return toRepriseError(error);
