@@ -6,7 +6,7 @@ import { runService } from "./lifecycle.ts";
 import { createLogger } from "./logger.ts";
 
 /* A process for the test beside it, which says how its service is to behave. */
-const [behaviour] = process.argv.slice(2);
+const [behaviour = ""] = process.argv.slice(2);
 const FOREVER = 2 ** 31 - 1;
 /** For those that don't end by themselves; the others have as long as a busy machine needs. */
 const drainMs = behaviour === "leaky" || behaviour === "stop-fails" ? 300 : 60_000;
@@ -31,12 +31,13 @@ await runService("fixture", async () => {
   }
   const alive = setInterval(() => {}, FOREVER);
   const stop = async () => {
-    if (behaviour === "stuck") await delay(FOREVER);
+    if (behaviour === "stuck" || behaviour === "fails-stuck") await delay(FOREVER);
     if (behaviour === "stop-fails") throw new Error("could not stop");
     if (behaviour !== "leaky") clearInterval(alive);
   };
-  const failed =
-    behaviour === "fails" ? delay(1).then(() => Promise.reject(new Error("the broker is gone"))) : undefined;
+  const failed = behaviour.startsWith("fails")
+    ? delay(1).then(() => Promise.reject(new Error("the broker is gone")))
+    : undefined;
   const reload = async () => {
     if (behaviour === "reload-fails") throw new RepriseError("config_invalid", "tenants[0].id is missing");
     if (behaviour === "reload-broken") throw new TypeError("a defect");

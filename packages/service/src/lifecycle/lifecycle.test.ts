@@ -82,6 +82,12 @@ describe("a process that runs a service", () => {
     expect(await run.ended).toEqual({ code: 1, signal: null });
   });
 
+  test("ends with a failure, not by a signal, when its service can't go on and does not stop", async () => {
+    using run = startProcess("fails-stuck");
+    expect(await run.logged("not stopped in time; ending now")).toMatchObject({ drainMs: 2_000 });
+    expect(await run.ended).toEqual({ code: 1, signal: null });
+  });
+
   test("ends with a failure when its service does not stop cleanly", async () => {
     using run = startProcess("stop-fails");
     await run.logged("started");

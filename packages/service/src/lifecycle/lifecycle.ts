@@ -38,6 +38,7 @@ type StopSignal = "SIGTERM" | "SIGINT";
  * - SIGHUP never ends it: during the start it is kept until that is done, and from the stop signal on it does nothing.
  * - A second signal, during the start, the notice or the stop, ends the process at once, as it would any program.
  * - A start goes on to its end behind a first signal, for 10 s at most: then the process ends by the signal, with a line on stderr.
+ * - A service that can't go on has 2 s at most to stop: what it would finish needs what is gone.
  * - A stop that outlasts `drainMs`, or that leaves something open, ends the process by the same signal, with a line that says so.
  *
  * The process is never exited in mid-air: it ends when nothing is left to do.
@@ -81,7 +82,8 @@ export async function runService(
     service.announceStop?.();
     if (noticeMs > 0) await delay(noticeMs);
   }
-  endBySignalAfter(drainMs, signal, logger);
+  if (end instanceof Failure) endAfter(Math.min(drainMs, FAILED_MS), logger, endByFailure);
+  else endAfter(drainMs, logger, () => endBySignal(signal));
   try {
     await service.stop();
     logger.info("stopped");
@@ -156,6 +158,7 @@ function reload(service: RunningService): void {
 }
 
 const STOPPED_START_MS = 10_000;
+const FAILED_MS = 2_000;
 
 async function endStartBySignal(name: string, signal: StopSignal, started: AbortSignal): Promise<void> {
   await pause(STOPPED_START_MS, started);
@@ -166,10 +169,16 @@ async function endStartBySignal(name: string, signal: StopSignal, started: Abort
   endBySignal(signal);
 }
 
+/** By a signal it would look as if it had been asked to end, and a supervisor might not start it again. */
+function endByFailure(): void {
+  // oxlint-disable-next-line unicorn/no-process-exit -- something keeps the process alive.
+  process.exit(1);
+}
+
 /** The timer does not keep the process alive: it fires only where something else does. */
-function endBySignalAfter(ms: number, signal: StopSignal, logger: Logger): void {
+function endAfter(ms: number, logger: Logger, end: () => void): void {
   void delay(ms, undefined, { ref: false }).then(() => {
     logger.error({ drainMs: ms, open: process.getActiveResourcesInfo() }, "not stopped in time; ending now");
-    endBySignal(signal);
+    end();
   });
 }

@@ -14,7 +14,7 @@ export function toProblem(thrown: unknown): RepriseError {
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
       return new RepriseError(
         "unsupported_media_type",
-        "The Content-Type is none that this call takes: application/json, or a media type for the content of a blob.",
+        "The Content-Type of this call's body must be application/json.",
         {
           param: "Content-Type",
         },

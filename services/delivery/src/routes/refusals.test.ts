@@ -117,6 +117,12 @@ describe("a request's form", () => {
       [400, "invalid_request options.a.a.a.a.a"],
       [400, "invalid_request body"],
     ]);
+    const { text } = await call(`${platform.node.url}/v1/tokens`, {
+      body: "{}",
+      headers: { "content-type": "text/plain" },
+    });
+    expect(text).toContain("must be application/json");
+    expect(text).not.toContain("blob");
     expect(platform.node.logged).not.toContain('"level":"error"');
   });
 

@@ -12,6 +12,8 @@ export interface EngineErrorOptions extends Pick<RepriseErrorOptions, "retryAfte
   readonly said?: string | undefined;
   /** Whether the request is at fault: another one would have been answered. Default false. */
   readonly isRequests?: boolean | undefined;
+  /** Whether nothing has answered at the engine's address. Default false. */
+  readonly isUnreachable?: boolean | undefined;
 }
 
 /** An engine's failure. The message is the platform's own, for it ends in the log that readers see. */
@@ -19,15 +21,17 @@ export class EngineError extends RepriseError {
   readonly retry: EngineRetry;
   readonly said: string | undefined;
   readonly isRequests: boolean;
+  readonly isUnreachable: boolean;
 
   constructor(
     code: Extract<ErrorCode, `engine_${string}`>,
     message: string,
-    { retry, said, isRequests = false, retryAfterMs }: EngineErrorOptions,
+    { retry, said, isRequests = false, isUnreachable = false, retryAfterMs }: EngineErrorOptions,
   ) {
     super(code, message, { retryAfterMs });
     this.retry = retry;
     this.said = said;
     this.isRequests = isRequests;
+    this.isUnreachable = isUnreachable;
   }
 }

@@ -94,6 +94,8 @@ describe("the worker's log", () => {
   });
 });
 
+const NO_USAGE = { input_tokens: null, output_tokens: 0 };
+
 let world: World;
 beforeAll(async () => {
   world = await openWorld();
@@ -136,4 +138,23 @@ test.each<[string, Answer]>([
   });
   expect(JSON.stringify(events) + lines.join("")).not.toMatch(/falcon|hunter|password/i);
   expect(lines).toHaveLength(1);
+});
+
+test("an engine at whose address nothing listens is told of at the first refusal, by its model, while it is asked again", async () => {
+  await using stack = new AsyncDisposableStack();
+  const server = await startMisbehavingServer();
+  const { baseUrl } = server;
+  await server[Symbol.asyncDispose]();
+  const engine = createOpenaiEngine({ baseUrl, upstreamModel: "m" });
+  stack.defer(() => engine.close());
+  const { parsed, log } = openLog();
+  const ref = await world.submit();
+  const running = world.run(ref, engine, { onEngineReport: log });
+  await expect
+    .poll(parsed)
+    .toMatchObject([{ msg: "the engine has failed", model: "fake", code: "engine_unavailable" }]);
+  const types = (await world.read(ref)).map(({ type }) => type);
+  expect(types).not.toContain("generation.failed");
+  await world.append(ref, { type: "generation.cancelled", reason: "requested", usage: NO_USAGE });
+  await running;
 });

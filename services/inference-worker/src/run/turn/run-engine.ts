@@ -87,6 +87,8 @@ export interface EngineRun {
   timing?: Pick<TurnTiming, "arrived" | "firstChunk"> | undefined;
   /** Called once, for the first thing that the engine says. */
   onFirst?: (() => void) | undefined;
+  /** Called once, for the first try that nothing has answered at the engine's address: further tries follow. */
+  onUnreachable?: ((error: EngineError) => void) | undefined;
   /** Called for what was appended. */
   onSaid?: ((event: SaidEvent) => void) | undefined;
   /** Called when the engine has said its last word. */
@@ -181,6 +183,7 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
       const leftMs = (firstTokenDueMs ?? nowMs) - nowMs;
       const waitMs = isBusy(thrown) ? toWait(run, thrown, tries, leftMs) : undefined;
       if (waitMs === undefined) return { kind: "failed", error: toRepriseError(thrown), counted };
+      if (tries === 0 && thrown instanceof EngineError && thrown.isUnreachable) run.onUnreachable?.(thrown);
       await pause(waitMs, stop);
     }
   }

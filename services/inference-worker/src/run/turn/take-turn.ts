@@ -42,7 +42,8 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   const onFirst = () => span.event("first_token");
   const content = context.tracing.recordsContent && span.isRecorded ? new TurnContent() : undefined;
   if (span.isRecorded) describeRequest(span, request);
-  const asked = { plans, engine, transcript, span, onLeftOut, onFirst, timing, content };
+  const onUnreachable = (error: RepriseError) => onEngineReport({ ...about, ...traceFields(span), error });
+  const asked = { plans, engine, transcript, span, onLeftOut, onUnreachable, onFirst, timing, content };
   const outcome = await askEngine(run, asked);
   if (content) span.set(content.ofAnswer(outcome.kind === "finished" ? outcome.calls : []));
   endTurnSpan(span, outcome, timing);
@@ -126,6 +127,7 @@ interface Asked {
   /** Of the turn. */
   readonly span: TraceSpan;
   readonly onLeftOut: (part: string) => void;
+  readonly onUnreachable: (error: RepriseError) => void;
   readonly onFirst: () => void;
   readonly timing: TurnTiming;
   /** Undefined unless that is switched on. */
@@ -135,7 +137,7 @@ interface Asked {
 /** While the engine speaks, a batch generation offers its slot. */
 async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
   const { job, model, policy, log, pace, budget, stop, totalAtMs, request, route, owner } = run;
-  const { plans, engine, transcript, span, onLeftOut, onFirst, timing, content } = asked;
+  const { plans, engine, transcript, span, onLeftOut, onUnreachable, onFirst, timing, content } = asked;
   using yieldPoint = job.priority === "batch" ? openYieldPoint(run, asked) : undefined;
   const { media: store, output: storage, onError } = run.context;
   const { publish } = run.context.log;
@@ -175,6 +177,7 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
     onAnswer: span.isRecorded ? (answer) => describeAnswer(span, answer) : undefined,
     timing,
     onFirst,
+    onUnreachable,
     onSaid:
       (yieldPoint ?? content) &&
       ((event) => {

@@ -42,7 +42,8 @@ export function toBrokenOff(error: unknown, idleTimeoutMs: number): EngineError 
 }
 
 function unavailable(message: string, retry: EngineRetry = "broken"): EngineError {
-  return new EngineError("engine_unavailable", message, { retry });
+  // What is asked again at once is what has not been reached.
+  return new EngineError("engine_unavailable", message, { retry, isUnreachable: retry === "busy" });
 }
 
 function codeOf(error: unknown): string {
