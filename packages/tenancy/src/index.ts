@@ -39,6 +39,12 @@ export {
   tokenIdSchema,
 } from "./tokens/claims.ts";
 export { isTokenShaped } from "./tokens/decode-token.ts";
+export {
+  parseTokenTemplate,
+  PROMPT_ROLES,
+  type TokenTemplate,
+  UNBOUND_WARNING,
+} from "./tokens/token-template.ts";
 export { type MintedToken, mintStreamToken, type MintOptions } from "./tokens/mint-stream-token.ts";
 export { forgettableAtMs, isRevokedBy, type TokenRevocation } from "./tokens/revocations.ts";
 export {

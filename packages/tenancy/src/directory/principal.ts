@@ -5,6 +5,7 @@ import type { ConversationSettings } from "../records/conversation-settings.ts";
 import type { TenantSlots } from "../records/tenant-record.ts";
 import type { Role } from "../records/roles.ts";
 import type { PublicKey } from "../tokens/public-key.ts";
+import type { TokenTemplate } from "../tokens/token-template.ts";
 
 /** Whom a bearer token stands for, and what it may do. */
 export interface Principal {
@@ -34,6 +35,10 @@ export interface Principal {
   readonly generation?: GenerationId | undefined;
   /** The end user whom a stream token was made for. */
   readonly endUser?: string | undefined;
+  /** What a stream token fixes of the requests that it creates. */
+  readonly template?: TokenTemplate | undefined;
+  /** Whether a stream token's requests may have moderation rules of their own. */
+  readonly mayBringRules?: boolean | undefined;
   /** A stream token's `jti`; undefined for an API key. */
   readonly tokenId?: string | undefined;
   /** The public key that a stream token was signed with. */

@@ -8,6 +8,7 @@ import {
 } from "@reprise/protocol";
 import * as z from "zod";
 import type { PublicKey } from "./public-key.ts";
+import { decodeTokenTemplate, type TokenTemplate } from "./token-template.ts";
 
 /** What a stream token may permit. Each names the role of an API key that permits the same. */
 export const TOKEN_SCOPES = ["read", "cancel", "tool", "create"] as const;
@@ -55,6 +56,14 @@ const scopeClaim = z
 
 const time = z.int().min(0);
 
+/** A text, since claims have no objects in them. */
+const templateClaim = z.string().transform((text, context): TokenTemplate => {
+  const template = decodeTokenTemplate(text);
+  if (template) return template;
+  context.issues.push({ code: "custom", message: "is not a template", input: text });
+  return z.NEVER;
+});
+
 /** A header that names anything else, such as a key of its own (`jwk`, `jku`, `x5u`) or extensions (`crit`), is refused. */
 export const headerSchema = z.strictObject({
   alg: z.literal(TOKEN_ALGORITHM),
@@ -77,10 +86,18 @@ export const claimsSchema = z
     nbf: time.optional(),
     exp: time,
     jti: tokenIdSchema,
+    tpl: templateClaim.optional(),
+    rules: z.literal(true).optional(),
   })
   .refine(({ gen, sub }) => gen !== undefined || sub !== undefined, "must be bound by gen, sub or both")
   .refine(({ gen, sub, scope }) => !scope.includes("create") || (sub !== undefined && gen === undefined), {
     error: "create needs sub, and no gen",
+  })
+  .refine(({ tpl, rules, scope }) => (tpl === undefined && rules === undefined) || scope.includes("create"), {
+    error: "tpl and rules are of tokens that create",
+  })
+  .refine(({ tpl, rules }) => tpl === undefined || rules === undefined, {
+    error: "a template says the rules: tpl and rules exclude each other",
   })
   .refine(({ iat, exp }) => exp > iat && exp - iat <= TOKEN_LIMITS.lifeSeconds, {
     error: `exp must be at most ${TOKEN_LIMITS.lifeSeconds} s after iat`,
@@ -102,6 +119,10 @@ export interface StreamToken {
   readonly generation: GenerationId | undefined;
   /** Whose generations alone it permits access to; undefined for any. */
   readonly endUser: string | undefined;
+  /** What it fixes of the requests that it creates; undefined: nothing. */
+  readonly template: TokenTemplate | undefined;
+  /** Whether requests that it creates may have moderation rules of their own. */
+  readonly mayBringRules: boolean;
   readonly issuedAtMs: UnixMs;
   readonly expiresAtMs: UnixMs;
 }

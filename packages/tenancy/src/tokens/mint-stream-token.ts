@@ -1,6 +1,14 @@
-import { type GenerationId, type TenantId, parseWith, type UnixMs, asUnixMs } from "@reprise/protocol";
+import {
+  type GenerationId,
+  type TenantId,
+  parseWith,
+  RepriseError,
+  type UnixMs,
+  asUnixMs,
+} from "@reprise/protocol";
 import { type CryptoKey, SignJWT } from "jose";
-import { claimsSchema, TOKEN_ALGORITHM, TOKEN_TYPE, type TokenScope } from "./claims.ts";
+import { claimsSchema, TOKEN_ALGORITHM, TOKEN_LIMITS, TOKEN_TYPE, type TokenScope } from "./claims.ts";
+import type { TokenTemplate } from "./token-template.ts";
 
 export interface MintOptions {
   /** The private key, and the id under which its public key is registered. */
@@ -11,6 +19,10 @@ export interface MintOptions {
   /** At least one of this and `endUser`. */
   readonly generation?: GenerationId | undefined;
   readonly endUser?: string | undefined;
+  /** What requests that it creates are fixed to. */
+  readonly template?: TokenTemplate | undefined;
+  /** Whether they may have moderation rules of their own, without a template. Default false. */
+  readonly mayBringRules?: boolean | undefined;
   /** 1 to 3,600. */
   readonly ttlSeconds: number;
   /** Unlike that of any other token of the tenant. */
@@ -29,6 +41,7 @@ export interface MintedToken {
  */
 export async function mintStreamToken(options: MintOptions): Promise<MintedToken> {
   const { key, audience, tenant, scopes, generation, endUser, ttlSeconds, tokenId, nowMs } = options;
+  const { template, mayBringRules = false } = options;
   const iat = Math.floor(nowMs / 1_000);
   const claims = {
     aud: audience,
@@ -39,10 +52,18 @@ export async function mintStreamToken(options: MintOptions): Promise<MintedToken
     iat,
     exp: iat + ttlSeconds,
     jti: tokenId,
+    ...(template && { tpl: JSON.stringify(template) }),
+    ...(mayBringRules && { rules: true }),
   };
   parseWith(claimsSchema, claims, "token");
   const token = await new SignJWT(claims)
     .setProtectedHeader({ alg: TOKEN_ALGORITHM, typ: TOKEN_TYPE, kid: key.keyId })
     .sign(key.privateKey);
+  if (token.length > TOKEN_LIMITS.length) throw tooLong(token.length);
   return { token, expiresAtMs: asUnixMs(claims.exp * 1_000) };
+}
+
+function tooLong(length: number): RepriseError {
+  const message = `template: the token would have ${length} characters, and may have ${TOKEN_LIMITS.length}.`;
+  return new RepriseError("invalid_request", message, { param: "template" });
 }

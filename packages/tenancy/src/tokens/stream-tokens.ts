@@ -5,6 +5,7 @@ import type { TenantDirectory } from "../directory/tenant-directory.ts";
 import { PLATFORM_KEY_PREFIX, type StreamToken, type TokenScope } from "./claims.ts";
 import { type MintedToken, mintStreamToken } from "./mint-stream-token.ts";
 import type { PlatformKeys } from "./platform-keys.ts";
+import type { TokenTemplate } from "./token-template.ts";
 import { isRevokedBy } from "./revocations.ts";
 import { endOf, invalidToken, type TokenAuthority, verifyStreamToken } from "./verify-stream-token.ts";
 
@@ -20,6 +21,8 @@ export interface TokenRequest {
   readonly scopes: readonly TokenScope[];
   readonly generation?: GenerationId | undefined;
   readonly endUser?: string | undefined;
+  readonly template?: TokenTemplate | undefined;
+  readonly mayBringRules?: boolean | undefined;
   readonly ttlSeconds: number;
 }
 
@@ -64,7 +67,7 @@ export function createStreamTokens({
   function toPrincipal(token: StreamToken): Principal {
     const tenant = tenants.find(token.tenant);
     if (!tenant) throw invalidToken();
-    const { generation, endUser, tokenId, keyId, publicKey, issuedAtMs } = token;
+    const { generation, endUser, tokenId, keyId, publicKey, issuedAtMs, template, mayBringRules } = token;
     return {
       tenant: token.tenant,
       roles: token.scopes,
@@ -79,6 +82,8 @@ export function createStreamTokens({
       endUser,
       tokenId,
       issuedAtMs,
+      template,
+      mayBringRules,
     };
   }
   return {
@@ -105,10 +110,10 @@ export function createStreamTokens({
       const { policy, models, limits } = tenant;
       return { ...principal, policy, models, limits, expiresAtMs: earlierEnd(expiresAtMs, id, keyId) };
     },
-    async mint({ tenant, scopes, generation, endUser, ttlSeconds }) {
+    async mint(request) {
       const tokenId = randomBytes(15).toString("base64url");
       const key = await platform.signingKey();
-      const options = { audience, tenant, scopes, generation, endUser, ttlSeconds, tokenId, nowMs: now() };
+      const options = { ...request, audience, tokenId, nowMs: now() };
       return { ...(await mintStreamToken({ key, ...options })), tokenId };
     },
   };

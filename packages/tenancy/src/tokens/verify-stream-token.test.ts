@@ -106,6 +106,8 @@ describe("a stream token", () => {
       scopes: new Set(["read", "create"]),
       generation: undefined,
       endUser: "user-7",
+      template: undefined,
+      mayBringRules: false,
       issuedAtMs: NOW_MS,
       expiresAtMs,
     });

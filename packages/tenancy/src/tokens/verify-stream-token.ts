@@ -67,7 +67,7 @@ function unauthenticated(message: string): RepriseError {
 function toStreamToken(
   keyId: string,
   publicKey: PublicKey,
-  { tid, gen, sub, scope, iat, exp, jti }: TokenClaims,
+  { tid, gen, sub, scope, iat, exp, jti, tpl, rules = false }: TokenClaims,
 ): StreamToken {
   return {
     tenant: tid,
@@ -77,6 +77,8 @@ function toStreamToken(
     scopes: new Set(scope),
     generation: gen,
     endUser: sub,
+    template: tpl,
+    mayBringRules: rules,
     issuedAtMs: asUnixMs(iat * 1_000),
     expiresAtMs: asUnixMs(exp * 1_000),
   };

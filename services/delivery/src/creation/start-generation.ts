@@ -29,6 +29,7 @@ import { contextTokensOf } from "../models/context-tokens.ts";
 import type { FetchedMedia } from "../models/fetch-media.ts";
 import { completeRequest, prepareRequest } from "../models/prepare-request.ts";
 import type { RouteContext } from "../routes/context.ts";
+import { withToken } from "./with-token.ts";
 
 /** The header that tells the id of a generation whose creation is answered with its stream. */
 export const GENERATION_ID_HEADER = "Reprise-Generation-Id";
@@ -72,7 +73,7 @@ export interface Started extends Omit<Created, "first">, Disposable {
  * Creates a generation for a call, or joins the one that its idempotency key stands for, as a route of any protocol does it: with the tenant's limits and
  * budgets, its turn of a conversation, its media, its trace and its metrics. Sets the headers `Reprise-Generation-Id` and `X-Should-Retry`. The route keeps the body
  * (`context.bodies.keep`) before it parses that; it is released here. Whether the caller may read the answer is the route's to check.
- * @throws RepriseError all that `createGeneration` does; `invalid_request` (an end user that is not the token's; no key to join with), `model_not_found`,
+ * @throws RepriseError all that `createGeneration` does; `invalid_request` (an end user that is not the token's; no key to join with), `forbidden` (what the token does not leave to its page), `model_not_found`,
  *   `model_not_allowed`, `limit_exceeded`, `budget_exceeded`, `conversation_busy`, `capability_unsupported` and others of preparing a request
  */
 export async function startGeneration(
@@ -89,7 +90,7 @@ export async function startGeneration(
       { err, request: request.id, ...traceFields(context.traces.spanOf(request)) },
       "a callback failed",
     );
-  const sent = withEndUser(asked, endUser);
+  const sent = withEndUser(withToken(asked, principal), endUser);
   let body = sent;
   assertModel(context, principal, body.model);
   if (joinOnly && idempotencyKey === undefined) throw needsKey();

@@ -8,6 +8,7 @@ import {
 } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
 import { startGeneration } from "../creation/start-generation.ts";
+import { withTemplateModel } from "../creation/with-token.ts";
 import { readGeneration } from "../domain/read-generation.ts";
 import { requestedCursor } from "../domain/resume-cursor.ts";
 import { toGeneration } from "../domain/to-generation.ts";
@@ -37,7 +38,7 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
       const lastEventId = headerOf(request, "last-event-id") || undefined;
       const resume = requestedCursor(lastEventId, undefined);
       const starting = startGeneration(context, [request, reply], principal, {
-        request: parseGenerationRequest(request.body),
+        request: parseGenerationRequest(withTemplateModel(request.body, principal)),
         idempotencyKey: headerOf(request, "idempotency-key"),
         joinOnly: lastEventId !== undefined,
         isStream,

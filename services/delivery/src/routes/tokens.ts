@@ -7,12 +7,14 @@ import {
   RepriseError,
 } from "@reprise/protocol";
 import {
+  parseTokenTemplate,
   type Principal,
   scopesSchema,
   TOKEN_LIMITS,
   TOKEN_SCOPES,
   type TokenRequest,
   type TokenScope,
+  UNBOUND_WARNING,
 } from "@reprise/tenancy";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import * as z from "zod";
@@ -31,7 +33,24 @@ export const generationTokenSchema = z.strictObject({
   ttl_seconds: ttl,
   end_user: endUser.optional(),
 });
-export const userTokenSchema = z.strictObject({ scopes: scopesSchema, ttl_seconds: ttl, end_user: endUser });
+export const userTokenSchema = z
+  .strictObject({
+    scopes: scopesSchema,
+    ttl_seconds: ttl,
+    end_user: endUser,
+    /** What requests that the token creates are fixed to: `parseTokenTemplate` reads it. */
+    template: z.record(z.string(), z.unknown()).optional(),
+    /** Whether they may have moderation rules of their own. */
+    rules: z.boolean().default(false),
+  })
+  .refine(({ scopes, template }) => template === undefined || scopes.includes("create"), {
+    error: "is of a token that creates",
+    path: ["template"],
+  })
+  .refine(({ scopes, template, rules }) => !rules || (scopes.includes("create") && template === undefined), {
+    error: "is of a token that creates without a template",
+    path: ["rules"],
+  });
 
 /** Stream tokens of the platform's own, minted for those who have an API key with the same roles. */
 export function addTokenRoutes(app: FastifyInstance, context: RouteContext): void {
@@ -62,12 +81,14 @@ export function addTokenRoutes(app: FastifyInstance, context: RouteContext): voi
     parseWith(noQuery, request.query, "query");
     const body = parseWith(userTokenSchema, request.body);
     assertRoles(principal, body.scopes);
-    return mint(reply, toRequest(principal, body));
+    const template = body.template && parseTokenTemplate(body.template);
+    return mint(reply, { ...toRequest(principal, body), template, mayBringRules: body.rules });
   });
 
   async function mint(reply: FastifyReply, request: TokenRequest): Promise<FastifyReply> {
     const { token, tokenId, expiresAtMs } = await tokens.mint(request);
-    const { scopes, generation, endUser: user } = request;
+    const { scopes, generation, endUser: user, template, mayBringRules = false } = request;
+    const isUnbound = scopes.includes("create") && template === undefined;
     return reply.code(201).send({
       object: "token",
       id: tokenId,
@@ -75,6 +96,9 @@ export function addTokenRoutes(app: FastifyInstance, context: RouteContext): voi
       scopes,
       ...(generation !== undefined && { generation }),
       ...(user !== undefined && { end_user: user }),
+      ...(template && { template }),
+      ...(mayBringRules && { rules: true }),
+      ...(isUnbound && { warning: UNBOUND_WARNING }),
       expires_at: new Date(expiresAtMs).toISOString(),
     });
   }

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import {
   END_USER_RULE,
   isEndUser,
@@ -14,8 +15,10 @@ import {
   importPrivateKey,
   keyIdSchema,
   mintStreamToken,
+  parseTokenTemplate,
   scopesSchema,
   TOKEN_LIMITS,
+  UNBOUND_WARNING,
 } from "@reprise/tenancy";
 import { required } from "@reprise/service";
 import * as z from "zod";
@@ -39,10 +42,12 @@ export const tokenMint: Command = {
   --scopes <scope,…>         read, cancel, tool, create
   --generation <id>          the one generation that the token is for
   --end-user <id>            the end user whose generations alone it is for; this, --generation or both
+  --template <file>          JSON with what requests that it creates are fixed to: model, policy, limits, metadata, …; only the messages are the page's
+  --rules                    requests that it creates may have moderation rules of their own
   --ttl-seconds <n>          1 to 3600; default: ${DEFAULT_TTL}
   --audience <text>          the platform's REPRISE_TOKEN_AUDIENCE; default: $REPRISE_TOKEN_AUDIENCE, or ${DEFAULT_AUDIENCE}
   --json                     with its id and expiry`,
-  async run(args, { out, env }) {
+  async run(args, { out, err, env }) {
     const { values, positionals } = parseCall(args, ["tenant"], {
       json: { type: "boolean" },
       "signing-key-file": { type: "string" },
@@ -50,6 +55,8 @@ export const tokenMint: Command = {
       scopes: { type: "string" },
       generation: { type: "string" },
       "end-user": { type: "string" },
+      template: { type: "string" },
+      rules: { type: "boolean", default: false },
       "ttl-seconds": { type: "string", default: DEFAULT_TTL },
       audience: { type: "string", default: env["REPRISE_TOKEN_AUDIENCE"] || DEFAULT_AUDIENCE },
     });
@@ -72,12 +79,28 @@ export const tokenMint: Command = {
       generation:
         generation === undefined ? undefined : parseWith(generationSchema, generation, "--generation"),
       endUser: endUser === undefined ? undefined : parseWith(endUserSchema, endUser, "--end-user"),
+      template: values.template === undefined ? undefined : await readTemplate(values.template),
+      mayBringRules: values.rules,
       ttlSeconds: parseWith(ttlSchema, parseSeconds(values["ttl-seconds"], "ttl-seconds"), "--ttl-seconds"),
       tokenId,
       nowMs: unixNow(),
     });
+    if (values.template === undefined && values.scopes?.split(",").includes("create"))
+      writeLine(err, `Warning: ${UNBOUND_WARNING}`);
     if (values.json)
       return writeJson(out, { id: tokenId, token, expires_at: new Date(expiresAtMs).toISOString() });
     writeLine(out, token);
   },
 };
+
+/** @throws RepriseError `invalid_request` */
+async function readTemplate(file: string) {
+  let json: unknown;
+  try {
+    json = JSON.parse(await readFile(file, "utf8"));
+  } catch (cause) {
+    const reason = cause instanceof SyntaxError ? "not JSON" : "not readable";
+    throw new RepriseError("invalid_request", `${file} is ${reason}.`, { cause });
+  }
+  return parseTokenTemplate(json);
+}
