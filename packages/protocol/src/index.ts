@@ -147,6 +147,7 @@ export {
 } from "./request/fields/content-part.ts";
 export {
   type AssistantTurn,
+  jsonBytes,
   partsOf,
   type ReasoningItem,
   textsOf,

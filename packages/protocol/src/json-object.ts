@@ -1,6 +1,7 @@
 import * as z from "zod";
 
-export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
+export type JsonObject = { [key: string]: JsonValue };
+export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;
 
 /**
  * A JSON object whose parts nest at most `maxDepth` deep, the object itself counted. Depth is bounded because validators and

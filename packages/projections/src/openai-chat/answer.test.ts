@@ -82,7 +82,8 @@ describe("an answer", () => {
   });
 
   it("with calls has no content", () => {
-    const call = { type: "tool.call", call_id: "c1", name: "look_up", arguments: "{}" };
+    const provider_state = { google: { thought_signature: "x" } };
+    const call = { type: "tool.call", call_id: "c1", name: "look_up", arguments: "{}", provider_state };
     expect(answerOf(log(call, completed("tool_calls")))).toMatchObject({
       body: {
         choices: [
@@ -90,7 +91,14 @@ describe("an answer", () => {
             finish_reason: "tool_calls",
             message: {
               content: null,
-              tool_calls: [{ id: "c1", type: "function", function: { name: "look_up", arguments: "{}" } }],
+              tool_calls: [
+                {
+                  id: "c1",
+                  type: "function",
+                  function: { name: "look_up", arguments: "{}" },
+                  extra_content: provider_state,
+                },
+              ],
             },
           },
         ],

@@ -14,7 +14,7 @@ import { type ChatAnnotation, toChatAnnotation } from "./answer/annotation.ts";
 import { type ChatFinish, toCancelledFinish, toChatFinish } from "./answer/finish-reason.ts";
 import { type ChatLogprobs, toChatLogprobs } from "./answer/logprobs.ts";
 import { type ChatUsage, toChatUsage } from "./answer/usage.ts";
-import type { ChatBlob } from "./chunk.ts";
+import { type ChatBlob, type ChatCall, toChatCall } from "./chunk.ts";
 import type { OpenAiErrorBody } from "../openai-error.ts";
 import { toChatFailure } from "./errors.ts";
 
@@ -24,7 +24,7 @@ export interface ChatMessage {
   refusal: string | null;
   reasoning?: string;
   reasoning_content?: string;
-  tool_calls?: { id: string; type: "function"; function: { name: string; arguments: string } }[];
+  tool_calls?: ChatCall[];
   annotations?: ChatAnnotation[];
   blobs?: ChatBlob[];
 }
@@ -138,11 +138,7 @@ class ChatAnswerFold {
   #toCalls() {
     return this.#of("tool.call")
       .filter(({ call_id: id }) => !this.#answered.has(id))
-      .map(({ call_id: id, name, arguments: args }) => ({
-        id,
-        type: "function" as const,
-        function: { name, arguments: args },
-      }));
+      .map(toChatCall);
   }
 
   #toAnnotations(): ChatAnnotation[] {

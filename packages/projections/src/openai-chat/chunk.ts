@@ -1,3 +1,4 @@
+import type { JsonObject, KnownEvent } from "@reprise/protocol";
 import type { ChatAnnotation } from "./answer/annotation.ts";
 import type { ChatFinish, ChatFinishReason } from "./answer/finish-reason.ts";
 import type { ChatLogprobs } from "./answer/logprobs.ts";
@@ -10,15 +11,28 @@ export interface ChatDelta {
   /** What the model says to itself, under the two names that clients look for. */
   reasoning?: string;
   reasoning_content?: string;
-  tool_calls?: {
-    index: number;
-    id: string;
-    type: "function";
-    function: { name: string; arguments: string };
-  }[];
+  tool_calls?: ({ index: number } & ChatCall)[];
   annotations?: ChatAnnotation[];
   /** What the model has made beside words: `GET /v1/generations/{id}/blobs/{blob}` gives its content. */
   blobs?: ChatBlob[];
+}
+
+export interface ChatCall {
+  id: string;
+  type: "function";
+  function: { name: string; arguments: string };
+  /** What the model server asks to get back with the call: where Gemini has its own. */
+  extra_content?: JsonObject;
+}
+
+export function toChatCall(event: Extract<KnownEvent, { type: "tool.call" }>): ChatCall {
+  const { call_id: id, name, arguments: args, provider_state: state } = event;
+  return {
+    id,
+    type: "function",
+    function: { name, arguments: args },
+    ...(state && { extra_content: state }),
+  };
 }
 
 /** Without `id` where moderation has withdrawn it. */

@@ -122,6 +122,45 @@ describe("a request", () => {
     ]);
   });
 
+  it("that sends a call back with what its server asked to get back with it hands that over", () => {
+    const call = { id: "c1", type: "function", function: { name: "look_up", arguments: "{}" } };
+    const extra_content = { google: { thought_signature: "x" } };
+    const message = {
+      role: "assistant",
+      content: null,
+      reasoning_content: "Hm.",
+      tool_calls: [{ ...call, extra_content }],
+    };
+    const input = parseChatRequest({ model: "sim", messages: [...HI, message] }).request.input;
+    expect(input[1]).toEqual({
+      role: "assistant",
+      reasoning: "Hm.",
+      tool_calls: [{ call_id: "c1", name: "look_up", arguments: "{}", provider_state: extra_content }],
+    });
+    const large = { ...message, tool_calls: [{ ...call, extra_content: { a: "x".repeat(65_536) } }] };
+    expect(() => parseChatRequest({ model: "sim", messages: [...HI, large] })).toThrow(
+      expect.objectContaining({ param: "messages.1.tool_calls.0.extra_content" }),
+    );
+  });
+
+  it("to a model that can't be handed its thoughts is without those of answers, which clients send back unasked", () => {
+    const call = { id: "c1", type: "function", function: { name: "look_up", arguments: "{}" } };
+    const answer = { role: "assistant", content: "Yes.", reasoning_content: "Hm." };
+    const asked = { role: "assistant", reasoning_content: "Hm.", tool_calls: [call] };
+    const { request } = parseChatRequest(
+      { model: "sim", messages: [...HI, answer, asked] },
+      { keepsReasoning: () => false },
+    );
+    expect(request.input.slice(1)).toEqual([
+      { role: "assistant", content: "Yes." },
+      {
+        role: "assistant",
+        reasoning: "Hm.",
+        tool_calls: [{ call_id: "c1", name: "look_up", arguments: "{}" }],
+      },
+    ]);
+  });
+
   it("has null for none in each field that may be absent", () => {
     const nulls = Object.fromEntries(
       ["audio", "functions", "n", "seed", "stop", "tools", "user", "temperature"].map((name) => [name, null]),

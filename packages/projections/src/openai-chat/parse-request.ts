@@ -1,6 +1,7 @@
 import {
   type GenerationRequest,
   LIMITS,
+  type Message,
   parseGenerationRequest,
   parseWith,
   RepriseError,
@@ -112,25 +113,33 @@ export interface ChatRequest {
 
 /**
  * The body of `POST /v1/chat/completions` as a native request. A tool call ends the generation: the client answers it with its next request.
+ * @param options `keepsReasoning`: whether a model can be handed what it has thought before an answer. Default: each can
  * @throws RepriseError `invalid_request` that names the first wrong field in `param`, as OpenAI's API calls it
  */
-export function parseChatRequest(body: unknown): ChatRequest {
+export function parseChatRequest(
+  body: unknown,
+  { keepsReasoning = () => true }: { readonly keepsReasoning?: (model: string) => boolean } = {},
+): ChatRequest {
   const fields = parseWith(bodySchema, body);
   const stream = fields.stream ?? false;
   if (fields.stream_options && !stream) throw refused("stream_options", "needs stream");
   try {
-    const request = parseGenerationRequest(toNative(fields));
+    const keeps = typeof fields.model === "string" && keepsReasoning(fields.model);
+    const request = parseGenerationRequest(toNative(fields, keeps));
     return { request, stream, includeUsage: fields.stream_options?.include_usage ?? false };
   } catch (error) {
     throw error instanceof RepriseError ? inChatWords(error) : error;
   }
 }
 
-function toNative(fields: ChatBody): Record<string, unknown> {
+function toNative(fields: ChatBody, keepsReasoning: boolean): Record<string, unknown> {
   const { stop, tools, tool_choice: choice, response_format: format, reasoning_effort: effort } = fields;
   const native: Record<string, unknown> = {
     model: fields.model,
-    input: fields.messages.map(toMessage),
+    input: fields.messages.map((message) => {
+      const native = toMessage(message);
+      return keepsReasoning ? native : withoutThoughts(native);
+    }),
     max_output_tokens: maxTokensOf(fields),
     logprobs: logprobsOf(fields),
     stop: typeof stop === "string" ? [stop] : stop,
@@ -146,6 +155,13 @@ function toNative(fields: ChatBody): Record<string, unknown> {
   };
   for (const name of SAME) native[name] = fields[name];
   return Object.fromEntries(Object.entries(native).filter(([, value]) => (value ?? undefined) !== undefined));
+}
+
+/** Clients send a message of an answer back as they got it. Thoughts before calls need nothing of the model. */
+function withoutThoughts(message: Message): Message {
+  if (message.role !== "assistant" || message.tool_calls) return message;
+  const { reasoning: _reasoning, ...said } = message;
+  return said;
 }
 
 function maxTokensOf({ max_completion_tokens: most, max_tokens: older }: ChatBody): number | undefined {

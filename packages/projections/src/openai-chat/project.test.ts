@@ -91,7 +91,13 @@ describe("a stream", () => {
       log(
         { type: "reasoning.delta", text: "Hm." },
         { type: "refusal.delta", text: "No." },
-        { type: "tool.call", call_id: "c1", name: "look_up", arguments: "{}" },
+        {
+          type: "tool.call",
+          call_id: "c1",
+          name: "look_up",
+          arguments: "{}",
+          provider_state: { google: { a: 1 } },
+        },
         { type: "tool.call", call_id: "c2", name: "seek", arguments: "" },
         completed("tool_calls"),
       ),
@@ -102,7 +108,13 @@ describe("a stream", () => {
       { refusal: "No." },
       {
         tool_calls: [
-          { index: 0, id: "c1", type: "function", function: { name: "look_up", arguments: "{}" } },
+          {
+            index: 0,
+            id: "c1",
+            type: "function",
+            function: { name: "look_up", arguments: "{}" },
+            extra_content: { google: { a: 1 } },
+          },
         ],
       },
       { tool_calls: [{ index: 1, id: "c2", type: "function", function: { name: "seek", arguments: "" } }] },

@@ -6,7 +6,7 @@ import { toChatAnnotation } from "./answer/annotation.ts";
 import { type ChatFinish, toCancelledFinish, toChatFinish } from "./answer/finish-reason.ts";
 import { toChatLogprobs } from "./answer/logprobs.ts";
 import { toChatUsage } from "./answer/usage.ts";
-import type { ChatChoice, ChatChunk, ChatDelta, ChatHead } from "./chunk.ts";
+import { type ChatChoice, type ChatChunk, type ChatDelta, type ChatHead, toChatCall } from "./chunk.ts";
 import { RESTARTED, toChatFailure } from "./errors.ts";
 
 /** How far a stream has come. */
@@ -96,13 +96,7 @@ export function chatProjection({ includeUsage }: ChatOptions): Projection<ChatSt
       case "generation.started":
         return told(state, {}, []);
       case "tool.call": {
-        const { call_id: id, name, arguments: args } = event;
-        const call = {
-          index: state.calls,
-          id,
-          type: "function",
-          function: { name, arguments: args },
-        } as const;
+        const call = { index: state.calls, ...toChatCall(event) };
         return said(state, event.seq, { tool_calls: [call] }, { calls: state.calls + 1 });
       }
       case "output.annotation": {

@@ -15,10 +15,12 @@ export function joinPrompt(prompt: Prompt, input: string | readonly Message[]): 
   return messages.flatMap((message, i): Message[] => {
     if (orphans.has(i)) return [];
     if (message.role !== "assistant" || !message.tool_calls) return [message];
-    const { tool_calls: calls, ...said } = message;
+    const { tool_calls: calls, reasoning, ...said } = message;
     const kept = calls.filter((_, j) => answered.has(`${i}.${j}`));
     if (kept.length === calls.length) return [message];
-    if (kept.length > 0) return [{ ...said, tool_calls: kept }];
+    if (kept.length > 0)
+      return [{ ...said, ...(reasoning !== undefined && { reasoning }), tool_calls: kept }];
+    // What was thought before calls goes with them.
     return said.content === undefined ? [] : [said];
   });
 }

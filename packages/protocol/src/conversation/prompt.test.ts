@@ -45,6 +45,56 @@ describe("the prompt behind a turn", () => {
     ]);
   });
 
+  it("has with a call what the model has thought before it and the server asks to get back, and no thoughts before an answer", () => {
+    const provider_state = { google: { thought_signature: "c2VhbGVk" } };
+    const drafts: EventDraft[] = [
+      { type: "reasoning.delta", text: "I need " },
+      { type: "reasoning.delta", text: "to look." },
+      { type: "tool.call", ...call("c1"), provider_state },
+      { type: "tool.result", call_id: "c1", output: 1 },
+      { type: "reasoning.delta", text: "Now I know." },
+      { type: "reasoning.sealed", encrypted: "s", id: "r1" },
+      { type: "tool.call", ...call("c2") },
+      { type: "tool.result", call_id: "c2", output: 2 },
+      { type: "reasoning.delta", text: "That is it." },
+      { type: "output.delta", text: "2." },
+    ];
+    const [, ...said] = itemsOf(turnOf(drafts));
+    expect(said).toEqual([
+      {
+        role: "assistant",
+        reasoning: "I need to look.",
+        tool_calls: [{ ...call("c1"), provider_state }],
+      },
+      { role: "tool", call_id: "c1", output: 1 },
+      {
+        role: "assistant",
+        reasoning: [{ text: "Now I know." }, { encrypted: "s", id: "r1" }],
+        tool_calls: [call("c2")],
+      },
+      { role: "tool", call_id: "c2", output: 2 },
+      { role: "assistant", content: "2." },
+    ]);
+    const withdrawn: EventDraft = {
+      type: "moderation.redacted",
+      ...{ from_seq: asSeq(2), to_seq: asSeq(3), replacement: "[gone]", rule: "r", category: "c" },
+      channel: "reasoning",
+    };
+    const shown = itemsOf(turnOf([...drafts, withdrawn]));
+    expect(shown[1]).toEqual({ role: "assistant", reasoning: "[gone]", tool_calls: [call("c1")] });
+    expect(shown[3]).toEqual({ role: "assistant", reasoning: "Now I know.", tool_calls: [call("c2")] });
+  });
+
+  it("has no thoughts of calls that nobody has answered", () => {
+    const asked: EventDraft[] = [
+      { type: "reasoning.delta", text: "Hm." },
+      { type: "output.delta", text: "Let me see." },
+      { type: "tool.call", ...call("c1") },
+    ];
+    const prompt = promptBehind(turnOf(asked));
+    expect(joinPrompt(prompt, "Well?").at(-2)).toEqual({ role: "assistant", content: "Let me see." });
+  });
+
   it("has the content that a URL gave, and blobs and data as they were named", () => {
     const url = "https://example.com/a.png";
     const blob = `blob_${"0".repeat(26)}` as never;

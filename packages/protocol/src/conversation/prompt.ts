@@ -1,5 +1,5 @@
 import type { RequestedEvent } from "../event/event.ts";
-import type { OutputItem } from "../event/output-item.ts";
+import type { TurnItem } from "../event/output-item.ts";
 import type { Transcript } from "../event/transcript.ts";
 import type { GenerationId } from "../id.ts";
 import type { AssistantTurn, Message } from "../request/fields/input.ts";
@@ -67,7 +67,7 @@ export function toSegments({ requested, transcript, seq }: EndedTurn): {
   const said =
     transcript.status === "failed"
       ? []
-      : withRefusal(toTurnMessages(namedOnly(transcript.output)), transcript.refusal);
+      : withRefusal(toTurnMessages(namedOnly(transcript.turns)), transcript.refusal);
   if (said.length === 0) return { pinned, segment: undefined };
   const segment: PromptSegment = {
     generation: requested.generation as GenerationId,
@@ -78,13 +78,13 @@ export function toSegments({ requested, transcript, seq }: EndedTurn): {
 }
 
 /** Without calls whose name was withdrawn, and their answers: what stands in its place is no name that a model server takes. */
-function namedOnly(output: readonly OutputItem[]): readonly OutputItem[] {
+function namedOnly(turns: readonly TurnItem[]): readonly TurnItem[] {
   const nameless = new Set(
-    output.flatMap((item) => (item.type === "tool_call" && !isFunctionName(item.name) ? item.call_id : [])),
+    turns.flatMap((item) => (item.type === "tool_call" && !isFunctionName(item.name) ? item.call_id : [])),
   );
   return nameless.size === 0
-    ? output
-    : output.filter((item) => item.type === "text" || !nameless.has(item.call_id));
+    ? turns
+    : turns.filter((item) => !("call_id" in item) || !nameless.has(item.call_id));
 }
 
 /** What a turn was asked, as later turns are given it. */

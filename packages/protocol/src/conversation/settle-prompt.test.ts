@@ -253,8 +253,11 @@ it("whenever turns are created, each is given what those before it that have beg
 it("what an engine has counted is of use where later turns have it: without reasoning, of one attempt that did not fail", () => {
   const used = { input_tokens: 100, output_tokens: 50, reasoning_tokens: 40 };
   const counted = (transcript: object) =>
-    countedOf({ transcript: { usage: used, status: "completed", attempt: 1, ...transcript } } as never);
+    countedOf({
+      transcript: { usage: used, status: "completed", attempt: 1, output: [], ...transcript },
+    } as never);
   expect(counted({})).toBe(110);
+  expect(counted({ output: [{ type: "tool_call" }] })).toBe(150);
   expect(counted({ usage: { input_tokens: 100, output_tokens: 50 } })).toBe(150);
   for (const unknown of [{ status: "failed" }, { attempt: 2 }, { usage: { ...used, input_tokens: null } }])
     expect(counted(unknown)).toBeUndefined();

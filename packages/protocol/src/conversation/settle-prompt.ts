@@ -120,13 +120,15 @@ export function toAskedSegment(turn: Pick<EndedTurn, "requested">): PromptSegmen
 }
 
 /**
- * What an engine has counted of a turn's prompt and its answer, as later turns have them: without reasoning. Undefined where it has counted what they do
+ * What an engine has counted of a turn's prompt and its answer, as later turns have them: without reasoning, but for that before calls, which can't be told apart. Undefined where it has counted what they do
  * not have: the question of a turn that has failed, the words of an attempt that was taken over.
  */
-export function countedOf({ transcript: { usage, status, attempt } }: EndedTurn): number | undefined {
+export function countedOf({
+  transcript: { usage, status, attempt, output: said },
+}: EndedTurn): number | undefined {
   const { input_tokens: input, output_tokens: output, reasoning_tokens: reasoning = 0 } = usage;
   if (input === null || status === "failed" || attempt > 1) return undefined;
-  return input + output - reasoning;
+  return said.some(({ type }) => type === "tool_call") ? input + output : input + output - reasoning;
 }
 
 function fitWaited(

@@ -1,18 +1,20 @@
-import type { OutputItem, ToolCallItem, ToolResultItem } from "../event/output-item.ts";
-import type { Message } from "../request/fields/input.ts";
+import type { ThoughtItem, ToolCallItem, ToolResultItem, TurnItem } from "../event/output-item.ts";
+import type { AssistantTurn, Message, ReasoningItem } from "../request/fields/input.ts";
 
-/** What the model said and asked for in one run, and what the tools answered, by the id of the call. */
+/** What the model thought, said and asked for in one run, and what the tools answered, by the id of the call. */
 interface Turn {
   text: string;
+  readonly thoughts: ThoughtItem[];
   readonly calls: ToolCallItem[];
   readonly answers: Map<string, ToolResultItem>;
 }
 
 /**
  * What a generation has produced and was answered, as the messages of a later request. Engines are given them in this form within the
- * generation too: what they had then and what they have later is the same, byte for byte.
+ * generation too: what they had then and what they have later is the same, byte for byte. What the model has thought before it called tools is
+ * among it: servers refuse a call of a model that thinks without it, in every later request (DeepSeek, Kimi). Thoughts before an answer are not.
  */
-export function toTurnMessages(items: readonly OutputItem[]): Message[] {
+export function toTurnMessages(items: readonly TurnItem[]): Message[] {
   return toTurns(items).flatMap(fromTurn);
 }
 
@@ -20,17 +22,18 @@ export function toTurnMessages(items: readonly OutputItem[]): Message[] {
  * The answer to a model's first call may stand in the log before its second call. A call belongs to the turn before it while that
  * has one without an answer.
  */
-function toTurns(items: readonly OutputItem[]): Turn[] {
+function toTurns(items: readonly TurnItem[]): Turn[] {
   const turns: Turn[] = [];
   for (const item of items) {
     let turn = turns.at(-1);
     if (turn === undefined || isAnswered(turn)) {
-      turn = { text: "", calls: [], answers: new Map() };
+      turn = { text: "", thoughts: [], calls: [], answers: new Map() };
       turns.push(turn);
     }
     if (item.type === "text") turn.text += item.text;
     else if (item.type === "tool_call") turn.calls.push(item);
-    else turn.answers.set(item.call_id, item);
+    else if (item.type === "tool_result") turn.answers.set(item.call_id, item);
+    else turn.thoughts.push(item);
   }
   return turns;
 }
@@ -40,12 +43,14 @@ function isAnswered({ calls, answers }: Turn): boolean {
 }
 
 /** The answers in the order of the calls, whichever tool was first: some models' templates count on it. */
-function fromTurn({ text, calls, answers }: Turn): Message[] {
+function fromTurn({ text, thoughts, calls, answers }: Turn): Message[] {
   if (text === "" && calls.length === 0) return [];
+  const reasoning = calls.length > 0 ? toReasoning(thoughts) : undefined;
   return [
     {
       role: "assistant",
       ...(text !== "" && { content: text }),
+      ...(reasoning !== undefined && { reasoning }),
       ...(calls.length > 0 && { tool_calls: calls.map(({ type: _type, ...call }) => call) }),
     },
     ...calls.flatMap(({ call_id }): Message[] => {
@@ -54,4 +59,16 @@ function fromTurn({ text, calls, answers }: Turn): Message[] {
       return output === undefined ? [] : [{ role: "tool", call_id, output }];
     }),
   ];
+}
+
+/** Undefined where nothing was thought. */
+function toReasoning(thoughts: readonly ThoughtItem[]): AssistantTurn["reasoning"] {
+  const text = thoughts.map((thought) => (thought.type === "reasoning" ? thought.text : "")).join("");
+  const sealed = thoughts.flatMap((thought): ReasoningItem[] => {
+    if (thought.type !== "sealed") return [];
+    const { encrypted, id } = thought;
+    return [{ encrypted, ...(id && { id }) }];
+  });
+  if (sealed.length === 0) return text === "" ? undefined : text;
+  return [...(text === "" ? [] : [{ text }]), ...sealed];
 }

@@ -139,3 +139,12 @@ describe("a model", () => {
     expect(capabilitiesOf("ollama", { logprobs: true }).has("logprobs")).toBe(true);
   });
 });
+
+it("what was thought before calls needs nothing but that the model may call: it goes back to the server that said it", () => {
+  const calls = [{ call_id: "c", name: "f", arguments: "{}", provider_state: { signature: "x" } }];
+  for (const reasoning of ["Hm.", [{ encrypted: "x" }]]) {
+    const input = [{ role: "assistant", reasoning, tool_calls: calls }];
+    const needs = needsOf(parseGenerationRequest({ model: "m", input }));
+    expect(needs.map(({ capability }) => capability)).toEqual(["tool_history"]);
+  }
+});

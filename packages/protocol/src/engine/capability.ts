@@ -112,7 +112,8 @@ function addInputNeeds(
     if (message.role !== "assistant") continue;
     const { tool_calls: calls, reasoning } = message;
     if (calls) need("tool_history", `${at}.tool_calls`);
-    if (reasoning === undefined) continue;
+    // What was thought before calls goes back to the model with them: the server has said it, and takes or ignores it.
+    if (reasoning === undefined || calls) continue;
     const items = typeof reasoning === "string" ? [] : reasoning;
     const sealed = items.findIndex((item) => "encrypted" in item);
     if (sealed !== -1) need("encrypted_reasoning", `${at}.reasoning.${sealed}`);

@@ -65,6 +65,7 @@ export const EVENT_EXAMPLES: readonly KnownEvent[] = [
     cached_input_tokens: 2,
     audio_input_tokens: 1,
     audio_output_tokens: 2,
+    provider_state: { google: { thought_signature: "c2VhbGVk" } },
   },
   { seq: asSeq(7), type: "tool.result", call_id: "call_1", output: { found: [1, null, "log"] } },
   {

@@ -1,5 +1,5 @@
 import type { Annotation } from "./annotation.ts";
-import type { JsonValue } from "../json-object.ts";
+import type { JsonObject, JsonValue } from "../json-object.ts";
 import type { Usage } from "./event.ts";
 import type { GenerationStatus } from "./transcript.ts";
 
@@ -46,7 +46,7 @@ export interface Generation {
   error: { code: string; message: string; retryable: boolean } | null;
   finish_reason: string | null;
   /** The calls that wait for `POST …/tool-results`; empty unless the status is `awaiting_tool`. */
-  tool_calls: { call_id: string; name: string; arguments: string }[];
+  tool_calls: { call_id: string; name: string; arguments: string; provider_state?: JsonObject }[];
   /** The oldest first. */
   reviews: WaitingReview[];
   /** Whether it has ended, `cursor` is that of its last event, and no review waits. */

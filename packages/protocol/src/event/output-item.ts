@@ -1,4 +1,4 @@
-import type { JsonValue } from "../json-object.ts";
+import type { JsonObject, JsonValue } from "../json-object.ts";
 import type { ToolContent } from "../request/fields/content-part.ts";
 
 export interface TextItem {
@@ -14,6 +14,8 @@ export interface ToolCallItem {
   readonly name: string;
   /** JSON, as the model wrote it: not necessarily valid. */
   readonly arguments: string;
+  /** What the model server alone can read, and asks to get back with the call. */
+  readonly provider_state?: JsonObject;
 }
 
 export interface ToolResultItem {
@@ -26,3 +28,11 @@ export interface ToolResultItem {
 
 /** One part of what a generation has produced: text, a call of a tool, or a tool's answer. */
 export type OutputItem = TextItem | ToolCallItem | ToolResultItem;
+
+/** What a model has thought: as a text, or in a form that its engine alone can read. */
+export type ThoughtItem =
+  | { readonly type: "reasoning"; readonly text: string }
+  | { readonly type: "sealed"; readonly encrypted: string; readonly id?: string | undefined };
+
+/** One part of what an engine is given back of a generation: with what the model has thought before its calls. */
+export type TurnItem = OutputItem | ThoughtItem;

@@ -1,8 +1,8 @@
 import type { Seq } from "../seq.ts";
 import { firstWhere } from "../first-where.ts";
-import type { OutputItem } from "./output-item.ts";
+import type { OutputItem, TurnItem } from "./output-item.ts";
 import type { SeqRange } from "./withdrawn-ranges.ts";
-import { NAME_CHANNEL, type WithdrawnText } from "./withdrawn-text.ts";
+import { NAME_CHANNEL, SEALED_CHANNEL, type WithdrawnText } from "./withdrawn-text.ts";
 
 /** A part of the output and the event that it came with. */
 interface Segment {
@@ -40,18 +40,7 @@ export class Segments {
 
   /** Neighbouring texts are one. */
   get output(): OutputItem[] {
-    const items: OutputItem[] = [];
-    for (const { item } of this.list) {
-      const last = items.at(-1);
-      if (item.type === "text" && last?.type === "text") {
-        items[items.length - 1] = {
-          type: "text",
-          text: last.text + item.text,
-          tokens: last.tokens + item.tokens,
-        };
-      } else items.push(item);
-    }
-    return items;
+    return joinTexts(this.list.map(({ item }) => item));
   }
 
   /** The `seq` of the last tool's answer; 0 without one. */
@@ -89,8 +78,10 @@ export class Segments {
     const text = this.#withdrawals.replacementOf(seq, item.type === "text" ? this.#channel : "tool");
     if (item.type === "text") return text === undefined ? item : { ...item, text };
     const name = this.#withdrawals.replacementOf(seq, NAME_CHANNEL);
-    if (text === undefined && name === undefined) return item;
-    return { ...item, name: name ?? item.name, arguments: text ?? item.arguments };
+    const isSealed = this.#withdrawals.replacementOf(seq, SEALED_CHANNEL) !== undefined;
+    if (text === undefined && name === undefined && !(isSealed && item.provider_state)) return item;
+    const { provider_state: _state, ...call } = item;
+    return { ...call, name: name ?? item.name, arguments: text ?? item.arguments };
   }
 
   /** Joins the texts anew from this segment on. */
@@ -99,4 +90,16 @@ export class Segments {
     this.#text = this.#text.slice(0, this.#starts[from]);
     this.#starts.length = from;
   }
+}
+
+/** Neighbouring texts are one. */
+export function joinTexts<Item extends TurnItem>(parts: readonly Item[]): Item[] {
+  const items: Item[] = [];
+  for (const item of parts) {
+    const last = items.at(-1);
+    if (item.type === "text" && last?.type === "text")
+      items[items.length - 1] = { ...last, text: last.text + item.text, tokens: last.tokens + item.tokens };
+    else items.push(item);
+  }
+  return items;
 }

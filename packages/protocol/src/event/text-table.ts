@@ -1,6 +1,6 @@
 import { ANNOTATION_CHANNEL, redactAnnotation } from "./annotation.ts";
 import type { EventDraft, KnownEvent, UnknownEvent } from "./event.ts";
-import { BLOB_CHANNEL, NAME_CHANNEL } from "./withdrawn-text.ts";
+import { BLOB_CHANNEL, NAME_CHANNEL, SEALED_CHANNEL } from "./withdrawn-text.ts";
 
 /*
  * Every text that a model has said and a person may read: in which event it stands, in which channel moderation judges it, and how the event reads
@@ -26,9 +26,6 @@ interface TextRow<Event> {
   /** The event as it is to be shown; undefined where that is the event itself. A field that is not named here is not shown any more. */
   withdrawn(event: Event, replacementOf: ReplacementOf): Partial<Event> | undefined;
 }
-
-/** That of sealed reasoning, which moderation can't judge: it goes with the reasoning that readers are shown. */
-export const SEALED_CHANNEL = "sealed";
 
 const DELTA_COUNTS = ["tokens", "input_tokens", "cached_input_tokens"] as const;
 
@@ -89,7 +86,8 @@ const ROWS: { readonly [Type in TextType]: TextRow<EventOf<Type>> } = {
     withdrawn(event, replacementOf) {
       const name = replacementOf(NAME_CHANNEL);
       const text = replacementOf("tool");
-      if (name === undefined && text === undefined) return undefined;
+      const isSealed = event.provider_state !== undefined && replacementOf(SEALED_CHANNEL) !== undefined;
+      if (name === undefined && text === undefined && !isSealed) return undefined;
       return {
         ...pick(event, ["call_id"]),
         name: name ?? event.name,

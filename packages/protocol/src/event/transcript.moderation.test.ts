@@ -204,6 +204,6 @@ it("knows when moderation was away last, and since when", () => {
 function shown(log: readonly KnownEvent[], options?: TranscriptOptions): object {
   const transcript = new Transcript(options);
   for (const event of log) transcript.apply(event);
-  const { text, refusal, annotations, output, pendingCalls, usage, status } = transcript;
-  return { text, refusal, annotations, output, pendingCalls, usage, status };
+  const { text, refusal, annotations, output, turns, pendingCalls, usage, status } = transcript;
+  return { text, refusal, annotations, output, turns, pendingCalls, usage, status };
 }

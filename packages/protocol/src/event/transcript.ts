@@ -9,10 +9,10 @@ import type {
   UnknownEvent,
   Usage,
 } from "./event.ts";
-import type { OutputItem, ToolCallItem } from "./output-item.ts";
+import type { OutputItem, ThoughtItem, ToolCallItem, TurnItem } from "./output-item.ts";
 import { type Annotation, ANNOTATION_CHANNEL, redactAnnotation } from "./annotation.ts";
-import { Segments } from "./segments.ts";
-import { WithdrawnText } from "./withdrawn-text.ts";
+import { joinTexts, Segments } from "./segments.ts";
+import { SEALED_CHANNEL, WithdrawnText } from "./withdrawn-text.ts";
 
 export type GenerationStatus =
   | "queued"
@@ -53,6 +53,8 @@ export class Transcript {
   protected readonly withdrawn: WithdrawnText | undefined;
   protected readonly segments: Segments;
   protected readonly refusals: Segments;
+  readonly #thoughts: Segments;
+  #sealed: Said<"reasoning.sealed">[] = [];
   /** What counts of annotations and of what the model has made. */
   protected beside: Said<"output.annotation" | "output.blob">[] = [];
   #phase: Exclude<GenerationStatus, "awaiting_tool"> = "queued";
@@ -66,6 +68,7 @@ export class Transcript {
     this.withdrawn = original ? undefined : new WithdrawnText();
     this.segments = new Segments(this.withdrawn);
     this.refusals = new Segments(this.withdrawn, "refusal");
+    this.#thoughts = new Segments(this.withdrawn, "reasoning");
   }
 
   get status(): GenerationStatus {
@@ -108,6 +111,23 @@ export class Transcript {
   /** What was produced and answered, in order, as `text` has it; neighbouring texts are one. */
   get output(): OutputItem[] {
     return this.segments.output;
+  }
+
+  /** As `output`, with what the model has thought in between: what an engine is given back. */
+  get turns(): TurnItem[] {
+    const sealed = this.#sealed.filter(
+      ({ seq, encrypted }) =>
+        encrypted !== "" && this.withdrawn?.replacementOf(seq, SEALED_CHANNEL) === undefined,
+    );
+    const thoughts: { seq: Seq; item: ThoughtItem }[] = [
+      ...this.#thoughts.list.flatMap(({ seq, item }) =>
+        item.type === "text" ? [{ seq, item: { type: "reasoning" as const, text: item.text } }] : [],
+      ),
+      ...sealed.map(({ seq, encrypted, id }) => ({ seq, item: { type: "sealed" as const, encrypted, id } })),
+    ];
+    if (thoughts.length === 0) return this.output;
+    const parts = [...this.segments.list, ...thoughts].toSorted((a, b) => a.seq - b.seq);
+    return joinTexts(parts.map(({ item }): TurnItem => item));
   }
 
   /** The text behind the last tool call: what has the form that the request asks for, if anything has. */
@@ -181,6 +201,7 @@ export class Transcript {
         const { seq, type, text, tokens = 1 } = event;
         this.#count(event, tokens, type === "reasoning.delta" ? tokens : undefined);
         this.#shownSeq = seq;
+        if (type === "reasoning.delta") this.#thoughts.add(seq, { type: "text", text, tokens });
         if (type === "refusal.delta") this.refusals.add(seq, { type: "text", text, tokens });
         if (type === "output.delta" && !event.output) this.segments.add(seq, { type: "text", text, tokens });
         return;
@@ -195,14 +216,21 @@ export class Transcript {
         this.#shownSeq = event.seq;
         return;
       case "reasoning.sealed":
+        this.#sealed.push(event);
         this.#shownSeq = event.seq;
         return;
       case "output.rewind":
         this.#rewind(event.to_seq);
         return;
       case "tool.call": {
-        const { call_id, name, arguments: text } = event;
-        const call: ToolCallItem = { type: "tool_call", call_id, name, arguments: text };
+        const { call_id, name, arguments: text, provider_state } = event;
+        const call: ToolCallItem = {
+          type: "tool_call",
+          call_id,
+          name,
+          arguments: text,
+          ...(provider_state && { provider_state }),
+        };
         this.#count(event, event.tokens ?? 0, event.reasoning_tokens);
         this.#countAudio(event);
         this.segments.add(event.seq, call);
@@ -254,7 +282,7 @@ export class Transcript {
 
   #withdraw(event: KnownEvent): void {
     for (const range of this.withdrawn?.apply(event) ?? [])
-      for (const texts of [this.segments, this.refusals]) texts.reread(range);
+      for (const texts of [this.segments, this.refusals, this.#thoughts]) texts.reread(range);
   }
 
   #begin(started: Said<"generation.started">): void {
@@ -297,6 +325,8 @@ export class Transcript {
       if (item.type === "tool_call") this.#pendingCalls.delete(item.call_id);
     }
     this.refusals.rewind(toSeq);
+    this.#thoughts.rewind(toSeq);
+    this.#sealed = this.#sealed.filter(({ seq }) => seq <= toSeq);
     this.beside = this.beside.filter(({ seq }) => seq <= toSeq);
     this.#shownSeq = Math.min(this.#shownSeq, toSeq);
   }

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { encodeEvent } from "./event-codec.ts";
 import type { KnownEvent } from "./event.ts";
 import { anyModeratedLog, halted, projected, redacted, toLog } from "../request/moderation.fixture.ts";
-import { answered, called, completed, delta, started } from "./transcript.fixture.ts";
+import { answered, called, completed, delta, type Draft, started } from "./transcript.fixture.ts";
 import { channelOf, textOf } from "./text-table.ts";
 import { Withdrawals } from "./withdrawals.ts";
 import { NAME_CHANNEL } from "./withdrawn-text.ts";
@@ -166,6 +166,26 @@ describe("what moderation has withdrawn", () => {
     },
   );
 
+  it("is a call's provider state too, with any withdrawal of reasoning, of the call, or behind a halt", () => {
+    const call = { ...called("call_1"), provider_state: { signature: "x" } };
+    const thought: Draft = { type: "reasoning.delta", text: "y" };
+    const { provider_state: _state, ...bare } = call;
+    const stateOf = (...more: Draft[]) => projected(toLog([call, thought, ...more]))[0];
+    expect(stateOf()).toEqual({ seq: 1, ...call });
+    expect(stateOf(redacted(2, 2, "", "reasoning"))).toEqual({ seq: 1, ...bare, redacted: true });
+    expect(stateOf(redacted(1, 1, "gone", "tool"))).toEqual({
+      seq: 1,
+      ...bare,
+      arguments: "gone",
+      redacted: true,
+    });
+    expect(stateOf(halted(1))).not.toHaveProperty("provider_state");
+    expect(projected(toLog([called("call_1"), thought, redacted(2, 2, "", "reasoning")]))[0]).toEqual({
+      seq: 1,
+      ...called("call_1"),
+    });
+  });
+
   it("is what the last of overlapping ranges says", () => {
     expect(textsOf(toLog([...said, redacted(3, 3, "A"), redacted(2, 4, "B")])).join("")).toBe("B now.");
     expect(textsOf(toLog([...said, redacted(2, 4, "A"), redacted(4, 5, "B")])).join("")).toBe("AB");
@@ -205,7 +225,7 @@ describe("withdrawals", () => {
           const isSealed = event.type === "reasoning.sealed";
           const channels =
             event.type === "tool.call"
-              ? ["tool", NAME_CHANNEL]
+              ? ["tool", NAME_CHANNEL, ...(event.provider_state ? ["sealed"] : [])]
               : [channelOf(event) ?? (isSealed ? "sealed" : "none")];
           const isWithdrawn = channels.some((name) => one.replacementOf(event.seq, name) !== undefined);
           const tells = event.type === "moderation.redacted" || event.type === "moderation.halted";

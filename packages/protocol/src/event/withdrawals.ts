@@ -1,34 +1,18 @@
 import type { Seq } from "../seq.ts";
-import type { KnownEvent, UnknownEvent } from "./event.ts";
+import type { KnownEvent } from "./event.ts";
 import { decodeEvent, encodeEvent, peekType } from "./event-codec.ts";
-import { SEALED_CHANNEL, withdrawnForm } from "./text-table.ts";
+import { withdrawnForm } from "./text-table.ts";
 import type { SeqRange, Withdrawal } from "./withdrawn-ranges.ts";
 import { NAME_CHANNEL, WithdrawnText } from "./withdrawn-text.ts";
 
-/** Text of reasoning, or in its place. */
-const REASONING_CHANNELS = ["reasoning", "reasoning_summary"] as const;
-const ALL: SeqRange = { fromSeq: 0 as Seq, toSeq: Number.POSITIVE_INFINITY as Seq };
+/** Events that may hold what is sealed. */
+const SEALING: ReadonlySet<string> = new Set(["reasoning.sealed", "tool.call"]);
 
 /**
  * What moderation has withdrawn of one log, and how the log reads without it: an event that tells of a withdrawal too, for what that has
  * left standing may be withdrawn by now.
  */
 export class Withdrawals extends WithdrawnText {
-  #isReasoningTaken = false;
-
-  override apply(event: KnownEvent | UnknownEvent): readonly SeqRange[] {
-    const changed = super.apply(event);
-    const isFirst = !this.#isReasoningTaken && REASONING_CHANNELS.some((channel) => this.ranges.has(channel));
-    if (!isFirst) return changed;
-    this.#isReasoningTaken = true;
-    return [...changed, ALL];
-  }
-
-  /** What is sealed of reasoning may hold what was withdrawn, wherever it stands beside that. */
-  override replacementOf(seq: Seq, channel: string): string | undefined {
-    return channel === SEALED_CHANNEL && this.#isReasoningTaken ? "" : super.replacementOf(seq, channel);
-  }
-
   /** The range with every earlier one of the channel that it touches, as far as no later one lies over that. */
   widened(range: SeqRange, channel: string): SeqRange {
     return this.ranges.get(channel)?.widened(range) ?? range;
@@ -42,7 +26,7 @@ export class Withdrawals extends WithdrawnText {
   /** An encoded event as it is to be shown: the bytes themselves where nothing of it was withdrawn. */
   project(seq: Seq, payload: Uint8Array): Uint8Array {
     const isBefore = seq < this.lowest;
-    if (isBefore && !(this.#isReasoningTaken && peekType(payload) === "reasoning.sealed")) return payload;
+    if (isBefore && !(this.isReasoningTaken && SEALING.has(peekType(payload)))) return payload;
     const event = decodeEvent(payload);
     if (event.type === "moderation.redacted" || event.type === "moderation.halted") {
       const replacement = this.#retold(event);

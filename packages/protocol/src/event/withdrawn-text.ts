@@ -9,6 +9,13 @@ export const NAME_CHANNEL = "tool_name";
 /** The channel of what a model has made beside words. */
 export const BLOB_CHANNEL = "blob";
 
+/** That of what its engine alone can read: sealed reasoning, and a call's provider state. Moderation can't judge it: it goes with the reasoning that readers are shown. */
+export const SEALED_CHANNEL = "sealed";
+
+/** Text of reasoning, or in its place. */
+const REASONING_CHANNELS = ["reasoning", "reasoning_summary"] as const;
+const ALL: SeqRange = { fromSeq: 0 as Seq, toSeq: Number.POSITIVE_INFINITY as Seq };
+
 /**
  * What moderation has withdrawn of one log, and what stands there. A range is replaced as a whole: its first event carries the
  * replacement and the others nothing, so the joined texts of the events are what was not withdrawn. Where ranges overlap, the
@@ -23,9 +30,15 @@ export class WithdrawnText {
   readonly #passedOver = new Set<Withdrawal>();
   /** All withdrawals, by where they begin. */
   readonly #told: Withdrawal[] = [];
+  #isReasoningTaken = false;
 
   get isEmpty(): boolean {
     return this.#told.length === 0;
+  }
+
+  /** Whether nothing that is sealed is shown: it may hold what was withdrawn of the reasoning, wherever it stands beside that. */
+  get isReasoningTaken(): boolean {
+    return this.#isReasoningTaken;
   }
 
   /**
@@ -48,11 +61,14 @@ export class WithdrawnText {
       if (isAlike && seq > toSeq) changed.push({ fromSeq: seq, toSeq: seq });
     }
     this.#told.splice(this.#toldFrom((fromSeq + 1) as Seq), 0, withdrawal);
-    return changed;
+    if (this.#isReasoningTaken || !REASONING_CHANNELS.some((name) => name === channel)) return changed;
+    this.#isReasoningTaken = true;
+    return [...changed, ALL];
   }
 
   /** The text of an event as it is to be shown; undefined where nothing of it was withdrawn. */
   replacementOf(seq: Seq, channel: string): string | undefined {
+    if (channel === SEALED_CHANNEL && this.#isReasoningTaken) return "";
     if (seq < this.lowest) return undefined;
     const found = this.lastAt(seq, channel);
     if (!found) return undefined;

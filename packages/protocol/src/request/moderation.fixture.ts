@@ -82,7 +82,13 @@ function nextOf(log: readonly KnownEvent[], kind: number, a: number, b: number, 
     case 1:
       return [{ type: "reasoning.delta", text }];
     case 2:
-      return [{ ...called(`call_${log.length}`), arguments: text }];
+      return [
+        {
+          ...called(`call_${log.length}`),
+          arguments: text,
+          ...(a % 2 === 0 && { provider_state: { signature: `s${text}` } }),
+        },
+      ];
     case 3:
       return log.flatMap((event) => (event.type === "tool.call" ? [answered(event.call_id)] : [])).slice(-1);
     case 4:

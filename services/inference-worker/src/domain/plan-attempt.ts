@@ -1,9 +1,9 @@
 import {
   type EffectivePolicy,
   type GenerationRequest,
-  type OutputItem,
   RepriseError,
   type TakeoverReason,
+  type TurnItem,
   type Seq,
 } from "@reprise/protocol";
 import { NO_PREFIX, type Prefix, type Seam } from "../engines/engine.ts";
@@ -125,20 +125,23 @@ function goesOn(transcript: RunTranscript, canContinue: (seam: Seam) => boolean)
 }
 
 export interface Turn {
-  readonly turns: readonly OutputItem[];
+  readonly turns: readonly TurnItem[];
   readonly prefix: Prefix;
   readonly reasoningTokens: number;
 }
 
 /** What the engine is told of what came before: the turns up to the last tool's answer, and the text behind it. */
-export function toTurn({ output, reasoningTokens }: RunTranscript): Turn {
-  const begin = output.findLastIndex(({ type }) => type === "tool_result") + 1;
-  const [last] = output.slice(begin);
+export function toTurn({ output, turns, reasoningTokens }: RunTranscript): Turn {
+  const [last] = output.slice(endOfAnswers(output));
   return {
-    turns: output.slice(0, begin),
+    turns: turns.slice(0, endOfAnswers(turns)),
     prefix: last?.type === "text" ? { text: last.text, tokens: last.tokens } : NO_PREFIX,
     reasoningTokens,
   };
+}
+
+function endOfAnswers(items: readonly TurnItem[]): number {
+  return items.findLastIndex(({ type }) => type === "tool_result") + 1;
 }
 
 function workerLost(attempts: number): RepriseError {

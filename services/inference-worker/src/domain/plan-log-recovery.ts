@@ -3,7 +3,7 @@ import {
   type EventDraft,
   isKnownEvent,
   type KnownEvent,
-  type OutputItem,
+  type TurnItem,
   Withdrawals,
   type WorkerId,
   type Seq,
@@ -90,14 +90,14 @@ function toHalt(event: KnownEvent, kept: number, seq: Seq): EventDraft[] {
 
 /**
  * Where a lost rewind names a place that is lost too: everything is withdrawn, and what counts in the end is told from the beginning.
- * Of reasoning only that there was some: an engine does not go on behind it, and its tokens count against the limit. A summary of it, what was sealed
- * of it, and annotations, whose places in the log are others now, are not told again.
+ * The tokens of reasoning, which count against the limit, stand in an event of their own. A summary of it, and annotations, whose places in the log are
+ * others now, are not told again.
  */
 function retold(transcript: RunTranscript): EventDraft[] {
-  const { output, refusal, refusalTokens, reasoningTokens, turnReasoned } = transcript;
+  const { turns, refusal, refusalTokens, reasoningTokens, turnReasoned } = transcript;
   const reasoning: EventDraft[] =
     reasoningTokens > 0 ? [{ type: "reasoning.delta", text: "", tokens: reasoningTokens }] : [];
-  const told = output.map((item) => toDraft(item, transcript));
+  const told = turns.map((item) => toDraft(item, transcript));
   for (const { seq: _seq, blob, kind, ...about } of transcript.blobs)
     told.push({ type: "output.blob", kind: kind as BlobEvent["kind"], blob, ...about });
   if (refusal !== "") told.push({ type: "refusal.delta", text: refusal, tokens: refusalTokens });
@@ -107,10 +107,18 @@ function retold(transcript: RunTranscript): EventDraft[] {
   ];
 }
 
-function toDraft(item: OutputItem, transcript: RunTranscript): EventDraft {
+function toDraft(item: TurnItem, transcript: RunTranscript): EventDraft {
   switch (item.type) {
     case "text":
       return { type: "output.delta", text: item.text, tokens: item.tokens };
+    case "reasoning":
+      return { type: "reasoning.delta", text: item.text, tokens: 0 };
+    case "sealed":
+      return {
+        type: "reasoning.sealed",
+        encrypted: item.encrypted,
+        ...(item.id !== undefined && { id: item.id }),
+      };
     case "tool_call":
       return {
         type: "tool.call",
@@ -118,6 +126,7 @@ function toDraft(item: OutputItem, transcript: RunTranscript): EventDraft {
         name: item.name,
         arguments: item.arguments,
         ...transcript.callCount(item.call_id),
+        ...(item.provider_state && { provider_state: item.provider_state }),
       };
     case "tool_result":
       return {

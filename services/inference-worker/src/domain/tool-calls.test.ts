@@ -31,6 +31,13 @@ test("a call keeps what the upstream calls it, and what it says", () => {
   ]);
 });
 
+test("a call has what its model server asks to get back with it", () => {
+  const providerState = { google: { thought_signature: "c2VhbGVk" } };
+  expect(toCallDrafts([{ ...call("a"), providerState }], behind([]), { isModerated: true })).toMatchObject([
+    { provider_state: providerState },
+  ]);
+});
+
 test("an upstream that counts from 0 in every turn gets other names for what it asks the second time", () => {
   expect(idsOf([call("0"), call("1")], behind(["0"]))).toEqual(["c00001000", "1"]);
 });

@@ -1,4 +1,4 @@
-import type { EventDraft, Transcript } from "@reprise/protocol";
+import type { EventDraft, JsonObject, Transcript } from "@reprise/protocol";
 import { LIMITS } from "@reprise/protocol";
 import type { ToolCallEvent } from "../engines/engine.ts";
 
@@ -24,11 +24,12 @@ export function toCallDrafts(
   { isModerated, count }: { isModerated: boolean; count?: CallCount | undefined },
 ): EventDraft[] {
   const taken = new Set<string>();
-  return calls.map(({ callId, name, arguments: text }, i) => {
+  return calls.map(({ callId, name, arguments: text, providerState }, i) => {
     const usable = !isModerated && callId && callId.length <= LIMITS.toolCallIdLength && isFree(callId);
     const id = usable ? callId : nameOf(i);
     taken.add(id);
-    return { type: "tool.call", call_id: id, name, arguments: text, ...(i === 0 && count) };
+    const state = providerState && { provider_state: providerState as JsonObject };
+    return { type: "tool.call", call_id: id, name, arguments: text, ...(i === 0 && count), ...state };
   });
 
   /** Even a name like this may be taken: an upstream may make up its names in the same way. Mistral takes nothing else. */

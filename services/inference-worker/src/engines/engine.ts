@@ -2,10 +2,10 @@ import type {
   Capability,
   FinishReason,
   GenerationRequest,
-  OutputItem,
   RequestMedia,
   TenantId,
   TokenLogprobs,
+  TurnItem,
   Usage,
 } from "@reprise/protocol";
 
@@ -21,10 +21,10 @@ export const NO_PREFIX: Prefix = { text: "", tokens: 0 };
 
 /** What a generation has produced so far. */
 export interface Progress {
-  /** What came before the prefix, in order: texts, tool calls and their answers, the last of which is its end. Empty without tools. */
-  readonly turns: readonly OutputItem[];
+  /** What came before the prefix, in order: thoughts, texts, tool calls and their answers, the last of which is its end. Empty without tools. */
+  readonly turns: readonly TurnItem[];
   readonly prefix: Prefix;
-  /** What of it was reasoning, which no later run is told of, but which counts against the limit. Default 0. */
+  /** How many tokens of it were reasoning, which counts against the limit. Default 0. */
   readonly reasoningTokens?: number;
 }
 

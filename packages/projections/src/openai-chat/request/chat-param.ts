@@ -6,6 +6,7 @@ const NAMES: readonly (readonly [RegExp, string])[] = [
   // What a part is made of differs by its kind: its place says enough.
   [/^input\.(\d+)\.content\.(\d+)\.(?:url|blob|name|detail)$/, "messages.$1.content.$2"],
   [/^input\.(\d+)\.tool_calls\.(\d+)\.call_id$/, "messages.$1.tool_calls.$2.id"],
+  [/^input\.(\d+)\.tool_calls\.(\d+)\.provider_state$/, "messages.$1.tool_calls.$2.extra_content"],
   [/^input\.(\d+)\.tool_calls\.(\d+)\.(name|arguments)$/, "messages.$1.tool_calls.$2.function.$3"],
   [/^input\.(\d+)\.call_id$/, "messages.$1.tool_call_id"],
   [/^input\.(\d+)\.output$/, "messages.$1.content"],

@@ -1,4 +1,4 @@
-import { type AssistantTurn, LIMITS, type Message } from "@reprise/protocol";
+import { type AssistantTurn, type JsonObject, LIMITS, type Message } from "@reprise/protocol";
 import * as z from "zod";
 import {
   assistantContentSchema,
@@ -32,6 +32,8 @@ const toolCall = z.strictObject({
   }),
   /** The place in a stream, which some clients keep. */
   index: z.int().optional(),
+  /** What the model server asks to get back with the call. */
+  extra_content: z.unknown().optional(),
 });
 
 /** A message of an answer may be sent back as it is: what the answer adds for people is no part of the history. */
@@ -94,10 +96,12 @@ function toAssistantTurn(message: Extract<ChatMessage, { role: "assistant" }>): 
     ...(content !== undefined && { content }),
     ...(reasoning !== "" && { reasoning }),
     ...(calls.length > 0 && {
-      tool_calls: calls.map(({ id, function: { name: called, arguments: args } }) => ({
+      tool_calls: calls.map(({ id, function: { name: called, arguments: args }, extra_content: state }) => ({
         call_id: id,
         name: called,
         arguments: args,
+        // The native request's parser checks it.
+        ...((state ?? undefined) !== undefined && { provider_state: state as JsonObject }),
       })),
     }),
   };

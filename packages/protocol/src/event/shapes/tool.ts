@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { jsonValueSchema } from "../../json-object.ts";
+import { jsonObjectSchema, jsonValueSchema } from "../../json-object.ts";
 import { userPartSchema } from "../../request/fields/content-part.ts";
 import { LIMITS } from "../../request/fields/limits.ts";
 import { count, seq } from "./field.ts";
@@ -24,6 +24,8 @@ export const toolCall = z.object({
   /** How many of the input were audio, where it was not known before, and how many of `tokens` and of the turn's deltas. Absent: none, or unknown. */
   audio_input_tokens: count.optional(),
   audio_output_tokens: count.optional(),
+  /** What the model server alone can read, and asks to get back with the call. */
+  provider_state: jsonObjectSchema(LIMITS.providerStateDepth).optional(),
 });
 
 /** A tool's answer, once for each call: a JSON value, or parts. */

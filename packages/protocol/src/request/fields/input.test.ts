@@ -23,6 +23,8 @@ describe("an input of messages", () => {
     [{ role: "assistant", content: [{ type: "refusal", refusal: "No." }], reasoning: "Hm." }],
     [{ role: "assistant", content: "Yes.", reasoning: [{ encrypted: "x", id: "r1", summary: ["s"] }] }],
     [ASKED, { role: "tool", call_id: "c1", output: null }],
+    [{ role: "assistant", reasoning: "Hm.", tool_calls: [{ ...CALL, provider_state: { a: { b: "c" } } }] }],
+    [{ role: "assistant", tool_calls: [{ ...CALL, provider_state: { a: "x".repeat(65_528) } }] }],
     [ASKED, { role: "tool", call_id: "c1", content: [{ type: "image", url: PNG }] }],
   ])("is taken as it is: %j", (...input) => {
     expect(parse(...input).input).toEqual(input);
@@ -30,6 +32,14 @@ describe("an input of messages", () => {
 
   it.each([
     ["input.0.role", { role: "robot", content: "x" }],
+    [
+      "input.0.tool_calls.0.provider_state",
+      { role: "assistant", tool_calls: [{ ...CALL, provider_state: "x" }] },
+    ],
+    [
+      "input.0.tool_calls.0.provider_state",
+      { role: "assistant", tool_calls: [{ ...CALL, provider_state: { a: "x".repeat(65_529) } }] },
+    ],
     ["input.0.content", user()],
     ["input.0.content.1.type", user({ type: "text", text: "x" }, { type: "video", url: PNG })],
     ["input.0.content.0.text", user({ type: "text", text: 7 })],

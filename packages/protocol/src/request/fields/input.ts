@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { type JsonValue, jsonValueSchema } from "../../json-object.ts";
+import { jsonObjectSchema, type JsonValue, jsonValueSchema } from "../../json-object.ts";
 import { assistantPartSchema, type ContentPart, textPartSchema, userPartSchema } from "./content-part.ts";
 import { LIMITS } from "./limits.ts";
 import { callIdSchema, functionName } from "./tools.ts";
@@ -19,7 +19,17 @@ const userMessage = z.strictObject({
 });
 
 /** A call that a model has made. `arguments` is its text: not necessarily JSON. */
-const callSchema = z.strictObject({ call_id: callIdSchema, name: functionName, arguments: z.string() });
+const callSchema = z.strictObject({
+  call_id: callIdSchema,
+  name: functionName,
+  arguments: z.string(),
+  /** As the event of the call has it. */
+  provider_state: jsonObjectSchema(LIMITS.providerStateDepth)
+    .refine((state) => jsonBytes(state) <= LIMITS.providerStateBytes, {
+      error: `must take at most ${LIMITS.providerStateBytes} bytes as JSON`,
+    })
+    .optional(),
+});
 
 /**
  * What a model has thought before a turn, as an engine has given it: its text, or a sealed form that this engine alone can read, to be
@@ -122,6 +132,11 @@ export function textsOf(message: Message): string[] {
 /** A tool's answer as the text that engines are given: a text as it is, anything else as JSON. */
 export function toOutputText(output: JsonValue): string {
   return typeof output === "string" ? output : JSON.stringify(output);
+}
+
+/** How many bytes a value takes as JSON. */
+export function jsonBytes(value: unknown): number {
+  return new TextEncoder().encode(JSON.stringify(value)).length;
 }
 
 function textOfPart(part: ContentPart): string[] {

@@ -28,6 +28,9 @@ export const LIMITS = {
   tools: 128,
   toolCallIdLength: 256,
   toolDescriptionLength: 4_096,
+  /** What a model server asks to get back with one call: as JSON, and how deep it may nest. */
+  providerStateBytes: 65_536,
+  providerStateDepth: 32,
   /** How deep a tool's JSON schema and a tool's answer may nest. */
   toolParametersDepth: 32,
   toolOutputDepth: 32,

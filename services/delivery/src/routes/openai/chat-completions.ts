@@ -14,6 +14,7 @@ import { headerOf } from "../../http/header-of.ts";
 import { readSettled } from "../../projected/read-settled.ts";
 import { streamProjected } from "../../projected/stream-projected.ts";
 import { callerOf } from "../../readers/delivery-marks/caller.ts";
+import { parseOptions } from "../agents/parse-options.ts";
 import type { RouteContext } from "../context.ts";
 import { noQuery } from "../query-params.ts";
 import { startOnce } from "./start-once.ts";
@@ -40,7 +41,11 @@ export function addChatRoute(app: FastifyInstance, context: RouteContext): void 
     const principal = authentication.principalOf(request);
     if (!principal.roles.has("read")) throw lacksRole("read");
     parseWith(noQuery, request.query, "query");
-    const { request: asked, stream: isStream, includeUsage } = parseChatRequest(request.body);
+    const {
+      request: asked,
+      stream: isStream,
+      includeUsage,
+    } = parseChatRequest(request.body, parseOptions(context, undefined));
     const lastEventId = headerOf(request, "last-event-id") || undefined;
     if (lastEventId !== undefined && !isStream) throw needsStream();
     const from = parseChatPosition(lastEventId);

@@ -61,8 +61,18 @@ const FORMS: Readonly<Record<Dialect, DialectForm>> = {
   mistral: { ...OPENAI, refusalParts: false, reasoning: thoughtsInContent, requiredChoice: "any" },
 };
 
-export function formOf(dialect: Dialect): DialectForm {
-  return FORMS[dialect];
+/** What servers call a field of thoughts that they give and take. */
+export const REASONING_FIELDS = ["reasoning", "reasoning_content"] as const;
+export type ReasoningField = (typeof REASONING_FIELDS)[number];
+
+/**
+ * @param reasoning what the server calls the thoughts in its own answers: several refuse the other name (Groq, Cerebras: `reasoning_content`). Default:
+ * what its dialect calls them
+ */
+export function formOf(dialect: Dialect, reasoning?: ReasoningField): DialectForm {
+  const form = FORMS[dialect];
+  if (reasoning === undefined || form.reasoning === thoughtsInContent) return form;
+  return { ...form, reasoning: thoughtsAs(reasoning) };
 }
 
 /** Thoughts as a text in a field of their own; sealed ones in the list that gateways have for them. */
@@ -78,7 +88,7 @@ function thoughtsAs(field: string): MessageForm["reasoning"] {
 
 /** Mistral's: a part in front of the others. */
 function thoughtsInContent(reasoning: Reasoning, said: string | object[] | null): Record<string, unknown> {
-  const { text, sealed } = split(reasoning);
+  const { text, sealed } = split(reasoning || []);
   const parts = typeof said === "string" ? [{ type: "text", text: said }] : (said ?? []);
   const thinking = { type: "thinking", thinking: [{ type: "text", text }], closed: true };
   return {

@@ -8,6 +8,7 @@ import {
   type EngineRequest,
   type GenerateOptions,
 } from "../engine.ts";
+import type { ReasoningField } from "./dialect-form.ts";
 import { canContinueRequest, toChatRequest, type UpstreamModel } from "./request/chat-request.ts";
 import { type CacheSalt, cacheSaltOf, defaultCacheSalt } from "./request/cache-salt.ts";
 import { findPlaces, type MediaForm } from "./request/placed-media.ts";
@@ -63,6 +64,7 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
   const [only, ...more] = pool.servers;
   const files = media === "upload" ? pool.upstreams.map((upstream) => createServerFiles(upstream)) : [];
   const leftOut = new Set<string>();
+  let reasoningField: ReasoningField | undefined;
   let capabilities = known;
   let contextTokens: number | undefined;
   let isLearning = tells(dialect);
@@ -84,7 +86,16 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
     canContinue: (request, seam) => canContinueRequest(request, model, seam),
     generate: (request, generateOptions) =>
       generate(
-        { pool, model, media, files, cacheSalt, leftOut, makesImages: capabilities.has("output_images") },
+        {
+          pool,
+          model: { ...model, reasoningField },
+          media,
+          files,
+          cacheSalt,
+          leftOut,
+          makesImages: capabilities.has("output_images"),
+          onReasoningField: (field) => (reasoningField = field),
+        },
         request,
         generateOptions,
       ),
@@ -118,10 +129,12 @@ interface Target {
   /** The parts of answers that were told of: each once, however many answers have it. */
   leftOut: Set<string>;
   makesImages: boolean;
+  /** Called with what the server calls the thoughts of its model. */
+  onReasoningField: (field: ReasoningField) => void;
 }
 
 function generate(
-  { pool, model, media: mediaForm, files, cacheSalt, leftOut, makesImages }: Target,
+  { pool, model, media: mediaForm, files, cacheSalt, leftOut, makesImages, onReasoningField }: Target,
   request: EngineRequest,
   {
     signal,
@@ -160,7 +173,7 @@ function generate(
     if (!leftOut.has(part)) onLeftOut?.(part);
     leftOut.add(part);
   };
-  const told = { onPiece, onFinished, onLeftOut: tellOnce, onAnswer };
+  const told = { onPiece, onFinished, onLeftOut: tellOnce, onAnswer, onReasoningField };
   const wanted = { producedTokens: countText(progress), topLogprobs: request.logprobs };
   const made = { audioType: audioTypeOf(request.options?.["audio"]), makesImages };
   return readChatStream(ask, { signal, ...wanted, ...made, ...told });

@@ -66,6 +66,49 @@ test("a tool's answer, from any process, is the engine's next turn, and the text
   expect(attemptsIn(events)).toEqual([[1, undefined]]);
 });
 
+const STATE = { google: { thought_signature: "c2VhbGVk" } };
+const THINKS: EngineEvent[] = [
+  { type: "reasoning", text: "I need to look." },
+  { ...call("a"), providerState: STATE },
+  ASKED,
+];
+const THOUGHT = [
+  { type: "reasoning", text: "I need to look." },
+  { type: "tool_call", call_id: "a", name: "look_up", arguments: "{}", provider_state: STATE },
+  { type: "tool_result", call_id: "a", output: 42 },
+];
+
+test("what the model has thought before a call, and the server asks to get back with it, is in the engine's next turn", async () => {
+  await using world = await openWorld();
+  const { engine, told } = engineOf(
+    () => says(...THINKS),
+    () => says(text("It is 42."), FINISH),
+  );
+  await world.startWorker(engine);
+  const ref = await world.submit();
+  await untilAsked(world, ref);
+  await world.append(ref, answered("a"));
+  const events = await world.untilEnded(ref);
+  expect(events.find(({ type }) => type === "tool.call")).toMatchObject({ provider_state: STATE });
+  expect(told[1]?.turns).toEqual(THOUGHT);
+});
+
+test("it is in the turn of a worker that takes over while the tool is waited for", async () => {
+  await using world = await openWorld();
+  const { engine, told } = engineOf(
+    () => says(...THINKS),
+    () => says(text("It is 42."), FINISH),
+  );
+  const first = await world.startWorker(engine);
+  const ref = await world.submit();
+  await untilAsked(world, ref);
+  await first[Symbol.asyncDispose]();
+  await world.startWorker(engine);
+  await world.append(ref, answered("a"));
+  await world.untilEnded(ref);
+  expect(told[1]?.turns).toEqual(THOUGHT);
+});
+
 test("a generation that is to end with its calls ends with them, and asks no further turn", async () => {
   await using world = await openWorld();
   const { engine, told } = engineOf(() => says(text("Hm. "), call("a"), call("b"), ASKED));

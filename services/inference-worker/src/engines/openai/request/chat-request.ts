@@ -1,6 +1,6 @@
 import { type Dialect, type OpenaiOptions, openaiOptionsOf, type Tool } from "@reprise/protocol";
 import { countProduced, type EngineRequest, type Progress, type Seam } from "../../engine.ts";
-import { formOf } from "../dialect-form.ts";
+import { formOf, type ReasoningField } from "../dialect-form.ts";
 import { isForcingCall, isStructured, looksBack, withoutForcedCall } from "./openai-options.ts";
 import type { PlaceMedia } from "./placed-media.ts";
 import { isForced, toRequestFields } from "./request-fields.ts";
@@ -24,6 +24,8 @@ export interface UpstreamModel {
   readonly maxTokensField: MaxTokensField;
   /** Which server it is, where servers differ. */
   readonly dialect: Dialect;
+  /** What it has called the model's thoughts in its answers so far. */
+  readonly reasoningField?: ReasoningField | undefined;
 }
 
 const TEMPLATE_ARGUMENTS = "chat_template_kwargs";
@@ -47,7 +49,7 @@ export function toChatRequest(
   // A run that may be continued has to be counted by the server itself, up to wherever it may break off.
   const counts = model.continuation !== "none";
   const { max_output_tokens: maxTokens, tools } = request;
-  const form = formOf(model.dialect);
+  const form = formOf(model.dialect, model.reasoningField);
   const options = releaseToolChoice(openaiOptionsOf(request), progress);
   const fields = toRequestFields(request, form, progress.turns.length === 0);
   return {

@@ -34,8 +34,13 @@ const anyText = fc.oneof(
 );
 const anyOutput = fc.oneof(anyText, fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<string>);
 
-/** One run of the model within a turn: what it says, and the calls that are answered before the next. */
+/** One run of the model within a turn: what it thinks and says, and the calls that are answered before the next. */
 const anyInner = fc.record({
+  thought: fc.option(anyText, { nil: "" }),
+  state: fc.option(
+    anyText.map((signature) => ({ google: { signature } })),
+    { nil: undefined },
+  ),
   text: fc.option(anyText, { nil: "" }),
   calls: fc.array(fc.record({ name: fc.constantFrom("f", "g"), args: anyText, output: anyOutput }), {
     maxLength: 3,
@@ -75,11 +80,17 @@ function toExpected(turn: Turn, n: number): object[] {
   const runs = turn.inner.filter(({ calls }) => calls.length > 0);
   return [
     ...own,
-    ...runs.flatMap(({ text, calls }, i) => [
+    ...runs.flatMap(({ thought, state, text, calls }, i) => [
       {
         role: "assistant",
         ...(text !== "" && { content: text }),
-        tool_calls: calls.map(({ name, args }, j) => ({ call_id: `${n}.${i}.${j}`, name, arguments: args })),
+        ...(thought !== "" && { reasoning: thought }),
+        tool_calls: calls.map(({ name, args }, j) => ({
+          call_id: `${n}.${i}.${j}`,
+          name,
+          arguments: args,
+          ...(state && { provider_state: state }),
+        })),
       },
       ...calls.map(({ output }, j) => ({ role: "tool", call_id: `${n}.${i}.${j}`, output })),
     ]),
@@ -98,9 +109,10 @@ function toEvents(turn: Turn, n: number): EventDraft[] {
     begin(2);
     events.push({ type: "output.rewind", to_seq: asSeq(0), reason: "worker_lost" });
   }
-  for (const [i, { text, calls, answersAtOnce, isReversed }] of turn.inner
+  for (const [i, { thought, state, text, calls, answersAtOnce, isReversed }] of turn.inner
     .filter(({ calls: made }) => made.length > 0)
     .entries()) {
+    for (const piece of cut(thought, turn.pieces)) events.push({ type: "reasoning.delta", text: piece });
     for (const piece of cut(text, turn.pieces)) events.push({ type: "output.delta", text: piece });
     const answers = calls.map(({ output }, j): EventDraft => ({
       type: "tool.result",
@@ -108,13 +120,20 @@ function toEvents(turn: Turn, n: number): EventDraft[] {
       output,
     }));
     for (const [j, { name, args }] of calls.entries()) {
-      events.push({ type: "tool.call", call_id: `${n}.${i}.${j}`, name, arguments: args });
+      events.push({
+        type: "tool.call",
+        call_id: `${n}.${i}.${j}`,
+        name,
+        arguments: args,
+        ...(state && { provider_state: state }),
+      });
       // One of them waits at any time: until it is answered a further call is of the same run.
       if (answersAtOnce && j > 0) events.push(answers[j - 1]!);
     }
     const left = answersAtOnce ? answers.slice(-1) : answers;
     events.push(...(isReversed ? left.toReversed() : left));
   }
+  events.push({ type: "reasoning.delta", text: "Thought before an answer." });
   const from = events.length + 1;
   for (const piece of cut(turn.last, turn.pieces)) events.push({ type: "output.delta", text: piece });
   const to = events.length;

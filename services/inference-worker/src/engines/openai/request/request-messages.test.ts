@@ -1,7 +1,7 @@
-import type { JsonValue, OutputItem } from "@reprise/protocol";
+import type { JsonValue, OutputItem, TurnItem } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { type EngineRequest, NO_PREFIX } from "../../engine.ts";
-import { formOf } from "../dialect-form.ts";
+import { formOf, type MessageForm } from "../dialect-form.ts";
 import { toRequestMessages } from "./request-messages.ts";
 
 const REQUEST: EngineRequest = { model: "public", input: "Weather?" };
@@ -23,7 +23,7 @@ const asks = (content: string | null, ...ids: string[]) => ({
 });
 const answers = (id: string, content: string) => ({ role: "tool", tool_call_id: id, content });
 
-const messagesOf = (turns: readonly OutputItem[], prefix = NO_PREFIX) =>
+const messagesOf = (turns: readonly TurnItem[], prefix = NO_PREFIX) =>
   toRequestMessages(REQUEST, { turns, prefix }, formOf("openai"));
 
 describe("the messages for the upstream", () => {
@@ -80,6 +80,46 @@ describe("the messages for the upstream", () => {
       answers("b", "2"),
       answers("c", "3"),
     ]);
+  });
+
+  test("have with a call what the server asks to get back, in its own place, and what was thought before it", () => {
+    const provider_state = { google: { thought_signature: "c2VhbGVk" } };
+    const turns: TurnItem[] = [
+      { type: "reasoning", text: "I need to look." },
+      { ...call("a"), provider_state } as TurnItem,
+      result("a", "1"),
+      call("b"),
+      result("b", "2"),
+    ];
+    const [, first, , second] = messagesOf(turns);
+    expect(first).toEqual({
+      role: "assistant",
+      content: null,
+      reasoning_content: "I need to look.",
+      tool_calls: [
+        {
+          id: "a",
+          type: "function",
+          function: { name: "f_a", arguments: "{}" },
+          extra_content: provider_state,
+        },
+      ],
+    });
+    // DeepSeek refuses a call without the field, though the model has thought nothing before it.
+    expect(second).toMatchObject({ reasoning_content: "" });
+    expect(messagesOf([call("a"), result("a", "1")])[1]).not.toHaveProperty("reasoning_content");
+  });
+
+  test("have thoughts under the name that the server has for them", () => {
+    const turns: TurnItem[] = [{ type: "reasoning", text: "Hm." }, call("a"), result("a", "1")];
+    const messagesTo = (form: MessageForm) =>
+      toRequestMessages(REQUEST, { turns, prefix: NO_PREFIX }, form)[1];
+    expect(messagesTo(formOf("openai", "reasoning"))).toMatchObject({ reasoning: "Hm." });
+    expect(messagesTo(formOf("vllm"))).toMatchObject({ reasoning: "Hm." });
+    expect(messagesTo(formOf("vllm", "reasoning_content"))).toMatchObject({ reasoning_content: "Hm." });
+    expect(messagesTo(formOf("mistral", "reasoning"))).toMatchObject({
+      content: [{ type: "thinking", thinking: [{ type: "text", text: "Hm." }], closed: true }],
+    });
   });
 
   test("end with the prefix", () => {

@@ -27,10 +27,15 @@ export function toRequestMessages(
   form: MessageForm,
 ): RequestMessage[] {
   const messages = withUniqueCallIds([...toMessages(request.input), ...toTurnMessages(turns)]);
-  return [
-    ...messages.map((message) => fromMessage(message, form)),
-    ...(prefix.text === "" ? [] : [{ role: "assistant", content: prefix.text } as const]),
-  ];
+  let thinks = false;
+  const sent = messages.map((message) => {
+    if (message.role !== "assistant" || !message.tool_calls) return fromMessage(message, form);
+    // A model that thinks may have thought nothing before a call, and DeepSeek refuses a call without the field.
+    const { reasoning = thinks ? "" : undefined } = message;
+    thinks = reasoning !== undefined;
+    return fromMessage({ ...message, reasoning }, form);
+  });
+  return [...sent, ...(prefix.text === "" ? [] : [{ role: "assistant", content: prefix.text } as const])];
 }
 
 /** Whether the conversation ends with the assistant's own words. */
@@ -68,6 +73,11 @@ function fromAssistant(
   };
 }
 
-function toToolCall({ call_id: id, name, arguments: args }: Call): object {
-  return { id, type: "function", function: { name, arguments: args } };
+function toToolCall({ call_id: id, name, arguments: args, provider_state: state }: Call): object {
+  return {
+    id,
+    type: "function",
+    function: { name, arguments: args },
+    ...(state && { extra_content: state }),
+  };
 }
