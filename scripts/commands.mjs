@@ -1,4 +1,9 @@
-/** @typedef {{ args: readonly string[], needsBroker: (env: NodeJS.ProcessEnv) => boolean }} Command */
+/**
+ * @typedef {object} Command
+ * @property {readonly string[]} args
+ * @property {(env: NodeJS.ProcessEnv) => boolean} needsBroker
+ * @property {string} [help] what `--help` prints, of a command whose program does not print it itself
+ */
 
 /**
  * What `node scripts/run.mjs <command>` runs, as arguments to Node 24; the caller's own arguments follow.
@@ -6,29 +11,73 @@
  * @type {Readonly<Record<string, Command>>}
  */
 export const COMMANDS = {
-  start: { args: ["services/standalone/src/main.ts"], needsBroker: (env) => !env["REPRISE_NATS_URL"] },
-  demo: { args: ["services/standalone/src/demo/main.ts"], needsBroker: () => true },
+  start: {
+    args: ["services/standalone/src/main.ts"],
+    needsBroker: (env) => !env["REPRISE_NATS_URL"],
+    help: "npm start: the whole platform in one process, with a nats-server of its own. Its settings are environment variables: docs/configuration.md.",
+  },
+  demo: {
+    args: ["services/standalone/src/demo/main.ts"],
+    needsBroker: () => true,
+    help: "npm run demo: shows a resume, a cancel, a redaction and the audit log at a platform of its own; some 20 s.",
+  },
   test: { args: ["scripts/test/main.ts", "gate"], needsBroker: () => true },
   "test:all": { args: ["scripts/test/main.ts", "all"], needsBroker: () => true },
   "test:fault": { args: ["test/fault/main.ts"], needsBroker: () => true },
-  "test:infra": { args: ["test/infra/main.ts"], needsBroker: () => true },
-  "docker:engine": { args: ["test/infra/engine/main.ts"], needsBroker: () => false },
-  "test:engine": { args: ["test/engine/main.ts"], needsBroker: () => true },
+  "test:infra": {
+    args: ["test/infra/main.ts"],
+    needsBroker: () => true,
+    help: "npm run test:infra: runs the files of infra/ with Docker and the proxies that they are for, and says what is missing.",
+  },
+  "docker:engine": {
+    args: ["test/infra/engine/main.ts"],
+    needsBroker: () => false,
+    help: "npm run docker:engine: installs a Docker engine, Compose and Buildx on Debian, as root.",
+  },
+  "test:engine": {
+    args: ["test/engine/main.ts"],
+    needsBroker: () => true,
+    help: "npm run test:engine: runs the platform in front of a real llama-server, which it builds or fetches first.",
+  },
   chaos: { args: ["test/fault/chaos/main.ts"], needsBroker: () => true },
   soak: { args: ["test/fault/soak/main.ts"], needsBroker: () => true },
   drill: { args: ["test/fault/drill/main.ts"], needsBroker: () => true },
   nats: { args: ["infra/nats/main.ts"], needsBroker: () => false },
   redis: { args: ["infra/redis/main.ts"], needsBroker: () => false },
-  observability: { args: ["infra/observability/main.ts"], needsBroker: () => false },
+  observability: {
+    args: ["infra/observability/main.ts"],
+    needsBroker: () => false,
+    help: "npm run observability: writes infra/observability/generated anew.",
+  },
   moderation: { args: ["services/moderation/src/cli/main.ts"], needsBroker: () => false },
   audit: { args: ["services/audit-log/src/cli/main.ts"], needsBroker: () => false },
   usage: { args: ["services/analytics/src/cli/main.ts"], needsBroker: () => false },
   admin: { args: ["services/delivery/src/cli/main.ts"], needsBroker: () => false },
   bench: { args: ["test/bench/main.ts"], needsBroker: () => true },
-  scaling: { args: ["test/bench/plot-scaling.ts"], needsBroker: () => false },
+  scaling: {
+    args: ["test/bench/plot-scaling.ts"],
+    needsBroker: () => false,
+    help: "npm run scaling -- [plot.svg]: simulates a day of scaling with KEDA, and prints the tables of docs/scaling.md.",
+  },
   capacity: { args: ["test/bench/plan-capacity.ts"], needsBroker: () => false },
-  pack: { args: ["scripts/pack/main.ts"], needsBroker: () => false },
-  "release:check": { args: ["scripts/release/main.ts"], needsBroker: () => true },
-  check: { args: ["scripts/check/main.ts"], needsBroker: () => false },
-  fix: { args: ["scripts/check/fix.ts"], needsBroker: () => false },
+  pack: {
+    args: ["scripts/pack/main.ts"],
+    needsBroker: () => false,
+    help: "npm run pack: makes the packages that are published, in the data folder.",
+  },
+  "release:check": {
+    args: ["scripts/release/main.ts"],
+    needsBroker: () => true,
+    help: "npm run release:check: makes a release's packages, licences and bill of materials, and checks them.",
+  },
+  check: {
+    args: ["scripts/check/main.ts"],
+    needsBroker: () => false,
+    help: "npm run check: types, lint, dead code, imports, format and the rules of the repository.",
+  },
+  fix: {
+    args: ["scripts/check/fix.ts"],
+    needsBroker: () => false,
+    help: "npm run fix: mends what check can mend by itself.",
+  },
 };

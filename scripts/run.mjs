@@ -15,6 +15,8 @@ const command = COMMANDS[name];
 if (command === undefined) {
   console.error(`Usage: npm run ${Object.keys(COMMANDS).join("|")} [-- arguments]`);
   process.exitCode = 2;
+} else if (command.help !== undefined && extra.includes("--help")) {
+  console.log(command.help);
 } else {
   try {
     const end = await run(command);

@@ -34,8 +34,9 @@ try {
   else if (command === "key") process.stdout.write(`${(await readAccess(VOLUMES)).apiKey}\n`);
   else if (command === "operator-key") process.stdout.write(`${(await readAccess(VOLUMES)).operatorKey}\n`);
   else {
-    process.stderr.write(`${USAGE}\n`);
-    process.exitCode = 2;
+    const isAsked = command === "--help";
+    (isAsked ? process.stdout : process.stderr).write(`${USAGE}\n`);
+    process.exitCode = isAsked ? 0 : 2;
   }
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n`);

@@ -78,7 +78,8 @@ const [command, ...rest] = process.argv.slice(2);
 const io = { env: process.env, print };
 endWithReader(process.stdout);
 try {
-  if (command === "generate") await generate(rest);
+  if (rest.includes("--help")) print(USAGE);
+  else if (command === "generate") await generate(rest);
   else if (command === "set-up" && rest.length === 0) await setUp();
   else if (command === "status") {
     if (!(await status(rest, io))) process.exitCode = 1;

@@ -46,7 +46,8 @@ async function generate(args: readonly string[]): Promise<void> {
 const [command, ...args] = process.argv.slice(2);
 endWithReader(process.stdout);
 try {
-  if (command === "generate") await generate(args);
+  if (args.includes("--help")) print(USAGE);
+  else if (command === "generate") await generate(args);
   else {
     const isAsked = command === "--help";
     (isAsked ? process.stdout : process.stderr).write(`${USAGE}\n`);

@@ -8,9 +8,12 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** Above what a run takes on a slow machine: two minutes with --quick, 15 without; one with a trace lasts as long as it was told. */
 const MOST_SECONDS = { quick: 180, full: 1_080, beyondTrace: 120 };
 
+const args = process.argv.slice(2);
+const isAsked = args.includes("--help");
 let options: BenchOptions | undefined;
 try {
-  options = parseBenchOptions(process.argv.slice(2));
+  if (isAsked) console.log(USAGE);
+  else options = parseBenchOptions(args);
 } catch (error) {
   console.error(`${(error as Error).message}\n\n${USAGE}`);
   process.exitCode = 2;

@@ -16,9 +16,12 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** A row's trials are divided among jobs in parts of so many: a world's start is a small part of them. */
 const MOST_TRIALS_A_TASK = 10;
 
+const args = process.argv.slice(2);
+const isAsked = args.includes("--help");
 let options: CampaignOptions | undefined;
 try {
-  options = parseCampaignOptions(process.argv.slice(2));
+  if (isAsked) console.log(USAGE);
+  else options = parseCampaignOptions(args);
 } catch (error) {
   console.error(`${(error as Error).message}\n\n${USAGE}`);
   process.exitCode = 2;

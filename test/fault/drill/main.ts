@@ -6,9 +6,12 @@ import { STEPS } from "./upgrade/upgrade-row.ts";
 
 /* `npm run drill -- restore` and `upgrade`: what an operator has to rely on, done with real processes. Exits with 0 when nothing was wrong. */
 
+const args = process.argv.slice(2);
+const isAsked = args.includes("--help");
 let options: DrillOptions | undefined;
 try {
-  options = parseDrillOptions(process.argv.slice(2));
+  if (isAsked) console.log(USAGE);
+  else options = parseDrillOptions(args);
 } catch (error) {
   console.error(`${(error as Error).message}\n\n${USAGE}`);
   process.exitCode = 2;

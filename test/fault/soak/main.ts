@@ -20,9 +20,12 @@ function verdict({ name, grown, bound, unit }: Growth): string {
   return `${grown <= bound ? "flat   " : "GROWING"} ${name}: ${grown.toFixed(0)} ${unit}, at most ${bound}`;
 }
 
+const args = process.argv.slice(2);
+const isAsked = args.includes("--help");
 let generations: number | undefined;
 try {
-  generations = parseSoakOptions(process.argv.slice(2)).generations ?? LONG.generations;
+  if (isAsked) console.log(USAGE);
+  else generations = parseSoakOptions(args).generations ?? LONG.generations;
 } catch (error) {
   console.error(`${(error as Error).message}\n\n${USAGE}`);
   process.exitCode = 2;
