@@ -52,7 +52,7 @@ export const verify: Command = {
   --tenant <id>               only the files of this tenant; all commits
   --since <n>                 only files that commit n or a later one has named; all commits
   --no-keys                   opens nothing, as when there are no keys: all else is verified without them
-  --json                      the whole report`,
+  --json                      the whole report; without it, of findings of one sort the first five`,
 
   async run(args, { out, env }) {
     const { values } = parseOptions(args, OPTIONS);
@@ -129,11 +129,26 @@ function toLines(report: VerifyReport): string[] {
   const { verdict, commits, files, segments, events, copies, destroyed, findings } = report;
   const copied = copies > 0 ? `, ${copies} copies of blobs` : "";
   const erased = destroyed > 0 ? `, ${destroyed} segments whose keys are destroyed` : "";
-  const lines = findings.map(({ kind, where, message }) => `${kind.padEnd(8)} ${where}: ${message}`);
   return [
-    ...lines,
+    ...toFindingLines(findings),
     `${verdict}: ${commits} commits, ${files} files, ${segments} segments, ${events} events${copied}${erased}`,
   ];
+}
+
+const SHOWN_OF_A_SORT = 5;
+
+/** After a restore there may be thousands: findings that differ in numbers and names alone are of one sort. */
+function toFindingLines(findings: VerifyReport["findings"]): string[] {
+  const sortOf = ({ kind, message }: (typeof findings)[number]) =>
+    `${kind} ${message.replaceAll(/[0-9a-f]{16,}|[\w./-]*\d[\w./-]*/g, "#")}`;
+  return [...Map.groupBy(findings, sortOf).values()].flatMap((sort) => {
+    const [{ kind } = { kind: "" }] = sort;
+    const lines = sort
+      .slice(0, SHOWN_OF_A_SORT)
+      .map(({ where, message }) => `${kind.padEnd(8)} ${where}: ${message}`);
+    const more = sort.length - lines.length;
+    return more > 0 ? [...lines, `${kind.padEnd(8)} and ${more} more of this sort (--json has all)`] : lines;
+  });
 }
 
 async function readNote(where: string): Promise<string> {
