@@ -134,8 +134,12 @@ export interface GenerateOptions extends Progress {
   readonly onPiece?: () => void;
   /** Called when the model has said its last word, and only the engine's count of it may come: no silence from here on is the model's. */
   readonly onFinished?: () => void;
+  /** Called when the model speaks again: some engines give a finish reason before their last words. */
+  readonly onResumed?: () => void;
   /** Called for a part of the engine's answer that is left out because no event has a place for it, by a name of the adapter's. */
   readonly onLeftOut?: (part: string) => void;
+  /** Called for a field of the request that the engine refuses, and can do without: it is left out from now on. */
+  readonly onWithoutField?: ((name: string) => void) | undefined;
   /** The run's place in its trace, as W3C Trace Context has it: sent with the request to a model server. */
   readonly traceparent?: string | undefined;
   /** Called once, with what the server calls its answer and the model that gives it, as far as it says so. */
@@ -247,6 +251,8 @@ export interface ToolCallEvent {
 export interface FinishEvent {
   readonly type: "finish";
   readonly reason: FinishReason;
+  /** Whether the engine has given none, though it says that its answer is whole. Default false. */
+  readonly isReasonMissing?: boolean;
   readonly usage?: Usage;
 }
 

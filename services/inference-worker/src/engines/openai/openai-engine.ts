@@ -13,6 +13,7 @@ import { canContinueRequest, toChatRequest, type UpstreamModel } from "./request
 import { type CacheSalt, cacheSaltOf, defaultCacheSalt } from "./request/cache-salt.ts";
 import { findPlaces, type MediaForm } from "./request/placed-media.ts";
 import { createBodies } from "./files/file-bodies.ts";
+import { RefusedFields } from "./request/refused-fields.ts";
 import { createServerFiles, type ServerFiles } from "./files/server-files.ts";
 import { audioTypeOf } from "./response/made-media.ts";
 import { readChatStream } from "./response/chat-stream.ts";
@@ -41,6 +42,8 @@ export interface OpenaiEngineOptions extends UpstreamOptions, Partial<UpstreamMo
   readonly capabilities?: ReadonlySet<Capability> | undefined;
   /** How many tokens the model makes at most for a request, what it hides among them. Default: not known. */
   readonly maxOutputTokens?: number | undefined;
+  /** Whether the model writes its reasoning into its text, as `<think>…</think>`. Default: by the model's name. */
+  readonly thinkTags?: boolean | undefined;
   /** What it can't do, whatever the server says. */
   readonly denied?: readonly Capability[] | undefined;
 }
@@ -52,6 +55,7 @@ export interface OpenaiEngineOptions extends UpstreamOptions, Partial<UpstreamMo
 export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
   const { upstreamModel, continuation = "none", maxTokensField = "max_tokens", ...rest } = options;
   const { dialect = "openai", servers = 1, denied = [], media = "data", maxOutputTokens, ...others } = rest;
+  const { thinkTags = writesThinkTags(upstreamModel) } = options;
   const {
     capabilities: known = capabilitiesOf(dialect),
     baseUrl,
@@ -64,6 +68,7 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
   const [only, ...more] = pool.servers;
   const files = media === "upload" ? pool.upstreams.map((upstream) => createServerFiles(upstream)) : [];
   const leftOut = new Set<string>();
+  const refused = pool.upstreams.map(() => new RefusedFields());
   let reasoningField: ReasoningField | undefined;
   let capabilities = known;
   let contextTokens: number | undefined;
@@ -91,8 +96,10 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
           model: { ...model, reasoningField },
           media,
           files,
+          refused,
           cacheSalt,
           leftOut,
+          thinkTags,
           makesImages: capabilities.has("output_images"),
           onReasoningField: (field) => (reasoningField = field),
         },
@@ -119,13 +126,24 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
   }
 }
 
+/** Models that are known to write tags, by a part of their names; a server that takes them apart itself leaves none. */
+const TAG_WRITERS =
+  /deepseek-?r1|r1-distill|qwq|qwen3|magistral|minimax-?m|glm-?z1|glm-?4\.[5-9]|phi-?4-reasoning|smollm3|openthinker|s1\.1/i;
+
+function writesThinkTags(upstreamModel: string): boolean {
+  return TAG_WRITERS.test(upstreamModel);
+}
+
 interface Target {
   pool: ReplicaPool;
   model: UpstreamModel;
   media: MediaForm;
   /** Of each server, where they are uploaded. */
   files: readonly ServerFiles[];
+  /** Of each server. */
+  refused: readonly RefusedFields[];
   cacheSalt: CacheSalt;
+  thinkTags: boolean;
   /** The parts of answers that were told of: each once, however many answers have it. */
   leftOut: Set<string>;
   makesImages: boolean;
@@ -134,7 +152,18 @@ interface Target {
 }
 
 function generate(
-  { pool, model, media: mediaForm, files, cacheSalt, leftOut, makesImages, onReasoningField }: Target,
+  {
+    pool,
+    model,
+    media: mediaForm,
+    files,
+    refused,
+    cacheSalt,
+    leftOut,
+    thinkTags,
+    makesImages,
+    onReasoningField,
+  }: Target,
   request: EngineRequest,
   {
     signal,
@@ -143,7 +172,9 @@ function generate(
     route,
     onPiece,
     onFinished,
+    onResumed,
     onLeftOut,
+    onWithoutField,
     traceparent,
     onAnswer,
     ...progress
@@ -166,15 +197,15 @@ function generate(
       return undefined;
     // What no other tenant's request finds is another beginning.
     const affinityKey = pool.hasAffinity ? `${salt ?? ""} ${affinityKeyOf(sent)}` : undefined;
-    const bodies = createBodies(places, { json, tenant, servers: files });
+    const bodies = createBodies(places, { json, tenant, servers: files, refused, onWithoutField });
     return postToReplica(pool, bodies, { signal, traceparent, route, affinityKey });
   };
   const tellOnce = (part: string) => {
     if (!leftOut.has(part)) onLeftOut?.(part);
     leftOut.add(part);
   };
-  const told = { onPiece, onFinished, onLeftOut: tellOnce, onAnswer, onReasoningField };
+  const told = { onPiece, onFinished, onResumed, onLeftOut: tellOnce, onAnswer, onReasoningField };
   const wanted = { producedTokens: countText(progress), topLogprobs: request.logprobs };
-  const made = { audioType: audioTypeOf(request.options?.["audio"]), makesImages };
+  const made = { audioType: audioTypeOf(request.options?.["audio"]), makesImages, thinkTags };
   return readChatStream(ask, { signal, ...wanted, ...made, ...told });
 }

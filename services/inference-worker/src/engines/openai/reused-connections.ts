@@ -25,9 +25,27 @@ export function trackReusedConnections(options: buildConnector.BuildOptions): Re
   return {
     connect: (target, callback) =>
       connect(target, (...result) => {
-        if (result[1]) track(result[1]);
+        if (result[1]) skipContinue(track(result[1]));
         callback(...result);
       }),
     wasBroken: (error) => error instanceof Error && errors.has(error),
+  };
+}
+
+/** A status that says nothing, and its headers. */
+const CONTINUE = /^HTTP\/1\.[01] 100[^\n]*\n(?:[^\r\n][^\n]*\n)*\r?\n/;
+const H = 0x48;
+/** Far above any such head. */
+const LONGEST_HEAD = 1_024;
+
+/** Takes `100 Continue` out of what is read: some servers send it unasked, and undici takes it for a bad response. */
+function skipContinue(socket: Socket): void {
+  const read = socket.read.bind(socket) as (size?: number) => Buffer | null;
+  socket.read = (size?: number): Buffer | null => {
+    const bytes = read(size);
+    if (bytes?.[0] !== H) return bytes;
+    const [head] = CONTINUE.exec(bytes.toString("latin1", 0, LONGEST_HEAD)) ?? [];
+    if (head === undefined) return bytes;
+    return bytes.length > head.length ? bytes.subarray(head.length) : read();
   };
 }

@@ -1,3 +1,5 @@
+import type { Readable, Transform } from "node:stream";
+import { constants, createBrotliDecompress, createUnzip, createZstdDecompress } from "node:zlib";
 import { RepriseError } from "@reprise/protocol";
 import { type Dispatcher, Pool } from "undici";
 import { EngineError } from "../engine-error.ts";
@@ -32,7 +34,7 @@ export interface UpstreamAnswer {
   readonly headers: ResponseHeaders;
   /** @throws EngineError `engine_failed` when the answer breaks off or falls silent */
   readonly body: AsyncIterable<Uint8Array>;
-  /** At most `maxBytes` of the body as text, or what has come of it within `lingerMs`. */
+  /** At most `maxBytes` of the body as text, or what has come of it within `lingerMs`; the same if it is called again. */
   readStart(maxBytes: number): Promise<string>;
   /** `complete` keeps the connection for the next request if the answer ends within `lingerMs`; else it is closed at once. */
   release(complete: boolean): void;
@@ -96,6 +98,7 @@ export function createUpstream({ baseUrl, apiKey, ...timeouts }: UpstreamOptions
   const unpooled = new Pool(origin, { ...options, pipelining: 0 });
   const headers = {
     accept: "text/event-stream",
+    "accept-encoding": "identity",
     ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
   };
   const answerOf = async (response: Promise<Dispatcher.ResponseData>, signal: AbortSignal) => {
@@ -160,14 +163,16 @@ function toAnswer(
   response: Dispatcher.ResponseData,
   { idleTimeoutMs, lingerMs }: BodyTimeouts,
 ): UpstreamAnswer {
-  const { statusCode: status, headers, body } = response;
+  const { statusCode: status, headers } = response;
+  const body = decompress(response.body, headers["content-encoding"]);
   // Without a listener Node would throw when the connection breaks while nothing reads; a reader gets the error from the iteration.
   body.on("error", () => undefined);
+  let start: Promise<string> | undefined;
   return {
     status,
     headers,
     body: readAll(body, idleTimeoutMs),
-    readStart: (maxBytes) => readStart(body, maxBytes, lingerMs),
+    readStart: (maxBytes) => (start ??= readStart(body, maxBytes, lingerMs)),
     release(complete) {
       if (!complete) body.destroy();
       if (body.destroyed) return;
@@ -178,8 +183,25 @@ function toAnswer(
   };
 }
 
+const DECODERS: Readonly<Record<string, () => Transform>> = {
+  gzip: () => createUnzip({ finishFlush: constants.Z_SYNC_FLUSH }),
+  "x-gzip": () => createUnzip({ finishFlush: constants.Z_SYNC_FLUSH }),
+  deflate: () => createUnzip({ finishFlush: constants.Z_SYNC_FLUSH }),
+  br: () => createBrotliDecompress(),
+  zstd: () => createZstdDecompress(),
+};
+
+/** Gateways compress answers though `identity` is asked for. */
+function decompress(body: Readable, encoding: string | string[] | undefined): Readable {
+  const decoder = DECODERS[String(encoding).trim().toLowerCase()]?.();
+  if (!decoder) return body;
+  body.on("error", (error) => decoder.destroy(error));
+  decoder.on("close", () => body.destroy());
+  return body.pipe(decoder);
+}
+
 /** The body with its failures as the adapter's own. An iterator and no generator, which would cost every piece a round of promises. */
-function readAll(body: Dispatcher.ResponseData["body"], idleTimeoutMs: number): AsyncIterable<Uint8Array> {
+function readAll(body: Readable, idleTimeoutMs: number): AsyncIterable<Uint8Array> {
   const fail = (error: unknown): never => {
     throw error instanceof EngineError ? error : toBrokenOff(error, idleTimeoutMs);
   };
@@ -194,11 +216,7 @@ function readAll(body: Dispatcher.ResponseData["body"], idleTimeoutMs: number): 
   };
 }
 
-async function readStart(
-  body: Dispatcher.ResponseData["body"],
-  maxBytes: number,
-  lingerMs: number,
-): Promise<string> {
+async function readStart(body: Readable, maxBytes: number, lingerMs: number): Promise<string> {
   const timer = setTimeout(() => body.destroy(), lingerMs);
   const chunks: Buffer[] = [];
   let length = 0;

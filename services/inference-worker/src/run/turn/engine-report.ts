@@ -13,6 +13,8 @@ export type EngineReport = {
 } & (
   | { readonly error: RepriseError }
   | { readonly leftOut: string }
+  /** A field that it refuses: requests are sent without it from now on. */
+  | { readonly withoutField: string }
   /** For how long it has said nothing when a timeout of the policy struck. */
   | { readonly silentMs: number }
 );
@@ -21,6 +23,10 @@ export type EngineReport = {
 export function logEngineReport(logger: Logger, report: EngineReport, watch: DependencyWatch): void {
   if ("leftOut" in report) {
     logger.warn(report, "a part of the engine's answers is left out");
+    return;
+  }
+  if ("withoutField" in report) {
+    logger.warn(report, "the engine refuses a field of requests: it is left out from now on");
     return;
   }
   if ("silentMs" in report) {

@@ -78,6 +78,7 @@ export interface EngineRun {
   /** Whether readers may see text only once moderation has judged it, or until then: of log probabilities the numbers alone are appended then. Default false. */
   isJudged?: boolean;
   onLeftOut?: (part: string) => void;
+  onWithoutField?: ((name: string) => void) | undefined;
   /** Handed to the engine, as the next three are. */
   tenant?: TenantId | undefined;
   route?: ServerRoute | undefined;
@@ -151,6 +152,10 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
     watch.finished();
     run.onFinished?.();
   };
+  const onResumed = () => {
+    unfinished.follow();
+    watch.resumed();
+  };
   let firstTokenDueMs: number | undefined;
   let brokerDueMs: number | undefined;
   for (let tries = 0; ; tries++) {
@@ -161,7 +166,7 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
       stop.throwIfAborted();
       if (firstTokenDueMs === undefined) watch.waiting();
       firstTokenDueMs ??= performance.now() + timeouts.first_token.after_ms;
-      await consumeEngine(run, heard, { watch, stop, onFinished });
+      await consumeEngine(run, heard, { watch, stop, onFinished, onResumed });
       break;
     } catch (thrown) {
       const { counted } = heard;
@@ -197,15 +202,16 @@ function abortedBy(signal: AbortSignal) {
   const controller = new AbortController();
   const abort = () => controller.abort(signal.reason);
   const letGo = () => signal.removeEventListener("abort", abort);
-  if (signal.aborted) abort();
-  else signal.addEventListener("abort", abort);
-  return { signal: controller.signal, letGo, [Symbol.dispose]: letGo };
+  const follow = () => (signal.aborted ? abort() : signal.addEventListener("abort", abort));
+  follow();
+  return { signal: controller.signal, letGo, follow, [Symbol.dispose]: letGo };
 }
 
 interface TurnControl {
   readonly watch: TurnWatch;
   readonly stop: AbortSignal;
   readonly onFinished: () => void;
+  readonly onResumed: () => void;
 }
 
 /** What has come of an engine's answer. */
@@ -283,8 +289,20 @@ function count({ throttle, timing, budget }: EngineRun, heard: EngineProgress, e
 
 /** A function of its own: the frame of one that waits for the engine would keep the request. */
 function beginEngine(
-  { engine, request, turn, budget, media, tenant, route, onLeftOut, traceparent, onAnswer }: EngineRun,
-  { watch, stop, onFinished }: TurnControl,
+  {
+    engine,
+    request,
+    turn,
+    budget,
+    media,
+    tenant,
+    route,
+    onLeftOut,
+    onWithoutField,
+    traceparent,
+    onAnswer,
+  }: EngineRun,
+  { watch, stop, onFinished, onResumed }: TurnControl,
 ): AsyncIterable<EngineEvent> {
   return engine.generate(withMost(request.get(), turn, budget?.mostOutput()), {
     ...turn,
@@ -294,8 +312,10 @@ function beginEngine(
     route,
     onPiece: () => watch.progressed(),
     onFinished,
+    onResumed,
     ...(onLeftOut && { onLeftOut }),
     ...(onAnswer && { onAnswer }),
+    onWithoutField,
     traceparent,
   });
 }

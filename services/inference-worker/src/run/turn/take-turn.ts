@@ -37,13 +37,15 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   const span = startTurnSpan(run, { engine: engineOf(model, engine), model: about.model, attempt });
   const onLeftOut = (part: string) => onEngineReport({ ...about, ...traceFields(span), leftOut: part });
   const { name } = engineOf(model, engine);
+  const onWithoutField = (withoutField: string) =>
+    onEngineReport({ ...about, ...traceFields(span), withoutField });
   const timing = context.metrics.turn(about.model, name, (waitedMs) => run.attemptTiming.arrived(waitedMs));
   run.tokens.asked(context.metrics.tokens(about.model, name));
   const onFirst = () => span.event("first_token");
   const content = context.tracing.recordsContent && span.isRecorded ? new TurnContent() : undefined;
   if (span.isRecorded) describeRequest(span, request);
   const onUnreachable = (error: RepriseError) => onEngineReport({ ...about, ...traceFields(span), error });
-  const asked = { plans, engine, transcript, span, onLeftOut, onUnreachable, onFirst, timing, content };
+  const asked = { plans, engine, transcript, span, onLeftOut, onWithoutField, onUnreachable, onFirst, timing, content };
   const outcome = await askEngine(run, asked);
   if (content) span.set(content.ofAnswer(outcome.kind === "finished" ? outcome.calls : []));
   endTurnSpan(span, outcome, timing);
@@ -127,6 +129,7 @@ interface Asked {
   /** Of the turn. */
   readonly span: TraceSpan;
   readonly onLeftOut: (part: string) => void;
+  readonly onWithoutField: (name: string) => void;
   readonly onUnreachable: (error: RepriseError) => void;
   readonly onFirst: () => void;
   readonly timing: TurnTiming;
@@ -137,7 +140,7 @@ interface Asked {
 /** While the engine speaks, a batch generation offers its slot. */
 async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
   const { job, model, policy, log, pace, budget, stop, totalAtMs, request, route, owner } = run;
-  const { plans, engine, transcript, span, onLeftOut, onUnreachable, onFirst, timing, content } = asked;
+  const { plans, engine, transcript, span, onLeftOut, onWithoutField, onUnreachable, onFirst, timing, content } = asked;
   using yieldPoint = job.priority === "batch" ? openYieldPoint(run, asked) : undefined;
   const { media: store, output: storage, onError } = run.context;
   const { publish } = run.context.log;
@@ -165,6 +168,7 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
     isJudged: holdingModeration(policy) !== undefined,
     waitsWhileBusy: !mayFallBack({ context: plans, transcript, engine }),
     onLeftOut,
+    onWithoutField,
     tenant: job.ref.tenant,
     route: {
       avoid: route.avoid,

@@ -16,6 +16,8 @@ export interface TurnWatch extends Disposable {
   progressed(): void;
   /** It has said its last word: no time runs any more. */
   finished(): void;
+  /** It was not its last word. */
+  resumed(): void;
 }
 
 export interface TurnWatchOptions {
@@ -95,6 +97,10 @@ export function watchTurn(options: TurnWatchOptions): TurnWatch {
     finished() {
       isOver = true;
       clearTimeout(timer);
+    },
+    resumed() {
+      isOver = false;
+      check();
     },
     [Symbol.dispose]: () => clearTimeout(timer),
   };

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import type { EngineRequest, Progress } from "../../engine.ts";
 import { content, DONE, finish, frame, ROLE } from "../../testing/chat-frames.ts";
@@ -173,20 +174,79 @@ describe("an upstream that answers with a status", () => {
   });
 
   test.each([
-    ["application/json", JSON.stringify({ error: "model is loading" }), "model is loading"],
     [
-      "application/json",
-      JSON.stringify({ choices: [{ message: { content: "the model says" } }] }),
-      undefined,
+      { error: "model is loading" },
+      "engine_failed",
+      "The engine answered with an error.",
+      "model is loading",
     ],
-    ["text/plain", "the model says", undefined],
-  ])("of 200 but with %s has failed, and nothing of %j is in the message", async (type, body, said) => {
-    const { error } = await runAgainst({ headers: { "content-type": type }, body: [body] });
+    [
+      { error: { code: 503, message: "no slots" } },
+      "engine_unavailable",
+      "The engine answered 503 in its stream.",
+      "no slots",
+    ],
+  ])(
+    "of 200 and the error %j has failed, and nothing of it is in the message",
+    async (body, code, message, said) => {
+      const { error } = await runAgainst({ headers: JSON_TYPE, body: [JSON.stringify(body)] });
+      expect(error).toMatchObject({ code, message, said });
+    },
+  );
+
+  test("of 200 and an HTML page has failed, and nothing of the page is in the message", async () => {
+    const { error } = await runAgainst({
+      headers: { "content-type": "text/html" },
+      body: ["<h1>the model says"],
+    });
     expect(error).toMatchObject({
       code: "engine_failed",
       message: "The engine answered 200, but not with text/event-stream.",
-      said,
+      said: undefined,
     });
+  });
+
+  test.each(["text/plain", "application/json", "application/octet-stream", ""])(
+    "of 200 and a stream that is labelled %j is read",
+    async (type) => {
+      const { text, error } = await runAgainst({
+        headers: { "content-type": type },
+        body: [ROLE, content("Hel"), content("lo"), finish(), DONE],
+      });
+      expect([text, error]).toEqual(["Hello", undefined]);
+    },
+  );
+
+  test.each([
+    ["gzip", gzipSync],
+    ["deflate", deflateSync],
+    ["br", brotliCompressSync],
+    ["zstd", zstdCompressSync],
+  ])("of 200 and a stream in %s, which was not asked for, is read", async (encoding, compress) => {
+    const body = [compress([ROLE, content("Hello"), finish(), DONE].join(""))];
+    const { text, error } = await runAgainst({ headers: { "content-encoding": encoding }, body });
+    expect([text, error]).toEqual(["Hello", undefined]);
+  });
+
+  test("of 400 and an error in gzip is told", async () => {
+    const body = [gzipSync(JSON.stringify({ error: { message: "maximum context length" } }))];
+    const { error } = await runAgainst({ status: 400, headers: { "content-encoding": "gzip" }, body });
+    expect(error).toMatchObject({ code: "engine_rejected", said: "maximum context length" });
+  });
+
+  test("of 100, unasked, and then of 200 is read", async () => {
+    const server = createServer((socket) => {
+      socket.once("data", () => {
+        socket.write("HTTP/1.1 100 Continue\r\n\r\n");
+        socket.end(
+          `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n${content("Hello")}${finish()}${DONE}`,
+        );
+      });
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { text, error } = await runAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`);
+    server.close();
+    expect([text, error]).toEqual(["Hello", undefined]);
   });
 });
 
@@ -194,7 +254,6 @@ describe("an upstream that begins to stream", () => {
   test.each<[string, Answer]>([
     ["and cuts the connection", { body: [ROLE, content("Hel")], end: "cut" }],
     ["and ends cleanly without a finish reason", { body: [ROLE, content("Hel")] }],
-    ["and ends with [DONE] but without a finish reason", { body: [ROLE, content("Hel"), DONE] }],
     [
       "and sends an error",
       { body: [ROLE, content("Hel"), frame({ error: { message: "worker lost" } })], end: "never" },

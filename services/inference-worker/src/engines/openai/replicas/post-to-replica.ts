@@ -1,7 +1,8 @@
 import { unixNow } from "@reprise/protocol";
 import type { ServerRoute } from "../../engine.ts";
 import { EngineError } from "../../engine-error.ts";
-import { isEventStream, toStatusError } from "../errors/status-error.ts";
+import { MAX_ERROR_BYTES, mayBeStream, toStatusError } from "../errors/status-error.ts";
+import { parseRetryAfterMs } from "../errors/retry-after.ts";
 import type { BodyFor, ServerBody } from "../files/file-bodies.ts";
 import type { RequestBody } from "../request/request-body.ts";
 import type { ChatAnswer } from "../response/chat-stream.ts";
@@ -52,7 +53,7 @@ async function ask(
     const body = await bodyFor(lease.replica, { signal, onRefused });
     const answer = await post(lease, body, { signal, traceparent });
     ({ status } = answer);
-    if (isEventStream(answer)) return toChatAnswer(lease, answer, signal);
+    if (mayBeStream(answer)) return toChatAnswer(lease, answer, signal);
     try {
       const error = await toStatusError(answer, unixNow());
       signal.throwIfAborted();
@@ -67,25 +68,29 @@ async function ask(
   }
 }
 
-/** Of a refusal that another body may mend the answer to that one. */
+/** Sends the request, and again where the server has refused what it can do without. */
 async function post({ upstream }: Lease, body: ServerBody, options: PostOptions): Promise<UpstreamAnswer> {
-  const answer = await upstream.post(PATH, body, options);
-  if (isEventStream(answer)) return answer;
-  let renewed: RequestBody | undefined;
-  try {
-    renewed = await body.renew(answer.status);
-  } catch (error) {
+  let next: RequestBody = body;
+  for (;;) {
+    const answer = await upstream.post(PATH, next, options);
+    if (answer.status < 400) return answer;
+    let renewed: RequestBody | undefined;
+    try {
+      renewed = await body.renew(answer.status, await answer.readStart(MAX_ERROR_BYTES));
+    } catch (error) {
+      answer.release(false);
+      throw error;
+    }
+    if (!renewed) return answer;
     answer.release(false);
-    throw error;
+    next = renewed;
   }
-  if (!renewed) return answer;
-  answer.release(false);
-  return upstream.post(PATH, renewed, options);
 }
 
-function toChatAnswer(lease: Lease, answer: ChatAnswer, signal: AbortSignal): ChatAnswer {
+function toChatAnswer(lease: Lease, answer: UpstreamAnswer, signal: AbortSignal): ChatAnswer {
   return {
     body: tellFirst(answer.body, () => lease.began()),
+    retryAfterMs: parseRetryAfterMs(answer.headers, unixNow()),
     release(complete, error) {
       answer.release(complete);
       lease.ended(complete ? { kind: "answered" } : outcomeOf(error, signal));

@@ -1,17 +1,18 @@
 import type { TokenLogprobs } from "@reprise/protocol";
-import * as z from "zod";
 import { EngineError } from "../../engine-error.ts";
+import { type ReasoningField, REASONING_FIELDS as RETURNED_FIELDS } from "../dialect-form.ts";
 import { toUpstreamEnd, type UpstreamEnd } from "./finish-reason.ts";
 import { joinParts, type MessageContent, plainText } from "../request/message-content.ts";
 import type { AnnotationEvent, MediaPieceEvent, SealedEvent, SummaryEvent } from "../../engine.ts";
 import { toAnnotations, toSources } from "./annotations.ts";
+import { type ChatUsage, readTimings, readUsage } from "./chat-usage.ts";
 import { toLogprobs } from "./logprobs.ts";
 import { toReasoningDetails } from "./reasoning-details.ts";
 import { toMadeMedia } from "./made-media.ts";
-import type { ToolCallDelta } from "./tool-call-assembly.ts";
+import { readToolCalls, type ToolCallDelta } from "./tool-call-delta.ts";
 
 /** Parts of an answer that no event has a place for. */
-export type UnsupportedPart = "annotations" | "images" | "logprobs" | "other content";
+export type UnsupportedPart = "annotations" | "images" | "logprobs" | "other content" | "provider state";
 
 /** What one chunk of a chat completion's stream says. */
 export interface ChatChunk {
@@ -41,108 +42,25 @@ export interface ChatChunk {
   readonly leftOut: readonly UnsupportedPart[];
 }
 
-export interface ChatUsage {
-  readonly promptTokens: number | null;
-  readonly completionTokens: number | null;
-  /** Of the prompt; null where the upstream does not say. */
-  readonly cachedTokens: number | null;
-  /** Of the completion. */
-  readonly reasoningTokens: number | null;
-  /** Of the prompt, and of the completion; 0 where the upstream does not say. */
-  readonly audioInputTokens: number;
-  readonly audioOutputTokens: number;
-}
-
-/** `error` is set when the upstream says in mid-stream that it has failed. */
-export type ChatMessage = { readonly chunk: ChatChunk } | { readonly error: unknown };
-
-/** A malformed count is unknown; the text that comes with it counts. */
-const tokenCount = z.int().min(0).nullish().catch(null);
-const usageSchema = z
-  .object({
-    prompt_tokens: tokenCount,
-    completion_tokens: tokenCount,
-    prompt_tokens_details: z
-      .object({ cached_tokens: tokenCount, audio_tokens: tokenCount })
-      .nullish()
-      .catch(null),
-    completion_tokens_details: z
-      .object({ reasoning_tokens: tokenCount, audio_tokens: tokenCount })
-      .nullish()
-      .catch(null),
-  })
-  .nullish()
-  .catch(null);
-
-/** llama.cpp's, with `timings_per_token`. */
-const timingsSchema = z
-  .object({ cache_n: tokenCount, prompt_n: tokenCount, predicted_n: tokenCount })
-  .nullish()
-  .catch(null);
-
-const optionalText = z.string().nullish().catch(null);
-
 /** No id of a known server has half as many characters. */
 const MAX_NAME = 256;
-const name = z.string().min(1).max(MAX_NAME).optional().catch(undefined);
 
-const toolCall = z
-  .object({
-    index: z.int().min(0).nullish(),
-    id: z.string().nullish(),
-    function: z
-      .object({
-        name: z.string().nullish(),
-        // The API has a text; some hand on what their own API has.
-        arguments: z.union([z.string(), z.record(z.string(), z.json())]).nullish(),
-      })
-      .nullish(),
-  })
-  .transform(({ index, id, function: called }): ToolCallDelta => {
-    const args = called?.arguments ?? "";
-    return {
-      index: index ?? undefined,
-      id: id || undefined,
-      name: called?.name || undefined,
-      arguments: typeof args === "string" ? args : JSON.stringify(args),
-    };
-  });
+/**
+ * Fields of a delta in which servers and gateways have what a model thinks. Those that serve old clients too send several of them with the
+ * same text: the first that has one counts.
+ */
+const REASONING_FIELDS = [
+  "reasoning",
+  "reasoning_content",
+  "reasoning_text",
+  "thinking",
+  "thinking_content",
+  "thinking_text",
+  "thought",
+  "thoughts",
+];
 
-const delta = z.object({
-  content: z.union([z.string(), z.looseObject({}), z.array(z.unknown())]).nullish(),
-  refusal: optionalText,
-  reasoning: optionalText,
-  reasoning_content: optionalText,
-  tool_calls: z.array(toolCall).nullish(),
-  annotations: z.unknown().optional(),
-  reasoning_details: z.unknown().optional(),
-  audio: z.unknown().optional(),
-  images: z.unknown().optional(),
-});
-
-/** No more than is used: upstreams differ in everything else, and nulls and absent fields mean the same to all of them. */
-const chunkSchema = z.object({
-  id: name,
-  model: name,
-  object: z.unknown().optional(),
-  error: z.unknown().optional(),
-  choices: z
-    .array(
-      z.object({
-        index: z.int().nullish(),
-        delta: delta.nullish(),
-        logprobs: z.unknown().optional(),
-        finish_reason: z.unknown().optional(),
-      }),
-    )
-    .nullish(),
-  usage: usageSchema,
-  timings: timingsSchema,
-  citations: z.unknown().optional(),
-  search_results: z.unknown().optional(),
-});
-
-type Delta = z.infer<typeof delta>;
+type Fields = Readonly<Record<string, unknown>>;
 
 /** What of an answer depends on its request. */
 export interface WantedParts {
@@ -153,83 +71,76 @@ export interface WantedParts {
 }
 
 /**
- * Parses the data of one SSE message other than `[DONE]`. Of several choices the first counts: this version asks for one.
- * @throws EngineError `engine_failed` when it is not a chunk
+ * Reads one chunk of a chat completion's stream, or a whole chat completion. Upstreams differ in everything that is not content: what is
+ * missing, null or malformed there is read as if it were not sent. Of several choices the first counts: one is asked for.
+ * @throws EngineError `engine_failed` where content has a form that would lose it
  */
-export function parseChatMessage(data: string, { topLogprobs, audioType }: WantedParts = {}): ChatMessage {
-  const json = parseJson(data);
-  const parsed = chunkSchema.safeParse(json);
-  if (!parsed.success) throw notAChunk("The engine sent a chunk that is not one of a chat completion.");
-  const { id, model, object, error, choices, usage, timings } = parsed.data;
-  const { citations, search_results: results } = parsed.data;
-  if (error || object === "error") return { error: json };
-  const choice = choices?.find(({ index }) => (index ?? 0) === 0);
-  const said = choice?.delta;
-  const content = toContent(said?.content);
-  // Gateways that serve old clients too send both names with the same text.
-  const reasoning = content.reasoning || said?.reasoning || (said?.reasoning_content ?? "");
-  const details = toReasoningDetails(said?.reasoning_details, reasoning);
+export function readChatChunk(json: Fields, { topLogprobs, audioType }: WantedParts = {}): ChatChunk {
+  const choice = readChoice(json["choices"]);
+  const said = fieldsOf(choice["delta"] ?? choice["message"]);
+  const content = toContent(said["content"] ?? choice["text"]);
+  const reasoning = content.reasoning || readReasoning(said);
+  const details = toReasoningDetails(said["reasoning_details"], reasoning);
   const hasSummary = details.thoughts.some(({ type }) => type === "summary");
-  const annotated = toAnnotations(said?.annotations);
-  const logprobs = topLogprobs === undefined ? undefined : toLogprobs(choice?.logprobs, topLogprobs);
-  const made = toMadeMedia(said?.audio, said?.images, audioType);
-  const counted = toUsage(
-    usage?.prompt_tokens,
-    usage?.completion_tokens,
-    usage?.prompt_tokens_details?.cached_tokens ?? timings?.cache_n,
-    usage?.completion_tokens_details?.reasoning_tokens,
-    [usage?.prompt_tokens_details?.audio_tokens, usage?.completion_tokens_details?.audio_tokens],
-  );
+  const annotated = toAnnotations(said["annotations"]);
+  const logprobs = topLogprobs === undefined ? undefined : toLogprobs(choice["logprobs"], topLogprobs);
+  const made = toMadeMedia(said["audio"], said["images"], audioType);
+  const counted = readUsage(json, choice, said);
+  const timings = readTimings(json["timings"]);
   return {
-    chunk: {
-      id,
-      model,
-      text: content.text + made.transcript,
-      reasoning: hasSummary ? details.text : reasoning || details.text,
-      refusal: content.refusal || (said?.refusal ?? ""),
-      thoughts: details.thoughts,
-      annotations: [...content.annotations, ...annotated.annotations],
-      sources: toSources(citations, results),
-      logprobs,
-      media: made.pieces,
-      toolCalls: said?.tool_calls ?? [],
-      end: toUpstreamEnd(choice?.finish_reason),
-      usage: counted,
-      progress:
-        counted ?? toUsage(sum(timings?.prompt_n, timings?.cache_n), timings?.predicted_n, timings?.cache_n),
-      leftOut: findLeftOut(logprobs ? undefined : choice?.logprobs, {
-        ...content,
-        hasOtherSources: annotated.hasOthers,
-        hasOtherImages: made.hasOtherImages,
-      }),
-    },
+    id: nameOf(json["id"]),
+    model: nameOf(json["model"]),
+    text: content.text + made.transcript,
+    reasoning: hasSummary ? details.text : reasoning || details.text,
+    refusal: content.refusal || textOf(said["refusal"]),
+    thoughts: details.thoughts,
+    annotations: [...content.annotations, ...annotated.annotations],
+    sources: toSources(json["citations"], json["search_results"]),
+    logprobs,
+    media: made.pieces,
+    toolCalls: readToolCalls(said["tool_calls"], said["function_call"]),
+    end: toUpstreamEnd(choice["finish_reason"] ?? said["finish_reason"]),
+    usage:
+      counted && timings
+        ? { ...counted, cachedTokens: counted.cachedTokens ?? timings.cachedTokens }
+        : counted,
+    progress: counted ?? timings,
+    leftOut: findLeftOut(logprobs ? undefined : choice["logprobs"], {
+      ...content,
+      hasOtherSources: annotated.hasOthers,
+      hasOtherImages: made.hasOtherImages,
+    }),
   };
 }
 
-function toContent(content: Delta["content"]): MessageContent {
-  return typeof content === "object" && content !== null ? joinParts(content) : plainText(content ?? "");
+/** Returns the first choice; no fields where the chunk has none. */
+function readChoice(choices: unknown): Fields {
+  if (choices === undefined || choices === null) return NO_FIELDS;
+  if (!Array.isArray(choices)) throw notAChunk();
+  const isFirst = (choice: Fields) => !(Number(choice["index"]) > 0);
+  return choices.map(fieldsOf).find(isFirst) ?? NO_FIELDS;
 }
 
-function toUsage(
-  promptTokens: number | null = null,
-  completionTokens: number | null = null,
-  cachedTokens: number | null = null,
-  reasoningTokens: number | null = null,
-  [audioInput, audioOutput]: readonly (number | null | undefined)[] = [],
-): ChatUsage | undefined {
-  if (promptTokens === null && completionTokens === null) return undefined;
-  return {
-    promptTokens,
-    completionTokens,
-    cachedTokens,
-    reasoningTokens,
-    audioInputTokens: audioInput ?? 0,
-    audioOutputTokens: audioOutput ?? 0,
-  };
+function toContent(content: unknown): MessageContent {
+  if (typeof content === "object" && content !== null) return joinParts(content);
+  if (typeof content !== "string" && content !== undefined && content !== null) throw notAChunk();
+  return plainText(content ?? "");
 }
 
-function sum(count: number | null | undefined, more: number | null | undefined): number | null {
-  return typeof count === "number" ? count + (more ?? 0) : null;
+/** Finds the field of a chunk that has the model's thoughts, where a request can hand them back in it. */
+export function findReasoningField(json: Fields): ReasoningField | undefined {
+  const choice = readChoice(json["choices"]);
+  const said = fieldsOf(choice["delta"] ?? choice["message"]);
+  return RETURNED_FIELDS.find((field) => textOf(said[field]) !== "");
+}
+
+function readReasoning(said: Fields): string {
+  for (const field of REASONING_FIELDS) {
+    const value = said[field];
+    const text = typeof value === "object" && value !== null ? joinParts(value).text : textOf(value);
+    if (text !== "") return text;
+  }
+  return "";
 }
 
 const NOTHING_LEFT_OUT: readonly UnsupportedPart[] = [];
@@ -252,19 +163,28 @@ function findLeftOut(
   ];
 }
 
+const NO_FIELDS: Fields = {};
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === "object" && value !== null ? (value as Fields) : NO_FIELDS;
+}
+
 function isFilled(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.keys(value).length > 0;
 }
 
-function parseJson(data: string): unknown {
-  try {
-    return JSON.parse(data);
-  } catch {
-    // The parser's own message quotes what the model said.
-    throw notAChunk("The engine sent a chunk that is not JSON.");
-  }
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }
 
-function notAChunk(message: string): EngineError {
-  return new EngineError("engine_failed", message, { retry: "broken" });
+function nameOf(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" && value.length <= MAX_NAME
+    ? value.toWellFormed()
+    : undefined;
+}
+
+function notAChunk(): EngineError {
+  return new EngineError("engine_failed", "The engine sent a chunk that is not one of a chat completion.", {
+    retry: "broken",
+  });
 }

@@ -97,13 +97,19 @@ describe("a chat completion's stream with tool calls", () => {
     expect((await read([content("a"), ...WEATHER, finish("tool_calls"), DONE])).pieces).toBe(3);
   });
 
-  test("has failed, and asks for nothing, when it ends before its finish reason", async () => {
-    expect(await read([...WEATHER, DONE])).toMatchObject({ events: [], error: { code: "engine_failed" } });
+  test("has failed, and asks for nothing, when it ends within a call", async () => {
+    expect(await read([...WEATHER.slice(0, 2), DONE])).toMatchObject({
+      events: [],
+      error: { code: "engine_failed" },
+    });
   });
 
-  test("of the legacy kind asks for nothing", async () => {
-    const legacy = delta({ function_call: { name: "get_weather", arguments: "{}" } });
-    expect((await read([legacy, finish("function_call"), DONE])).events).toEqual([end("other", 0)]);
+  test("of the older kind is one call", async () => {
+    const older = delta({ function_call: { name: "get_weather", arguments: "{}" } });
+    expect((await read([older, finish("function_call"), DONE])).events).toEqual([
+      call(undefined, "get_weather", "{}"),
+      end("tool_calls", 1),
+    ]);
   });
 
   test.each([
@@ -113,7 +119,6 @@ describe("a chat completion's stream with tool calls", () => {
     ],
     ["has a name that is no text", toolCalls({ index: 0, function: { name: { lighthouse: 1 } } })],
     ["is no object", toolCalls("lighthouse" as never)],
-    ["has an index below 0", toolCalls({ index: -1, function: { name: "lighthouse", arguments: "{}" } })],
     [
       "has too long arguments",
       delta({ tool_calls: [{ function: { name: "f", arguments: "lighthouse".repeat(14_000) } }] }, "stop"),

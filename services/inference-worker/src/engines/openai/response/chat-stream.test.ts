@@ -5,7 +5,7 @@ import { anyText } from "../../testing/any-text.ts";
 import { collect } from "../../testing/collect.ts";
 import { answerOf } from "../../testing/answer-of.ts";
 import { readChatStream } from "./chat-stream.ts";
-import { USAGE_WAIT_MS } from "./usage-wait.ts";
+import { DOUBT_MS, SILENCE_MS, USAGE_WAIT_MS } from "./answer-reader.ts";
 
 const BROKEN = new Error("the connection broke");
 
@@ -179,7 +179,6 @@ describe("a chat completion's stream that ends", () => {
 
   test.each([
     ["cleanly without a finish reason", [content("a")], "a"],
-    ["with [DONE] but without a finish reason", [content("a"), DONE], "a"],
     ["before it has said anything", [], ""],
     ["within a message", [content("a"), content("b").slice(0, -2)], "a"],
     ["with a chunk that is not JSON", [content("a"), "data: {oops\n\n"], "a"],
@@ -249,7 +248,7 @@ describe("behind a finish reason", () => {
     return { run, finishedAt: () => finishedAtMs, release: released.resolve };
   }
 
-  test("usage is waited for, for a second, though the connection stays open", async () => {
+  test("usage is waited for, for two seconds, though the connection stays open", async () => {
     const begunAtMs = Date.now();
     const { run, finishedAt } = readOpen(content("a"), finish());
     let ended = false;
@@ -276,12 +275,32 @@ describe("behind a finish reason", () => {
       ],
     ],
     ["behind it", [content("a"), finish(), usage(3, 1)]],
-  ])("nothing is waited for once usage has come %s", async (_, pieces) => {
-    expect((await readOpen(...pieces).run).events).toEqual([text("a"), end("stop", 3, 1)]);
+  ])("no more than a second is waited for once usage has come %s", async (_, pieces) => {
+    const { run } = readOpen(...pieces);
+    await vi.advanceTimersByTimeAsync(SILENCE_MS);
+    expect((await run).events).toEqual([text("a"), end("stop", 3, 1)]);
   });
 
-  test("no text counts any more", async () => {
-    expect((await readOpen(content("a"), finish(), content("b"), usage(3, 1)).run).text).toBe("a");
+  test("nothing is waited for once usage and [DONE] have come", async () => {
+    expect((await readOpen(content("a"), finish(), usage(3, 1), DONE).run).events).toEqual([
+      text("a"),
+      end("stop", 3, 1),
+    ]);
+  });
+
+  test("usage is waited for after [DONE], and nothing else is read there", async () => {
+    const { run } = readOpen(content("a"), finish(), DONE, content("b"), usage(3, 1));
+    expect((await run).events).toEqual([text("a"), end("stop", 3, 1)]);
+  });
+
+  test("a further text takes the end back, and is awaited for longer", async () => {
+    const { run } = readOpen(content("a"), finish(), content("b"), finish("length"));
+    let ended = false;
+    void run.then(() => (ended = true));
+    await vi.advanceTimersByTimeAsync(DOUBT_MS - 1);
+    expect(ended).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect((await run).events).toEqual([text("a"), text("b"), end("length", null, 2)]);
   });
 });
 

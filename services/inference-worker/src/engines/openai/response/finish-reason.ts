@@ -32,10 +32,13 @@ const ENDS: ReadonlyMap<string, UpstreamEnd> = new Map(
   ),
 );
 
+/** Some servers write their language's null as a text. */
+const NO_REASONS: ReadonlySet<string> = new Set(["", "null", "none", "undefined"]);
+
 /** @returns `other` for a reason that is not known; undefined while there is none */
 export function toUpstreamEnd(reason: unknown): UpstreamEnd | undefined {
   // SGLang's own API has an object.
   const name = typeof reason === "object" && reason !== null && "type" in reason ? reason.type : reason;
-  if (typeof name !== "string" || name === "") return undefined;
+  if (typeof name !== "string" || NO_REASONS.has(name.toLowerCase())) return undefined;
   return ENDS.get(name.toLowerCase()) ?? "other";
 }

@@ -1,6 +1,7 @@
 import type { Usage } from "@reprise/protocol";
 import type { EngineEvent, SealedEvent, SummaryEvent } from "../../engine.ts";
-import type { ChatChunk, ChatUsage } from "./chat-chunk.ts";
+import type { ChatChunk } from "./chat-chunk.ts";
+import type { ChatUsage } from "./chat-usage.ts";
 
 /**
  * How many tokens the pieces of an answer are: by the upstream's own count where it counts as it goes, else one for every piece.
@@ -41,7 +42,8 @@ export class TokenCount {
     const input = this.#inputTokens(usage ?? this.#progress);
     // llama.cpp says in its timings alone what it had cached.
     const cached = this.#cachedTokens(usage) ?? this.#cachedTokens(this.#progress);
-    const { audioInputTokens = 0, audioOutputTokens = 0 } = usage ?? {};
+    const audioInputTokens = usage?.audioInputTokens ?? 0;
+    const audioOutputTokens = usage?.audioOutputTokens ?? 0;
     const reasoning = usage?.reasoningTokens ?? this.#progress?.reasoningTokens;
     return {
       input_tokens: input,

@@ -2,14 +2,22 @@ import { RepriseError } from "@reprise/protocol";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { anyText } from "../../testing/any-text.ts";
-import { ToolCallAssembly, type ToolCallDelta } from "./tool-call-assembly.ts";
+import { ToolCallAssembly } from "./tool-call-assembly.ts";
+import type { ToolCallDelta } from "./tool-call-delta.ts";
 
 type Piece = Partial<ToolCallDelta>;
 
 function assemble(pieces: readonly Piece[]) {
   const assembly = new ToolCallAssembly();
   for (const piece of pieces) {
-    assembly.add({ index: undefined, id: undefined, name: undefined, arguments: "", ...piece });
+    assembly.add({
+      index: undefined,
+      id: undefined,
+      name: undefined,
+      arguments: "",
+      providerState: undefined,
+      ...piece,
+    });
   }
   return assembly.finish().map(({ callId, name, arguments: args }) => [callId, name, args]);
 }
@@ -98,6 +106,62 @@ describe("the pieces of tool calls", () => {
         { index: 1, ...B, arguments: '{"y":2}' },
       ],
     ],
+    [
+      "of which the rest of one has another index",
+      [
+        { index: 0, ...A, arguments: '{"x"' },
+        { index: 1, arguments: ":1}" },
+        { index: 2, ...B, arguments: '{"y":' },
+        { index: 2, arguments: "2}" },
+      ],
+    ],
+    [
+      "by turns, all with the index 0",
+      [
+        { index: 0, ...A, arguments: '{"x"' },
+        { index: 0, ...B, arguments: '{"y"' },
+        { index: 0, id: "a", arguments: ":1}" },
+        { index: 0, id: "b", arguments: ":2}" },
+      ],
+    ],
+    [
+      "after {} in the place of arguments",
+      [
+        { index: 0, ...A, arguments: "{}" },
+        { index: 0, arguments: '{"x":' },
+        { index: 0, arguments: "1}" },
+        { index: 1, ...B, arguments: "[]" },
+        { index: 1, ...B, arguments: '{"y":2}' },
+      ],
+    ],
+    [
+      "with all arguments once more at the end",
+      [
+        { index: 0, ...A, arguments: '{"x":' },
+        { index: 0, arguments: "1}" },
+        { index: 0, arguments: '{"x":1}' },
+        { index: 1, ...B, arguments: '{"y":2}' },
+        { index: 1, ...B, arguments: '{"y":2}' },
+      ],
+    ],
+    [
+      "with the arguments before the name",
+      [
+        { index: 0, id: "a", arguments: '{"x":1}' },
+        { index: 0, id: "a", name: "f" },
+        { index: 1, arguments: '{"y":2}' },
+        { index: 1, ...B },
+      ],
+    ],
+    [
+      "with the arguments before the name, all with the index 0",
+      [
+        { index: 0, arguments: '{"x":1}' },
+        { index: 0, ...A },
+        { index: 0, arguments: '{"y":2}' },
+        { index: 0, ...B },
+      ],
+    ],
   ])("%s are put together", (_, pieces) => {
     expect(assemble(pieces)).toEqual([
       ["a", "f", '{"x":1}'],
@@ -169,6 +233,15 @@ describe("tool calls are a failure of the engine", () => {
     throw new Error("the calls were accepted");
   }
 
+  test("when a piece may be of several", () => {
+    const pieces = [
+      { index: 0, ...A, arguments: '{"x"' },
+      { index: 0, ...B, arguments: '{"y"' },
+      { index: 0, arguments: ":1}" },
+    ];
+    expect(refusalOf(pieces).message).toBe("The engine sent a piece of a tool call that may be of several.");
+  });
+
   test("when one names no function", () => {
     expect(refusalOf([{ index: 0, id: "secret-id", arguments: '{"card":4111}' }]).message).toBe(
       "The engine made a tool call that names no function.",
@@ -182,7 +255,7 @@ describe("tool calls are a failure of the engine", () => {
   });
 
   test("when there are more than 128", () => {
-    const pieces = Array.from({ length: 129 }, (_, index) => ({ index, ...A }));
+    const pieces = Array.from({ length: 129 }, (_, index) => ({ index, id: `${index}`, name: "f" }));
     expect(assemble(pieces.slice(1))).toHaveLength(128);
     expect(refusalOf(pieces).message).toBe("The engine made more than 128 tool calls at once.");
   });

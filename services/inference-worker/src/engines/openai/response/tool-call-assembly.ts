@@ -1,48 +1,60 @@
 import { LIMITS } from "@reprise/protocol";
 import type { ToolCallEvent } from "../../engine.ts";
 import { EngineError } from "../../engine-error.ts";
+import { type ToolCallDelta, isTooLarge } from "./tool-call-delta.ts";
 import { tryJson } from "./try-json.ts";
-
-/** What one chunk says of one tool call. */
-export interface ToolCallDelta {
-  readonly index: number | undefined;
-  readonly id: string | undefined;
-  readonly name: string | undefined;
-  /** A piece of the JSON. */
-  readonly arguments: string;
-}
 
 const MAX_CALLS = LIMITS.tools;
 /** Of one call, in characters. As JSON in an event each may take six bytes, which has to stay below `LIMITS.eventBytes`. */
 const MAX_CALL_LENGTH = 131_072;
 
 interface Call {
-  readonly index: number;
-  readonly id: string | undefined;
+  /** Its place among the calls. */
+  readonly place: number;
+  readonly indices: Set<number>;
+  readonly ids: Set<string>;
+  id: string | undefined;
   name: string | undefined;
   arguments: string;
+  providerState: ToolCallDelta["providerState"];
 }
 
 /**
  * Puts the pieces of a run's tool calls together.
  *
  * OpenAI gives a call's id and name in its first piece and the index in all of them. Others repeat the id or the name in every piece,
- * make up a new id for each, leave the index or the id out, send whole calls in one piece, or number all of them 0. So a piece with an
- * index belongs to the last call of that index, and one without to the call of its id, else to the last call; unless it names a
- * function and what has come of that call tells that it is another one: by its id, its name, or by being whole.
+ * make up a new id for each, leave the index or the id out, send whole calls in one piece, number all of them 0, give the arguments
+ * before the name, or give the rest of a call another index. So a piece belongs to the call of its id, else to the last call of its
+ * index, else to the last call, unless it begins another: by its name, by its id, or because the call is whole. A piece that could be
+ * of several unfinished calls fails the answer: an application would execute what no model has asked for.
  */
 export class ToolCallAssembly {
   readonly #calls: Call[] = [];
+  readonly #onLeftOut: (() => void) | undefined;
 
-  /** @throws EngineError `engine_failed` at 128 calls, or 131,072 characters of one */
+  /** @param onLeftOut called for a provider's state above 64 KiB */
+  constructor(onLeftOut?: () => void) {
+    this.#onLeftOut = onLeftOut;
+  }
+
+  /** Whether each call could be executed as it is. */
+  get areWhole(): boolean {
+    return this.#calls.every((call) => call.name !== undefined && (isEmpty(call) || isWhole(call)));
+  }
+
+  /** @throws EngineError `engine_failed` at 128 calls, at 131,072 characters of one, and for a piece that could be of several */
   add(delta: ToolCallDelta): void {
-    const open = this.#find(delta);
-    const call = open && !beginsAnother(delta, open) ? open : this.#begin(delta);
+    const call = this.#find(delta) ?? this.#begin();
+    if (delta.index !== undefined) call.indices.add(delta.index);
+    if (delta.id !== undefined) call.ids.add(delta.id);
+    call.id ??= delta.id;
     call.name = delta.name ?? call.name;
-    call.arguments += delta.arguments;
-    if ((call.name ?? "").length + call.arguments.length > MAX_CALL_LENGTH) {
-      throw malformed(`The engine made a tool call of more than ${MAX_CALL_LENGTH} characters.`);
-    }
+    if (delta.providerState) this.#keep(call, delta.providerState);
+    const { arguments: piece } = delta;
+    if (startsObject(piece) && isEmpty(call)) call.arguments = piece;
+    else if (!isRepetition(delta, call)) call.arguments += piece;
+    if ((call.name ?? "").length + call.arguments.length > MAX_CALL_LENGTH)
+      throw failed(`The engine made a tool call of more than ${MAX_CALL_LENGTH} characters.`);
   }
 
   /**
@@ -51,34 +63,96 @@ export class ToolCallAssembly {
    */
   finish(): ToolCallEvent[] {
     return this.#calls
-      .toSorted((a, b) => a.index - b.index)
-      .map(({ id, name, arguments: args }) => {
-        if (!name) throw malformed("The engine made a tool call that names no function.");
-        return { type: "tool_call", callId: id, name, arguments: args.trim() === "" ? "{}" : args };
+      .filter((call) => call.name !== undefined || !isEmpty(call))
+      .toSorted((a, b) => indexOf(a) - indexOf(b))
+      .map((call) => {
+        const { id, name, arguments: args, providerState } = call;
+        if (name === undefined) throw failed("The engine made a tool call that names no function.");
+        return {
+          type: "tool_call",
+          callId: id?.toWellFormed(),
+          name: name.toWellFormed(),
+          arguments: isEmpty(call) ? "{}" : args.toWellFormed(),
+          ...(providerState && { providerState }),
+        };
       });
   }
 
-  #find({ index, id }: ToolCallDelta): Call | undefined {
-    if (index !== undefined) return this.#calls.findLast((call) => call.index === index);
-    return this.#calls.findLast((call) => id !== undefined && call.id === id) ?? this.#calls.at(-1);
+  /** The call that a piece belongs to; undefined for one that begins another. */
+  #find(delta: ToolCallDelta): Call | undefined {
+    const { index, id, name } = delta;
+    const last = this.#calls.at(-1);
+    const ofId = id === undefined ? undefined : this.#calls.findLast((call) => call.ids.has(id));
+    if (ofId) return beginsAnother(delta, ofId) ? undefined : ofId;
+    if (index === undefined) return last && !beginsAnother(delta, last) ? last : undefined;
+    const ofIndex = this.#calls.filter((call) => call.indices.has(index));
+    const [open, ...others] = ofIndex.filter((call) => call.arguments !== "" && !isWhole(call));
+    if (open && others.length > 0 && id === undefined && name === undefined)
+      throw failed("The engine sent a piece of a tool call that may be of several.");
+    const call = ofIndex.at(-1);
+    if (call) return beginsAnother(delta, call) ? undefined : call;
+    // The rest of a call under another index.
+    return last && id === undefined && name === undefined && !isWhole(last) ? last : undefined;
   }
 
-  #begin({ index, id, name }: ToolCallDelta): Call {
-    if (this.#calls.length === MAX_CALLS) {
-      throw malformed(`The engine made more than ${MAX_CALLS} tool calls at once.`);
-    }
-    const call: Call = { index: index ?? this.#calls.length, id, name, arguments: "" };
+  #begin(): Call {
+    const place = this.#calls.length;
+    if (place === MAX_CALLS) throw failed(`The engine made more than ${MAX_CALLS} tool calls at once.`);
+    const call: Call = {
+      place,
+      indices: new Set(),
+      ids: new Set(),
+      id: undefined,
+      name: undefined,
+      arguments: "",
+      providerState: undefined,
+    };
     this.#calls.push(call);
     return call;
   }
+
+  #keep(call: Call, state: NonNullable<ToolCallDelta["providerState"]>): void {
+    const joined = { ...call.providerState, ...state };
+    if (isTooLarge(joined)) this.#onLeftOut?.();
+    else call.providerState = joined;
+  }
 }
 
-function beginsAnother({ id, name, arguments: piece }: ToolCallDelta, open: Call): boolean {
-  if (name === undefined || open.name === undefined) return false;
-  if (id !== undefined && open.id !== undefined && id !== open.id) return true;
-  return name !== open.name || (/^\s*\{/.test(piece) && tryJson(open.arguments) !== undefined);
+function beginsAnother({ index, id, name, arguments: piece }: ToolCallDelta, open: Call): boolean {
+  const isOver = tryJson(open.arguments) !== undefined;
+  const isFurther = startsObject(piece) && isOver && !isEmpty(open) && piece !== open.arguments;
+  if (name === undefined || open.name === undefined) return isFurther;
+  if (name !== open.name) return true;
+  if (id !== undefined && open.ids.size > 0 && !open.ids.has(id))
+    return open.arguments === "" || isOver || startsObject(piece);
+  if (index !== undefined && !open.indices.has(index)) return isOver;
+  return id === undefined ? startsObject(piece) && isOver : isFurther;
 }
 
-function malformed(message: string): EngineError {
+/** Some send all arguments once more at the end. */
+function isRepetition({ arguments: piece }: ToolCallDelta, { arguments: args }: Call): boolean {
+  return piece === args && startsObject(piece) && tryJson(piece) !== undefined;
+}
+
+function startsObject(piece: string): boolean {
+  return /^\s*\{/.test(piece);
+}
+
+/** Whether a call's arguments are whole. */
+function isWhole({ arguments: args }: Call): boolean {
+  return args.trimEnd().endsWith("}") && tryJson(args) !== undefined;
+}
+
+/** Whether a call has none, or what some upstreams send in the place of none. */
+function isEmpty({ arguments: args }: Call): boolean {
+  return args.length < 16 && ["", "{}", "[]", "null"].includes(args.trim());
+}
+
+function indexOf({ indices, place }: Call): number {
+  const [first = place] = indices;
+  return first;
+}
+
+function failed(message: string): EngineError {
   return new EngineError("engine_failed", message, { retry: "never" });
 }

@@ -1,0 +1,129 @@
+import { describe, expect, test } from "vitest";
+import { createOpenaiEngine } from "../openai-engine.ts";
+import { NO_PROGRESS } from "../../engine.ts";
+import { content, DONE, finish } from "../../testing/chat-frames.ts";
+import { collect } from "../../testing/collect.ts";
+import { startMisbehavingServer } from "../../testing/misbehaving-server.ts";
+import { RefusedFields } from "./refused-fields.ts";
+
+const CHAT = {
+  model: "m",
+  messages: [
+    { role: "developer", content: "Be brief." },
+    { role: "user", content: "Hi" },
+    { role: "assistant", content: "a", reasoning_content: "Hm." },
+  ],
+  tools: [{ type: "function", function: { name: "f", parameters: {}, strict: true } }],
+  max_tokens: 9,
+  temperature: 0.2,
+  seed: 4,
+  parallel_tool_calls: false,
+  stream: true,
+  stream_options: { include_usage: true },
+};
+
+/** What is sent after a server has said this. */
+function after(...said: string[]) {
+  const refused = new RefusedFields();
+  const json = JSON.stringify(CHAT);
+  const names = said.flatMap((text) => refused.learn(refused.apply(json), text));
+  return { names, body: JSON.parse(refused.apply(json)) as typeof CHAT };
+}
+
+const without = (name: string) =>
+  Object.fromEntries(Object.entries(CHAT).filter(([field]) => field !== name));
+
+describe("a refusal that names a field", () => {
+  test.each([
+    ["stream_options", '{"error":{"message":"Unrecognized request argument supplied: stream_options"}}'],
+    [
+      "stream_options",
+      '{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"],"msg":"Extra inputs"}]}',
+    ],
+    ["stream_options", '{"error":"stream_options: must be null"}'],
+    ["parallel_tool_calls", '{"error":{"message":"Unknown field: parallel_tool_calls"}}'],
+    [
+      "temperature",
+      `{"error":{"message":"Unsupported parameter: 'temperature' is not supported with this model."}}`,
+    ],
+    ["seed", '{"error":{"message":"Extra inputs are not permitted","param":"seed"}}'],
+  ])("has later requests without %s: %s", (name, said) => {
+    const { names, body } = after(said);
+    expect(names).toEqual([name]);
+    expect(body).toEqual(without(name));
+  });
+
+  test("of messages has them without it", () => {
+    const { names, body } = after(`'messages.2' : property 'reasoning_content' is unsupported`);
+    expect(names).toEqual(["reasoning_content"]);
+    expect(body.messages[2]).toEqual({ role: "assistant", content: "a" });
+  });
+
+  test.each([
+    `{"error":{"message":"'developer' is not one of ['system', 'assistant', 'user'] - 'messages.0.role'"}}`,
+    '{"error":"unknown variant `developer`, expected one of system, user: messages[0].role"}',
+  ])("and is the role developer has system in its place: %s", (said) => {
+    const { names, body } = after(said);
+    expect(names).toEqual(["role developer"]);
+    expect(body.messages[0]).toEqual({ role: "system", content: "Be brief." });
+  });
+
+  test("and another one for the limit has the limit under that name", () => {
+    const { names, body } = after(
+      `Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.`,
+    );
+    expect(names).toEqual(["max_tokens"]);
+    expect(body).toEqual({ ...without("max_tokens"), max_completion_tokens: 9 });
+  });
+
+  test("and strict has tools without it", () => {
+    const { body } = after(`Unknown parameter: 'tools[0].function.strict'.`);
+    expect(body.tools).toEqual([{ type: "function", function: { name: "f", parameters: {} } }]);
+  });
+
+  test("and then another one has later requests without both", () => {
+    const { body } = after("unknown field stream_options", "unknown field parallel_tool_calls");
+    expect(Object.keys(body)).not.toEqual(expect.arrayContaining(["stream_options"]));
+    expect(body).not.toHaveProperty("parallel_tool_calls");
+  });
+
+  test.each([
+    "temperature must be at most 2",
+    "'messages' is not supported",
+    "Unknown model: the seed of the temperature",
+    "'tools' are not supported by this model",
+    "",
+    "<html>",
+  ])("changes nothing where it is needed, wrong, or not named: %j", (said) => {
+    const { names, body } = after(said);
+    expect(names).toEqual([]);
+    expect(body).toEqual(CHAT);
+  });
+});
+
+test("a server that refuses a field is asked again at once, then always without it, and it is told once", async () => {
+  await using server = await startMisbehavingServer();
+  const engine = createOpenaiEngine({ baseUrl: server.baseUrl, upstreamModel: "m" });
+  const told: string[] = [];
+  const run = () =>
+    collect(
+      engine.generate(
+        { model: "public", input: "Hi" },
+        {
+          ...NO_PROGRESS,
+          signal: new AbortController().signal,
+          onWithoutField: (name) => void told.push(name),
+        },
+      ),
+    );
+  const answer = { body: [content("a"), finish(), DONE] };
+  server.willAnswer({ status: 422, body: ['{"error":"unknown field stream_options"}'] });
+  server.willAnswer(answer);
+  server.willAnswer(answer);
+  expect([(await run()).text, (await run()).text]).toEqual(["a", "a"]);
+  expect(server.requests.map(({ body }) => "stream_options" in body)).toEqual([true, false, false]);
+  expect(told).toEqual(["stream_options"]);
+  server.willAnswer({ status: 400, body: ['{"error":"unknown field stream_options"}'] });
+  expect((await run()).error).toMatchObject({ code: "engine_rejected" });
+  await engine.close();
+});

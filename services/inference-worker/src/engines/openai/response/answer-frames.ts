@@ -1,0 +1,121 @@
+import { createSseDecoder } from "@reprise/protocol";
+import { EngineError, type EngineRetry } from "../../engine-error.ts";
+import { tryJson } from "./try-json.ts";
+
+/** One message of an answer. */
+export type AnswerFrame =
+  | { readonly kind: "chunk"; readonly json: Readonly<Record<string, unknown>> }
+  /** `[DONE]`, or the end of an answer that came in one piece. */
+  | { readonly kind: "done" }
+  | { readonly kind: "error"; readonly error: unknown }
+  /** It may hold content, and can't be read. */
+  | { readonly kind: "unreadable"; readonly error: EngineError };
+
+export interface AnswerFrames {
+  /** @throws EngineError `engine_failed` for a message that is too long */
+  push(bytes: Uint8Array): AnswerFrame[];
+  /** Takes the end of the body: an answer in one piece is whole only then. */
+  end(): AnswerFrame[];
+}
+
+const DONE = "[DONE]";
+const DONE_FRAME: AnswerFrame = { kind: "done" };
+/** Keeps a connection alive, whatever its data are. */
+const NOISE_EVENTS: ReadonlySet<string> = new Set(["ping", "heartbeat", "keepalive", "keep-alive"]);
+/** A word such as `pong`: nothing that a model says comes outside of JSON. */
+const NOISE = /^(?!error)[\w-]{0,16}$/i;
+const LONGEST_ANSWER = 16_777_216;
+
+/**
+ * Reads the body of an answer as messages, whatever the `Content-Type` says it is: the first character tells a stream of events from a
+ * whole answer in JSON, which some servers and gateways give though a stream was asked for.
+ */
+export function createAnswerFrames({ maxMessageLength }: { maxMessageLength: number }): AnswerFrames {
+  const utf8 = new TextDecoder();
+  const decoder = createSseDecoder({ maxMessageLength });
+  /** The start of the body, until its first character that is no blank. */
+  let start: Uint8Array[] = [];
+  let isEvents: boolean | undefined;
+  let document = "";
+
+  const decode = (bytes: Uint8Array) => {
+    try {
+      return decoder.push(bytes).flatMap(toFrame);
+    } catch {
+      throw failed(`The engine sent a message of more than ${maxMessageLength} characters.`, "never");
+    }
+  };
+  const addToDocument = (bytes: Uint8Array) => {
+    document += utf8.decode(bytes, { stream: true });
+    if (document.length > LONGEST_ANSWER)
+      throw failed(`The engine sent an answer of more than ${LONGEST_ANSWER} characters.`, "never");
+    return [];
+  };
+  return {
+    push(bytes) {
+      if (isEvents === undefined) {
+        const first = bytes.find((byte) => !isBlank(byte));
+        if (first === undefined) {
+          start.push(bytes);
+          return [];
+        }
+        isEvents = !isDocument(first);
+        const skipped = start;
+        start = [];
+        if (isEvents) return [...skipped, bytes].flatMap(decode);
+      }
+      return isEvents ? decode(bytes) : addToDocument(bytes);
+    },
+    end() {
+      if (isEvents !== false) return [];
+      const json = tryJson(document);
+      if (isFields(json)) return "choices" in json ? [toChunk(json), DONE_FRAME] : [toError(json)];
+      return [toUnreadable("The engine answered 200, but not with text/event-stream.", "never")];
+    },
+  };
+}
+
+function toFrame({ event, data }: { event: string; data: string }): AnswerFrame[] {
+  if (data.startsWith(DONE)) return [DONE_FRAME];
+  if (event === "error") return [toError(tryJson(data) ?? data)];
+  const text = data.trim();
+  if (NOISE_EVENTS.has(event.toLowerCase()) || NOISE.test(text)) return [];
+  const json = tryJson(text);
+  if (isFields(json)) return [toChunk(json)];
+  const isNamed = event !== "message" && !/^[[{]/.test(text);
+  if (json === null || isNamed || (Array.isArray(json) && json.length === 0)) return [];
+  // The parser's own message quotes what the model said.
+  const what = json === undefined ? "not JSON" : "not one of a chat completion";
+  return [toUnreadable(`The engine sent a chunk that is ${what}.`, "broken")];
+}
+
+function toChunk(json: Readonly<Record<string, unknown>>): AnswerFrame {
+  const isError = Boolean(json["error"]) || json["object"] === "error" || json["type"] === "error";
+  return isError ? toError(json) : { kind: "chunk", json };
+}
+
+function toError(error: unknown): AnswerFrame {
+  return { kind: "error", error };
+}
+
+function toUnreadable(message: string, retry: EngineRetry): AnswerFrame {
+  return { kind: "unreadable", error: failed(message, retry) };
+}
+
+/** Blanks, and the bytes of a byte order mark. */
+function isBlank(byte: number): boolean {
+  return byte === 0x20 || (byte >= 0x09 && byte <= 0x0d) || byte === 0xef || byte === 0xbb || byte === 0xbf;
+}
+
+/** `{`, `[` and `<`, with which no field of an event begins. */
+function isDocument(byte: number): boolean {
+  return byte === 0x7b || byte === 0x5b || byte === 0x3c;
+}
+
+function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function failed(message: string, retry: EngineRetry): EngineError {
+  return new EngineError("engine_failed", message, { retry });
+}

@@ -1,0 +1,259 @@
+import type { FinishReason } from "@reprise/protocol";
+import type { AnswerNames, EngineEvent, MediaPieceEvent } from "../../engine.ts";
+import { EngineError } from "../../engine-error.ts";
+import { toEarlyError, toStreamError } from "../errors/stream-error.ts";
+import type { ReasoningField } from "../dialect-form.ts";
+import type { AnswerFrame } from "./answer-frames.ts";
+import {
+  type ChatChunk,
+  findReasoningField,
+  readChatChunk,
+  type UnsupportedPart,
+  type WantedParts,
+} from "./chat-chunk.ts";
+import { type ChatUsage, joinUsage } from "./chat-usage.ts";
+import type { UpstreamEnd } from "./finish-reason.ts";
+import { TextLogprobs } from "./logprobs.ts";
+import { SourceList } from "./source-list.ts";
+import { ThinkTags } from "./think-tags.ts";
+import { TokenCount } from "./token-count.ts";
+import { ToolCallAssembly } from "./tool-call-assembly.ts";
+import { WholeCharacters } from "./whole-characters.ts";
+
+export interface AnswerReaderOptions extends WantedParts {
+  /** How many tokens of the upstream's input this generation has produced itself. */
+  readonly producedTokens: number;
+  /** Whether the model writes its reasoning into its text, as `<think>…</think>`. Default false. */
+  readonly thinkTags?: boolean | undefined;
+  /** When the upstream wants to be asked again, should its answer be an error. */
+  readonly retryAfterMs?: number | undefined;
+  /** Called for every chunk that has pieces of tool calls. */
+  readonly onPiece?: (() => void) | undefined;
+  /** Called for a part of the answer that no event has a place for. */
+  readonly onLeftOut?: ((part: UnsupportedPart) => void) | undefined;
+  /** Called once, with what the upstream calls the model's thoughts. */
+  readonly onReasoningField?: ((field: ReasoningField) => void) | undefined;
+  /** Called for the first chunk that has a name of the answer or of its model. */
+  readonly onAnswer?: ((answer: AnswerNames) => void) | undefined;
+}
+
+/** How long the upstream may be silent after its finish reason, in milliseconds. */
+export const SILENCE_MS = 1_000;
+/** The same while its usage is missing. */
+export const USAGE_WAIT_MS = 2_000;
+/** The same after a reason that is not to be trusted: one before any answer, or of an upstream that has given one before its last words. */
+export const DOUBT_MS = 5_000;
+
+const NO_BYTES = new Uint8Array();
+const NO_CHUNK: ChatChunk = readChatChunk({});
+
+/**
+ * Makes events of an answer's frames: the one place that knows how servers differ in what they send. What carries no content is
+ * ignored; an answer fails only where content would be lost or invented. The service's README has the table of what is accepted.
+ *
+ * A finish reason does not end the answer, for some upstreams give one with every chunk. `[DONE]` does, the end of the body, or a
+ * silence after a reason; after `[DONE]` only usage is read. An answer without a reason is whole if `[DONE]` says so and its calls
+ * are whole. One that ends without either has failed, however cleanly it ended, and so has one whose reason is an error's.
+ *
+ * The finish reason of a refusal is `content_filter`: a client that asked for a certain form has to know that this is not it. Tool calls
+ * come whole, before the finish, whose reason is always `tool_calls` then. Those of an answer that was cut at its limit or by a filter are
+ * left out: it is unknown how much of them is missing.
+ */
+export class AnswerReader {
+  readonly #options: AnswerReaderOptions;
+  readonly #count: TokenCount;
+  readonly #calls: ToolCallAssembly;
+  readonly #sources: SourceList;
+  readonly #likely: TextLogprobs | undefined;
+  readonly #tags: ThinkTags | undefined;
+  readonly #texts = {
+    text: new WholeCharacters(),
+    reasoning: new WholeCharacters(),
+    refusal: new WholeCharacters(),
+  };
+  #end: UpstreamEnd | undefined;
+  #usage: ChatUsage | undefined;
+  #sound: MediaPieceEvent | undefined;
+  #isNamed = false;
+  #isDone = false;
+  #isRefused = false;
+  #hasReasoned = false;
+  /** Whether anything has come at all, and whether any of that is an answer. */
+  #hasBegun = false;
+  #hasAnswer = false;
+  /** Whether an answer went on after a finish reason. */
+  #isEarly = false;
+
+  constructor(options: AnswerReaderOptions) {
+    this.#options = options;
+    this.#count = new TokenCount(options.producedTokens);
+    this.#calls = new ToolCallAssembly(() => options.onLeftOut?.("provider state"));
+    this.#sources = new SourceList(options.onLeftOut);
+    this.#likely = options.topLogprobs === undefined ? undefined : new TextLogprobs();
+    this.#tags = options.thinkTags ? new ThinkTags() : undefined;
+  }
+
+  /** Whether the model has said its last word, as far as can be told: only usage may still come. */
+  get isFinished(): boolean {
+    return this.#isDone || (this.#end !== undefined && this.#hasAnswer && !this.#isEarly);
+  }
+
+  /** Whether nothing more is to be read. */
+  get isOver(): boolean {
+    return this.#isDone && this.#isCounted;
+  }
+
+  /** For how long the upstream may be silent now until the answer is taken to be over; undefined while it is not. */
+  get silenceMs(): number | undefined {
+    if (this.#end === undefined && !this.#isDone) return undefined;
+    if (!this.isFinished) return DOUBT_MS;
+    return this.#isCounted ? SILENCE_MS : USAGE_WAIT_MS;
+  }
+
+  get #isCounted(): boolean {
+    const { promptTokens = null, completionTokens = null } = this.#usage ?? {};
+    return promptTokens !== null && (completionTokens !== null || !this.#hasBegun);
+  }
+
+  /** @throws EngineError `engine_failed`; `engine_unavailable` or `engine_rejected` for an error before anything else */
+  take(frame: AnswerFrame): readonly EngineEvent[] {
+    if (this.#isDone) return this.#takeUsage(frame);
+    switch (frame.kind) {
+      case "done":
+        this.#isDone = true;
+        return NONE;
+      case "unreadable":
+        if (this.isFinished) return NONE;
+        throw frame.error;
+      case "error":
+        // An upstream that has said its last word may fail to count it.
+        if (this.isFinished) return NONE;
+        throw this.#hasBegun
+          ? toStreamError(frame.error)
+          : toEarlyError(frame.error, this.#options.retryAfterMs);
+      case "chunk":
+        return this.#takeChunk(frame.json);
+    }
+  }
+
+  /**
+   * Takes the end of the answer: of its body, or because the upstream has been silent for `silenceMs`.
+   * @throws EngineError `engine_failed` where the answer is not whole
+   */
+  finish(): readonly EngineEvent[] {
+    const reason = this.#toWhole();
+    const events = this.#flush();
+    if (this.#sound) events.push({ ...this.#sound, bytes: NO_BYTES, isLast: true });
+    events.push(...this.#sources.finish());
+    const calls = reason === "length" || reason === "content_filter" ? [] : this.#calls.finish();
+    events.push(...calls, {
+      type: "finish",
+      reason: toReason(reason, calls.length, this.#isRefused),
+      ...(this.#end === undefined && { isReasonMissing: true }),
+      usage: this.#count.total(this.#usage),
+    });
+    return events;
+  }
+
+  #takeChunk(json: Readonly<Record<string, unknown>>): EngineEvent[] {
+    const chunk = readChatChunk(json, this.#options);
+    const { id, model, media, toolCalls, leftOut } = chunk;
+    const { onAnswer, onPiece, onLeftOut } = this.#options;
+    if (!this.#isNamed && (id ?? model) !== undefined) {
+      this.#isNamed = true;
+      onAnswer?.({ id, model });
+    }
+    if (chunk.reasoning !== "" && !this.#hasReasoned) this.#tellReasoning(json);
+    this.#usage = joinUsage(this.#usage, chunk.usage);
+    const isAnswer = chunk.text !== "" || chunk.refusal !== "" || toolCalls.length > 0 || media.length > 0;
+    const isContent = isAnswer || chunk.reasoning !== "" || chunk.thoughts.length > 0;
+    if (isContent && this.#end !== undefined) this.#isEarly = true;
+    this.#hasAnswer ||= isAnswer;
+    this.#hasBegun ||= isContent;
+    const events = this.#toWords(chunk);
+    for (const piece of media) {
+      if (piece.kind === "audio") this.#sound = piece;
+      events.push(piece);
+    }
+    for (const piece of toolCalls) this.#calls.add(piece);
+    if (toolCalls.length > 0) onPiece?.();
+    for (const part of leftOut) onLeftOut?.(part);
+    this.#isRefused ||= chunk.refusal !== "";
+    this.#sources.take(chunk);
+    this.#end = chunk.end ?? this.#end;
+    return events;
+  }
+
+  #tellReasoning(json: Readonly<Record<string, unknown>>): void {
+    this.#hasReasoned = true;
+    const field = findReasoningField(json);
+    if (field) this.#options.onReasoningField?.(field);
+  }
+
+  #toWords(chunk: ChatChunk): EngineEvent[] {
+    let text = this.#texts.text.take(chunk.text);
+    let reasoning = this.#texts.reasoning.take(chunk.reasoning);
+    if (this.#tags && text !== "") {
+      const told = this.#tags.take(text);
+      ({ text } = told);
+      reasoning += told.reasoning;
+    }
+    const refusal = this.#texts.refusal.take(chunk.refusal);
+    return this.#toEvents({ ...chunk, text, reasoning, refusal });
+  }
+
+  /** What was held back. */
+  #flush(): EngineEvent[] {
+    const { text, reasoning, refusal } = this.#texts;
+    const told = this.#tags?.take(text.end());
+    const held = this.#tags?.end();
+    return this.#toEvents({
+      ...NO_CHUNK,
+      text: told && held ? told.text + held.text : text.end(),
+      reasoning: reasoning.end() + (told?.reasoning ?? "") + (held?.reasoning ?? ""),
+      refusal: refusal.end(),
+    });
+  }
+
+  #toEvents(chunk: ChatChunk): EngineEvent[] {
+    const logprobs = this.#likely?.take(chunk, this.#options.onLeftOut);
+    const events = this.#count.toEvents(chunk);
+    if (!logprobs) return events;
+    return events.map((event) => (event.type === "text" ? { ...event, logprobs } : event));
+  }
+
+  #takeUsage(frame: AnswerFrame): readonly EngineEvent[] {
+    if (frame.kind === "chunk") this.#usage = joinUsage(this.#usage, usageOf(frame.json));
+    return NONE;
+  }
+
+  #toWhole(): FinishReason {
+    if (this.#end === "failed") throw broken("The engine ended its answer with an error.");
+    if (this.#end !== undefined) return this.#end;
+    const isWhole = this.#hasAnswer && this.#calls.areWhole;
+    if (!this.#isDone || !isWhole) throw broken("The engine's answer ended without a finish reason.");
+    return "stop";
+  }
+}
+
+const NONE: readonly EngineEvent[] = [];
+
+/** After its end an answer's chunk is read for its usage alone, whatever else it has. */
+function usageOf(json: Readonly<Record<string, unknown>>): ChatUsage | undefined {
+  try {
+    return readChatChunk(json).usage;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Ollama and some versions of llama.cpp end a run that has called tools with `stop`; others say `tool_calls` of a run that has not. */
+function toReason(reason: FinishReason, calls: number, refused: boolean): FinishReason {
+  if (calls > 0) return "tool_calls";
+  if (refused && reason === "stop") return "content_filter";
+  return reason === "tool_calls" ? "other" : reason;
+}
+
+function broken(message: string): EngineError {
+  return new EngineError("engine_failed", message, { retry: "broken" });
+}

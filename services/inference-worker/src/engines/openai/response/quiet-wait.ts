@@ -1,0 +1,29 @@
+export interface QuietWait<T> extends Disposable {
+  /** Returns the next piece; `done` at the end of the body, and when a silence is over. */
+  next(): Promise<IteratorResult<T, unknown>>;
+  /** From now on the body may be silent for `silenceMs`, whatever arrives that is not told of here; undefined: for as long as it likes. */
+  expect(silenceMs: number | undefined): void;
+}
+
+/** Reads the pieces of an answer whose connection may stay open after its last word. */
+export function createQuietWait<T>(pieces: AsyncIterable<T>): QuietWait<T> {
+  const iterator = pieces[Symbol.asyncIterator]();
+  let timer: NodeJS.Timeout | undefined;
+  let over: Promise<IteratorReturnResult<undefined>> | undefined;
+  return {
+    next: () => (over ? Promise.race([iterator.next(), over]) : iterator.next()),
+    expect(silenceMs) {
+      clearTimeout(timer);
+      over = undefined;
+      if (silenceMs === undefined) return;
+      const { promise, resolve } = Promise.withResolvers<IteratorReturnResult<undefined>>();
+      timer = setTimeout(() => resolve({ done: true, value: undefined }), silenceMs);
+      over = promise;
+    },
+    [Symbol.dispose]() {
+      clearTimeout(timer);
+      // Not awaited: it ends after a piece that may never come. What breaks by then has no reader.
+      iterator.return?.().catch(() => undefined);
+    },
+  };
+}
