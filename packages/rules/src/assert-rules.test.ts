@@ -1,6 +1,6 @@
 import { MODERATION_LIMITS, moderationRuleSchema, type ModerationRule } from "@reprise/protocol";
 import { expect, test } from "vitest";
-import { assertRules } from "./assert-rules.ts";
+import { assertRules, REQUEST_RULE_LIMITS } from "./assert-rules.ts";
 import { compileRuleSet } from "./rule-set.ts";
 import { found } from "./scanning/scanning.fixture.ts";
 
@@ -23,7 +23,7 @@ test.for([
 });
 
 test("rules that are too many together are refused by the name of the one that is too much", () => {
-  const limits = { termsLength: 10, patternCost: 400 };
+  const limits = { ...REQUEST_RULE_LIMITS, termsLength: 10, patternCost: 400 };
   const assert = (...rules: ModerationRule[]) => assertRules(rules, PARAM, limits);
   assert({ terms: ["12345"] }, { terms: ["67890"] }, { pattern: "ab", max_length: 10 });
   expect(() => assert({ terms: ["12345"] }, "cards", { terms: ["67890", "1"] })).toThrow(

@@ -1,67 +1,156 @@
-import { MODERATION_LIMITS, type ModerationRule, RepriseError } from "@reprise/protocol";
+import { MODERATION_LIMITS, type ModerationRule, pricePattern, RepriseError } from "@reprise/protocol";
 import { RE2JSException } from "re2js";
+import { LazyDfa, MOST_STATES } from "./scanning/lazy-dfa.ts";
+import { Meter } from "./scanning/meter.ts";
+import { re2Side } from "./scanning/side.ts";
 import { SymbolBuffer } from "./scanning/symbol-buffer.ts";
-import { type PatternRule, tenantNfa } from "./shapes/tenant-shape.ts";
 import { termSymbols } from "./scanning/term-trie.ts";
+import { type PatternRule, tenantNfa } from "./shapes/tenant-shape.ts";
 
-/** A pattern's instructions times its longest match: what one character of a text made for it can cost. */
+/** A pattern's instructions times its longest match: what one character of a text made for it could cost while its automaton is made. */
 const MOST_PATTERN_COST = 32_768;
+/** What the automata of all patterns of a list may take to be made, in steps: some tens of milliseconds. */
+const MOST_AUTOMATA_STEPS = 1_000_000;
 
-/** What a list of rules may have together. Default: no limit but each rule's own. */
+/** What a list of rules may have together. Default: what a policy may. */
 export interface RuleLimits {
   /** Characters of all terms. */
-  readonly termsLength?: number;
+  readonly termsLength: number;
   /** Instructions times the longest match, of all patterns. */
-  readonly patternCost?: number;
+  readonly patternCost: number;
+  /** What it takes to compile all patterns, in instructions. */
+  readonly patternSize: number;
+  /** How many symbols of a text all patterns may read together for each of its characters. */
+  readonly matchLength: number;
 }
 
+/** Of the rules that a tenant's policy has. */
+const POLICY_LIMITS: RuleLimits = {
+  termsLength: Number.POSITIVE_INFINITY,
+  patternCost: Number.POSITIVE_INFINITY,
+  patternSize: MODERATION_LIMITS.patternSize,
+  matchLength: MODERATION_LIMITS.patternMatchLength,
+};
+
+/** Of the rules that a request brings. */
+export const REQUEST_RULE_LIMITS: RuleLimits = {
+  termsLength: MODERATION_LIMITS.requestTermsLength,
+  patternCost: MODERATION_LIMITS.requestPatternCost,
+  patternSize: MODERATION_LIMITS.requestPatternSize,
+  matchLength: MODERATION_LIMITS.requestMatchLength,
+};
+
 /**
- * Checks what a schema can't: that every term has something to look for, and that every pattern compiles and can be afforded.
+ * Checks what rules will cost, by their source alone: nothing is compiled, so this is to be asked first.
  * @param param where the rules stand, such as `policy.moderation.rules`
- * @throws RepriseError `invalid_request` that names the first bad rule by its path: `policy.moderation.rules.3.pattern`
+ * @throws RepriseError `invalid_request` that names the first rule which is too much by its path, its cost and the limit
  */
-export function assertRules(
-  rules: readonly ModerationRule[],
-  param: string,
-  { termsLength = Number.POSITIVE_INFINITY, patternCost = Number.POSITIVE_INFINITY }: RuleLimits = {},
-): void {
-  let [length, cost] = [0, 0];
+export function priceRules(rules: readonly ModerationRule[], param: string, limits = POLICY_LIMITS): void {
+  let [termsLength, patternCost, patternSize, matchLength] = [0, 0, 0, 0];
   for (const [index, rule] of rules.entries()) {
     if (typeof rule === "string") continue;
-    if ("pattern" in rule) {
-      cost += assertPattern(rule, `${param}.${index}.pattern`);
-      if (cost > patternCost)
-        refuse(
-          `${param}.${index}.pattern`,
-          `makes ${cost} instructions times max_length of all patterns; there may be ${patternCost} at most`,
-        );
+    if ("terms" in rule) {
+      termsLength += rule.terms.reduce((sum, term) => sum + term.length, 0);
+      atMost(`${param}.${index}.terms`, "characters of all terms", termsLength, limits.termsLength);
     }
-    if (!("terms" in rule)) continue;
-    length += rule.terms.reduce((sum, term) => sum + term.length, 0);
-    if (length > termsLength)
+    if (!("pattern" in rule)) continue;
+    const at = `${param}.${index}.pattern`;
+    const { states, length, size, read } = priceRule(rule);
+    if (states * length > MOST_PATTERN_COST)
       refuse(
-        `${param}.${index}.terms`,
-        `makes ${length} characters of all terms; there may be ${termsLength} at most`,
+        at,
+        `has ${states} instructions for matches of up to ${length} characters; their product may be ${MOST_PATTERN_COST} at most`,
       );
-    // Only here: the first one in a process makes the fold tables, which takes some 80 ms.
-    const buffer = new SymbolBuffer();
-    for (const [at, term] of rule.terms.entries())
-      if (termSymbols(term, buffer).length === 0)
-        refuse(`${param}.${index}.terms.${at}`, `${JSON.stringify(term)} has no character that counts`);
+    patternCost += states * length;
+    patternSize += size;
+    matchLength += read;
+    atMost(at, "instructions times max_length of all patterns", patternCost, limits.patternCost);
+    atMost(at, "instructions of all patterns", patternSize, limits.patternSize);
+    atMost(at, "characters of the longest matches of all patterns", matchLength, limits.matchLength);
   }
 }
 
-/** @returns what it costs */
-function assertPattern(rule: PatternRule, param: string): number {
+/** @returns what one character of a text may take of these rules' patterns, in symbols that are read */
+export function matchLengthOf(rules: readonly ModerationRule[]): number {
+  let sum = 0;
+  for (const rule of rules) if (typeof rule !== "string" && "pattern" in rule) sum += priceRule(rule).read;
+  return sum;
+}
+
+function priceRule(rule: PatternRule): { states: number; length: number; size: number; read: number } {
   const length = rule.max_length ?? MODERATION_LIMITS.defaultMatchLength;
+  const { states, classWeight, longest } = pricePattern(rule.pattern);
+  return { states, length, size: Math.ceil(states + classWeight), read: Math.min(length, longest + 1) };
+}
+
+function atMost(param: string, of: string, sum: number, limit: number): void {
+  if (sum > limit) refuse(param, `makes ${sum} ${of}; there may be ${limit} at most`);
+}
+
+/**
+ * Checks what only compiling shows: that every term has something to look for, and that every pattern has an automaton that can be afforded.
+ * Yields the steps that it has taken since it last did, so that the caller can cut it into slices. `priceRules` is to be asked before.
+ * @throws RepriseError `invalid_request` that names the first bad rule by its path: `policy.moderation.rules.3.pattern`
+ */
+export function* checkingRules(rules: readonly ModerationRule[], param: string): Generator<number, void> {
+  const meter = new Meter();
+  for (const [index, rule] of rules.entries()) {
+    if (typeof rule === "string") continue;
+    if ("pattern" in rule) yield* checkingPattern(rule, `${param}.${index}.pattern`, meter);
+    if (!("terms" in rule)) continue;
+    // Only here: the first one in a process makes the fold tables, which takes some 80 ms.
+    const buffer = new SymbolBuffer();
+    let steps = 0;
+    for (const [at, term] of rule.terms.entries()) {
+      if (termSymbols(term, buffer).length === 0)
+        refuse(`${param}.${index}.terms.${at}`, `${JSON.stringify(term)} has no character that counts`);
+      steps += STEPS_PER_TERM + STEPS_PER_LETTER * term.length;
+      if (steps < STEPS_AT_ONCE) continue;
+      yield steps;
+      steps = 0;
+    }
+    yield steps;
+  }
+}
+
+const STEPS_PER_TERM = 50;
+const STEPS_PER_LETTER = 5;
+const STEPS_AT_ONCE = 20_000;
+/** What an instruction takes to be compiled. */
+export const STEPS_PER_INSTRUCTION = 200;
+
+/** @param meter of all patterns of the list */
+function* checkingPattern(rule: PatternRule, param: string, meter: Meter): Generator<number, void> {
   const nfa = compile(rule, param);
+  yield priceRule(rule).size * STEPS_PER_INSTRUCTION;
   if (!nfa.consumes) refuse(param, "matches no text but the empty one");
-  if (nfa.size * length > MOST_PATTERN_COST)
-    refuse(
-      param,
-      `has ${nfa.size} instructions for matches of up to ${length} characters; their product may be ${MOST_PATTERN_COST} at most`,
-    );
-  return nfa.size * length;
+  const dfa = new LazyDfa(nfa, re2Side, meter);
+  const exploring = dfa.explore();
+  let { steps } = meter;
+  yield steps;
+  for (;;) {
+    const { done, value: fits } = exploring.next();
+    if (done && !fits)
+      refuse(
+        param,
+        `may be in more than ${MOST_STATES} states after one text or another: it has counted repetitions behind loops, or many of them`,
+      );
+    if (meter.steps > MOST_AUTOMATA_STEPS)
+      refuse(param, `makes more than ${MOST_AUTOMATA_STEPS} steps to build the automata of all patterns`);
+    if (!done && meter.steps - steps < STEPS_AT_ONCE) continue;
+    yield meter.steps - steps;
+    ({ steps } = meter);
+    if (done) return;
+  }
+}
+
+/**
+ * `priceRules` and `checkingRules` at once, for who may take as long as they do.
+ * @throws RepriseError `invalid_request` that names the first bad rule by its path
+ */
+export function assertRules(rules: readonly ModerationRule[], param: string, limits = POLICY_LIMITS): void {
+  priceRules(rules, param, limits);
+  for (const _ of checkingRules(rules, param));
 }
 
 function compile(rule: PatternRule, param: string): ReturnType<typeof tenantNfa> {

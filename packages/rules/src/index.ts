@@ -1,3 +1,3 @@
-export { assertRules } from "./assert-rules.ts";
+export { assertRules, checkingRules, priceRules, REQUEST_RULE_LIMITS } from "./assert-rules.ts";
 export type { RuleFinding, Scanner } from "./scanning/finding.ts";
-export { type ClassifierRule, compileRuleSet, type RuleSet } from "./rule-set.ts";
+export { type ClassifierRule, compileRuleSet, compilingRuleSet, type RuleSet } from "./rule-set.ts";

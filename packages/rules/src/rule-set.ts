@@ -1,5 +1,5 @@
 import type { JudgedBy, ModerationAction, ModerationRule } from "@reprise/protocol";
-import { assertRules } from "./assert-rules.ts";
+import { matchLengthOf, STEPS_PER_INSTRUCTION } from "./assert-rules.ts";
 import { BUILT_IN_VERSION, builtInShapes } from "./shapes/built-in-shapes.ts";
 import {
   DEFAULT_ACTION,
@@ -8,7 +8,9 @@ import {
   type RuleLabel,
   type Scanner,
 } from "./scanning/finding.ts";
-import { BANK_SIZE, PatternBank, type Shape } from "./scanning/pattern-bank.ts";
+import { MOST_STATES } from "./scanning/lazy-dfa.ts";
+import { Meter } from "./scanning/meter.ts";
+import { BANK_SIZE, PatternBank, type PreparedShape, prepareShape } from "./scanning/pattern-bank.ts";
 import { PatternScanner } from "./scanning/pattern-scanner.ts";
 import { builtInSide, re2Side, type SideRule } from "./scanning/side.ts";
 import { SymbolBuffer } from "./scanning/symbol-buffer.ts";
@@ -35,35 +37,70 @@ export interface RuleSet {
   /** What its verdicts say of it. */
   readonly judgedBy: JudgedBy;
   readonly classifiers: readonly ClassifierRule[];
-  /** The memory that its terms take, roughly. */
+  /** The memory that it may take, roughly: of its terms, and of its patterns' automata, which texts make. */
   readonly bytes: number;
+  /** What all its scanners have done so far: a step takes some 10 ns. */
+  readonly steps: number;
+  /** How much of a text is pushed at once at most, where others wait, in UTF-16 units: it takes `PIECE_STEPS` or so at worst. */
+  readonly pieceLength: number;
   createScanner(): Scanner;
 }
+
+/** What others wait for: under a millisecond. */
+const PIECE_STEPS = 16_384;
+const LONGEST_PIECE = 512;
+/** A state of an automaton, with what it was reached from. */
+const STATE_BYTES = 1_024;
 
 /**
  * Makes rules ready: the terms of all of them become one automaton, built-in shapes and patterns become automata that texts build as
  * they need them. 5,000 terms take some 100 ms and 10 MB, so compile a rule set once and keep it.
- * @throws RepriseError `invalid_request` that names the rule which can't be used
+ *
+ * Rules that were accepted once are taken as they are, whatever they cost: `assertRules` refuses those that cost too much.
+ * @throws RepriseError, RE2JSException for rules that `assertRules` would not accept either
  */
 export function compileRuleSet(id: string, rules: readonly ModerationRule[]): RuleSet {
-  assertRules(rules, "rules");
+  const compiling = compilingRuleSet(id, rules);
+  for (;;) {
+    const { done, value } = compiling.next();
+    if (done) return value;
+  }
+}
+
+/** The same in slices: yields the steps that it has taken since it last did, some ten thousand. */
+export function* compilingRuleSet(id: string, rules: readonly ModerationRule[]): Generator<number, RuleSet> {
   const parts = new Parts();
-  for (const [index, rule] of rules.entries()) parts.add(rule, index);
-  const { trie, labels, classifiers } = parts;
-  const automaton = labels.length > 0 ? new TermAutomaton(trie) : undefined;
+  for (const [index, rule] of rules.entries()) yield* parts.adding(rule, index);
+  const { trie, labels, classifiers, meter } = parts;
+  const automaton = labels.length > 0 ? yield* TermAutomaton.build(trie) : undefined;
   const folded = parts.folded;
   const plain = new SymbolBuffer();
-  const builtInBanks = toBanks(parts.builtIn, builtInSide);
-  const patternBanks = toBanks(parts.patterns, re2Side);
+  const builtInBanks = toBanks(parts.builtIn, builtInSide, meter);
+  const patternBanks = toBanks(parts.patterns, re2Side, meter);
   const createScanner = (): Scanner =>
     new TextScanner((report: (finding: RuleFinding) => void) => {
-      const terms: Detector[] = automaton ? [new TermScanner(automaton, labels, report)] : [];
+      const terms: Detector[] = automaton ? [new TermScanner(automaton, labels, report, meter)] : [];
       const overBank = (bank: PatternBank): Detector => new PatternScanner(bank, report);
       const overFolded = [...terms, ...builtInBanks.map(overBank)];
       return { folded, plain, overFolded, overPlain: patternBanks.map(overBank) };
     });
   const judgedBy = { rule_set: id, ...(builtInBanks.length > 0 && { built_in: BUILT_IN_VERSION }) };
-  return { id, judgedBy, classifiers, bytes: automaton?.bytes ?? 0, createScanner };
+  const bytes = (automaton?.bytes ?? 0) + parts.patterns.length * MOST_STATES * STATE_BYTES;
+  const pieceLength = Math.min(
+    Math.max(1, Math.floor(PIECE_STEPS / (1 + matchLengthOf(rules)))),
+    LONGEST_PIECE,
+  );
+  return {
+    id,
+    judgedBy,
+    classifiers,
+    bytes,
+    pieceLength,
+    createScanner,
+    get steps() {
+      return meter.steps;
+    },
+  };
 }
 
 /** Rules sorted by how they are judged. */
@@ -72,15 +109,19 @@ class Parts {
   readonly trie = new TermTrie();
   /** Of the rules with terms, as the trie numbers them. */
   readonly labels: RuleLabel[] = [];
-  readonly builtIn: Shape[] = [];
-  readonly patterns: Shape[] = [];
+  readonly builtIn: PreparedShape[] = [];
+  readonly patterns: PreparedShape[] = [];
   readonly classifiers: ClassifierRule[] = [];
+  readonly meter = new Meter();
 
-  add(rule: ModerationRule, index: number): void {
+  *adding(rule: ModerationRule, index: number): Generator<number> {
     if (typeof rule === "string") this.builtIn.push(...builtInShapes(rule, DEFAULT_ACTION));
     else if ("set" in rule) this.builtIn.push(...builtInShapes(rule.set, rule.action ?? DEFAULT_ACTION));
-    else if ("pattern" in rule) this.patterns.push(tenantShape(rule, index));
-    else if ("classifier" in rule) {
+    else if ("pattern" in rule) {
+      const shape = prepareShape(tenantShape(rule, index), re2Side, this.meter);
+      this.patterns.push(shape);
+      yield STEPS_PER_SHAPE + shape.nfa.size * STEPS_PER_INSTRUCTION;
+    } else if ("classifier" in rule) {
       const { classifier, action = "flag", categories, threshold } = rule;
       this.classifiers.push({
         rule: classifier,
@@ -91,16 +132,30 @@ class Parts {
       });
     } else {
       const { terms, name = `terms-${index}`, category = "terms", action = DEFAULT_ACTION } = rule;
-      for (const form of terms.flatMap(termForms))
-        this.trie.add(termSymbols(form, this.folded), this.labels.length, rule.match ?? "word");
+      let steps = 0;
+      for (const term of terms) {
+        for (const form of termForms(term))
+          this.trie.add(termSymbols(form, this.folded), this.labels.length, rule.match ?? "word");
+        steps += STEPS_PER_TERM + term.length * STEPS_PER_LETTER;
+        if (steps < STEPS_AT_ONCE) continue;
+        yield steps;
+        steps = 0;
+      }
+      yield steps;
       this.labels.push({ rule: name, category, action });
     }
   }
 }
 
-function toBanks(shapes: readonly Shape[], sideOf: SideRule): PatternBank[] {
+const STEPS_PER_SHAPE = 10_000;
+/** Of a term that is folded and added to the others. */
+const STEPS_PER_TERM = 50;
+const STEPS_PER_LETTER = 40;
+const STEPS_AT_ONCE = 20_000;
+
+function toBanks(shapes: readonly PreparedShape[], sideOf: SideRule, meter: Meter): PatternBank[] {
   const banks: PatternBank[] = [];
   for (let at = 0; at < shapes.length; at += BANK_SIZE)
-    banks.push(new PatternBank(shapes.slice(at, at + BANK_SIZE), sideOf));
+    banks.push(new PatternBank(shapes.slice(at, at + BANK_SIZE), sideOf, meter));
   return banks;
 }

@@ -41,6 +41,7 @@ import { openLimits } from "./limits/open-limits.ts";
 import { RequestBodies } from "./bodies/request-bodies.ts";
 import { ProjectedCaches } from "./projected/projected-caches.ts";
 import { DeliveryMarks } from "./readers/delivery-marks/delivery-marks.ts";
+import { RuleChecks } from "./review/rule-checks.ts";
 import { watchModeration } from "./review/watch-moderation.ts";
 import { LostJobs } from "./reaper/lost-jobs.ts";
 import { Reaper } from "./reaper/reaper.ts";
@@ -253,6 +254,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       log,
       hub,
       ruleSets: createRuleSetStore(log.publish, retentionMs),
+      ruleChecks: new RuleChecks(),
       audit: createAuditClient(broker.reads),
       analytics: createAnalyticsClient(broker.reads),
       scale,

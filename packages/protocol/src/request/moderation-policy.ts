@@ -25,9 +25,14 @@ export const MODERATION_LIMITS = {
   /** The longest match that a pattern may have, in characters, and the default. */
   matchLength: 1_024,
   defaultMatchLength: 128,
-  /** What a request may bring of terms and patterns: moderation compiles them while other generations wait. */
+  /** What all patterns of a policy may take to be compiled, in instructions, and how many characters all of them may read of one of a text. */
+  patternSize: 32_768,
+  patternMatchLength: 8_192,
+  /** What a request may bring of terms and patterns. */
   requestTermsLength: 65_536,
   requestPatternCost: 65_536,
+  requestPatternSize: 8_192,
+  requestMatchLength: 2_048,
   nameLength: 64,
   replacementLength: 64,
   waitMs: 86_400_000,

@@ -1,11 +1,14 @@
+import type { Meter } from "./meter.ts";
 import { ANYWHERE, flagsBetween, type Nfa } from "./nfa.ts";
 import { codePointOf, SIDE, type Side, type SideRule, SIDES } from "./side.ts";
 
 /** More states than this, and the ones that were made are forgotten and made again when needed. */
-const MOST_STATES = 1_000;
-const MOST_RARE_STEPS = 256;
+export const MOST_STATES = 1_000;
+/** Symbols beyond ASCII whose column is remembered. */
+const MOST_RARE = 4_096;
 const ASCII = 0x80;
-const NO_STEPS: readonly undefined[] = Array.from({ length: ASCII });
+/** What a transition takes to be made, beside the instructions that are visited. */
+const STEPS_PER_TRANSITION = 20;
 
 /** What a run of a pattern from one place can still become. */
 export interface DfaState {
@@ -20,29 +23,56 @@ export interface DfaState {
   readonly asks: boolean;
   /** A further character may lead to a match, or decide on one that ends here. */
   readonly open: boolean;
-  readonly ascii: (DfaState | undefined)[];
-  readonly rare: Map<number, DfaState>;
+  /** By column. */
+  readonly next: (DfaState | undefined)[];
 }
 
 /**
- * A pattern's runs as a deterministic automaton, made as texts need it. States are objects and keep what they are made from, so
- * forgetting the table never takes a state away from a text that stands in it.
+ * A pattern's runs as a deterministic automaton, made as texts need it. Symbols that the pattern can't tell apart share a column. States are
+ * objects and keep what they are made from, so forgetting the table never takes a state away from a text that stands in it.
  */
 export class LazyDfa {
   readonly #nfa: Nfa;
   readonly #sideOf: SideRule;
+  readonly #meter: Meter;
+  readonly #columnOf: (codePoint: number) => string;
+  readonly #columns = new Map<string, number>();
+  readonly #ascii: Uint16Array;
+  readonly #rare = new Map<number, number>();
   readonly #states = new Map<string, DfaState>();
   #starts: readonly DfaState[];
   readonly #begins: Uint8Array;
 
-  constructor(nfa: Nfa, sideOf: SideRule) {
+  constructor(nfa: Nfa, sideOf: SideRule, meter: Meter) {
     this.#nfa = nfa;
+    this.#meter = meter;
     this.#sideOf = sideOf;
+    this.#columnOf = nfa.createColumns();
+    this.#ascii = Uint16Array.from({ length: ASCII }, (_, symbol) => this.#columnFor(symbol));
     this.#starts = this.#makeStarts();
     this.#begins = new Uint8Array(SIDES.length * ASCII);
     for (const side of SIDES)
       for (let symbol = 0; symbol < ASCII; symbol++)
         this.#begins[side * ASCII + symbol] = this.#leads(this.step(this.start(side), symbol)) ? 1 : 0;
+  }
+
+  /**
+   * Makes all states that texts can lead to, one with each call of `next`.
+   * @returns whether there are at most `MOST_STATES`
+   */
+  *explore(): Generator<void, boolean> {
+    const symbols = new Map<number, number>();
+    for (let symbol = 0; symbol < ASCII; symbol++) symbols.set(this.#ascii[symbol] as number, symbol);
+    for (const symbol of this.#nfa.edgesBeyondAscii())
+      if (symbol >= ASCII && !symbols.has(this.#rareColumn(symbol)))
+        symbols.set(this.#rareColumn(symbol), symbol);
+    const found = new Set<DfaState>(this.#starts);
+    for (const state of found) {
+      for (const symbol of symbols.values()) found.add(this.step(state, symbol));
+      if (found.size > MOST_STATES) return false;
+      yield;
+    }
+    return true;
   }
 
   start(before: Side): DfaState {
@@ -57,18 +87,14 @@ export class LazyDfa {
 
   /** Whether no match begins with `first` when `second` follows it. */
   failsWith(before: Side, first: number, second: number): boolean {
-    const two = this.step(this.step(this.start(before), first), second);
-    return !two.matchedBefore && !this.#leads(two);
+    const one = this.step(this.start(before), first);
+    const two = this.step(one, second);
+    return !one.matches && !two.matchedBefore && !this.#leads(two);
   }
 
   step(state: DfaState, symbol: number): DfaState {
-    if (symbol < ASCII) return (state.ascii[symbol] ??= this.#stepFrom(state, symbol));
-    const known = state.rare.get(symbol);
-    if (known !== undefined) return known;
-    if (state.rare.size >= MOST_RARE_STEPS) state.rare.clear();
-    const next = this.#stepFrom(state, symbol);
-    state.rare.set(symbol, next);
-    return next;
+    const column = symbol < ASCII ? (this.#ascii[symbol] as number) : this.#rareColumn(symbol);
+    return (state.next[column] ??= this.#stepFrom(state, symbol));
   }
 
   /** Whether a match ends where the text does. */
@@ -82,12 +108,30 @@ export class LazyDfa {
 
   /** Takes the states apart, so that a text which stands in one keeps no other alive. */
   #forget(): void {
-    for (const { ascii, rare } of this.#states.values()) {
-      ascii.fill(undefined);
-      rare.clear();
-    }
+    for (const { next } of this.#states.values()) next.length = 0;
     this.#states.clear();
     this.#starts = this.#makeStarts();
+  }
+
+  #rareColumn(symbol: number): number {
+    const known = this.#rare.get(symbol);
+    if (known !== undefined) return known;
+    if (this.#rare.size >= MOST_RARE) this.#rare.clear();
+    const { visits } = this.#nfa;
+    const column = this.#columnFor(symbol);
+    this.#meter.steps += this.#nfa.visits - visits;
+    this.#rare.set(symbol, column);
+    return column;
+  }
+
+  /** Symbols with the same column are the same to the pattern, and to what follows them where the pattern asks that. */
+  #columnFor(symbol: number): number {
+    const sides = this.#nfa.asserts ? SIDES.map((before) => this.#sideOf(before, symbol)).join("") : "";
+    const key = `${this.#columnOf(codePointOf(symbol))}${sides}`;
+    const known = this.#columns.get(key);
+    if (known !== undefined) return known;
+    this.#columns.set(key, this.#columns.size);
+    return this.#columns.size - 1;
   }
 
   #leads({ open, matches }: DfaState): boolean {
@@ -95,18 +139,25 @@ export class LazyDfa {
   }
 
   #stepFrom(state: DfaState, symbol: number): DfaState {
+    const { visits } = this.#nfa;
     const after = this.#sideOf(state.before, symbol);
     const here = this.#nfa.closure(state.reached, flagsBetween(state.before, after));
-    return this.#make(this.#nfa.step(here.waiting, codePointOf(symbol)), after, here.matches);
+    const next = this.#make(this.#nfa.step(here.waiting, codePointOf(symbol)), after, here.matches);
+    this.#meter.steps += STEPS_PER_TRANSITION + this.#nfa.visits - visits;
+    return next;
   }
 
-  #make(reached: readonly number[], before: Side, matchedBefore: boolean): DfaState {
+  #make(reached: readonly number[], after: Side, matched: boolean): DfaState {
+    const { asserts } = this.#nfa;
+    // Where nothing is asserted, what stood before makes no difference, and a match is told by the state before.
+    const before = asserts ? after : SIDE.other;
+    const matchedBefore = asserts && matched;
     const key = `${before},${matchedBefore},${reached.join()}`;
     const known = this.#states.get(key);
     if (known !== undefined) return known;
     if (this.#states.size >= MOST_STATES) this.#forget();
     const sure = this.#nfa.closure(reached, 0);
-    const possible = this.#nfa.closure(reached, ANYWHERE);
+    const possible = asserts ? this.#nfa.closure(reached, ANYWHERE) : sure;
     const asks = possible.matches && !sure.matches;
     const state: DfaState = {
       reached,
@@ -115,8 +166,7 @@ export class LazyDfa {
       matches: sure.matches,
       asks,
       open: asks || possible.waiting.length > 0,
-      ascii: NO_STEPS.slice(),
-      rare: new Map(),
+      next: [],
     };
     this.#states.set(key, state);
     return state;

@@ -26,6 +26,10 @@ const NEWLINE = 10;
 /** On an instruction of one letter: any case of it. */
 const FOLD_CASE = 1;
 
+const LAST_CODE_POINT = 0x10_ff_ff;
+/** Letters beyond ASCII that are s and k in another case. */
+const ODD_FOLDS = [0x1_7f, 0x21_2a];
+
 /** What an empty-width instruction asks of the place between two characters; re2js's bits. */
 const AT = { beginLine: 1, endLine: 2, beginText: 4, endText: 8, boundary: 16, noBoundary: 32 };
 /** Passes every empty-width instruction: for what may be reached before any next symbol. */
@@ -42,6 +46,10 @@ export interface Closure {
 export class Nfa {
   readonly start: number;
   readonly size: number;
+  /** Whether any match asks what stands before or after a place. */
+  readonly asserts: boolean;
+  /** Instructions visited so far, by all walks together. */
+  visits = 0;
   readonly #instructions: readonly Instruction[];
   /** By instruction: the number of the last walk that came by. */
   readonly #seen: Float64Array;
@@ -54,6 +62,7 @@ export class Nfa {
     this.#instructions = program.inst;
     this.start = program.start;
     this.size = program.inst.length;
+    this.asserts = program.inst.some(({ op }) => op === OP.emptyWidth);
     this.#seen = new Float64Array(this.size);
   }
 
@@ -70,6 +79,42 @@ export class Nfa {
     });
   }
 
+  /** One instruction of each kind that waits for a character: what they all say of a character is all that the program can tell of it. */
+  get #kinds(): readonly Instruction[] {
+    const kinds = new Map<unknown, Instruction>();
+    for (const instruction of this.#instructions) {
+      const { op, arg, runes } = instruction;
+      if (op < OP.rune) continue;
+      const isClass = op < OP.any && runes.length > 1;
+      const kind = op >= OP.any ? -op : isClass ? runes : 2 * (runes[0] as number) + (arg & FOLD_CASE);
+      kinds.set(kind, instruction);
+    }
+    return [...kinds.values()];
+  }
+
+  /** Tells characters apart by what they do in the program: those with the same text do the same. */
+  createColumns(): (codePoint: number) => string {
+    const kinds = this.#kinds;
+    return (codePoint) => {
+      this.visits += kinds.length;
+      let bits = "";
+      for (const kind of kinds) bits += accepts(kind, codePoint) ? "1" : "0";
+      return bits;
+    };
+  }
+
+  /** Some characters beyond ASCII, where something may begin or end in the program. */
+  *edgesBeyondAscii(): Generator<number> {
+    for (const { op, runes } of this.#kinds)
+      for (const rune of Array.from(op >= OP.any ? [] : runes)) {
+        const text = String.fromCodePoint(rune);
+        for (const form of [text, text.toLowerCase(), text.toUpperCase()]) yield form.codePointAt(0) ?? rune;
+        if (rune < LAST_CODE_POINT) yield rune + 1;
+      }
+    yield* ODD_FOLDS;
+    yield LAST_CODE_POINT;
+  }
+
   /** Follows what needs no character, at a place for which `flags` are true. */
   closure(from: readonly number[], flags: number): Closure {
     const stamp = ++this.#stamp;
@@ -80,6 +125,7 @@ export class Nfa {
     for (let pc = stack.pop(); pc !== undefined; pc = stack.pop()) {
       if (seen[pc] === stamp) continue;
       seen[pc] = stamp;
+      this.visits++;
       const { op, out, arg } = this.#instructions[pc] as Instruction;
       if (op === OP.alt || op === OP.altMatch) stack.push(out, arg);
       else if (op === OP.capture || op === OP.nop) stack.push(out);
@@ -95,6 +141,7 @@ export class Nfa {
     const stamp = ++this.#stamp;
     const seen = this.#seen;
     const next: number[] = [];
+    this.visits += waiting.length;
     for (const pc of waiting) {
       const instruction = this.#instructions[pc] as Instruction;
       if (seen[instruction.out] === stamp || !accepts(instruction, codePoint)) continue;

@@ -1,5 +1,6 @@
 import type { RuleLabel } from "./finding.ts";
 import { LazyDfa } from "./lazy-dfa.ts";
+import type { Meter } from "./meter.ts";
 import type { Nfa } from "./nfa.ts";
 import { type Side, type SideRule, SIDES, SIGN } from "./side.ts";
 
@@ -31,6 +32,15 @@ export interface BankShape extends Omit<Shape, "nfa"> {
   readonly dfa: LazyDfa;
 }
 
+/** A shape that is ready for a bank. */
+export interface PreparedShape extends Shape {
+  readonly dfa: LazyDfa;
+}
+
+export function prepareShape(shape: Shape, sideOf: SideRule, meter: Meter): PreparedShape {
+  return { ...shape, dfa: new LazyDfa(shape.nfa, sideOf, meter) };
+}
+
 /** Up to 31 shapes with one table that says which of them may begin at a symbol: those that can't cost nothing. */
 export class PatternBank {
   readonly shapes: readonly BankShape[];
@@ -39,14 +49,16 @@ export class PatternBank {
   /** What an ASCII symbol is to what follows, by the same index. */
   readonly sides = new Uint8Array(SIDES.length * ASCII);
   readonly sideOf: SideRule;
+  readonly meter: Meter;
   /** The shapes that may begin with a symbol beyond ASCII, and perhaps more. */
   readonly #beginsRare: number;
   /** The shapes that may begin with a letter or digit that was folded from a sign, and perhaps more. */
   readonly #beginsSign: number;
 
-  constructor(shapes: readonly Shape[], sideOf: SideRule) {
+  constructor(shapes: readonly PreparedShape[], sideOf: SideRule, meter: Meter) {
     this.sideOf = sideOf;
-    this.shapes = shapes.map(({ nfa, ...shape }) => ({ ...shape, dfa: new LazyDfa(nfa, sideOf) }));
+    this.meter = meter;
+    this.shapes = shapes.map(({ nfa: _nfa, ...shape }) => shape);
     let rare = 0;
     for (const [at, { nfa }] of shapes.entries()) if (nfa.beginsBeyondAscii) rare |= 1 << at;
     let sign = rare;

@@ -1,5 +1,6 @@
 import { type Detector, NOTHING_HELD, type RuleFinding, type SymbolChunk } from "./finding.ts";
 import type { DfaState, LazyDfa } from "./lazy-dfa.ts";
+import { STEPS_PER_FINDING } from "./meter.ts";
 import { ASCII, type BankShape, CONTEXT, type PatternBank } from "./pattern-bank.ts";
 import { SIDE, type Side } from "./side.ts";
 import { SymbolRing } from "./symbol-ring.ts";
@@ -44,6 +45,7 @@ export class PatternScanner implements Detector {
     const ring = this.#ring;
     const bank = this.#bank;
     const { begins, sides } = bank;
+    bank.meter.steps += count;
     const first = ring.count;
     ring.reserve(count, this.#earliest() - CONTEXT);
     ring.append(chunk);
@@ -124,6 +126,7 @@ export class PatternScanner implements Detector {
     let before = this.#sideAt(run.next);
     for (let at = run.next; at < ring.count; at++) {
       const symbol = ring.symbol(at);
+      this.#bank.meter.steps++;
       if (dfa.begins(before, symbol)) {
         run.begin = at;
         run.next = at;
@@ -158,6 +161,7 @@ export class PatternScanner implements Detector {
       over = !state.open || at > last || (at === last && !state.asks);
     }
     if (!over && ended && dfa.matchesAtEnd(state)) end = at;
+    this.#bank.meter.steps += at - run.next;
     run.state = state;
     run.next = at;
     run.end = end;
@@ -171,6 +175,7 @@ export class PatternScanner implements Detector {
     run.next = length > 0 ? begin + length : begin + 1;
     if (length === 0) return;
     const from = this.#ring.start(begin);
+    this.#bank.meter.steps += STEPS_PER_FINDING;
     this.#report({ ...label, from, to: this.#ring.end(begin + length - 1) });
   }
 

@@ -7,6 +7,12 @@ const MOST_ENTRIES = 8_000_000;
 /** What an entry of a map takes, about. */
 const MAP_ENTRY_BYTES = 40;
 
+/** How many nodes are linked before others have a turn, and what each takes. */
+const NODES_AT_ONCE = 256;
+const STEPS_PER_NODE = 40;
+/** Of a row that is copied. */
+const ENTRIES_PER_STEP = 16;
+
 /** Not in any term. */
 const COLUMN_NONE = 0;
 const COLUMN_RARE = 0xff_ff;
@@ -33,9 +39,8 @@ export class TermAutomaton {
   readonly #suffix: Int32Array;
   readonly #ends: ReadonlyMap<number, readonly TermEnd[]>;
 
-  constructor(trie: TermTrie) {
+  private constructor(trie: TermTrie, columns: Columns) {
     const nodes = trie.parents.length;
-    const columns = columnsFor(trie, Math.max(1, Math.floor(MOST_ENTRIES / nodes) - 1));
     this.stride = columns.dense.size + 1;
     for (let symbol = 0; symbol < UNITS; symbol++) {
       const canonical = canonicalOf(symbol);
@@ -48,7 +53,16 @@ export class TermAutomaton {
     this.#held = new Uint16Array(nodes);
     this.#ends = trie.ends;
     this.depth = trie.depths.reduce((most, depth) => Math.max(most, depth), 0);
-    this.#link(trie, columns.dense);
+  }
+
+  /** Yields the steps that it has taken since it last did, every few thousand. */
+  static *build(trie: TermTrie): Generator<number, TermAutomaton> {
+    const columns = columnsFor(trie, Math.max(1, Math.floor(MOST_ENTRIES / trie.parents.length) - 1));
+    const automaton = new TermAutomaton(trie, columns);
+    // Fresh memory is touched for the first time, and the symbols were counted.
+    yield trie.parents.length + UNITS;
+    yield* automaton.#link(trie, columns.dense);
+    return automaton;
   }
 
   /** The memory that it takes, roughly. */
@@ -88,11 +102,14 @@ export class TermAutomaton {
   }
 
   /** Breadth first: a node's failure link is always shallower, so that its row is complete when it is copied. */
-  #link(trie: TermTrie, dense: ReadonlyMap<number, number>): void {
+  *#link(trie: TermTrie, dense: ReadonlyMap<number, number>): Generator<number> {
     const { depths, parents, symbols, edges } = trie;
-    const order = Array.from(depths.keys()).toSorted((a, b) => (depths[a] as number) - (depths[b] as number));
+    const order = byDepth(depths, this.depth);
     const inner = new Set(parents);
-    for (const node of order.slice(1)) {
+    yield order.length;
+    for (const [at, node] of order.entries()) {
+      if (at % NODES_AT_ONCE === NODES_AT_ONCE - 1) yield NODES_AT_ONCE * STEPS_PER_NODE;
+      if (node === 0) continue;
       const parent = parents[node] as number;
       const symbol = symbols[node] as number;
       const fail = parent === 0 ? 0 : this.#follow(edges, this.#fail[parent] as number, symbol);
@@ -105,7 +122,9 @@ export class TermAutomaton {
       if (column === undefined) this.#rare.set(edgeKey(node === 0 ? 0 : parent, symbol), node);
     }
     const targets = new Map<number, [number, number][]>();
-    for (const node of order.slice(1)) {
+    for (const [at, node] of order.entries()) {
+      if (at % NODES_AT_ONCE === NODES_AT_ONCE - 1) yield NODES_AT_ONCE * STEPS_PER_NODE;
+      if (node === 0) continue;
       const column = dense.get(symbols[node] as number);
       if (column === undefined) continue;
       const parent = parents[node] as number;
@@ -113,7 +132,9 @@ export class TermAutomaton {
       list.push([column, this.#flagged(node)]);
       targets.set(parent, list);
     }
-    for (const node of order) {
+    for (const [at, node] of order.entries()) {
+      if (at % NODES_AT_ONCE === NODES_AT_ONCE - 1)
+        yield NODES_AT_ONCE * (STEPS_PER_NODE + this.stride / ENTRIES_PER_STEP);
       const row = node * this.stride;
       const from = (this.#fail[node] as number) * this.stride;
       if (node !== 0) this.#next.copyWithin(row, from, from + this.stride);
@@ -135,8 +156,24 @@ export class TermAutomaton {
   }
 }
 
+/** The nodes, shallow ones first. */
+function byDepth(depths: readonly number[], deepest: number): Int32Array {
+  const places = new Int32Array(deepest + 2);
+  for (const depth of depths) (places[depth + 1] as number)++;
+  for (let depth = 1; depth < places.length; depth++)
+    (places[depth] as number) += places[depth - 1] as number;
+  const order = new Int32Array(depths.length);
+  for (const [node, depth] of depths.entries()) order[(places[depth] as number)++] = node;
+  return order;
+}
+
+interface Columns {
+  readonly dense: Map<number, number>;
+  readonly rare: Set<number>;
+}
+
 /** The most used symbols get a column each; the others are rare. */
-function columnsFor(trie: TermTrie, most: number): { dense: Map<number, number>; rare: Set<number> } {
+function columnsFor(trie: TermTrie, most: number): Columns {
   const uses = new Map<number, number>();
   for (const symbol of trie.symbols.slice(1)) uses.set(symbol, (uses.get(symbol) ?? 0) + 1);
   const ranked = [...uses].toSorted((a, b) => b[1] - a[1]).map(([symbol]) => symbol);

@@ -6,6 +6,7 @@ import {
   type RuleLabel,
   type SymbolChunk,
 } from "./finding.ts";
+import { type Meter, STEPS_PER_FINDING } from "./meter.ts";
 import { BACKSLASH, codePointOf, isEscape, SIGN } from "./side.ts";
 import type { TermAutomaton } from "./term-automaton.ts";
 import type { TermEnd } from "./term-trie.ts";
@@ -13,11 +14,15 @@ import type { TermEnd } from "./term-trie.ts";
 /** What a symbol is a part of, 1 for a plain word: a sign beside a word is no part of that word. */
 const WORDS = { none: 0, sign: 2 } as const;
 
+/** Terms that end at one place are read one by one, twice. */
+const STEPS_PER_END = 4;
+
 /** Runs one text through the automaton. Its state is a number; a small ring remembers where the last symbols began. */
 export class TermScanner implements Detector {
   readonly #automaton: TermAutomaton;
   readonly #labels: readonly RuleLabel[];
   readonly #report: (finding: RuleFinding) => void;
+  readonly #meter: Meter;
   /** For each of the last symbols: its offset, times two, plus 1 where the word that it is a part of began before it. */
   readonly #ring: Int32Array;
   #count = 0;
@@ -32,8 +37,10 @@ export class TermScanner implements Detector {
     automaton: TermAutomaton,
     labels: readonly RuleLabel[],
     report: (finding: RuleFinding) => void,
+    meter: Meter,
   ) {
     this.#automaton = automaton;
+    this.#meter = meter;
     this.#labels = labels;
     this.#report = report;
     this.#ring = new Int32Array(2 ** Math.ceil(Math.log2(automaton.depth + 1)));
@@ -43,6 +50,7 @@ export class TermScanner implements Detector {
     const automaton = this.#automaton;
     const ring = this.#ring;
     const mask = ring.length - 1;
+    this.#meter.steps += count;
     for (let at = 0; at < count; at++) {
       const read = symbols[at] as number;
       const symbol = codePointOf(read);
@@ -69,7 +77,7 @@ export class TermScanner implements Detector {
   }
 
   fork(): TermScanner {
-    const copy = new TermScanner(this.#automaton, this.#labels, this.#report);
+    const copy = new TermScanner(this.#automaton, this.#labels, this.#report, this.#meter);
     copy.#ring.set(this.#ring);
     copy.#count = this.#count;
     copy.#state = this.#state;
@@ -109,10 +117,12 @@ export class TermScanner implements Detector {
   #reportLongest(counts: (end: TermEnd) => boolean): void {
     const found = new Set<number>();
     for (const end of this.#automaton.endsAt(this.#state)) {
+      this.#meter.steps += STEPS_PER_END;
       if (!counts(end) || found.has(end.rule)) continue;
       const begin = this.#begin(end.length);
       if (end.leftBoundary && (begin & 1) === 1) continue;
       found.add(end.rule);
+      this.#meter.steps += STEPS_PER_FINDING;
       this.#report({ ...(this.#labels[end.rule] as RuleLabel), from: begin >> 1, to: this.#lastEnd });
     }
   }

@@ -3,7 +3,9 @@ import { CARDS } from "./cards.ts";
 import { Nfa } from "../scanning/nfa.ts";
 import { PERSONAL_DATA } from "./personal-data.ts";
 import { SECRETS } from "./secrets.ts";
-import type { Shape } from "../scanning/pattern-bank.ts";
+import { builtInSide } from "../scanning/side.ts";
+import { Meter } from "../scanning/meter.ts";
+import { type PreparedShape, prepareShape } from "../scanning/pattern-bank.ts";
 import type { ShapeSource } from "./shape-source.ts";
 
 /** Counts the changes of what the sets find. A rule set's id does not tell them: it names the sets. */
@@ -15,12 +17,21 @@ const SETS: Record<BuiltInRules, readonly ShapeSource[]> = {
   "personal-data": PERSONAL_DATA,
 };
 
+/** Made once in a process: rule sets share them, and the states that texts have made of them. */
+const prepared = new Map<BuiltInRules, readonly PreparedShape[]>();
+const LABEL = { rule: "", category: "", action: "flag" } as const;
+
 /** The shapes of a built-in set, each a rule of its own: `<set>.<name>`. */
-export function builtInShapes(set: BuiltInRules, action: ModerationAction): Shape[] {
-  return SETS[set].map(({ name, pattern, maxLength, check }) => ({
-    label: { rule: `${set}.${name}`, category: set, action },
-    nfa: new Nfa(pattern, 0),
-    maxLength,
-    check,
+export function builtInShapes(set: BuiltInRules, action: ModerationAction): PreparedShape[] {
+  const shapes = prepared.get(set) ?? SETS[set].map(prepare);
+  prepared.set(set, shapes);
+  return shapes.map((shape, at) => ({
+    ...shape,
+    label: { rule: `${set}.${SETS[set][at]!.name}`, category: set, action },
   }));
+}
+
+function prepare({ pattern, maxLength, check }: ShapeSource): PreparedShape {
+  const shape = { label: LABEL, nfa: new Nfa(pattern, 0), maxLength, check };
+  return prepareShape(shape, builtInSide, new Meter());
 }

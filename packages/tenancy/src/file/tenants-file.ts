@@ -6,6 +6,7 @@ import { keyNameSchema, MAX_KEYS, sha256Schema, timeSchema } from "../records/ke
 import { rolesSchema } from "../records/roles.ts";
 import { type TenantConfig, type TenantKey, toTenant, toTenantKey } from "../records/tenant.ts";
 import { tenantIdSchema, tenantSettings } from "../records/tenant-record.ts";
+import { usablePolicySchema } from "./usable-policy.ts";
 import { MAX_SIGNING_KEYS, signingKeySchema } from "../records/token-records.ts";
 import { ownKeyIdSchema } from "../tokens/claims.ts";
 
@@ -46,6 +47,7 @@ const tenantSchema = z
     id: tenantIdSchema,
     keys: z.array(keySchema).min(1).max(MAX_KEYS),
     ...tenantSettings,
+    policy: usablePolicySchema.default({}),
     signing_keys: z
       .array(signingKeySchema.extend({ kid: ownKeyIdSchema }))
       .max(MAX_SIGNING_KEYS)

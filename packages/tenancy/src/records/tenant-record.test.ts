@@ -46,6 +46,13 @@ describe("a tenant's record", () => {
     expect(parse(RECORD)).toEqual(RECORD);
   });
 
+  test("is read with whatever rules it has: they were compiled where they were taken in, and not by each process that reads them", () => {
+    const policy = {
+      moderation: { mode: "gate", rules: [{ pattern: "(a" }, { pattern: "(?s).*[aeiou].{20}§" }] },
+    };
+    expect(parse({ ...RECORD, policy })).toEqual({ ...RECORD, policy });
+  });
+
   test("is refused with every problem at once, each by its path, and without a hash", () => {
     const { keys, signing_keys } = RECORD;
     const broken = {

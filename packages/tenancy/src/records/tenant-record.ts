@@ -1,4 +1,4 @@
-import { parseTenantId, type RepriseError, type TenantId } from "@reprise/protocol";
+import { parseTenantId, policySchema, type RepriseError, type TenantId } from "@reprise/protocol";
 import { modelName, parseConfigFile } from "@reprise/service";
 import * as z from "zod";
 import { budgetsSchema } from "../budgets/budget-settings.ts";
@@ -67,7 +67,8 @@ export type TenantSlots = z.infer<typeof slotsSchema>;
 
 /** What an administrator may set of a tenant at once; keys, signing keys and revocations have calls of their own. */
 export const tenantSettings = {
-  policy: tenantPolicySchema.default({}),
+  /** Whether its rules can be used is found out once, by whoever takes them in: each process that follows tenants reads all of them. */
+  policy: policySchema.default({}),
   audit: auditSchema.default({}),
   /** The models that requests may name. Absent: all. */
   models: modelsSchema.optional(),

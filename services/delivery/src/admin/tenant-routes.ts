@@ -9,7 +9,7 @@ import {
   withSettings,
 } from "@reprise/tenancy";
 import { isDeepStrictEqual } from "node:util";
-import { parseWith, RepriseError } from "@reprise/protocol";
+import { type ModerationRule, parseWith, RepriseError } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
 import { integerParam, noQuery } from "../routes/query-params.ts";
@@ -51,6 +51,7 @@ export function addTenantRoutes(app: FastifyInstance, context: AdminContext): vo
     call.assertOperator("adds and removes tenants");
     parseWith(noQuery, request.query, "query");
     const record = newTenant(parseWith(newTenantSchema, request.body), new Date());
+    await context.ruleChecks.checkPolicy(record.id, rulesOf(record));
     assertKnownClassifiersOf(record.policy, classifiers());
     if (administration.directory.stored().length >= MAX_TENANTS)
       throw new RepriseError("invalid_request", `There are ${MAX_TENANTS} tenants, which is the most.`);
@@ -106,6 +107,7 @@ export function addTenantRoutes(app: FastifyInstance, context: AdminContext): vo
     parseWith(noQuery, request.query, "query");
     const tenant = call.tenantOf(request.params.id);
     const settings = parseWith(tenantSettingsSchema, request.body);
+    await context.ruleChecks.checkPolicy(tenant, rulesOf(settings));
     assertKnownClassifiersOf(settings.policy, classifiers());
     const { record, revision } = await changeTenant(
       context,
@@ -118,6 +120,10 @@ export function addTenantRoutes(app: FastifyInstance, context: AdminContext): vo
     );
     return sendTenant(reply, revision, viewSettings(record));
   });
+}
+
+function rulesOf({ policy }: Pick<TenantSettings, "policy">): readonly ModerationRule[] {
+  return policy.moderation?.rules ?? [];
 }
 
 /** What a tenant must not set for itself: how long the platform keeps records of it, which models it may use, and how much. */

@@ -32,6 +32,7 @@ export async function createSummary(
     const { joined } = await createGeneration({
       log,
       ruleSets,
+      checkRules: (owner, rules) => context.ruleChecks.checkRequested(owner, rules),
       classifiers: context.classifiers(),
       shards,
       tenant,

@@ -115,6 +115,7 @@ export async function startGeneration(
   const { ref, requested, joined, first } = await createGeneration({
     log,
     ruleSets,
+    checkRules: (owner, rules) => context.ruleChecks.checkRequested(owner, rules),
     classifiers: context.classifiers(),
     shards,
     tenant,

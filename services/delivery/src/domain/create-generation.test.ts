@@ -9,6 +9,7 @@ import {
 } from "@reprise/protocol";
 import { requested } from "@reprise/testkit";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { RuleChecks } from "../review/rule-checks.ts";
 import { openPlatform, type Platform, REQUEST } from "../testing/platform.ts";
 import { createGeneration, type CreateOptions } from "./create-generation.ts";
 
@@ -23,6 +24,7 @@ function create(log: GenerationLog, options: Partial<CreateOptions> = {}) {
   return createGeneration({
     log,
     ruleSets: createRuleSetStore(log.publish, 3_600_000),
+    checkRules: (tenant, rules) => new RuleChecks().checkRequested(tenant, rules),
     shards: 2,
     tenant: parseTenantId("acme"),
     tenantPolicy: {},
@@ -100,6 +102,28 @@ test("a create that is not admitted has stored no rules", async () => {
   });
   await expect(creating).rejects.toBe(refused);
   expect(kept).toEqual([]);
+});
+
+test("rules of a request are looked at only once it is admitted, and one whose rules are refused is abandoned", async () => {
+  const refused = new Error("refused");
+  const request = {
+    ...REQUEST,
+    policy: { moderation: { mode: "gate" as const, rules: [{ pattern: "(a" }] } },
+  };
+  const checkRules = vi.fn<CreateOptions["checkRules"]>(() => Promise.reject(new Error("bad rules")));
+  await expect(
+    create(platform.log, { request, checkRules, admit: () => Promise.reject(refused) }),
+  ).rejects.toBe(refused);
+  expect(checkRules).not.toHaveBeenCalled();
+  const onAbandoned = vi.fn<NonNullable<CreateOptions["onAbandoned"]>>();
+  await expect(create(platform.log, { request, checkRules, onAbandoned })).rejects.toThrow("bad rules");
+  expect([checkRules, onAbandoned].map(({ mock }) => mock.calls.length)).toEqual([1, 1]);
+});
+
+test("a request without rules has none checked", async () => {
+  const checkRules = vi.fn<CreateOptions["checkRules"]>();
+  await create(platform.log, { tenantPolicy: MODERATED, checkRules });
+  expect(checkRules).not.toHaveBeenCalled();
 });
 
 test("a create that fails before its job is sent is abandoned", async () => {

@@ -19,6 +19,7 @@ import {
   type GenerationRef,
   type GenerationRequest,
   LIMITS,
+  type ModerationRule,
   OPTIONAL_EVENTS,
   type Policy,
   RepriseError,
@@ -42,6 +43,8 @@ export interface ToCreate {
 export interface CreateOptions {
   log: GenerationLog;
   ruleSets: RuleSetStore;
+  /** Checks the rules that the request brings, once it is admitted. What it throws is the answer. */
+  checkRules: (tenant: TenantId, rules: readonly ModerationRule[]) => Promise<void>;
   /** The classifiers that rules may name. Default: any, for this node does not know them. */
   classifiers?: ReadonlySet<string> | undefined;
   shards: number;
@@ -137,11 +140,15 @@ export async function createGeneration(options: CreateOptions): Promise<Created>
   }
 
   const request = (await options.toStored?.()) ?? options.request;
-  const policies = { tenantPolicy, requestPolicy: request.policy ?? {}, classifiers };
-  const prepared = await prepareModeration(policies);
   await options.admit(ref);
   let encoded: ReturnType<typeof encodeRequested>;
   try {
+    const prepared = await prepareModeration({
+      tenantPolicy,
+      requestPolicy: request.policy ?? {},
+      classifiers,
+      check: (rules) => options.checkRules(tenant, rules),
+    });
     const additions = await options.prepare?.(ref);
     const encode = (all: RequestAdditions | undefined) =>
       encodeRequested(ref, { ...options, request }, { moderation: prepared?.moderation, additions: all });

@@ -1,13 +1,11 @@
 import {
   type EffectiveModeration,
-  MODERATION_LIMITS,
   type ModerationRule,
   type Policy,
   RepriseError,
   ruleSetId,
   tightenModeration,
 } from "@reprise/protocol";
-import { assertRules } from "@reprise/rules";
 
 const RULES = "policy.moderation.rules";
 
@@ -16,6 +14,8 @@ export interface ModerationSources {
   readonly requestPolicy: Policy;
   /** The classifiers that there are; undefined where this node does not know them. */
   readonly classifiers: ReadonlySet<string> | undefined;
+  /** Throws what is wrong with the request's rules. */
+  readonly check: (rules: readonly ModerationRule[]) => Promise<void>;
 }
 
 export interface PreparedModeration {
@@ -27,18 +27,16 @@ export interface PreparedModeration {
 /**
  * What a new generation is to be judged by: the tenant's moderation and the request's, made one, with its rules' name that the log will
  * keep. Undefined where nothing is to be judged. Nothing is stored.
- * @throws RepriseError `invalid_request` that names the request's first bad rule
+ * @throws RepriseError `invalid_request` that names the request's first bad rule, and what `check` throws
  */
 export async function prepareModeration({
   tenantPolicy,
   requestPolicy,
   classifiers,
+  check,
 }: ModerationSources): Promise<PreparedModeration | undefined> {
   const requested = requestPolicy.moderation?.rules ?? [];
-  assertRules(requested, RULES, {
-    termsLength: MODERATION_LIMITS.requestTermsLength,
-    patternCost: MODERATION_LIMITS.requestPatternCost,
-  });
+  if (requested.length > 0) await check(requested);
   if (classifiers) assertClassifiers(requested, classifiers);
   const moderation = tightenModeration(tenantPolicy.moderation, requestPolicy.moderation);
   if (!moderation) return undefined;

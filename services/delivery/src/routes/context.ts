@@ -17,6 +17,7 @@ import type { ReaderMetrics } from "../telemetry/reader-metrics.ts";
 import type { ReaderTraces } from "../telemetry/reader-traces.ts";
 import type { RequestMetrics } from "../telemetry/request-metrics.ts";
 import type { RequestNotes } from "../telemetry/request-notes.ts";
+import type { RuleChecks } from "../review/rule-checks.ts";
 import type { RequestTraces } from "../telemetry/request-traces.ts";
 
 /** What the routes work with; made once, by `service.ts`. */
@@ -28,6 +29,7 @@ export interface RouteContext {
   readonly log: GenerationLog;
   readonly hub: Hub;
   readonly ruleSets: RuleSetStore;
+  readonly ruleChecks: RuleChecks;
   readonly audit: AuditClient;
   readonly analytics: AnalyticsClient;
   readonly projections: ProjectedCaches;

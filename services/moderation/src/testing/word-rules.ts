@@ -8,6 +8,8 @@ export function wordRules(words: Readonly<Record<string, ModerationAction>>): Ru
     judgedBy: { rule_set: "words" },
     classifiers: [],
     bytes: 0,
+    steps: 0,
+    pieceLength: 512,
     createScanner: () => createScanner(words),
   };
 }

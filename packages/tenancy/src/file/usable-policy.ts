@@ -12,7 +12,7 @@ import * as z from "zod";
 const rule = moderationRuleSchema.superRefine(refuseUnusable);
 
 /** A policy whose rules can be used: what no schema can say of them is checked too, each by itself, so that every bad one is named. */
-export const tenantPolicySchema = policySchema.extend({
+export const usablePolicySchema = policySchema.extend({
   moderation: moderationSchema
     .extend({ rules: z.array(rule).max(MODERATION_LIMITS.rules).optional() })
     .optional(),

@@ -1,0 +1,110 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { pause } from "./pause.ts";
+
+export interface WorkSharesOptions {
+  /** How much work each owner gets in a second, while it wants more. */
+  readonly stepsPerSecond: number;
+  /** How much an owner that has done nothing for a while may do at once. */
+  readonly burst: number;
+  /** How much is done at most before others have a turn. */
+  readonly slice: number;
+  /** Default: this process's clock, in milliseconds. */
+  readonly now?: () => number;
+  /** Default: waits for so many milliseconds. */
+  readonly wait?: (ms: number) => Promise<void>;
+}
+
+interface Account {
+  left: number;
+  atMs: number;
+  /** What was done since the others had a turn. */
+  inSlice: number;
+  waiting: number;
+  /** When the turns before it are over. */
+  last: Promise<void>;
+}
+
+/**
+ * Shares the event loop out by owners. Work is counted in steps, and who has used up the second's share waits for the next one: the others don't.
+ * Those of one owner wait in order.
+ */
+export class WorkShares {
+  readonly #options: Required<WorkSharesOptions>;
+  readonly #accounts = new Map<string, Account>();
+
+  constructor({ now = () => performance.now(), wait = pause, ...options }: WorkSharesOptions) {
+    this.#options = { now, wait, ...options };
+  }
+
+  get slice(): number {
+    return this.#options.slice;
+  }
+
+  /** Whether an owner has used up its share, or has work that waits for it. */
+  isSpent(owner: string): boolean {
+    const account = this.#accounts.get(owner);
+    return account !== undefined && (account.waiting > 0 || this.#refill(account) <= 0);
+  }
+
+  spend(owner: string, steps: number): void {
+    const account = this.#accountOf(owner);
+    this.#refill(account);
+    account.left -= steps;
+    account.inSlice += steps;
+  }
+
+  /** Lets the others go first, and resolves when the owner has something left of its share. */
+  async turn(owner: string): Promise<void> {
+    const account = this.#accountOf(owner);
+    account.waiting++;
+    const mine = account.last.then(() => this.#untilRefilled(account));
+    account.last = mine;
+    await mine;
+    account.waiting--;
+    account.inSlice = 0;
+  }
+
+  /** Takes work to its end that yields the steps it has taken since it last did. Nothing is waited for within a slice and a share. */
+  async run<T>(owner: string, work: Generator<number, T>): Promise<T> {
+    for (;;) {
+      if (this.#accountOf(owner).inSlice >= this.#options.slice || this.isSpent(owner)) await this.turn(owner);
+      const result = work.next();
+      if (result.done) return result.value;
+      this.spend(owner, result.value);
+    }
+  }
+
+  async #untilRefilled(account: Account): Promise<void> {
+    for (;;) {
+      await turn();
+      const left = this.#refill(account);
+      if (left > 0) return;
+      await this.#options.wait(Math.ceil((1 - left) / (this.#options.stepsPerSecond / 1_000)));
+    }
+  }
+
+  #refill(account: Account): number {
+    const { now, stepsPerSecond, burst } = this.#options;
+    const atMs = now();
+    account.left = Math.min(burst, account.left + ((atMs - account.atMs) / 1_000) * stepsPerSecond);
+    account.atMs = atMs;
+    return account.left;
+  }
+
+  #accountOf(owner: string): Account {
+    const known = this.#accounts.get(owner);
+    if (known) return known;
+    if (this.#accounts.size >= MANY_ACCOUNTS) this.#forgetIdle();
+    const { now, burst } = this.#options;
+    const account = { left: burst, atMs: now(), inSlice: 0, waiting: 0, last: Promise.resolve() };
+    this.#accounts.set(owner, account);
+    return account;
+  }
+
+  #forgetIdle(): void {
+    for (const [owner, account] of this.#accounts)
+      if (account.waiting === 0 && this.#refill(account) >= this.#options.burst) this.#accounts.delete(owner);
+  }
+}
+
+const MANY_ACCOUNTS = 1_024;

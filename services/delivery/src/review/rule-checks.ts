@@ -1,0 +1,84 @@
+import { WorkShares } from "@reprise/async";
+import { type ModerationRule, RepriseError, ruleSetId, type TenantId } from "@reprise/protocol";
+import { checkingRules, priceRules, REQUEST_RULE_LIMITS } from "@reprise/rules";
+
+const RULES = "policy.moderation.rules";
+/** Of one tenant: what was found out about its rules. */
+const MOST_KNOWN = 64;
+/** Of one tenant: rules that are being checked at once. */
+const MOST_UNDER_WAY = 16;
+const RETRY_AFTER_MS = 1_000;
+/** Steps of some 10 to 40 ns: a tenant's rules get some fifth of a core, in slices of about a millisecond. */
+const SHARES = { stepsPerSecond: 5_000_000, burst: 250_000, slice: 25_000 };
+
+/** Undefined: they can be used. */
+type Found = RepriseError | undefined;
+
+/**
+ * Checks rules before they are stored. Their price is asked for first, which compiles nothing. The same rules of a tenant are compiled once, in
+ * slices and within the tenant's share of this node: other tenants' calls go on meanwhile.
+ */
+export class RuleChecks {
+  readonly #shares: WorkShares;
+  readonly #tenants = new Map<TenantId, Map<string, Promise<Found>>>();
+  readonly #underWay = new Map<TenantId, number>();
+
+  /** @param shares of each tenant. Default: a fifth of a core */
+  constructor(shares = new WorkShares(SHARES)) {
+    this.#shares = shares;
+  }
+
+  /**
+   * Checks rules that a request brings.
+   * @throws RepriseError `invalid_request` that names the first bad rule; `overloaded` when too many of the tenant's are being checked
+   */
+  checkRequested(tenant: TenantId, rules: readonly ModerationRule[]): Promise<void> {
+    return this.#check(tenant, rules, REQUEST_RULE_LIMITS);
+  }
+
+  /** The same for rules of a tenant's policy. */
+  checkPolicy(tenant: TenantId, rules: readonly ModerationRule[]): Promise<void> {
+    return this.#check(tenant, rules);
+  }
+
+  async #check(
+    tenant: TenantId,
+    rules: readonly ModerationRule[],
+    limits?: typeof REQUEST_RULE_LIMITS,
+  ): Promise<void> {
+    priceRules(rules, RULES, limits);
+    const id = await ruleSetId(rules);
+    const known = this.#tenants.get(tenant) ?? new Map<string, Promise<Found>>();
+    this.#tenants.set(tenant, known);
+    const found = known.get(id) ?? this.#compile(tenant, rules);
+    known.delete(id);
+    known.set(id, found);
+    const [longestUnused] = known.keys();
+    if (longestUnused !== undefined && known.size > MOST_KNOWN) known.delete(longestUnused);
+    const error = await found;
+    if (error) throw error;
+  }
+
+  #compile(tenant: TenantId, rules: readonly ModerationRule[]): Promise<Found> {
+    const underWay = this.#underWay.get(tenant) ?? 0;
+    if (underWay >= MOST_UNDER_WAY) {
+      const message = `${underWay} sets of rules of the tenant are being checked, which is the most.`;
+      throw new RepriseError("overloaded", message, { param: RULES, retryAfterMs: RETRY_AFTER_MS });
+    }
+    this.#underWay.set(tenant, underWay + 1);
+    return this.#shares
+      .run(tenant, checkingRules(rules, RULES))
+      .then(
+        () => undefined,
+        (error: unknown) => {
+          if (error instanceof RepriseError) return error;
+          throw error;
+        },
+      )
+      .finally(() => {
+        const left = (this.#underWay.get(tenant) ?? 1) - 1;
+        if (left > 0) this.#underWay.set(tenant, left);
+        else this.#underWay.delete(tenant);
+      });
+  }
+}
