@@ -4,7 +4,6 @@ import * as z from "zod";
 import { budgetsSchema } from "../budgets/budget-settings.ts";
 import { conversationSettingsSchema } from "./conversation-settings.ts";
 import { keyRecordSchema, MAX_KEYS, timeSchema } from "./key-record.ts";
-import { tenantPolicySchema } from "./tenant-policy.ts";
 import { tenantLimitsSchema } from "../limits/tenant-limits.ts";
 import { MAX_REVOCATIONS, MAX_SIGNING_KEYS, revocationSchema, signingKeySchema } from "./token-records.ts";
 
