@@ -2,6 +2,7 @@ import { BLOB_CHANNEL, type EffectiveModeration, type KnownEvent, textOf } from 
 import type { RuleSet } from "@reprise/rules";
 import { ChannelText } from "./text/channel-text.ts";
 import type { FoundIn } from "./text/channels.ts";
+import { drain } from "./text/push-in-pieces.ts";
 
 type BlobEvent = Extract<KnownEvent, { type: "output.blob" }>;
 
@@ -16,8 +17,8 @@ export function findInBlob(
 ): FoundIn[] {
   const id = textOf(event);
   if (media === "allow" || id === "") return [];
-  const channel = new ChannelText(BLOB_CHANNEL, ruleSet.createScanner());
-  channel.push(event.seq, id);
+  const channel = new ChannelText(BLOB_CHANNEL, ruleSet);
+  drain(channel.push(event.seq, id));
   const action = media === "review" ? "review" : "redact";
   return [{ channel, finding: { ...RULE, action, from: 0, to: id.length } }];
 }

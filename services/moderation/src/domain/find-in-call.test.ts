@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { delta, GATE, JudgedLog } from "../testing/log-of.ts";
 import { wordRules } from "../testing/word-rules.ts";
 import { findInCall } from "./find-in-call.ts";
+import { drain } from "./text/push-in-pieces.ts";
 import { Judge } from "./judge.ts";
 
 const RULES = wordRules({ secret: "redact", poison: "halt" });
@@ -57,7 +58,7 @@ test("a halt leaves neither arguments nor names behind it", () => {
 
 test("the name of one of the request's functions is the client's", () => {
   const functions = new Set(["secret"]);
-  expect(findInCall({ ...call("secret"), seq: asSeq(2) }, { ruleSet: RULES, functions })).toEqual([]);
+  expect(drain(findInCall({ ...call("secret"), seq: asSeq(2) }, { ruleSet: RULES, functions }))).toEqual([]);
   const judge = new Judge({ moderation: GATE, ruleSet: RULES });
   const request = { model: "sim", input: "Hi", tools: [{ name: "secret" }] };
   judge.fold({ seq: 0, type: "generation.requested", request } as KnownEvent);

@@ -2,6 +2,7 @@ import { type KnownEvent, NAME_CHANNEL } from "@reprise/protocol";
 import type { RuleFinding, RuleSet } from "@reprise/rules";
 import { ChannelText } from "./text/channel-text.ts";
 import type { FoundIn } from "./text/channels.ts";
+import type { Judging } from "./text/push-in-pieces.ts";
 import { findEscaped } from "./text/escaped-text.ts";
 
 interface CallRules {
@@ -14,16 +15,17 @@ interface CallRules {
  * What rules find in a tool call. Its arguments are a text of their own, judged with JSON's escapes undone as well. So is its name, unless the
  * request has such a function: then the client has said it, not the model.
  */
-export function findInCall(
+export function* findInCall(
   { seq, name, arguments: text }: Extract<KnownEvent, { type: "tool.call" }>,
   { ruleSet, functions }: CallRules,
-): FoundIn[] {
-  const call = new ChannelText("tool", ruleSet.createScanner());
-  const found: RuleFinding[] = [...call.push(seq, text), ...call.end()];
-  found.push(...findEscaped(text, ruleSet.createScanner(), found));
+): Judging<FoundIn[]> {
+  const call = new ChannelText("tool", ruleSet);
+  const found: RuleFinding[] = [...(yield* call.push(seq, text)), ...call.end()];
+  found.push(...(yield* findEscaped(text, ruleSet, found)));
   const inArguments = found.map((finding) => ({ channel: call, finding }));
   if (functions.has(name)) return inArguments;
-  const named = new ChannelText(NAME_CHANNEL, ruleSet.createScanner());
-  const inName = [...named.push(seq, name), ...named.end()].map((finding) => ({ channel: named, finding }));
+  const named = new ChannelText(NAME_CHANNEL, ruleSet);
+  const foundInName = [...(yield* named.push(seq, name)), ...named.end()];
+  const inName = foundInName.map((finding) => ({ channel: named, finding }));
   return [...inName, ...inArguments];
 }

@@ -24,6 +24,7 @@ import { findInBlob } from "./find-in-blob.ts";
 import { findInCall } from "./find-in-call.ts";
 import { Findings } from "./findings.ts";
 import type { KeptText } from "./text/kept-texts.ts";
+import { drain, type Judging } from "./text/push-in-pieces.ts";
 import { alignReplacement } from "./text/align-replacement.ts";
 import { scanReplacement } from "./scan-replacement.ts";
 import { type ReviewEvent, Reviews, within } from "./reviews.ts";
@@ -136,26 +137,32 @@ export class Judge {
    * @param kept what counts of the text before a rewind; only needed for one
    */
   fold(event: KnownEvent | UnknownEvent, kept: readonly KeptText[] = []): void {
+    drain(this.folding(event, kept));
+  }
+
+  /** The same piece by piece. Nothing else may be asked of the judge, but what a classifier reports, before the end. */
+  *folding(event: KnownEvent | UnknownEvent, kept: readonly KeptText[] = []): Judging {
     this.#judged = event.seq;
     if (this.#withdrawals.apply(event).length > 0) this.#decided = event.seq;
     if (event.type === "moderation.redacted") this.#redacted(event);
     else if (event.type === "moderation.halted") this.#halted(event);
     else if (event.type === "generation.started") {
       this.#attempt = { attempt: event.attempt, nonce: event.nonce, fromSeq: event.seq };
-    } else if (event.type === "output.rewind") this.#rewind(event.to_seq, kept);
+    } else if (event.type === "output.rewind") yield* this.#rewind(event.to_seq, kept);
     else if (event.type === "moderation.review") this.#asked(event);
     else if (event.type === "moderation.reviewed") this.#reviewed(event);
     else if (isTerminal(event.type)) this.#end(event.seq);
     else if (event.type === "tool.call") {
       this.#foundIn(this.#channels.endTurn());
-      this.#foundIn(findInCall(event, { ruleSet: this.#options.ruleSet, functions: this.#functions }));
+      const rules = { ruleSet: this.#options.ruleSet, functions: this.#functions };
+      this.#foundIn(yield* findInCall(event, rules));
     } else if (event.type === "output.annotation") {
-      this.#foundIn(findInAnnotation(event, this.#options.ruleSet));
+      this.#foundIn(yield* findInAnnotation(event, this.#options.ruleSet));
     } else if (event.type === "output.blob") {
       this.#foundIn(findInBlob(event, this.#options.ruleSet, this.#options.moderation));
     } else if (event.type === "generation.requested") {
       this.#functions = new Set(event.request.tools?.map(({ name }) => name));
-    } else this.#scan(event);
+    } else yield* this.#scan(event);
     if (event.seq % FORGET_EVERY === 0) this.#forget();
   }
 
@@ -201,9 +208,9 @@ export class Judge {
     this.#wanted = this.#wanted.filter((wanted) => !isConcerned(wanted) || !this.#isDecided(wanted));
   }
 
-  #scan(event: KnownEvent | UnknownEvent): void {
+  *#scan(event: KnownEvent | UnknownEvent): Judging {
     const name = channelOf(event);
-    if (name !== undefined) this.#foundIn(this.#channels.push(name, event.seq, textOf(event)));
+    if (name !== undefined) this.#foundIn(yield* this.#channels.push(name, event.seq, textOf(event)));
   }
 
   #foundIn(all: readonly FoundIn[]): void {
@@ -281,9 +288,9 @@ export class Judge {
   }
 
   /** Text that was rewound is behind us: what half matched there is released, and the rules go on behind what is kept. */
-  #rewind(toSeq: Seq, kept: readonly KeptText[]): void {
+  *#rewind(toSeq: Seq, kept: readonly KeptText[]): Judging {
     this.#foundIn(this.#channels.end());
-    for (const { old, next } of this.#channels.rewind(toSeq, kept)) {
+    for (const { old, next } of yield* this.#channels.rewind(toSeq, kept)) {
       this.#wanted = splitAtRewind(this.#wanted, { old, kept: next, toSeq, withdrawals: this.#withdrawals });
     }
   }

@@ -26,6 +26,7 @@ import {
 import type { RuleSet } from "@reprise/rules";
 import { REPRISE, type TraceSpan } from "@reprise/telemetry";
 import { Judge } from "../domain/judge.ts";
+import { drain, type Judging } from "../domain/text/push-in-pieces.ts";
 import { keptTexts } from "../domain/text/kept-texts.ts";
 import { isAnotherAttempt } from "../domain/attempts.ts";
 import { endHalted } from "./end-halted.ts";
@@ -50,6 +51,15 @@ type AnnouncedVerdict = Pick<Verdict, "judged" | "cleared" | "decided" | "nonce"
 
 const RETRY = { pauseMs: 20, maxPauseMs: 1_000 };
 const REFUSED_PAUSE_MS = 50;
+/** A longer event waits for its tenant's turn. */
+const PIECES_AT_ONCE = 4;
+/** Events of a generation that are kept while they wait. */
+const MOST_WAITING = 1_024;
+/** What an event has beside its text, in bytes. */
+const ENVELOPE = 512;
+/** What an event takes beside the judging of its text. */
+const STEPS_PER_EVENT = 100;
+
 /** Reads of the log's end that bring nothing though an append conflicts: the log has become another one. */
 const TRIES_BEFORE_REBUILD = 5;
 
@@ -74,16 +84,15 @@ export class GenerationModerator {
   #folded: Folded = "complete";
   #announced: AnnouncedVerdict | undefined;
 
-  private constructor(parts: Parts, snapshot: LogSnapshot) {
+  private constructor(parts: Parts) {
     this.#parts = parts;
-    parts.writer.discardLost(snapshot.events);
     this.#listings = new ReviewListings({
       ...parts,
       signal: this.#closed.signal,
       onFailed: (error) => this.fail(error),
     });
     this.#classifierRuns = this.#createClassifierRuns();
-    this.#judge = this.#replay(snapshot);
+    this.#judge = new Judge(parts);
   }
 
   /**
@@ -103,7 +112,10 @@ export class GenerationModerator {
     const whole = writer.isAheadOf(snapshot.events) ? await readCurrentLog(context.log, ref) : snapshot;
     if (whole !== snapshot) writer.discardLostOf(whole.events);
     const span = startModerationSpan(context.tracing, ref, moderation, whole);
-    return new GenerationModerator({ context, ref, moderation, ruleSet, writer, span }, whole);
+    writer.discardLost(whole.events);
+    const moderator = new GenerationModerator({ context, ref, moderation, ruleSet, writer, span });
+    await moderator.#replay(whole);
+    return moderator;
   }
 
   /** Whether it takes nothing more. */
@@ -137,8 +149,12 @@ export class GenerationModerator {
 
   /** Takes an event from the consumer. What follows from it, follows at the next `flush`. */
   take(event: LogEvent): void {
-    if (this.#busy) this.#queue.push(event);
-    else this.#accept(event);
+    const { context, ref, ruleSet } = this.#parts;
+    const waits = this.#busy || this.#queue.length > 0 || context.shares.isSpent(ref.tenant);
+    // In UTF-8 it is no shorter than in UTF-16.
+    if (waits || event.payload.length > PIECES_AT_ONCE * ruleSet.pieceLength + ENVELOPE)
+      keepWaiting(this.#queue, event);
+    else this.#acceptAtOnce(event);
   }
 
   /** Says what is cleared; before that, decides what is to be decided. */
@@ -178,25 +194,38 @@ export class GenerationModerator {
     return this.#judge.nextDecision(unixNow()) !== undefined;
   }
 
-  #accept(event: LogEvent): void {
+  #acceptAtOnce(event: LogEvent): void {
+    const { context, ref, ruleSet } = this.#parts;
+    const { steps } = ruleSet;
+    drain(this.#accept(event));
+    context.shares.spend(ref.tenant, STEPS_PER_EVENT + ruleSet.steps - steps);
+  }
+
+  /** Judges in slices and within the tenant's share: what waits for that is this tenant's, and other tenants' verdicts come meanwhile. */
+  async #inShares(judging: Judging): Promise<void> {
+    const { context, ref, ruleSet } = this.#parts;
+    await context.shares.run(ref.tenant, counting(judging, ruleSet));
+  }
+
+  *#accept(event: LogEvent): Judging {
     const seq = peekSeq(event.payload);
     const next = this.#judge.judged + 1;
     if (seq < next) {
       // A place that is known, stored anew: the store had lost what was folded. In a shard that was quiet since, its places are lower.
       const isNew = event.streamSeq > this.#streamSeq || isAnotherAttempt(event.payload, this.#judge.attempt);
       if (isNew) this.#folded = "outdated";
-    } else if (this.#folded === "complete" && seq === next) this.#fold(event);
+    } else if (this.#folded === "complete" && seq === next) yield* this.#fold(event);
     else if (this.#folded === "complete") this.#folded = "behind";
   }
 
-  #fold({ payload, streamSeq }: LogEvent): void {
+  *#fold({ payload, streamSeq }: LogEvent): Judging {
     const event = decodeEvent(payload);
     if (event.type === "output.rewind" || this.#parts.writer.discardLost([payload])) {
       // What counts of the text before it only the log has whole; and all of it is to be judged anew if a verdict of lost text counted.
       this.#folded = "outdated";
       return;
     }
-    this.#judge.fold(event);
+    yield* this.#judge.folding(event);
     this.#streamSeq = streamSeq;
     this.#parts.writer.folded(streamSeq);
     this.#classifierRuns.fold(event);
@@ -219,21 +248,26 @@ export class GenerationModerator {
     });
   }
 
-  #replay({ events, streamSeq }: LogSnapshot): Judge {
-    const { moderation, ruleSet, writer } = this.#parts;
-    const { judged = REQUEST_SEQ, findings = [], finding_count: count = 0 } = writer.stored ?? {};
-    const judge = new Judge({ moderation, ruleSet });
-    for (const payload of events) {
-      const event = decodeEvent(payload);
-      judge.fold(event, event.type === "output.rewind" ? keptTexts(events, event.seq) : []);
-      if (event.seq === judged) judge.findings.resume(findings, count);
-      this.#classifierRuns.fold(event);
-      judge.keepFromSeq = this.#classifierRuns.keepFromSeq;
-    }
+  async #replay({ events, streamSeq }: LogSnapshot): Promise<void> {
+    const { writer } = this.#parts;
+    this.#judge = new Judge(this.#parts);
+    const judge = this.#judge;
+    await this.#inShares(this.#replaying(judge, events));
     this.#streamSeq = streamSeq;
     writer.folded(streamSeq);
     for (const review of judge.reviews.open) this.#listings.list(review, streamSeq);
-    return judge;
+  }
+
+  *#replaying(judge: Judge, events: readonly Uint8Array[]): Judging {
+    const { judged = REQUEST_SEQ, findings = [], finding_count: count = 0 } = this.#parts.writer.stored ?? {};
+    for (const payload of events) {
+      const event = decodeEvent(payload);
+      yield* judge.folding(event, event.type === "output.rewind" ? keptTexts(events, event.seq) : []);
+      if (event.seq === judged) judge.findings.resume(findings, count);
+      this.#classifierRuns.fold(event);
+      judge.keepFromSeq = this.#classifierRuns.keepFromSeq;
+      yield;
+    }
   }
 
   async #settle(): Promise<void> {
@@ -256,7 +290,12 @@ export class GenerationModerator {
   /** Brings log and judge in line: until the judge has nothing to add to the log, nor the log to the judge. */
   async #decide(): Promise<void> {
     for (let empty = 0; !this.isClosed;) {
-      for (const event of this.#queue.splice(0)) this.#accept(event);
+      for (let [event] = this.#queue; event && !this.isClosed; [event] = this.#queue) {
+        await this.#inShares(this.#accept(event));
+        this.#queue.shift();
+        // What is judged is said, however much waits behind it.
+        if (!this.#isUndecided) this.#publish();
+      }
       if (this.#folded === "outdated" || empty >= TRIES_BEFORE_REBUILD) {
         await this.#rebuild();
         empty = 0;
@@ -280,7 +319,7 @@ export class GenerationModerator {
     if (outcome.kind === "conflict") return context.log.requestYield(ref);
     if (outcome.kind !== "stored") return pause(REFUSED_PAUSE_MS, this.#closed.signal);
     this.#folded = "complete";
-    this.#fold({ payload, streamSeq: outcome.streamSeq });
+    drain(this.#fold({ payload, streamSeq: outcome.streamSeq }));
     context.onDecided(draft.type);
     span.event(draft.type, { [REPRISE.seq]: this.#judge.judged });
     if (draft.type !== "moderation.review") return;
@@ -292,7 +331,7 @@ export class GenerationModerator {
   async #catchUp(): Promise<boolean> {
     const events = await this.#parts.context.log.leader.readTail(this.#parts.ref, this.#streamSeq);
     this.#folded = "complete";
-    for (const event of events) this.#accept(event);
+    for (const event of events) await this.#inShares(this.#accept(event));
     // A hole that the leader does not fill is one of a log that has become another.
     if (this.#isBehind) this.#folded = "outdated";
     return events.length > 0;
@@ -305,7 +344,7 @@ export class GenerationModerator {
     this.#folded = "complete";
     this.#classifierRuns.close();
     this.#classifierRuns = this.#createClassifierRuns();
-    this.#judge = this.#replay(snapshot);
+    await this.#replay(snapshot);
   }
 
   #publish(): void {
@@ -330,6 +369,22 @@ export class GenerationModerator {
       isComplete: most === judged,
       isUrgent: endSeq !== undefined || decided > (writer.stored?.decided ?? 0),
     });
+  }
+}
+
+/** Of too many events that wait the last shows that some are missing: those are read from the log. */
+export function keepWaiting<T>(waiting: T[], event: T): void {
+  if (waiting.length < MOST_WAITING) waiting.push(event);
+  else waiting[MOST_WAITING - 1] = event;
+}
+
+/** What each piece has taken of the rules' time. */
+function* counting(judging: Judging, ruleSet: RuleSet): Generator<number, void> {
+  for (;;) {
+    const { steps } = ruleSet;
+    const { done } = judging.next();
+    yield STEPS_PER_EVENT + ruleSet.steps - steps;
+    if (done) return;
   }
 }
 

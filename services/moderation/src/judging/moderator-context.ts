@@ -1,3 +1,4 @@
+import type { WorkShares } from "@reprise/async";
 import type { Broker, GenerationLog, StoredEvent } from "@reprise/log";
 import type { TenantId } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/rules";
@@ -13,6 +14,8 @@ export interface ModeratorContext {
   readonly log: GenerationLog;
   /** Undefined for a set that is not kept any more. */
   readonly readRules: (tenant: TenantId, id: string) => Promise<RuleSet | undefined>;
+  /** How much each tenant may have judged in a second. */
+  readonly shares: WorkShares;
   readonly classify: ClassifyWindow;
   readonly tracing: Tracing;
   /** Called for every event that moderation has appended, by its type. */

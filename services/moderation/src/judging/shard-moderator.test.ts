@@ -2,6 +2,7 @@ import {
   encodeEvent,
   type KnownEvent,
   type ModerationRule,
+  parseTenantId,
   RepriseError,
   reviewSubject,
   verdictSubject,
@@ -10,9 +11,10 @@ import {
   STREAM_START,
 } from "@reprise/protocol";
 import { type GenerationLog, storeVerdict } from "@reprise/log";
+import { WorkShares } from "@reprise/async";
 import { NO_TRACING } from "@reprise/telemetry";
 import { eventually } from "@reprise/testkit";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { compileRuleSet } from "@reprise/rules";
 import { ShardModerator, type IncomingEvent } from "./shard-moderator.ts";
 import type { ClassifyWindow } from "./classifier-runs.ts";
@@ -25,8 +27,11 @@ interface Judged {
   readonly rules: ModerationRule[];
   readonly classify: ClassifyWindow;
   readonly log: GenerationLog;
+  readonly shares: WorkShares;
   readonly onError: (error: unknown) => void;
 }
+
+const SHARES = { stepsPerSecond: 1e9, burst: 1e9, slice: 1e9 };
 
 /** A shard that is judged without a consumer, by rules that are at hand at once. */
 function judge(
@@ -35,6 +40,7 @@ function judge(
     rules = RULES,
     classify = async () => ({ kind: "unjudged" }),
     log = world.log,
+    shares = new WorkShares(SHARES),
     onError = (error) => {
       throw error;
     },
@@ -44,6 +50,7 @@ function judge(
     connection: world.broker.main,
     log,
     readRules: async (_, id) => compileRuleSet(id, rules),
+    shares,
     classify,
     tracing: NO_TRACING,
     onDecided() {},
@@ -321,4 +328,80 @@ test("nothing is settled while a review that was asked for is not listed", async
   expect(judged.judging.settledStreamSeq).toBeLessThan(last.streamSeq);
   isAway = false;
   await expect.poll(() => judged.judging.settledStreamSeq).toBe(last.streamSeq);
+});
+
+const BETA = parseTenantId("beta");
+
+/** Of a tenant that has used up its share nothing is judged before `refill` is called. */
+function spentShares(tenant: string) {
+  const refilled = Promise.withResolvers<void>();
+  let nowMs = 0;
+  const shares = new WorkShares({ ...SHARES, now: () => nowMs, wait: () => refilled.promise });
+  shares.spend(tenant, 2e9);
+  const refill = () => {
+    nowMs += 60_000;
+    refilled.resolve();
+  };
+  return { shares, refill };
+}
+
+test("a tenant that has used up its share waits, and another one's verdicts come", async () => {
+  await using world = await openWorld();
+  const spending = await world.create(RULES);
+  const other = await world.create(RULES, {}, BETA);
+  for (const written of [spending, other]) await written.append(STARTED, delta("a secret"), COMPLETED);
+  const { shares, refill } = spentShares("acme");
+  using judged = judge(world, { shares });
+  judged.judging.take([...(await eventsOf(world, spending)), ...(await eventsOf(world, other))]);
+  const { events } = await world.until(other.ref, judgedUpTo(4));
+  expect(events.at(-1)).toMatchObject({ type: "moderation.redacted" });
+  expect((await world.read(spending.ref)).at(-1)).toMatchObject({ type: "generation.completed" });
+  refill();
+  await world.until(spending.ref, judgedUpTo(4));
+});
+
+test("events that wait for a share hold back what is acknowledged for so many events of the shard at most", async () => {
+  await using world = await openWorld();
+  const spending = await world.create(RULES);
+  await spending.append(STARTED, delta("a secret"));
+  const unmoderated = await world.createUnmoderated();
+  const [first] = await eventsOf(world, unmoderated);
+  const { shares } = spentShares("acme");
+  using judged = judge(world, { shares });
+  const events = await eventsOf(world, spending);
+  judged.judging.take(events);
+  const far = (by: number) => asStreamSeq(events[0]!.streamSeq + by);
+  judged.judging.take([{ ...first!, streamSeq: far(9_999) }]);
+  expect(judged.judging.settledStreamSeq).toBe(events[0]!.streamSeq - 1);
+  judged.judging.take([{ ...first!, streamSeq: far(10_000) }]);
+  expect(judged.judging.settledStreamSeq).toBe(far(10_000));
+});
+
+test("a long text is judged in slices between which others have their turn, and whatever waits too long is read again", async () => {
+  await using world = await openWorld();
+  const written = await world.create(RULES);
+  const text = "a secret and more ".repeat(200);
+  await written.append(STARTED, delta(text), ...Array.from({ length: 1_100 }, () => delta(".")));
+  const shares = new WorkShares({ ...SHARES, slice: 1_000 });
+  const turns = vi.spyOn(shares, "turn");
+  using judged = judge(world, { shares });
+  judged.judging.take(await eventsOf(world, written));
+  const { verdict } = await world.until(written.ref, (_, one) => (one?.judged ?? 0) > 1_102);
+  expect(turns.mock.calls.length).toBeGreaterThan(5);
+  expect(verdict?.finding_count).toBe(200);
+});
+
+test("hostile rules are judged in slices of a bounded number of steps", async () => {
+  await using world = await openWorld();
+  const rules = Array.from({ length: 14 }, (_, at) => ({ pattern: `(?s).*[aeiou]{9}${at}` }));
+  const written = await world.create(rules);
+  await written.append(STARTED, delta("prose of aeiouaeiou vowels ".repeat(40)), COMPLETED);
+  const shares = new WorkShares({ ...SHARES, slice: 10_000 });
+  const spent = vi.spyOn(shares, "spend");
+  using judged = judge(world, { shares, rules });
+  judged.judging.take(await eventsOf(world, written));
+  await world.until(written.ref, judgedUpTo(3));
+  const steps = spent.mock.calls.map(([, one]) => one);
+  expect(Math.max(...steps)).toBeLessThan(2_000_000);
+  expect(steps.length).toBeGreaterThan(100);
 });

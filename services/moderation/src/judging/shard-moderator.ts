@@ -13,7 +13,7 @@ import {
   STREAM_START,
 } from "@reprise/protocol";
 import type { ModeratorContext, LogEvent } from "./moderator-context.ts";
-import { GenerationModerator } from "./generation-moderator.ts";
+import { GenerationModerator, keepWaiting } from "./generation-moderator.ts";
 
 /** An event of a shard, and whose it is. */
 export interface IncomingEvent extends LogEvent {
@@ -37,6 +37,8 @@ const IDLE_MS = 600_000;
 /** More than this, and those that were quiet for longest are let go: their logs bring them back. */
 const MAX_ENTRIES = 50_000;
 const MAX_UNMODERATED = 1_000_000;
+/** A fifth of what the broker hands out without an acknowledgement. */
+const MOST_HELD_BY_WAITING = 10_000;
 const REOPEN_AFTER_MS = 1_000;
 /** Logs that are read at once, as after a restart in the middle of many generations. */
 const LOADS = 16;
@@ -85,7 +87,7 @@ export class ShardModerator {
       const entry = known && !known.judged?.isClosed ? known : this.#begin(event);
       if (!entry) continue;
       entry.touchedAtMs = now;
-      if (!entry.judged) entry.waiting.push(event);
+      if (!entry.judged) keepWaiting(entry.waiting, event);
       else {
         this.#take(entry.judged, event);
         touched.add(entry.judged);
@@ -104,11 +106,18 @@ export class ShardModerator {
     }
   }
 
-  /** The last place of the stream up to which every verdict is stored. */
+  /**
+   * The last place of the stream up to which every verdict is stored. A tenant that waits for its share holds it back for so many events of the shard at
+   * most, so that the broker goes on handing out those of others: what that tenant's generations then lack is judged by this process, or when
+   * another one sees their next event.
+   */
   get settledStreamSeq(): StreamSeq {
+    const { shares } = this.#context;
+    const longAgo = this.#lastStreamSeq - MOST_HELD_BY_WAITING;
     let first = plus(this.#lastStreamSeq, 1);
-    for (const { judged, fromStreamSeq } of this.#entries.values()) {
-      first = Math.min(first, judged ? (judged.unstoredFrom ?? first) : fromStreamSeq);
+    for (const { ref, judged, fromStreamSeq } of this.#entries.values()) {
+      const from = judged ? (judged.unstoredFrom ?? first) : fromStreamSeq;
+      if (from > longAgo || !shares.isSpent(ref.tenant)) first = Math.min(first, from);
     }
     return plus(first, -1);
   }

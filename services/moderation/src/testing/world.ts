@@ -20,6 +20,7 @@ import {
   type KnownEvent,
   type ModerationRule,
   parseTenantId,
+  type TenantId,
   tightenPolicy,
   type Verdict,
   asStreamSeq,
@@ -46,7 +47,11 @@ export interface World extends AsyncDisposable {
   readonly server: TestBroker;
   readonly broker: Broker;
   readonly log: GenerationLog;
-  create(rules: readonly ModerationRule[], moderation?: Partial<EffectiveModeration>): Promise<Written>;
+  create(
+    rules: readonly ModerationRule[],
+    moderation?: Partial<EffectiveModeration>,
+    tenant?: TenantId,
+  ): Promise<Written>;
   /** One without moderation. */
   createUnmoderated(): Promise<Written>;
   read(ref: GenerationRef): Promise<KnownEvent[]>;
@@ -67,8 +72,8 @@ export async function openWorld(): Promise<World> {
   const log = createGenerationLog(broker);
   const rules = createRuleSetStore(log.publish, HOUR_MS);
 
-  const create = async (moderation: EffectiveModeration | undefined): Promise<Written> => {
-    const ref = { tenant: TENANT, generation: createGenerationId(randomBytes(17), 1) };
+  const create = async (moderation: EffectiveModeration | undefined, tenant = TENANT): Promise<Written> => {
+    const ref = { tenant, generation: createGenerationId(randomBytes(17), 1) };
     const appender = new Appender({
       ...log,
       ref,
@@ -103,8 +108,8 @@ export async function openWorld(): Promise<World> {
     server,
     broker,
     log,
-    create: async (wanted, moderation) =>
-      create({ ...GATE, ...moderation, rule_set: await rules.keep(TENANT, wanted) }),
+    create: async (wanted, moderation, tenant = TENANT) =>
+      create({ ...GATE, ...moderation, rule_set: await rules.keep(tenant, wanted) }, tenant),
     createUnmoderated: () => create(undefined),
     read,
     until: (ref, holds) =>

@@ -7,7 +7,8 @@ import {
   REQUEST_SEQ,
   BEYOND_LOG,
 } from "@reprise/protocol";
-import type { RuleFinding, Scanner } from "@reprise/rules";
+import type { RuleFinding, RuleSet, Scanner } from "@reprise/rules";
+import { type Judging, pushInPieces } from "./push-in-pieces.ts";
 import { type Mask, Masks } from "./masks.ts";
 
 interface TextEvent {
@@ -25,19 +26,21 @@ export class ChannelText {
   /** The first event that it has a say in: those before it are another text's, once a rewind has kept them. */
   fromSeq: Seq = REQUEST_SEQ;
   readonly #scanner: Scanner;
+  readonly #pieceLength: number;
   #events: TextEvent[] = [];
   readonly #masks = new Masks();
   /** Where the text was settled, in order, as far as it is kept: what is told of the text before is told apart from what comes behind. */
   #settledAt: number[] = [];
 
-  constructor(name: string, scanner: Scanner) {
+  constructor(name: string, { createScanner, pieceLength }: Pick<RuleSet, "createScanner" | "pieceLength">) {
     this.name = name;
-    this.#scanner = scanner;
+    this.#scanner = createScanner();
+    this.#pieceLength = pieceLength;
   }
 
-  push(seq: Seq, text: string): readonly RuleFinding[] {
+  *push(seq: Seq, text: string): Judging<readonly RuleFinding[]> {
     this.#events.push({ seq, start: this.#scanner.length, text });
-    return this.#scanner.push(text);
+    return yield* pushInPieces(this.#scanner, text, this.#pieceLength);
   }
 
   /**

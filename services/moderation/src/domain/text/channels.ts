@@ -2,6 +2,7 @@ import type { Seq } from "@reprise/protocol";
 import type { RuleFinding, RuleSet } from "@reprise/rules";
 import { ChannelText } from "./channel-text.ts";
 import type { KeptText } from "./kept-texts.ts";
+import type { Judging } from "./push-in-pieces.ts";
 
 /** What rules have found, and in which text. */
 export interface FoundIn {
@@ -29,10 +30,10 @@ export class Channels {
   }
 
   /** Adds the text of an event to its channel. */
-  push(name: string, seq: Seq, text: string): readonly FoundIn[] {
+  *push(name: string, seq: Seq, text: string): Judging<readonly FoundIn[]> {
     const ended = text === "" ? NOTHING : this.#takeOver(name);
     const channel = this.#texts.get(name) ?? this.#create(name);
-    const found = foundIn(channel, channel.push(seq, text));
+    const found = foundIn(channel, yield* channel.push(seq, text));
     return ended.length === 0 ? found : [...ended, ...found];
   }
 
@@ -50,16 +51,18 @@ export class Channels {
    * Has the text go on behind what a rewind has kept of it.
    * @returns the old text, which has ended, and the one that goes on, for each channel
    */
-  rewind(toSeq: Seq, kept: readonly KeptText[]): { old: ChannelText; next: ChannelText }[] {
+  *rewind(toSeq: Seq, kept: readonly KeptText[]): Judging<{ old: ChannelText; next: ChannelText }[]> {
     this.#takenOver.clear();
-    return [...this.all].map((old) => {
+    const texts: { old: ChannelText; next: ChannelText }[] = [];
+    for (const old of [...this.all]) {
       const next = this.#create(old.name);
       // What is found in there was found before, but for what only the cut has brought to light: that is found with what follows.
-      for (const part of kept) if (part.channel === old.name) next.push(part.seq, part.text);
+      for (const part of kept) if (part.channel === old.name) yield* next.push(part.seq, part.text);
       next.continue(old);
       old.leave(toSeq);
-      return { old, next };
-    });
+      texts.push({ old, next });
+    }
+    return texts;
   }
 
   /**
@@ -79,7 +82,7 @@ export class Channels {
   }
 
   #create(name: string): ChannelText {
-    const channel = new ChannelText(name, this.#ruleSet.createScanner());
+    const channel = new ChannelText(name, this.#ruleSet);
     this.#texts.set(name, channel);
     return channel;
   }

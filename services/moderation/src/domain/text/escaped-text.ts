@@ -1,4 +1,5 @@
-import type { RuleFinding, Scanner } from "@reprise/rules";
+import type { RuleFinding, RuleSet } from "@reprise/rules";
+import { type Judging, pushInPieces } from "./push-in-pieces.ts";
 
 const ESCAPE = /\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))/g;
 const PLAIN: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
@@ -8,7 +9,11 @@ const PLAIN: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: 
  * are those of the text as it is.
  * @param known what was found in that already, which is not said again
  */
-export function findEscaped(text: string, scanner: Scanner, known: readonly RuleFinding[]): RuleFinding[] {
+export function* findEscaped(
+  text: string,
+  { createScanner, pieceLength }: Pick<RuleSet, "createScanner" | "pieceLength">,
+  known: readonly RuleFinding[],
+): Judging<RuleFinding[]> {
   if (!text.includes("\\")) return [];
   let read = "";
   /** Where each character that is read begins in the text, and where the last one ends. */
@@ -28,8 +33,10 @@ export function findEscaped(text: string, scanner: Scanner, known: readonly Rule
   copyTo(text.length);
   starts.push(text.length);
   const keys = new Set(known.map(keyOf));
+  const scanner = createScanner();
+  const found = yield* pushInPieces(scanner, read, pieceLength);
   return (
-    [...scanner.push(read), ...scanner.end()]
+    [...found, ...scanner.end()]
       // `starts` has an entry for each character of `read`, and for its end.
       .map((finding) => ({ ...finding, from: starts[finding.from]!, to: starts[finding.to]! }))
       .filter((finding) => !keys.has(keyOf(finding)))
