@@ -104,6 +104,12 @@ describe("an engine that has finished", () => {
     });
   });
 
+  test("without a reason of the engine's says so", () => {
+    expect(afterTurn({ ...finished, reason: "stop", isReasonMissing: true }, toFacts())).toMatchObject({
+      draft: { finish_reason: "stop", finish_reason_missing: true },
+    });
+  });
+
   test("with tools to be called is not", () => {
     const calls = [{ type: "tool_call", callId: "a", name: "look_up", arguments: "{}" }] as const;
     expect(afterTurn({ ...finished, reason: "tool_calls", calls }, toFacts())).toEqual({ kind: "proceed" });

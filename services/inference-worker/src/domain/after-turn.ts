@@ -53,7 +53,12 @@ export function afterTurn(
       if (outcome.calls.length > 0) return { kind: "proceed" };
       return {
         kind: "end",
-        draft: { type: "generation.completed", finish_reason: toFinishReason(outcome.reason, facts), usage },
+        draft: {
+          type: "generation.completed",
+          finish_reason: toFinishReason(outcome.reason, facts),
+          ...(outcome.isReasonMissing && { finish_reason_missing: true }),
+          usage,
+        },
       };
     case "failed":
       if (mayFallBack(facts) && isEngineError(outcome.error)) return { kind: "again", reason: "fallback" };

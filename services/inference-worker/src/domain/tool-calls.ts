@@ -11,6 +11,7 @@ export type CallCount = Pick<
   | "cached_input_tokens"
   | "audio_input_tokens"
   | "audio_output_tokens"
+  | "finish_reason_missing"
 >;
 
 /**

@@ -4,6 +4,8 @@ import { count, nameLike, seq } from "./field.ts";
 /** `input_tokens` is null while it is unknown: an engine that reports it only at its end may have been stopped before. */
 export const usageSchema = z.object({
   input_tokens: count.nullable(),
+  /** How many of the input are an estimate, because no engine has counted them. Absent: none. */
+  estimated_input_tokens: count.optional(),
   output_tokens: count,
   /** How many of the input the engine took from its cache. Absent: unknown. */
   cached_input_tokens: count.optional(),
@@ -34,6 +36,8 @@ export const completed = z.object({
   seq,
   type: z.literal("generation.completed"),
   finish_reason: nameLike(FINISH_REASONS),
+  /** The engine gave no reason of its own, but said that its answer is whole. */
+  finish_reason_missing: z.literal(true).optional(),
   usage: usageSchema,
 });
 

@@ -24,6 +24,8 @@ export const toolCall = z.object({
   /** How many of the input were audio, where it was not known before, and how many of `tokens` and of the turn's deltas. Absent: none, or unknown. */
   audio_input_tokens: count.optional(),
   audio_output_tokens: count.optional(),
+  /** On the first call of a turn: the engine gave no finish reason, but said that its answer is whole. */
+  finish_reason_missing: z.literal(true).optional(),
   /** What the model server alone can read, and asks to get back with the call. */
   provider_state: jsonObjectSchema(LIMITS.providerStateDepth).optional(),
 });

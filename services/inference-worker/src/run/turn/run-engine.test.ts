@@ -100,6 +100,30 @@ test("text that was under way when the run is stopped is not appended: there may
   expect(appended).toEqual([{ type: "output.delta", text: "a" }]);
 });
 
+test("an engine that speaks again after its last word can be stopped, and its silence is its own", async () => {
+  for (const isStopped of [true, false]) {
+    const stop = new AbortController();
+    const { outcome } = start(
+      async function* (_request, { signal, onFinished, onResumed }) {
+        yield text("a");
+        onFinished?.();
+        onResumed?.();
+        yield text("b");
+        await untilAborted(signal);
+      },
+      { signal: stop.signal },
+    );
+    await vi.advanceTimersByTimeAsync(1);
+    if (isStopped) stop.abort();
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await outcome).toEqual(
+      isStopped
+        ? { kind: "stopped", counted: 2 }
+        : { kind: "timeout", name: "between_tokens", counted: 2 },
+    );
+  }
+});
+
 test("a broker that is away, or a reader that sets the pace, is not the engine's silence", async () => {
   const held = Promise.withResolvers<void>();
   let holds = 0;

@@ -110,6 +110,8 @@ export type EngineOutcome = { readonly counted: number } & (
       /** How many of the tokens were reasoning. */
       readonly reasoned: number;
       readonly reason: FinishReason;
+      /** Whether the engine has given none. */
+      readonly isReasonMissing?: boolean;
       readonly usage: Usage | undefined;
       readonly calls: readonly ToolCallEvent[];
       readonly annotations: readonly AnnotationEvent[];
@@ -193,8 +195,17 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
     }
   }
   const { last, calls, annotations, counted, reasoned } = heard;
-  const reason = last?.reason ?? "stop";
-  return { kind: "finished", reason, usage: last?.usage, calls, annotations, counted, reasoned };
+  const { reason = "stop", isReasonMissing = false } = last ?? {};
+  return {
+    kind: "finished",
+    reason,
+    isReasonMissing,
+    usage: last?.usage,
+    calls,
+    annotations,
+    counted,
+    reasoned,
+  };
 }
 
 /** A signal that follows another one until it is let go. */

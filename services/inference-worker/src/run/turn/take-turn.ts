@@ -45,7 +45,18 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   const content = context.tracing.recordsContent && span.isRecorded ? new TurnContent() : undefined;
   if (span.isRecorded) describeRequest(span, request);
   const onUnreachable = (error: RepriseError) => onEngineReport({ ...about, ...traceFields(span), error });
-  const asked = { plans, engine, transcript, span, onLeftOut, onWithoutField, onUnreachable, onFirst, timing, content };
+  const asked = {
+    plans,
+    engine,
+    transcript,
+    span,
+    onLeftOut,
+    onWithoutField,
+    onUnreachable,
+    onFirst,
+    timing,
+    content,
+  };
   const outcome = await askEngine(run, asked);
   if (content) span.set(content.ofAnswer(outcome.kind === "finished" ? outcome.calls : []));
   endTurnSpan(span, outcome, timing);
@@ -67,7 +78,10 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   }
   if (outcome.kind === "finished" && rest) {
     const isModerated = policy.moderation !== undefined;
-    const count = toCallCount(rest, transcript.usage);
+    const count = {
+      ...toCallCount(rest, transcript.usage),
+      ...(outcome.isReasonMissing && { finish_reason_missing: true as const }),
+    };
     const drafts = toCallDrafts(outcome.calls, transcript, { isModerated, count });
     for (const draft of drafts) log.appender.append(draft);
   }
@@ -140,7 +154,18 @@ interface Asked {
 /** While the engine speaks, a batch generation offers its slot. */
 async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
   const { job, model, policy, log, pace, budget, stop, totalAtMs, request, route, owner } = run;
-  const { plans, engine, transcript, span, onLeftOut, onWithoutField, onUnreachable, onFirst, timing, content } = asked;
+  const {
+    plans,
+    engine,
+    transcript,
+    span,
+    onLeftOut,
+    onWithoutField,
+    onUnreachable,
+    onFirst,
+    timing,
+    content,
+  } = asked;
   using yieldPoint = job.priority === "batch" ? openYieldPoint(run, asked) : undefined;
   const { media: store, output: storage, onError } = run.context;
   const { publish } = run.context.log;

@@ -36,6 +36,17 @@ const hasCalls = (count: number) => (events: { type: string }[]) =>
 const untilAsked = (world: World, ref: Parameters<World["until"]>[0], calls = 1) =>
   world.until(ref, hasCalls(calls));
 
+test("the first call of a turn whose engine gave no finish reason says so", async () => {
+  await using world = await openWorld();
+  const { engine } = engineOf(() => says(call("a"), call("b"), { ...ASKED, isReasonMissing: true }));
+  await world.startWorker(engine);
+  const events = await untilAsked(world, await world.submit(), 2);
+  expect(events.filter(({ type }) => type === "tool.call")).toMatchObject([
+    { call_id: "a", finish_reason_missing: true },
+    { call_id: "b" },
+  ]);
+});
+
 test("a tool's answer, from any process, is the engine's next turn, and the text goes on", async () => {
   await using world = await openWorld();
   const { engine, told } = engineOf(
