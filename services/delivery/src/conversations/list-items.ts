@@ -37,8 +37,8 @@ const INSTRUCTIONS = "instructions";
 const IMPORTED = "imported";
 
 /**
- * What the next turn's model would be given before its input, as it may be shown now; of a turn that goes on only what it was asked. Only turns of the page
- * are looked at for what was withdrawn.
+ * Lists what was asked and said in a conversation, as it may be shown now; of a turn that runs only what it was asked. Turns that a model is no longer
+ * given, because they do not fit or were summed up, are among it. Only turns of the page are looked at for what was withdrawn.
  * @param after the id of the item before the page
  * @throws RepriseError `cursor_invalid`, `generation_erased`, `audit_unavailable`, `broker_unavailable`
  */
@@ -61,7 +61,7 @@ export async function listItems(
     readonly onArchived: (ref: GenerationRef) => Promise<void>;
   },
 ): Promise<ItemPage> {
-  const read = await readPrompt(sources, row, { tenant, onArchived });
+  const read = await readHistory(sources, row, { tenant, onArchived });
   const prompt = read.filter(({ summary }) => !summary);
   if (isDescending) prompt.reverse();
   const place = after === undefined ? undefined : parseItemId(after);
@@ -113,7 +113,7 @@ function shownOf({ generation, seq }: PromptSegment): ShownTurn[] {
   return generation !== undefined && seq !== undefined ? [{ generation, seq }] : [];
 }
 
-async function readPrompt(
+async function readHistory(
   sources: TurnSources,
   { id, head, items, behind }: ConversationRecord,
   {
@@ -128,6 +128,20 @@ async function readPrompt(
     if (state.kind === "ended" && state.isArchived) await onArchived(ref);
     return state.kind === "ended" ? promptBehind(state.turn) : [];
   };
+  const withEarlier = async (last: conversations.LoggedTurn, prompt: Prompt): Promise<Prompt> => {
+    let whole = prompt;
+    for (let turn = last; isShortened(turn);) {
+      const first = whole.find(({ generation, summary }) => generation !== undefined && !summary)?.generation;
+      const state = first && (await readTurn(sources, { tenant, generation: first }, true));
+      if (state?.kind !== "ended") return whole;
+      if (state.isArchived) await onArchived({ tenant, generation: first! });
+      const joined = joinEarlier(state.turn.requested.prompt ?? [], whole);
+      if (joined.length === whole.length) return joinEarlier(await readBeginning(), whole);
+      whole = joined;
+      ({ turn } = state);
+    }
+    return whole;
+  };
   if (!head) return readBeginning();
   const read = async (generation: GenerationId) => {
     const ref = { tenant, generation };
@@ -136,11 +150,30 @@ async function readPrompt(
     return state;
   };
   const last = await read(head.generation);
-  if (last.kind === "ended") return promptBehind(last.turn);
+  if (last.kind === "ended") return withEarlier(last.turn, promptBehind(last.turn));
   if (last.kind === "running" && last.turn) {
-    return promptOfQueue(await readTurnQueue(sources, tenant, last.turn));
+    return withEarlier(last.turn, promptOfQueue(await readTurnQueue(sources, tenant, last.turn)));
   }
   if (!head.parent) return readBeginning();
   const before = await read(head.parent);
-  return before.kind === "ended" ? promptBehind(before.turn) : [];
+  return before.kind === "ended" ? withEarlier(before.turn, promptBehind(before.turn)) : [];
+}
+
+/** Whether a turn's model was not given all that came before it. */
+function isShortened({ requested: { context, prompt = [] } }: conversations.LoggedTurn): boolean {
+  const isDropped = context?.dropped_turns !== undefined || context?.summary !== undefined;
+  return isDropped || prompt.some(({ summary }) => summary);
+}
+
+/** Puts the parts of an earlier prompt that a later one lacks before it, after the instructions. */
+function joinEarlier(earlier: Prompt, later: Prompt): Prompt {
+  const keyOf = (segment: PromptSegment) => `${nameOf(segment)}.${segment.imported ?? ""}`;
+  const known = new Set(later.map(keyOf));
+  const first = later.findIndex((segment) => nameOf(segment) !== INSTRUCTIONS);
+  const place = first === -1 ? later.length : first;
+  const missing = earlier.filter(
+    (segment) =>
+      segment.summary === undefined && nameOf(segment) !== INSTRUCTIONS && !known.has(keyOf(segment)),
+  );
+  return [...later.slice(0, place), ...missing, ...later.slice(place)];
 }

@@ -4,6 +4,7 @@ import {
   blobsIn,
   type ConversationId,
   countedOf,
+  estimateInputTokens,
   findOrphan,
   fitPrompt,
   fullPolicyOf,
@@ -19,7 +20,6 @@ import {
   toImportedPrompt,
   type TurnContext,
 } from "@reprise/protocol";
-import { estimateInputTokens } from "@reprise/tenancy";
 import type { RequestAdditions } from "../domain/create-generation.ts";
 import type { RouteContext } from "../routes/context.ts";
 import { findPlace, type Place } from "./claim-turn.ts";

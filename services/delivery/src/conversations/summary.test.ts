@@ -95,10 +95,13 @@ const promptOf = async (generation: GenerationId) =>
   joinPrompt((await requestedOf(platform, generation)).prompt ?? [], []);
 const idsOf = async (generation: GenerationId) =>
   ((await requestedOf(platform, generation)).prompt ?? []).map((segment) => segment.generation);
-const itemsOf = async (conversation: string) => {
-  const { json } = await call(`${platform.node.url}/v1/conversations/${conversation}/items`);
+const itemsOf = async (conversation: string, query = "?limit=100") => {
+  const { json } = await call(`${platform.node.url}/v1/conversations/${conversation}/items${query}`);
   return (json as { data: { generation: string | null }[] }).data;
 };
+const turnsOf = async (conversation: string, query?: string) => [
+  ...new Set((await itemsOf(conversation, query)).map(({ generation }) => generation)),
+];
 
 function openRows() {
   const { broker, log } = platform;
@@ -150,6 +153,9 @@ describe("a turn that does not fit", () => {
     const eighth = await turn(platform, { conversation, input: "Eight?" });
     expect((await idsOf(eighth)).slice(0, 2)).toEqual([undefined, summary!.generation]);
     expect(await contextOf(eighth)).not.toHaveProperty("dropped_turns");
+    const all = [...turns, fourth, fifth, sixth, seventh, eighth];
+    expect(await turnsOf(conversation)).toEqual([null, ...all]);
+    expect(await turnsOf(conversation, "?order=desc&limit=3")).toEqual([eighth, seventh]);
   });
 
   test("and whose summary fails is without those turns, and later ones say so", async () => {
@@ -162,6 +168,7 @@ describe("a turn that does not fit", () => {
     const fifth = await turn(platform, { conversation, input: "Five?" });
     expect(await idsOf(fifth)).toEqual([undefined, turns[2], fourth]);
     expect(await contextOf(fifth)).toMatchObject({ dropped_turns: 2 });
+    expect(await turnsOf(conversation)).toEqual([null, ...turns, fourth, fifth]);
   });
 
   test("waits in a queue for the summary of the one before it", async () => {
