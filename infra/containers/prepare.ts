@@ -30,6 +30,8 @@ const NATS_DIR = "/etc/nats";
 const REDIS_DIR = "/etc/redis";
 /** Jobs of Prometheus, and the containers without their number. */
 const TWICE = { "reprise-delivery": "delivery", "reprise-inference-worker": "worker" };
+/** Of each nats-server: what it is given up to, wherever its volume lies. */
+const MAX_STORE = "20G";
 /** More than anyone sets REPRISE_SHARDS to: permissions are written for so many. */
 const SHARDS = 16;
 
@@ -116,6 +118,7 @@ async function prepareNats(volumes: string, names: readonly string[]): Promise<W
       port: 4_222,
       routePort: 6_222,
       storeDir: "/data",
+      maxStore: MAX_STORE,
     })),
     tls: tlsIn(NATS_DIR, "nats"),
     syncInterval: undefined,

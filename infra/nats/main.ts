@@ -21,6 +21,7 @@ const USAGE = `npm run nats -- generate --out <folder> [options]
   --tls-ca, --tls-cert, --tls-key <file>
                               PEM files on the servers' machines; needed for servers that are not on 127.0.0.1
   --store <folder>            where servers keep streams, on their machines; default: jetstream, in the folder where a server is started
+  --max-store <size>          the most that a server stores, such as 18G: nine tenths of its volume; default: 75 % of what is free when it starts
   --shards <number>           default: $REPRISE_SHARDS, or 4
 npm run nats -- set-up        creates the streams, or changes them to what the environment says, as the user admin: see REPRISE_NATS_URL,
                               REPRISE_NATS_NKEY, REPRISE_SHARDS, REPRISE_REPLICAS and REPRISE_RETENTION_HOURS
@@ -33,6 +34,7 @@ const OPTIONS = {
   servers: { type: "string", default: "127.0.0.1" },
   ...TLS_OPTIONS,
   store: { type: "string", default: "jetstream" },
+  "max-store": { type: "string" },
   shards: { type: "string" },
 } as const;
 
@@ -49,9 +51,10 @@ async function generate(args: readonly string[]): Promise<void> {
   if (values.out === undefined) throw new Error("--out is missing.");
   const given = values.shards === undefined ? {} : { REPRISE_SHARDS: values.shards };
   const { REPRISE_SHARDS: shards } = parseEnvironment({ ...process.env, ...given }, ["REPRISE_SHARDS"]);
-  const servers = values.servers
-    .split(",")
-    .map((host, i): ConfiguredServer => toServer(host.trim(), i, values.store));
+  const servers = values.servers.split(",").map((host, i): ConfiguredServer => ({
+    ...toServer(host.trim(), i, values.store),
+    maxStore: parseSize(values["max-store"]),
+  }));
   const tls = toServerTls(values);
   const written = await writeNatsConfig({ dir: values.out, shards, servers, tls, syncInterval: undefined });
   for (const [i, file] of written.serverFiles.entries()) print(`${servers[i]?.host}: nats-server -c ${file}`);
@@ -61,6 +64,11 @@ async function generate(args: readonly string[]): Promise<void> {
 
 function toServer(host: string, i: number, storeDir: string): ConfiguredServer {
   return { name: `nats-${i + 1}`, host, port: PORT, routePort: ROUTE_PORT, storeDir };
+}
+
+function parseSize(text: string | undefined): string | undefined {
+  if (text === undefined || /^[1-9]\d*[KMGT]$/.test(text)) return text;
+  throw new Error(`--max-store is ${JSON.stringify(text)}: write a size such as 18G.`);
 }
 
 async function setUp(): Promise<void> {

@@ -22,6 +22,11 @@ const HALF = EXAMPLE_STEPS / 2;
 /** Of the time that the broker keeps events: the rest is for mending. */
 const UNREAD_LIMIT = 0.5;
 
+/** Of NATS's exporter for Prometheus (`-jsz all`), of each server. */
+const STORE_USED = "jetstream_server_total_message_bytes";
+const STORE_SIZE = "jetstream_server_max_storage";
+const CERTIFICATE_S = 14 * 86_400;
+
 export const PLAIN_ALERTS: readonly PlainAlert[] = [
   growing({
     metric: "reprise_malformed_messages_total",
@@ -90,6 +95,63 @@ export const PLAIN_ALERTS: readonly PlainAlert[] = [
     ...level(`reprise_dependency_up{service="delivery",dependency="broker"}`, { wrong: 0, right: 1 }),
   },
   {
+    alert: "RepriseReplicasMissing",
+    severity: "page",
+    summary: "A stream lacks a replica: a nats-server is away.",
+    description: "Everything goes on. The loss of another server stops all appends.",
+    expr: () => `max(reprise_broker_replicas_missing) > 0`,
+    forS: 60,
+    ...level(`reprise_broker_replicas_missing{service="delivery"}`, { wrong: 1, right: 0 }),
+  },
+  {
+    alert: "RepriseBrokerStoreFull",
+    severity: "page",
+    summary: "A nats-server's store is fuller than 80 %.",
+    description: "At 100 % it stores nothing more: appends and creates are refused.",
+    expr: () => `${STORE_USED} / (${STORE_SIZE} > 0) > 0.8`,
+    forS: 300,
+    ...storeLevel(),
+  },
+  {
+    alert: "RepriseQueueOld",
+    severity: "ticket",
+    summary: "Jobs of a model have waited for 5 minutes for a slot.",
+    description: "The label `model` names it: its workers are too few, away, or its engine is slow.",
+    expr: () => `max by (model) (reprise_queue_oldest_seconds) > 300`,
+    forS: 120,
+    ...level(`reprise_queue_oldest_seconds{model="sim"}`, { wrong: 400, right: 0 }),
+  },
+  {
+    alert: "RepriseWitnessLag",
+    severity: "ticket",
+    summary: "A witness has lacked commits of the archive for 20 minutes.",
+    description: "What is cut off the archive's end meanwhile is not found. Archiving goes on.",
+    expr: () => `max by (witness) (reprise_witness_lag_size) > 0`,
+    forS: 1_200,
+    ...level(`reprise_witness_lag_size{witness="witness"}`, { wrong: 3, right: 0 }),
+  },
+  {
+    alert: "RepriseEventLoopLag",
+    severity: "ticket",
+    summary: "A process is too busy to answer in time.",
+    description: "One in a hundred turns of its event loop was late by half a second or more, for 5 minutes.",
+    expr: () => `nodejs_eventloop_lag_p99_seconds{job=~"reprise-.+"} > 0.5`,
+    forS: 300,
+    ...level(`nodejs_eventloop_lag_p99_seconds{job="reprise-delivery"}`, { wrong: 1, right: 0.01 }),
+  },
+  {
+    alert: "RepriseCertificateExpires",
+    severity: "ticket",
+    summary: "The API's certificate expires within 14 days.",
+    description: "It was not renewed, or a node does not find the renewed one.",
+    expr: () => `min(reprise_certificate_expires_timestamp_seconds) - time() < ${CERTIFICATE_S}`,
+    forS: 600,
+    ...level("reprise_certificate_expires_timestamp_seconds", {
+      wrong: CERTIFICATE_S,
+      right: 10 * CERTIFICATE_S,
+    }),
+  },
+  {
     alert: "RepriseDependencyAway",
     severity: "ticket",
     summary: "Something that a service depends on does not answer.",
@@ -135,4 +197,11 @@ function level(series: string, { wrong, right }: { wrong: number; right: number 
     silent: [gaugeSeries(series, [...stretch(right), ...stretch(right)])],
     resolves: [gaugeSeries(series, [...stretch(wrong), ...stretch(right)])],
   } as const;
+}
+
+/** A store of which 90 % are used, or 10 %. */
+function storeLevel() {
+  const size = gaugeSeries(STORE_SIZE, Array<number>(EXAMPLE_STEPS).fill(100));
+  const { fires, silent, resolves } = level(STORE_USED, { wrong: 90, right: 10 });
+  return { fires: [...fires, size], silent: [...silent, size], resolves: [...resolves, size] };
 }

@@ -11,6 +11,7 @@ const PAIRS = [
   "prometheus → delivery:api",
   "another pod of monitoring → delivery:api",
   "prometheus elsewhere → delivery:api",
+  "exporter of NATS → delivery:api",
   "another namespace → delivery:api",
   "the internet → delivery:api",
   // Health and metrics.
@@ -18,6 +19,7 @@ const PAIRS = [
   // The broker.
   ...[...BROKER_SERVICES, "nats-set-up"].map((name) => `${name} → nats:nats`),
   "nats → nats:routes",
+  "exporter of NATS → nats:monitor",
   "delivery → redis:redis",
   "inference-worker → redis:redis",
   "audit-log → witness:api",

@@ -34,13 +34,23 @@ const ALERTS = Object.values(ruleFiles())
   .flatMap(({ rules }) => rules)
   .flatMap((rule) => ("alert" in rule ? [rule.alert] : []));
 
+/** Their faults are not made here: promtool's unit tests alone show when they fire. The last one may, on a machine with other work. */
+const NOT_INJECTED = [
+  "RepriseReplicasMissing",
+  "RepriseBrokerStoreFull",
+  "RepriseQueueOld",
+  "RepriseWitnessLag",
+  "RepriseCertificateExpires",
+  "RepriseEventLoopLag",
+];
+
 test("on a platform in health each panel has data and no alert fires, and each alert fires when its fault is there", async () => {
   await using redis = await startRedis();
   await using platform = await startObservedPlatform({ delivery: { REPRISE_REDIS_URL: redis.url } });
   await using prometheus = await startPrometheus({ services: platform.services, scale: SCALE });
-  const fired = new Set<string>();
+  const fired = new Set<string>(NOT_INJECTED);
   const namesOfFiring = async () => [
-    ...new Set((await prometheus.firing()).map(({ labels }) => labels["alertname"])),
+    ...new Set((await prometheus.firing()).map(({ labels }) => labels["alertname"] ?? "")),
   ];
   /** @param labels that it fires with, among others */
   const fires = async (alert: string, labels: Readonly<Record<string, string>> = {}) => {

@@ -310,8 +310,9 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       maxHeaderBytes: MAX_HEADER_BYTES,
     });
   const tlsConnections = tlsServer && http2 && new TlsConnections(tlsServer, http2);
+  let certificateWatch: CertificateWatch | undefined;
   if (tlsServer && tls && certificate) {
-    stack.use(
+    certificateWatch = stack.use(
       new CertificateWatch({
         server: tlsServer,
         files: tls,
@@ -321,6 +322,8 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       }),
     );
   }
+  const expiresAtS = () => certificateWatch?.expiresAtS ?? Number.NaN;
+  metrics.observe("reprise_certificate_expires_timestamp_seconds", expiresAtS);
   const answers = watchResponses(app.server);
   const listening = await app.listen({ host, port });
   const url = tlsServer ? listening.replace(/^http:/, "https:") : listening;

@@ -52,6 +52,9 @@ export class ServiceBrokers implements AsyncDisposable {
     this.#stack.use(observeBroker(broker, { metrics, service: user }));
     const watches = this.#stack.use(new DependencyWatches({ service: user, logger, metrics }));
     const brokerWatch = this.#stack.use(watchBroker(broker, shards, watches));
+    metrics.observeEach("reprise_broker_replicas_missing", () => [
+      [{ service: user }, brokerWatch.missingReplicas()],
+    ]);
     brokerWatch.failed.catch(this.#failed.reject);
     this.#watches.set(user, { brokerWatch, watches });
     return { broker, brokerWatch, watches };

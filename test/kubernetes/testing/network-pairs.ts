@@ -23,6 +23,11 @@ const STRANGERS: readonly Stranger[] = [
     namespace: { [NAMESPACE]: "monitoring" },
     pod: { [NAME_LABEL]: "prometheus" },
   },
+  {
+    name: "exporter of NATS",
+    namespace: { [NAMESPACE]: "monitoring" },
+    pod: { [NAME_LABEL]: "prometheus-nats-exporter" },
+  },
   { name: "another pod of monitoring", namespace: { [NAMESPACE]: "monitoring" }, pod: {} },
   { name: "prometheus elsewhere", namespace: { [NAMESPACE]: "other" }, pod: { [NAME_LABEL]: "prometheus" } },
   { name: "another namespace", namespace: { [NAMESPACE]: "other" }, pod: { [NAME_LABEL]: "delivery" } },

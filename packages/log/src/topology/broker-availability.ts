@@ -63,6 +63,8 @@ export class BrokerAvailability implements AsyncDisposable {
   #nextShard = 0;
   /** Of the streams of logs, jobs and rules, as of when each was asked last. */
   readonly #lastSeqs = new Map<string, StreamSeq>();
+  /** How many replicas of a stream are missing, as of when it was asked last. */
+  readonly #missing = new Map<string, number>();
   /** What is wrong with streams, as of when each was asked last. */
   readonly #problems = new Map<string, string>();
   #isClosed = false;
@@ -90,6 +92,11 @@ export class BrokerAvailability implements AsyncDisposable {
   /** The last place of a stream of logs, as of a second ago, or with many shards of some; undefined before it was asked for the first time. */
   lastStreamSeq(stream: string): StreamSeq | undefined {
     return this.#lastSeqs.get(stream);
+  }
+
+  /** How many replicas the stream lacks that lacks the most, of those of logs, jobs and rules: 0 while all are there or none is known. */
+  get missingReplicas(): number {
+    return Math.max(0, ...this.#missing.values());
   }
 
   /** Also announces that this process is gone, if the broker takes that within 2 s. */
@@ -146,7 +153,8 @@ export class BrokerAvailability implements AsyncDisposable {
   }
 
   async #askLeader(stream: string): Promise<void> {
-    const { problem, lastSeq } = await askLeader(this.#options.broker, stream);
+    const { problem, lastSeq, missing } = await askLeader(this.#options.broker, stream);
+    if (missing !== undefined) this.#missing.set(stream, missing);
     if (lastSeq !== undefined) this.#lastSeqs.set(stream, lastSeq);
     if (problem === undefined) this.#problems.delete(stream);
     else this.#problems.set(stream, problem);
@@ -195,13 +203,17 @@ export class BrokerAvailability implements AsyncDisposable {
 interface AskedStream {
   readonly problem?: string;
   readonly lastSeq?: StreamSeq;
+  readonly missing?: number;
 }
 
 async function askLeader({ main }: Broker, stream: string): Promise<AskedStream> {
   try {
-    const { cluster, state } = await getStreamInfo(main, stream, {}, TIMEOUT_MS);
+    const { cluster, config, state } = await getStreamInfo(main, stream, {}, TIMEOUT_MS);
     const lastSeq = asStreamSeq(state.last_seq);
-    return hasQuorum(cluster) ? { lastSeq } : { lastSeq, problem: `${stream} has no quorum` };
+    const missing = countMissing(cluster, config.num_replicas);
+    return hasQuorum(cluster)
+      ? { lastSeq, missing }
+      : { lastSeq, missing, problem: `${stream} has no quorum` };
   } catch (error) {
     return { problem: toRepriseError(error).message };
   }
@@ -213,8 +225,19 @@ const SILENT_NS = 5_000 * 1_000_000;
 /** Of a single server there is no cluster, or one without replicas. */
 export function hasQuorum(cluster: { readonly replicas?: readonly StreamPeer[] } | undefined): boolean {
   const replicas = cluster?.replicas ?? [];
-  const heard = replicas.filter(({ offline, active }) => offline !== true && active < SILENT_NS).length;
-  return (heard + 1) * 2 > replicas.length + 1;
+  return (countHeard(replicas) + 1) * 2 > replicas.length + 1;
+}
+
+/** How many of its replicas a stream lacks: servers that are away, and those that have no place for one. Of a single server 0. */
+export function countMissing(
+  cluster: { readonly replicas?: readonly StreamPeer[] } | undefined,
+  wanted: number,
+): number {
+  return cluster ? Math.max(0, wanted - 1 - countHeard(cluster.replicas ?? [])) : 0;
+}
+
+function countHeard(replicas: readonly StreamPeer[]): number {
+  return replicas.filter(({ offline, active }) => offline !== true && active < SILENT_NS).length;
 }
 
 type StreamPeer = Pick<PeerInfo, "active"> & Partial<Pick<PeerInfo, "offline">>;

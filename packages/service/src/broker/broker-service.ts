@@ -78,6 +78,9 @@ export async function startBrokerService(
   stack.use(observeBroker(broker, { metrics, service: name }));
   const watches = stack.use(new DependencyWatches({ service: name, logger, metrics }));
   const brokerWatch = stack.use(watchBroker(broker, env.REPRISE_SHARDS, watches));
+  metrics.observeEach("reprise_broker_replicas_missing", () => [
+    [{ service: name }, brokerWatch.missingReplicas()],
+  ]);
   let serviceReasons: () => readonly string[] = () => ["starting"];
   const notReadyBecause = () => [
     ...new Set([...serviceReasons(), ...brokerWatch.because(), ...watches.because()]),

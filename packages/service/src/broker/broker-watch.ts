@@ -16,6 +16,8 @@ export interface BrokerWatch {
 export interface OwnedBrokerWatch extends BrokerWatch, AsyncDisposable {
   /** Rejects when the broker's logs are spread over another number of shards by now: this process can't go on. */
   readonly failed: Promise<never>;
+  /** How many replicas of its streams are missing: servers of a cluster that are away. */
+  readonly missingReplicas: () => number;
 }
 
 /** Watches a process's broker, and what it follows there. */
@@ -42,6 +44,7 @@ export function watchBroker(broker: Broker, shards: number, watches: DependencyW
   return {
     because: () => availability.because(),
     failed,
+    missingReplicas: () => availability.missingReplicas,
     lastStreamSeq: (stream) => availability.lastStreamSeq(stream),
     onStale: watchFollowers(watches, watch),
     [Symbol.asyncDispose]: () => availability.close(),

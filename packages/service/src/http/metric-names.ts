@@ -11,6 +11,11 @@ import type { Metric, Metrics } from "../metric-names/metric.ts";
  * `queue_timeout`, `total_timeout`, `worker_lost` and `abandoned`.
  */
 export const METRICS = {
+  reprise_build_info: {
+    kind: "gauge",
+    help: "1, with the version of Reprise and that of Node that this process runs.",
+    labels: ["version", "node"],
+  },
   reprise_generations_running: { kind: "gauge", help: "Generations that this worker runs now." },
   reprise_generations_ended_total: {
     kind: "counter",

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { GEN_AI, GEN_AI_METRIC } from "@reprise/telemetry";
 import { describe, expect, test } from "vitest";
 import { METRICS } from "./metric-names.ts";
@@ -78,4 +79,13 @@ test("metrics of calls of a model have the names and labels of OpenTelemetry's c
   const known = [...Object.values(GEN_AI), "error.type"].map(spelled);
   const labels = calls.flatMap(([, metric]) => ("labels" in metric ? metric.labels : []));
   expect(labels.filter((label) => !known.includes(label))).toEqual([]);
+});
+
+test("a process says which version it runs: that of package.json", async () => {
+  const { version } = JSON.parse(
+    readFileSync(new URL("../../../../package.json", import.meta.url), "utf8"),
+  ) as { version: string };
+  expect(await createMetrics().render()).toContain(
+    `\nreprise_build_info{version="${version}",node="${process.versions.node}"} 1\n`,
+  );
 });

@@ -46,6 +46,9 @@ export interface MetricsOptions {
   processMetrics?: boolean;
 }
 
+/** Of all packages of the repository. */
+export const VERSION = "0.1.0";
+
 /** Gauges of prom-client that are named like counters, which Prometheus's own check refuses. The same by type of resource stay. */
 const MISNAMED = [
   "nodejs_active_handles_total",
@@ -70,7 +73,7 @@ export function createMetrics({ processMetrics = true }: MetricsOptions = {}): M
   }
 
   const sources = new Map<MetricName, (() => Iterable<readonly [LabelValues<string>, number]>)[]>();
-  return {
+  const metrics: Metrics = {
     counter: (name) => once(name, (settings) => new Counter(settings)),
     gauge: (name) => once(name, (settings) => new Gauge(settings)),
     histogram: (name) =>
@@ -95,6 +98,9 @@ export function createMetrics({ processMetrics = true }: MetricsOptions = {}): M
     render: () => registry.metrics(),
     contentType: registry.contentType,
   };
+  if (processMetrics)
+    metrics.gauge("reprise_build_info").set({ version: VERSION, node: process.versions.node }, 1);
+  return metrics;
 }
 
 /** One series of a gauge: its labels, and what it is now. */

@@ -34,6 +34,10 @@ export const DELIVERY_METRICS = {
     labels: ["reason"],
     help: "Streams that are over: `ended` (the reader was sent the generation's end), `left` (the client closed), `drained`, or the code of the error that broke the stream off.",
   },
+  reprise_certificate_expires_timestamp_seconds: {
+    kind: "gauge",
+    help: "When the certificate expires that this delivery node serves its API with, in seconds since 1970; NaN without TLS.",
+  },
   reprise_queue_jobs: {
     kind: "gauge",
     labels: ["model"],

@@ -17,6 +17,11 @@ export const LOG_METRICS = {
     labels: ["service", "connection"],
     help: "Round trip of a ping to the broker, as of 10 s ago at most; absent while the connection is away.",
   },
+  reprise_broker_replicas_missing: {
+    kind: "gauge",
+    labels: ["service"],
+    help: "Replicas that a stream of logs, jobs or rules lacks, of the one that lacks the most, as of some seconds ago: servers of the cluster that are away or do not keep up. 0 with a single server.",
+  },
   reprise_consumer_lag_events: {
     kind: "gauge",
     labels: ["consumer"],

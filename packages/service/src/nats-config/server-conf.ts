@@ -9,6 +9,8 @@ export interface ConfiguredServer {
   readonly port: number;
   readonly routePort: number;
   readonly storeDir: string;
+  /** The most that it stores, such as `18G`. Default: 75 % of what is free when it starts. */
+  readonly maxStore?: string | undefined;
 }
 
 /** Files on the servers' machines, PEM. */
@@ -71,7 +73,11 @@ export function encodeServer(server: ConfiguredServer, options: ServerConfOption
     server_name: server.name,
     listen: `${server.host}:${server.port}`,
     max_payload: MAX_PAYLOAD_BYTES,
-    jetstream: { store_dir: server.storeDir, ...(syncInterval && { sync_interval: syncInterval }) },
+    jetstream: {
+      store_dir: server.storeDir,
+      ...(server.maxStore !== undefined && { max_file_store: server.maxStore }),
+      ...(syncInterval && { sync_interval: syncInterval }),
+    },
     ...(secured && { tls: secured }),
     ...(others.length > 0 && { cluster }),
   };

@@ -32,7 +32,14 @@ async function newServers(dir: string, count: number): Promise<ConfiguredServer[
   const servers: ConfiguredServer[] = [];
   for (let i = 1; i <= count; i++) {
     const [port, routePort] = [await findFreePort(), await findFreePort()];
-    servers.push({ name: `nats-${i}`, host: HOST, port, routePort, storeDir: join(dir, `store-${i}`) });
+    servers.push({
+      name: `nats-${i}`,
+      host: HOST,
+      port,
+      routePort,
+      storeDir: join(dir, `store-${i}`),
+      maxStore: "1G",
+    });
   }
   return servers;
 }
@@ -51,6 +58,7 @@ async function startServers(count: number, isSecured: boolean) {
   const binary = await findBinary();
   const ends: Promise<never>[] = [];
   for (const file of serverFiles) {
+    expect(await readFile(file, "utf8")).toContain('"max_file_store": "1G"');
     await run(binary, ["-t", "-c", file]);
     const server = await spawnSupervised([binary, "-c", file], { stopGraceS: 5, output: "pipe" });
     stack.defer(server.stop);

@@ -53,6 +53,11 @@ export class CertificateWatch implements Disposable {
   #present: Certificate;
   #problem: string | undefined;
 
+  /** When the one in use expires, in seconds since 1970. */
+  get expiresAtS(): number {
+    return new X509Certificate(this.#present.cert).validToDate.getTime() / 1_000;
+  }
+
   constructor(options: CertificateWatchOptions) {
     this.#options = options;
     this.#present = options.present;

@@ -180,6 +180,10 @@ test("a renewed certificate is used without a restart; streams go on, and a pair
   expect(await fingerprintAt(node.url)).toBe(await fingerprintOf(files.cert));
   await put({ key: renewed.key });
   await expect.poll(() => fingerprintAt(node.url)).toBe(await fingerprintOf(renewed.cert));
+  const expiresAtS = new X509Certificate(await readFile(renewed.cert)).validToDate.getTime() / 1_000;
+  expect(await (await fetch(`${node.opsUrl}/metrics`)).text()).toContain(
+    `\nreprise_certificate_expires_timestamp_seconds ${expiresAtS}\n`,
+  );
   expect(node.logged.match(/the certificate stays as it was/g)).toHaveLength(1);
   expect(node.logged).not.toContain("PRIVATE KEY");
   await append(worker, completed());
