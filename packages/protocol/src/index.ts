@@ -34,6 +34,8 @@ export { type OpenaiOptions, openaiOptionsOf, parseOpenaiOptions } from "./engin
 export { foldOptionName } from "./engine/reserved-options.ts";
 export { parseSimOptions, type SimOptions } from "./engine/sim-options.ts";
 export { effectiveRequest } from "./request/effective-request.ts";
+export { estimateInputTokens } from "./request/estimate-input-tokens.ts";
+export { usageAtEnd, withEstimatedInput } from "./request/estimated-usage.ts";
 export { assertHistory } from "./request/assert-history.ts";
 export { type Fault, toFault } from "./errors/fault.ts";
 export { toHttpStatus } from "./errors/http-status.ts";

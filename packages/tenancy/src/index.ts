@@ -79,7 +79,6 @@ export { type Budget, maxOutputTokensSchema } from "./budgets/budget-settings.ts
 export type { BudgetClaim, BudgetGrant, BudgetLedger, BudgetReservation } from "./budgets/budget-ledger.ts";
 export { FIRST_SLICE, MIN_SLICE, UNSEEN_TOKENS } from "./budgets/budget-ledger.ts";
 export { budgetMetricsOf, type BudgetRefusal } from "./budgets/budget-metrics.ts";
-export { estimateInputTokens } from "./budgets/estimate-input-tokens.ts";
 export { MemoryLedger } from "./budgets/memory-ledger.ts";
 export { toRateLimitHeaders } from "./limits/rate-limit-headers.ts";
 export { type LimitUse, type TenantLimits, toLimitChecks } from "./limits/tenant-limits.ts";

@@ -31,8 +31,11 @@ export interface DecisionOptions {
   ref: GenerationRef;
   /** Unique to this decision. */
   writer: string;
-  /** What to append, given the log; undefined to leave it as it is. Called again whenever the log has grown. */
-  decide: (transcript: MediaTranscript) => EventDraft | undefined;
+  /**
+   * What to append, given the log; undefined to leave it as it is. Called again whenever the log has grown.
+   * @param first the oldest event that the log keeps
+   */
+  decide: (transcript: MediaTranscript, first: Uint8Array) => EventDraft | undefined;
   /** Default 20 s: an election takes up to 10. */
   budgetMs?: number;
 }
@@ -75,7 +78,7 @@ async function decideFrom(
 ): Promise<Decision | undefined> {
   const { publish, requestYield, ref, writer, decide } = options;
   while (performance.now() < deadline) {
-    const draft = decide(view.transcript);
+    const draft = decide(view.transcript, view.first);
     if (!draft) return view.decided(false, options);
     const seq = plus(view.head.seq, 1);
     const payload = encodeEvent(seq, draft);
@@ -118,14 +121,14 @@ async function readOn(
 /** A log as far as it has been read. */
 class LogView {
   readonly transcript = new MediaTranscript();
-  readonly #first: Uint8Array;
+  readonly first: Uint8Array;
   readonly #events: Uint8Array[];
   head: LogHead;
 
   private constructor(events: Uint8Array[], head: LogHead) {
     const [first] = events;
     if (!first) throw generationNotFound();
-    this.#first = first;
+    this.first = first;
     this.#events = events;
     this.head = head;
     for (const payload of events) this.transcript.apply(decodeEvent(payload));
@@ -149,6 +152,6 @@ class LogView {
       const snapshot = { events: this.#events, streamSeq: head.streamSeq };
       void storeCheckpoint({ publish: publishCheckpoint, ref, snapshot, maxBytes: maxCheckpointBytes });
     }
-    return { appended, transcript, events: this.#events, first: this.#first };
+    return { appended, transcript, events: this.#events, first: this.first };
   }
 }

@@ -23,6 +23,7 @@ import {
   type StreamSeq,
   plus,
   STREAM_START,
+  usageAtEnd,
 } from "@reprise/protocol";
 import type { Broker } from "../nats/connection.ts";
 import { appendDecision } from "../append/append-decision.ts";
@@ -91,8 +92,10 @@ async function cancel(log: GenerationLog, ref: GenerationRef): Promise<Transcrip
       publishCheckpoint: async () => ({ kind: "unavailable", reason: "timeout" }),
       ref,
       writer: createWriterName(),
-      decide: ({ ended, usage }) =>
-        ended ? undefined : { type: "generation.cancelled", reason: REASON, usage },
+      decide: (found, first) =>
+        found.ended
+          ? undefined
+          : { type: "generation.cancelled", reason: REASON, usage: usageAtEnd(found, first) },
     });
     return transcript;
   } catch (error) {

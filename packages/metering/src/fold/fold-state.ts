@@ -62,6 +62,8 @@ export interface FoldedEnd {
   code: string | null;
   reason: string | null;
   inputTokens: number | null;
+  /** Absent in what earlier versions have kept. */
+  estimatedInputTokens?: number | null;
   cachedInputTokens: number | null;
   outputTokens: number;
   reasoningTokens: number | null;

@@ -162,6 +162,7 @@ function toHistory({ steps, end: { status, how, input, difference, afterUs }, is
   const usage = {
     input_tokens: input,
     output_tokens: Math.max(0, produced + difference),
+    ...(difference < 0 && input !== null && { estimated_input_tokens: input }),
     ...(difference > 0 && { cached_input_tokens: difference, reasoning_tokens: difference }),
   };
   const said = {

@@ -22,6 +22,7 @@ export function recount(log: readonly StoredBytes[]) {
     input_tokens: number | null;
     output_tokens: number;
     cached_input_tokens?: number;
+    estimated_input_tokens?: number;
     reasoning_tokens?: number;
   };
   const calls = of("tool.call").map((call) => ({ tokens: 0, ...call }));
@@ -77,6 +78,7 @@ export function recount(log: readonly StoredBytes[]) {
     chunks: deltas.length,
     tool_calls: of("tool.call").length,
     input_tokens: usage.input_tokens ?? said[0] ?? null,
+    estimated_input_tokens: usage.estimated_input_tokens ?? null,
     cached_input_tokens: usage.cached_input_tokens ?? cached[0] ?? null,
     reasoning_tokens: usage.reasoning_tokens ?? (reasoned > 0 ? reasoned : null),
     output_tokens: usage.output_tokens,

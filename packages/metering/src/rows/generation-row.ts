@@ -54,6 +54,8 @@ export interface GenerationRow {
 
   /** As the terminal event says; null where the engine never said. */
   readonly input_tokens: number | null;
+  /** How many of these are an estimate; null: none. */
+  readonly estimated_input_tokens: number | null;
   readonly cached_input_tokens: number | null;
   /** What engines have produced, and what of it no rewind has taken back. */
   readonly output_tokens: number;

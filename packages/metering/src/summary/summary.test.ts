@@ -180,7 +180,8 @@ test("costs are exact, and what has no price is counted and costs nothing", () =
         const [input, output] = [(row.input_tokens ?? 0) - cached, row.output_tokens];
         return sum + BigInt(input) * 150_000n + BigInt(cached) * 75_000n + BigInt(output) * 600_000n;
       }, 0n);
-      const { cost } = priced.toReport();
+      const { cost, estimated_input_tokens: estimated } = priced.toReport();
+      expect(estimated).toBe(rows.reduce((sum, row) => sum + (row.estimated_input_tokens ?? 0), 0));
       const [whole = "0", decimals = ""] = (cost["EUR"] ?? "0").split(".");
       expect(BigInt(whole + decimals.padEnd(12, "0"))).toBe(pico);
       expect(free.toReport()).toMatchObject({ cost: {}, unpriced: rows.length });

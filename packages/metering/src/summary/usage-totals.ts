@@ -5,6 +5,8 @@ import type { GenerationRow } from "../rows/generation-row.ts";
 export interface UsageReport {
   readonly generations: number;
   readonly input_tokens: number;
+  /** How many of these are an estimate. */
+  readonly estimated_input_tokens: number;
   readonly cached_input_tokens: number;
   /** What engines have produced, and what of it no rewind has taken back. */
   readonly output_tokens: number;
@@ -24,6 +26,7 @@ export class UsageTotals {
   readonly #costs = new Map<string, bigint>();
   #generations = 0;
   #input = 0;
+  #estimatedInput = 0;
   #cachedInput = 0;
   #output = 0;
   #outputKept = 0;
@@ -44,6 +47,7 @@ export class UsageTotals {
     ];
     this.#generations++;
     this.#input += input;
+    this.#estimatedInput += row.estimated_input_tokens ?? 0;
     this.#cachedInput += cachedInput;
     this.#output += output;
     this.#outputKept += row.output_tokens_kept;
@@ -57,6 +61,7 @@ export class UsageTotals {
   merge(other: UsageTotals): void {
     this.#generations += other.#generations;
     this.#input += other.#input;
+    this.#estimatedInput += other.#estimatedInput;
     this.#cachedInput += other.#cachedInput;
     this.#output += other.#output;
     this.#outputKept += other.#outputKept;
@@ -70,6 +75,7 @@ export class UsageTotals {
     return {
       generations: this.#generations,
       input_tokens: this.#input,
+      estimated_input_tokens: this.#estimatedInput,
       cached_input_tokens: this.#cachedInput,
       output_tokens: this.#output,
       output_tokens_kept: this.#outputKept,

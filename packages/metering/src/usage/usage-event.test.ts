@@ -58,6 +58,7 @@ test("the same log gives the same event, with what was produced and what counts"
         id: "gen_test",
         subject: "acme",
         data: {
+          ...(row.estimated_input_tokens !== null && { estimated_input_tokens: row.estimated_input_tokens }),
           output_tokens: row.output_tokens,
           output_tokens_kept: row.output_tokens_kept,
           metadata: { plan: "gold" },

@@ -8,6 +8,8 @@ export interface UsageData {
   readonly requested_model: string;
   readonly status: string;
   readonly input_tokens: number | null;
+  /** How many of these are an estimate, because no engine has counted them. Absent: none. */
+  readonly estimated_input_tokens?: number;
   readonly cached_input_tokens: number | null;
   /** What engines have produced, and what of it counts: not what a rewind has taken back. */
   readonly output_tokens: number;
@@ -71,6 +73,7 @@ export function toUsageEvent(row: GenerationRow, { source, price }: UsageOptions
       requested_model: row.requested_model,
       status: row.status,
       input_tokens: row.input_tokens,
+      ...(row.estimated_input_tokens !== null && { estimated_input_tokens: row.estimated_input_tokens }),
       cached_input_tokens: row.cached_input_tokens,
       output_tokens: row.output_tokens,
       output_tokens_kept: row.output_tokens_kept,

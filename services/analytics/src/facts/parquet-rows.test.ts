@@ -19,7 +19,7 @@ const CREATED = "2026-11-21T00:00:00Z";
 const NOON_US = Date.parse("2026-11-21T12:00:00Z") * 1_000;
 const LATER_US = NOON_US + 86_400_000_000;
 
-const NEWER = new Set<string>(["engine", "first_tokens"]);
+const NEWER = new Set<string>(["engine", "first_tokens", "estimated_input_tokens"]);
 
 /** As it was before rows had an engine, and tokens of the first output. */
 const OLDER: FactTable<GenerationRow> = {

@@ -6,6 +6,7 @@ import {
   isTerminal,
   peekSeq,
   peekType,
+  usageAtEnd,
 } from "@reprise/protocol";
 import type { ReaderMetrics } from "../telemetry/reader-metrics.ts";
 import { type ReadSources, showAfter, showGeneration, showCached } from "./shown-generation.ts";
@@ -52,7 +53,8 @@ export async function cancelGeneration(
     ...sources.log,
     ref,
     writer: createWriterName(),
-    decide: ({ ended, usage }) => (ended ? undefined : { type: "generation.cancelled", reason, usage }),
+    decide: (found, first) =>
+      found.ended ? undefined : { type: "generation.cancelled", reason, usage: usageAtEnd(found, first) },
   });
   if (decision.appended) sources.readerMetrics?.cancelled();
   return showAfter(sources, ref, decision);

@@ -1,5 +1,6 @@
 import {
   type BudgetCharge,
+  estimateInputTokens,
   type GenerationRef,
   type GenerationRequest,
   type MediaMap,
@@ -16,7 +17,6 @@ import {
   type BudgetRefusal,
   type BudgetReservation,
   chargesAt,
-  estimateInputTokens,
   FIRST_SLICE,
   formatUnits,
   meterOf,

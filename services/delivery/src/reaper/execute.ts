@@ -6,7 +6,14 @@ import {
   isExpiredOrErased,
   openJobs,
 } from "@reprise/log";
-import { logSubject, peekSeq, RepriseError, STREAM_START, type Transcript } from "@reprise/protocol";
+import {
+  logSubject,
+  peekSeq,
+  RepriseError,
+  STREAM_START,
+  type Transcript,
+  usageAtEnd,
+} from "@reprise/protocol";
 import { toTerminalEvent } from "./terminal-event.ts";
 import { type Effect, type Observation, type ReapReason, reasonToEnd, type WatchedJob } from "./plan.ts";
 
@@ -72,10 +79,10 @@ async function end(
       ref: watched.job.ref,
       writer: createWriterName(),
       budgetMs: BUDGET_MS,
-      decide(current) {
+      decide(current, first) {
         const phase = phaseOf(current);
         reason = current.ended ? undefined : reasonToEnd(watched, { ...looked, phase }, leaseMs);
-        return reason && toTerminalEvent(reason, watched, current.usage);
+        return reason && toTerminalEvent(reason, watched, usageAtEnd(current, first));
       },
     });
     if (appended && reason) onEnded(reason, watched);

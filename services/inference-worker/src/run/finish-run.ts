@@ -6,6 +6,7 @@ import {
   toFault,
   type UnknownEvent,
   type Usage,
+  withEstimatedInput,
 } from "@reprise/protocol";
 import {
   formatTraceparent,
@@ -28,10 +29,11 @@ type RolledBack = Extract<Appender["state"], { kind: "rolled_back" }>;
 /**
  * The last step: the terminal event is stored; then the final checkpoint; then the job is done. A run that was stopped before gives its
  * job away instead.
- * @param end how the run ends the generation; undefined when something has stopped it before
+ * @param draft how the run ends the generation; undefined when something has stopped it before
  */
-export async function finishRun(run: Run, end: EndDraft | undefined): Promise<RunResult | StalePlan> {
+export async function finishRun(run: Run, draft: EndDraft | undefined): Promise<RunResult | StalePlan> {
   const { log, job } = run;
+  const end = draft && withInput(run, draft);
   if (!end) await appendHandover(run);
   const state = await inSpan(end ? startEndSpan(run) : NO_SPAN, () => {
     if (end) log.appender.append(end);
@@ -63,6 +65,22 @@ export async function finishRun(run: Run, end: EndDraft | undefined): Promise<Ru
   if (!hasEnded) return "stopped";
   return end.type === "generation.completed" ? "completed" : "failed";
 }
+
+/** An engine that has produced something, or was silent for too long, has read the input, whether or not it has counted it. */
+function withInput({ request }: Run, end: EndDraft): EndDraft {
+  const { usage } = end;
+  const isSilence = end.type === "generation.failed" && SILENCES.has(end.error.code);
+  const wasRead = end.type === "generation.completed" || usage.output_tokens > 0 || isSilence;
+  if (usage.input_tokens !== null || !wasRead) return end;
+  const read = {
+    ...end,
+    usage: withEstimatedInput(usage, { request: request.get(), media: request.media() }),
+  };
+  request.release();
+  return read;
+}
+
+const SILENCES: ReadonlySet<string> = new Set(["first_token_timeout", "between_tokens_timeout"]);
 
 function startEndSpan({ context, job, span }: Run): TraceSpan {
   return context.tracing.start("append end", {

@@ -210,8 +210,8 @@ test("a fallback is paid for with its own price, and one without a price is not 
     const [grant] = await ledger.claim("probe", [{ account: probed, used: 0, want: 0 }]);
     return grant?.remaining;
   };
-  // 4 at 10 and 100 at 30; of the other one its input at 1, by the model that was asked first.
-  await expect.poll(remaining).toBe(1_000_000_000 - 3_040_000 - 4_000);
+  // 4 at 10 and 100 at 30; of the other one nothing, for no engine has read its input.
+  await expect.poll(remaining).toBe(1_000_000_000 - 3_040_000);
 });
 
 test("output that costs nothing is not cut off, though its input has used the budget up", async () => {

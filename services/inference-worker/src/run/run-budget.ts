@@ -2,6 +2,7 @@ import { pause } from "@reprise/async";
 import {
   type BudgetCharge,
   effectiveRequest,
+  estimateInputTokens,
   type GenerationRef,
   RepriseError,
   type RequestedEvent,
@@ -14,7 +15,6 @@ import {
   type BudgetAccount,
   type BudgetLedger,
   type BudgetMeter,
-  estimateInputTokens,
   FIRST_SLICE,
   formatUnits,
   meterOf,
@@ -170,8 +170,8 @@ export class RunBudget implements Disposable {
     this.#isSettled = true;
     const { ledger, generation, onError } = this.#options;
     this.#take(usage);
-    // No engine was asked: the input was estimated for nothing. Metering counts none of it either.
-    if (!this.#meters && usage.input_tokens === null && usage.output_tokens === 0) this.#input = 0;
+    // No engine has read it: the input was estimated for nothing. Metering counts none of it either.
+    if (usage.input_tokens === null && usage.output_tokens === 0) this.#input = 0;
     const uses = this.#accounts().map(([account, meter]) => ({
       account,
       used: this.#unitsOf(meter, this.#said),

@@ -6,6 +6,7 @@ import {
   toRepriseError,
   type Transcript,
   unixNow,
+  usageAtEnd,
 } from "@reprise/protocol";
 import { awaitTurns } from "./await-turns.ts";
 import { finishRun } from "./finish-run.ts";
@@ -67,7 +68,11 @@ async function endAfterDefect(
   const error = toRepriseError(thrown);
   if (error.retryable) throw error;
   onError(thrown);
-  const decide = ({ ended, usage }: Transcript) => (ended ? undefined : failedDraft(error, usage));
+  const decide = (found: Transcript, first: Uint8Array) => {
+    const { ended, usage } = found;
+    if (ended) return undefined;
+    return failedDraft(error, usage.output_tokens > 0 ? usageAtEnd(found, first) : usage);
+  };
   const { appended, transcript } = await appendDecision({
     ...log,
     ref: job.ref,

@@ -121,6 +121,35 @@ test("a fallback's work is counted, and its failed predecessor's is none", async
   });
 });
 
+const INPUT = "x".repeat(400);
+const estimated = (output: number) => ({
+  input_tokens: 100,
+  estimated_input_tokens: 100,
+  output_tokens: output,
+});
+const stops: EngineEvent = { type: "finish", reason: "stop" };
+
+async function* breaks(...events: EngineEvent[]): AsyncGenerator<EngineEvent> {
+  yield* events;
+  throw new RepriseError("engine_unavailable", "The engine has broken off.");
+}
+
+test.each([
+  ["that completes", () => says(words(3), stops), "generation.completed", estimated(3)],
+  ["that breaks off in mid-stream", () => breaks(words(3)), "generation.failed", estimated(3)],
+  ["that never answers", broken, "generation.failed", { input_tokens: null, output_tokens: 0 }],
+] as const)(
+  "the input of an engine %s without a count is estimated where it was read",
+  async (_how, turn, type, usage) => {
+    await using world = await openWorld();
+    const ref = await world.submit({ request: { input: INPUT } });
+    await world.run(ref, engineOf([turn], false));
+    const end = (await world.read(ref)).at(-1);
+    expect(end).toMatchObject({ type });
+    expect((end as { usage: Usage }).usage).toEqual(usage);
+  },
+);
+
 /** A call whose turn takes 9 tokens, 3 of them text. */
 async function askForTool() {
   const world = await openWorld();

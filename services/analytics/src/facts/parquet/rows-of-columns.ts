@@ -64,6 +64,7 @@ export function toRow(
     is_incomplete: known(numbers.is_incomplete[i], "is_incomplete") !== 0,
     engine: facets.engine,
     first_tokens: orNull(numbers.first_tokens[i]),
+    estimated_input_tokens: orNull(numbers.estimated_input_tokens[i]),
   };
   return delivery ? { ...row, delivery } : row;
 }

@@ -61,7 +61,12 @@ test("a user who may make a schema once, or read and write its tables later, has
 
 test("tables of versions that lack columns get them, and keep their rows", async () => {
   const url = await createDatabase(server.url);
-  const row = { ...generationRowOf(createRef()), engine: null, first_tokens: null };
+  const row = {
+    ...generationRowOf(createRef()),
+    engine: null,
+    first_tokens: null,
+    estimated_input_tokens: null,
+  };
   await using first = new Postgres({ url });
   await first.prepare();
   const commit = async (postgres: Postgres, committed: GenerationRow) => {
@@ -75,14 +80,19 @@ test("tables of versions that lack columns get them, and keep their rows", async
   await commit(first, row);
   await execute(
     url,
-    "alter table reprise_analytics.generations drop column engine, drop column first_tokens; update reprise_analytics.version set version = 2",
+    "alter table reprise_analytics.generations drop column engine, drop column first_tokens, drop column estimated_input_tokens; update reprise_analytics.version set version = 2",
   );
   const second = new Postgres({ url });
   await using rows = new PostgresRows(second);
   await second.prepare();
   const all = { tenant: undefined, fromUs: 0, toUs: Number.MAX_SAFE_INTEGER, limit: 10 };
   expect(await rows.page(all)).toEqual([row]);
-  const later = { ...generationRowOf(createRef(), { atUs: 1 }), engine: "sim", first_tokens: 3 };
+  const later = {
+    ...generationRowOf(createRef(), { atUs: 1 }),
+    engine: "sim",
+    first_tokens: 3,
+    estimated_input_tokens: 7,
+  };
   await commit(second, later);
   expect(await rows.page(all)).toEqual([later, row]);
 });

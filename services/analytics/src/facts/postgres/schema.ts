@@ -90,6 +90,9 @@ const STEPS: readonly string[] = [
     replaces text[] not null
   );
   `,
+  `
+  alter table reprise_analytics.generations add column if not exists estimated_input_tokens bigint;
+  `,
 ];
 
 function definitionsOf<Row>({ fields }: FactTable<Row>): string {

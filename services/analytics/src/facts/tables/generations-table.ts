@@ -45,4 +45,5 @@ export const GENERATIONS = createFactTable<GenerationRow>("generations", {
   is_incomplete: "boolean",
   engine: "text?",
   first_tokens: "integer?",
+  estimated_input_tokens: "integer?",
 });

@@ -1,12 +1,9 @@
-import {
-  type GenerationRequest,
-  isMediaPart,
-  type MediaMap,
-  type MediaPart,
-  partsOf,
-  referenceOf,
-  textsOf,
-} from "@reprise/protocol";
+import { isMediaPart, type MediaPart, referenceOf } from "./fields/content-part.ts";
+import { partsOf, textsOf } from "./fields/input.ts";
+import type { MediaMap } from "./media.ts";
+import type { GenerationRequest } from "./request.ts";
+
+const encoder = /* @__PURE__ */ new TextEncoder();
 
 /** Of UTF-8, as tokenizers have it of English text; for others it is too low or too high by a factor of two. */
 const BYTES_PER_TOKEN = 4;
@@ -20,18 +17,22 @@ const FILE_CHARS_PER_TOKEN = 50;
 const CHARS_PER_BYTE = 4 / 3;
 
 /**
- * What an input counts in a budget until its engine has said how many tokens it has.
+ * What an input counts until its engine has said how many tokens it has.
  * @param media what its parts name
  */
 export function estimateInputTokens(
   { input }: Pick<GenerationRequest, "input">,
   media: MediaMap = {},
 ): number {
-  if (typeof input === "string") return Math.ceil(Buffer.byteLength(input) / BYTES_PER_TOKEN);
-  const bytes = input.flatMap(textsOf).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  if (typeof input === "string") return Math.ceil(bytesOf(input) / BYTES_PER_TOKEN);
+  const bytes = input.flatMap(textsOf).reduce((sum, text) => sum + bytesOf(text), 0);
   let tokens = Math.ceil(bytes / BYTES_PER_TOKEN);
   for (const { part } of partsOf(input)) if (isMediaPart(part)) tokens += estimateMedia(part, media);
   return tokens;
+}
+
+function bytesOf(text: string): number {
+  return encoder.encode(text).length;
 }
 
 function estimateMedia(part: MediaPart, media: MediaMap): number {

@@ -1,6 +1,6 @@
-import { type GenerationRequest, parseGenerationRequest } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { estimateInputTokens } from "./estimate-input-tokens.ts";
+import { type GenerationRequest, parseGenerationRequest } from "./request.ts";
 
 const media = (type: string, bytes: number) =>
   `data:${type};base64,${Buffer.alloc(bytes).toString("base64")}`;

@@ -1,0 +1,33 @@
+import type { RequestedEvent, Usage } from "../event/event.ts";
+import { decodeEvent } from "../event/event-codec.ts";
+import type { Transcript } from "../event/transcript.ts";
+import { effectiveRequest } from "./effective-request.ts";
+import { estimateInputTokens } from "./estimate-input-tokens.ts";
+
+/*
+ * Many engines count the input at their end: one that is stopped before has read it, and never says how much it was. Budgets, limits and meters all
+ * count what the terminal event says, so it says an estimate then.
+ */
+
+/** The usage with an estimate of an input that no engine has counted. */
+export function withEstimatedInput(
+  usage: Usage,
+  { media, ...asked }: Pick<RequestedEvent, "request" | "prompt" | "media">,
+): Usage {
+  if (usage.input_tokens !== null) return usage;
+  const input = estimateInputTokens(effectiveRequest(asked), media);
+  return { ...usage, input_tokens: input, estimated_input_tokens: input };
+}
+
+/**
+ * The usage of a generation that is ended from outside. One that no worker has begun has used nothing.
+ * @param first the oldest event of its log
+ */
+export function usageAtEnd(
+  { usage, attempt }: Pick<Transcript, "usage" | "attempt">,
+  first: Uint8Array,
+): Usage {
+  if (usage.input_tokens !== null || attempt === 0) return usage;
+  const requested = decodeEvent(first);
+  return requested.type === "generation.requested" ? withEstimatedInput(usage, requested) : usage;
+}
