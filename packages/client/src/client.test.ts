@@ -33,6 +33,15 @@ describe("a call", () => {
     });
   });
 
+  it.each(["..", ".", ""])("with the id %j is not made: it would be another call", async (id) => {
+    await using delivery = await startFakeDelivery({ log });
+    const generations = generationsOf(delivery);
+    const refused = { code: "invalid_request", param: "id" };
+    await expect(generations.get(id)).rejects.toMatchObject(refused);
+    await expect(generations.cancel(id)).rejects.toMatchObject(refused);
+    expect(delivery.requests).toEqual([]);
+  });
+
   it("that creates is repeated with the key of its first try", async () => {
     const faults: Fault[] = [
       { kind: "answer", status: 503 },

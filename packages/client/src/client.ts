@@ -1,3 +1,4 @@
+import { pathSegment } from "./http/path-segment.ts";
 import type { Generation } from "@reprise/protocol/wire";
 import type { GenerationRequest } from "./generation-request.ts";
 import { callGeneration, sendOnce } from "./http/call.ts";
@@ -173,7 +174,7 @@ function withStream(request: HttpRequest, cursor: string | undefined): HttpReque
 }
 
 function pathOf(id: string): string {
-  return `/v1/generations/${encodeURIComponent(id)}`;
+  return `/v1/generations/${pathSegment(id)}`;
 }
 
 function toSettings({

@@ -32,8 +32,8 @@ export const TABLE: Readonly<Record<string, Entry>> = {
   },
   // Its answer has text: `create` and `read` together.
   "POST /v1/chat/completions": { roles: [], stream: { roles: [] }, status: 200, body: CHAT },
-  "GET /v1/models": { roles: ["create", "read"], scopes: ["create", "read"], status: 200 },
-  "GET /v1/models/*": { roles: ["create", "read"], scopes: ["create", "read"], status: 200 },
+  "GET /v1/models": { roles: ["create", "read"], scopes: ["create"], status: 200 },
+  "GET /v1/models/*": { roles: ["create", "read"], scopes: ["create"], status: 200 },
   "GET /v1/generations/:id": { roles: ["read", "audit"], scopes: ["read"], status: 200 },
   "GET /v1/generations/:id/events": {
     roles: ["read", "audit"],

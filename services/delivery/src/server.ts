@@ -19,7 +19,7 @@ import { addClientAddress, TrustedProxies } from "./http/client-address.ts";
 import { answerClientError, refuseConnect } from "./connections/client-error.ts";
 import { DISCARD_MS, discardBody } from "./bodies/discard-body.ts";
 import type { Certificate } from "./connections/certificate.ts";
-import { parseJsonBody } from "./bodies/parse-json-body.ts";
+import { decodeBody, parseJsonBody } from "./bodies/parse-json-body.ts";
 import { closing, sendProblem, toProblem } from "./http/problem.ts";
 import type { CorsPolicy } from "./http/cors.ts";
 import { ALLOWED_HEADERS, EXPOSED_HEADERS } from "./http/cors-headers.ts";
@@ -138,15 +138,15 @@ export async function buildServer({
   // Some clients name a type whether they send a body or not. Calls that need one refuse its absence by themselves.
   const parseBody = (
     request: FastifyRequest,
-    body: string,
+    body: Buffer,
     done: (error: Error | null, value?: unknown) => void,
   ) => {
-    if (body === "") return done(null);
+    if (body.length === 0) return done(null);
     const turn = context.bodies.turn(request.raw, body.length);
     const parse = (answer: typeof done) => {
       let value: unknown;
       try {
-        value = parseJsonBody(body);
+        value = parseJsonBody(decodeBody(body));
       } catch (error) {
         return answer(error as Error);
       }
@@ -158,7 +158,7 @@ export async function buildServer({
     const begin = (isDue: boolean) => (isDue ? parse(parsed) : done(clientHasLeft()));
     turn.then(begin, done);
   };
-  app.addContentTypeParser("application/json", { parseAs: "string" }, parseBody);
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, parseBody);
 
   app.setErrorHandler(async (thrown, request, reply) => {
     const error = await countRefused([request, reply], toProblem(thrown));
@@ -187,7 +187,7 @@ export async function buildServer({
   await app.register(cors, {
     // A function, since tenants may change: every answer has `Vary: Origin` then.
     origin: (origin, done) => done(null, corsPolicy.beforeTenant(origin) ?? []),
-    methods: ["GET", "POST"],
+    methods: ["GET", "POST", "PATCH"],
     allowedHeaders: [...ALLOWED_HEADERS],
     exposedHeaders: [...EXPOSED_HEADERS],
     maxAge: 86_400,
@@ -238,7 +238,7 @@ export async function buildServer({
   addOutputBlobRoute(app, context);
   // `WorkflowChatTransport` names no type for its body, and browsers call it text then.
   await app.register(async (scope) => {
-    scope.addContentTypeParser("text/plain", { parseAs: "string" }, parseBody);
+    scope.addContentTypeParser("text/plain", { parseAs: "buffer" }, parseBody);
     addUiChatRoutes(scope, context);
   });
   if (administration) {
@@ -307,17 +307,19 @@ function clientHasLeft(): RepriseError {
 
 /** What HTTP asks of a server to refuse, where Node and Fastify do not or say nothing. */
 function assertPlainRequest({ headers, raw }: FastifyRequest): void {
-  const { host, expect, "content-encoding": encoding } = headers;
+  const { host, expect, "content-encoding": encoding, "transfer-encoding": coding = "chunked" } = headers;
   if (raw.httpVersion === "1.1" && host === undefined)
     throw new RepriseError("invalid_request", "A request needs the header Host.", { param: "Host" });
   if (expect !== undefined && expect.toLowerCase() !== "100-continue")
     throw new RepriseError("invalid_request", "Expect: only 100-continue is known here.", {
       param: "Expect",
     });
-  if (encoding !== undefined && encoding.toLowerCase() !== "identity")
-    throw new RepriseError("unsupported_media_type", "A body must not be compressed.", {
-      param: "Content-Encoding",
-    });
+  if (encoding !== undefined && encoding.toLowerCase() !== "identity") throw compressed("Content-Encoding");
+  if (coding.toLowerCase() !== "chunked") throw compressed("Transfer-Encoding");
+}
+
+function compressed(param: string): RepriseError {
+  return new RepriseError("unsupported_media_type", "A body must not be compressed.", { param });
 }
 
 function notFound({ url }: FastifyRequest): RepriseError {

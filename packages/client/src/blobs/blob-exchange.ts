@@ -1,8 +1,9 @@
+import { pathSegment } from "../http/path-segment.ts";
 import type { Exchange, HttpRequest } from "../http/http.ts";
 import type { Transport } from "../http/transport.ts";
 
 export function pathOf(id: string): string {
-  return `/v1/blobs/${encodeURIComponent(id)}`;
+  return `/v1/blobs/${pathSegment(id)}`;
 }
 
 /** One exchange that is closed whatever comes of it. */

@@ -1,3 +1,4 @@
+import { pathSegment } from "../http/path-segment.ts";
 import type { ConversationInput, Message } from "@reprise/protocol/wire";
 import type { Client } from "../client.ts";
 
@@ -94,7 +95,7 @@ export function conversationsOf({ transport }: Client): Conversations {
 }
 
 function pathOf(id: string): string {
-  return `${PATH}/${encodeURIComponent(id)}`;
+  return `${PATH}/${pathSegment(id)}`;
 }
 
 function toQuery(fields: Readonly<Record<string, string | undefined>>): string {

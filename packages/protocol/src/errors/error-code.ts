@@ -8,11 +8,11 @@ export const ERROR_CATALOGUE = {
   // The request is wrong.
   /** A field, header or parameter is missing, malformed or over its limit. */
   invalid_request: { retryable: false },
-  /** The body is not JSON. */
+  /** The body is not JSON in UTF-8. */
   invalid_json: { retryable: false },
   /** The body is larger than 1 MiB. */
   body_too_large: { retryable: false },
-  /** The body's Content-Type is not application/json. */
+  /** The body's Content-Type is not application/json, or it is compressed. */
   unsupported_media_type: { retryable: false },
   /** The Accept header names no type that this call can answer with. */
   not_acceptable: { retryable: false },

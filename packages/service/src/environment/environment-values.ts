@@ -106,8 +106,10 @@ export function url(...schemes: string[]): z.ZodType<string, string> {
 export function origin(): z.ZodType<string, string> {
   return value((input) => {
     const isOrigin =
-      input === "*" || (/^https?:/.test(input) && URL.canParse(input) && new URL(input).origin === input);
-    return isOrigin ? input : { problem: `must be * or origins such as https://app.example, not "${input}"` };
+      input === "*" ||
+      (/^https?:[^*]*$/.test(input) && URL.canParse(input) && new URL(input).origin === input);
+    const problem = `must be * alone, or whole origins such as https://app.example without a wildcard, not "${input}"`;
+    return isOrigin ? input : { problem };
   });
 }
 

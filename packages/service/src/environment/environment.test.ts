@@ -144,6 +144,7 @@ describe("the environment", () => {
     ["REPRISE_NATS_URL", "nats://a,,nats://b"],
     ["REPRISE_CORS_ORIGINS", "https://app.example/path"],
     ["REPRISE_CORS_ORIGINS", "app.example"],
+    ["REPRISE_CORS_ORIGINS", "https://*.example"],
     ["REPRISE_CORS_ORIGINS", "javascript:alert(1)"],
     ["REPRISE_TRUSTED_PROXIES", "proxy.example"],
     ["REPRISE_TRUSTED_PROXIES", "10.0.0.0/33"],

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { createApiKey, type NewKey } from "../keys/api-key.ts";
 import { keyIdOf, keyNameSchema, type KeyRecord, MAX_KEYS, timeSchema } from "../records/key-record.ts";
 import { rolesSchema } from "../records/roles.ts";
+import { usableOriginsSchema } from "../records/usable-origins.ts";
 import {
   RECORD_VERSION,
   tenantIdSchema,
@@ -15,8 +16,9 @@ import {
  * between, or when the answer to it was lost. A key's secret is made once, before.
  */
 
-export const newTenantSchema = z.strictObject({ id: tenantIdSchema, ...tenantSettings });
-export const tenantSettingsSchema = z.strictObject(tenantSettings);
+const settings = { ...tenantSettings, cors_origins: usableOriginsSchema.optional() };
+export const newTenantSchema = z.strictObject({ id: tenantIdSchema, ...settings });
+export const tenantSettingsSchema = z.strictObject(settings);
 export type TenantSettings = z.infer<typeof tenantSettingsSchema>;
 
 export const newKeySchema = z.strictObject({

@@ -198,6 +198,23 @@ describe("a tenants file", () => {
     expect(messageOf({ tenants: [{ ...tenants[0], audit }] })).toContain(problem);
   });
 
+  test("is refused for an origin with a wildcard, which no page has, and says what is possible", () => {
+    const tenant = { id: "acme", keys: [{ secret: SECRET, roles: ["read"] }] };
+    const message = messageOf({
+      tenants: [{ ...tenant, cors_origins: ["https://a.example", "https://*.example"] }],
+    });
+    expect(message).toContain("tenants[0].cors_origins[1]: must be one whole origin such as");
+  });
+
+  test("is refused for a signing key of small order, for which anybody can sign", () => {
+    const tenant = { id: "acme", keys: [{ secret: SECRET, roles: ["read"] }] };
+    const x = Buffer.from(`01${"00".repeat(31)}`, "hex").toString("base64url");
+    const public_jwk = { kty: "OKP", crv: "Ed25519", x };
+    expect(messageOf({ tenants: [{ ...tenant, signing_keys: [{ kid: "k", public_jwk }] }] })).toContain(
+      "tenants[0].signing_keys[0].public_jwk.x: is a point of small order",
+    );
+  });
+
   test("is refused when a tenant is there twice", () => {
     const tenant = (secret: string) => ({ id: "acme", keys: [{ secret, roles: ["read"] }] });
     expect(messageOf({ tenants: [tenant(SECRET), tenant(`${SECRET}2`)] })).toContain(

@@ -8,7 +8,9 @@ import { type TenantConfig, type TenantKey, toTenant, toTenantKey } from "../rec
 import { tenantIdSchema, tenantSettings } from "../records/tenant-record.ts";
 import { usablePolicySchema } from "./usable-policy.ts";
 import { MAX_SIGNING_KEYS, signingKeySchema } from "../records/token-records.ts";
+import { usableOriginsSchema } from "../records/usable-origins.ts";
 import { ownKeyIdSchema } from "../tokens/claims.ts";
+import { publicJwkSchema, toPublicKey } from "../tokens/signing-key.ts";
 
 export interface TenancyConfig {
   readonly tenants: readonly TenantConfig[];
@@ -48,8 +50,9 @@ const tenantSchema = z
     keys: z.array(keySchema).min(1).max(MAX_KEYS),
     ...tenantSettings,
     policy: usablePolicySchema.default({}),
+    cors_origins: usableOriginsSchema.optional(),
     signing_keys: z
-      .array(signingKeySchema.extend({ kid: ownKeyIdSchema }))
+      .array(signingKeySchema.extend({ kid: ownKeyIdSchema, public_jwk: publicJwkSchema.transform(toPublicKey) }))
       .max(MAX_SIGNING_KEYS)
       .default([]),
   })

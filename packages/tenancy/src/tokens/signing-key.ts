@@ -3,6 +3,7 @@ import { type CryptoKey, exportJWK, generateKeyPair, importJWK } from "jose";
 import * as z from "zod";
 import { keyIdSchema, TOKEN_ALGORITHM } from "./claims.ts";
 import type { PublicKey } from "./public-key.ts";
+import { isSmallOrder } from "./small-order.ts";
 
 const coordinate = z
   .string()
@@ -11,6 +12,10 @@ const coordinate = z
     (text) => Buffer.from(text, "base64url").toString("base64url") === text,
     "is not canonical base64url",
   );
+const publicCoordinate = coordinate.refine(
+  (text) => !isSmallOrder(text),
+  "is a point of small order, for which anybody can sign",
+);
 
 /**
  * A public key of Ed25519 as a JWK. Strict: a JWK with `d` holds the private key, which must not leave its owner, and is refused.
@@ -19,7 +24,7 @@ const coordinate = z
 export const publicJwkSchema = z.strictObject({
   kty: z.literal("OKP"),
   crv: z.literal("Ed25519"),
-  x: coordinate,
+  x: publicCoordinate,
   use: z.literal("sig").optional(),
   alg: z.enum(["EdDSA", "Ed25519"]).optional(),
   kid: keyIdSchema.optional(),

@@ -67,7 +67,7 @@ function unauthenticated(message: string): RepriseError {
 function toStreamToken(
   keyId: string,
   publicKey: PublicKey,
-  { tid, gen, sub, scope, iat, exp, jti, tpl, rules = false }: TokenClaims,
+  { tid, gen, sub, scope, iat, exp, jti, tpl, rules }: TokenClaims,
 ): StreamToken {
   return {
     tenant: tid,
@@ -78,7 +78,7 @@ function toStreamToken(
     generation: gen,
     endUser: sub,
     template: tpl,
-    mayBringRules: rules,
+    mayBringRules: rules === true,
     issuedAtMs: asUnixMs(iat * 1_000),
     expiresAtMs: asUnixMs(exp * 1_000),
   };

@@ -30,6 +30,9 @@ async function recorded({ broker }: Platform): Promise<AdministrationRecord[]> {
     .filter((record) => record?.kind === "administration");
 }
 
+/** The neutral element as a public key: by it anybody can sign. */
+const NEUTRAL = Buffer.from(`01${"00".repeat(31)}`, "hex").toString("base64url");
+
 interface Made {
   id: string;
   secret: string;
@@ -166,6 +169,9 @@ describe("the admin API", () => {
     ["POST", "/acme/keys", { name: "ann", roles: ["read"] }],
     ["POST", "/acme/keys", { roles: ["read"] }],
     ["PUT", "/acme/policy", { policy: { max_attempts: 99 } }],
+    ["PUT", "/acme/policy", { cors_origins: ["https://*.example"] }],
+    ["POST", "", { id: "x", cors_origins: ["https://app.example", "*"] }],
+    ["POST", "/acme/signing-keys", { kid: "k", public_jwk: { kty: "OKP", crv: "Ed25519", x: NEUTRAL } }],
     ["GET", "?limit=0", undefined],
     ["GET", "/a%2eb", undefined],
   ])("refuses %s %s with %j, and changes nothing", async (method, path, body) => {

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { LIMITS, RepriseError } from "@reprise/protocol";
 
 interface Part {
@@ -12,6 +13,15 @@ const SUSPECT = /__proto__|"constructor"|\\u/;
 /** How many names of a path an error has. */
 const NAMED = 6;
 const BYTE_ORDER_MARK = "\ufeff";
+
+/**
+ * The text of a body. JSON is UTF-8: what stands in the place of other bytes would be stored as if the client had said it.
+ * @throws RepriseError `invalid_json`
+ */
+export function decodeBody(body: Buffer): string {
+  if (isUtf8(body)) return body.toString("utf8");
+  throw new RepriseError("invalid_json", "The body is not UTF-8.", { param: "body" });
+}
 
 /**
  * JSON from a client. `__proto__`, and `constructor` with a `prototype` in it, are names of plain data in JSON, and of an object's prototype

@@ -55,6 +55,7 @@ export function openApi({ env }: Pick<CommandIo, "env">): AdminApi {
       "REPRISE_ADMIN_KEY must be the operator's key, or a key of the tenant with the role admin. `npm start` writes one into .reprise/dev.json as operator_key.",
     );
   return async (path, { method = "GET", body, ifMatch, schema }) => {
+    assertWholePath(path);
     const response = await send(`${base}/v1${path}`, {
       method,
       headers: {
@@ -72,6 +73,20 @@ export function openApi({ env }: Pick<CommandIo, "env">): AdminApi {
     if (!parsed.success) throw unanswered("The answer is not what this version of the admin API gives.");
     return { body: parsed.data, etag: headers.get("etag") ?? undefined };
   };
+}
+
+/**
+ * Names come from the command line: without one, or with `..`, the call would be another one, such as the removal of a tenant in place of its key's.
+ * @throws RepriseError `invalid_request`
+ */
+function assertWholePath(path: string): void {
+  const [bare = ""] = path.split("?", 1);
+  const wrong = bare
+    .slice(1)
+    .split("/")
+    .find((part) => /^\.{0,2}$/.test(part));
+  if (wrong !== undefined)
+    throw new RepriseError("invalid_request", `"${wrong}" is no id of a tenant or a key.`);
 }
 
 /** An origin: a key is not to be sent to wherever a longer address leads. */

@@ -70,6 +70,18 @@ describe("reprise-admin", () => {
       models: ["sim"],
       policy: { max_attempts: 2 },
     });
+    // As parts of a path these would be the tenant itself, and the calls its removal.
+    for (const call of [
+      ["key", "revoke", "gamma", ".."],
+      ["key", "revoke", "gamma", ""],
+      ["signing-key", "remove", "gamma", ".."],
+      ["tenant", "remove", "."],
+    ])
+      expect([call, await admin(...call)]).toMatchObject([
+        call,
+        { err: expect.stringContaining("is no id") },
+      ]);
+    expect((await admin("tenant", "show", "gamma")).code).toBe(EXIT.fine);
     expect((await admin("tenant", "remove", "gamma")).code).toBe(EXIT.fine);
     expect(await admin("tenant", "show", "gamma")).toMatchObject({
       code: EXIT.refused,

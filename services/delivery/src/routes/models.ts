@@ -1,5 +1,7 @@
 import { CAPABILITIES, parseWith } from "@reprise/protocol";
-import type { FastifyInstance } from "fastify";
+import type { Principal } from "@reprise/tenancy";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { lacksRole } from "../http/auth.ts";
 import { toOpenAiErrorBody } from "../http/error-body.ts";
 import { assertModel } from "../models/assert-model.ts";
 import { withTold } from "../models/check-request.ts";
@@ -24,18 +26,29 @@ export function addModelRoutes(app: FastifyInstance, context: RouteContext): voi
   const { authentication, modelNames, servedBy, scale } = context;
   const config = { roles: ["create", "read"], streamTokens: true, errors: toOpenAiErrorBody } as const;
   app.get("/v1/models", { config }, async (request) => {
-    const { models: allowed } = authentication.principalOf(request);
+    const { models: allowed } = principalOf(request);
     parseWith(noQuery, request.query, "query");
     const names = [...modelNames()].filter((name) => !allowed || allowed.has(name));
     return { object: "list", data: await Promise.all(names.toSorted().map(toModel)) };
   });
   app.get<{ Params: { "*": string } }>(MODEL_PATH, { config }, async (request) => {
-    const principal = authentication.principalOf(request);
+    const principal = principalOf(request);
     parseWith(noQuery, request.query, "query");
     const { "*": name } = request.params;
     assertModel(context, principal, name);
     return toModel(name);
   });
+
+  /**
+   * A stream token that can't create has no use for a model's name, and one with a template for that of the template alone.
+   * @throws RepriseError `forbidden`
+   */
+  function principalOf(request: FastifyRequest): Pick<Principal, "models"> {
+    const principal = authentication.principalOf(request);
+    if (principal.tokenId !== undefined && !principal.roles.has("create")) throw lacksRole("create");
+    const { template, models } = principal;
+    return { models: template ? new Set([template.model]) : models };
+  }
 
   /** Without its capabilities where this node does not know them. */
   async function toModel(id: string): Promise<object> {

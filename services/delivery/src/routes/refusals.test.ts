@@ -1,6 +1,7 @@
 import { LIMITS } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import {
+  authorization,
   call,
   callOnce,
   createGeneration,
@@ -305,6 +306,53 @@ test("a field's name is quoted, and cut where it is no name any more", async () 
   }
   expect((await call(`${url}?${long(10_000)}=1`, { body: REQUEST })).text.length).toBeLessThan(2_000);
   expect((await call(`${platform.node.url}/v1/${long(10_000)}`)).text.length).toBeLessThan(2_000);
+});
+
+test("a body that is not UTF-8 is refused, and not stored as something else", async () => {
+  await using platform = await openPlatform();
+  const { url } = platform.node;
+  const said = (bytes: Buffer) =>
+    Buffer.concat([Buffer.from('{"model":"sim","input":"'), bytes, Buffer.from('"}')]);
+  for (const bytes of [
+    Buffer.from([0xff]),
+    Buffer.from("é", "latin1"),
+    Buffer.from([0xed, 0xa0, 0x80]),
+    Buffer.concat([Buffer.from("x".repeat(100_000)), Buffer.from([0xc3])]),
+  ]) {
+    const response = await fetch(`${url}/v1/generations`, {
+      method: "POST",
+      headers: { ...authorization(), "content-type": "application/json" },
+      body: said(bytes),
+    });
+    expect([response.status, await response.json()]).toMatchObject([
+      400,
+      { error: { code: "invalid_json", param: "body", message: expect.stringContaining("UTF-8") } },
+    ]);
+  }
+  const input = "é \u{1f600}".repeat(20_000);
+  expect((await call(`${url}/v1/generations`, { body: { model: "sim", input } })).status).toBe(201);
+});
+
+test("a body that is compressed for its transfer is refused", async () => {
+  await using platform = await openPlatform();
+  await using connection = await openRawConnection(platform.node.url);
+  connection.send(
+    [
+      "POST /v1/generations HTTP/1.1",
+      "host: x",
+      `authorization: Bearer ${KEYS.acme}`,
+      "content-type: application/json",
+      "transfer-encoding: gzip, chunked",
+      "",
+      "2",
+      "{}",
+      "0",
+      "",
+      "",
+    ].join("\r\n"),
+  );
+  await connection.until('"param":"Transfer-Encoding"');
+  expect(connection.text).toMatch(/^HTTP\/1\.1 415 [^]*"code":"unsupported_media_type"/);
 });
 
 test("a client that leaves in the middle of its body is no error of ours", async () => {

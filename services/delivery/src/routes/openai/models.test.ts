@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { call, KEYS, openPlatform } from "../../testing/platform.ts";
+import { call, createGeneration, KEYS, openPlatform } from "../../testing/platform.ts";
 
 const SLASHED = "meta-llama/Llama 3";
 
@@ -16,6 +16,32 @@ describe("a model", () => {
     for (const path of [encodeURIComponent(SLASHED), encodeURI(SLASHED)])
       expect(await call(`${at}/${path}`)).toMatchObject({ status: 200, json: data[0] });
     expect((await call(`${at}/sim`, { key: KEYS.acmeReader })).json).toEqual(data[1]);
+  });
+
+  test("is told to stream tokens that create, and of a template's its own alone; spectators are told of none", async () => {
+    await using platform = await openPlatform({ models: new Set(["sim", SLASHED]) });
+    const { url } = platform.node;
+    const { path } = await createGeneration(platform);
+    const tokenOf = async (at: string, body: object) => {
+      const { status, json } = await call(`${url}${at}`, { body });
+      expect(status).toBe(201);
+      return (json as { token: string }).token;
+    };
+    const user = { end_user: "ann", scopes: ["create"] };
+    const creator = await tokenOf("/v1/tokens", user);
+    const bound = await tokenOf("/v1/tokens", { ...user, template: { model: "sim" } });
+    const reader = await tokenOf("/v1/tokens", { ...user, scopes: ["read"] });
+    const spectator = await tokenOf(`${path}/tokens`, { scopes: ["read"] });
+    const list = async (key: string) => {
+      const { status, json } = await call(`${url}/v1/models`, { key });
+      return [status, (json as { data?: { id: string }[] }).data?.map(({ id }) => id)];
+    };
+    expect(await list(creator)).toEqual([200, [SLASHED, "sim"]]);
+    expect(await list(bound)).toEqual([200, ["sim"]]);
+    for (const key of [reader, spectator]) {
+      expect(await list(key)).toEqual([403, undefined]);
+      expect((await call(`${url}/v1/models/sim`, { key })).status).toBe(403);
+    }
   });
 
   test("that does not exist, or that the tenant must not use, is an error of OpenAI's form", async () => {
