@@ -1,5 +1,5 @@
 # The images of Reprise, a target for each: delivery, inference-worker, moderation, audit-log, analytics, witness, set-up.
-#   docker build --target delivery --build-arg REVISION=$(git rev-parse HEAD) --tag reprise/delivery .
+#   docker build --target delivery --build-arg REVISION=$(git rev-parse HEAD) --tag localhost/reprise/delivery .
 # They hold Node, the libraries that it is linked with, and one module for each command: no shell, no package manager. docs/operations/containers.md
 
 # Node 24 with npm, on a Debian or the like. Read when images are built; only `node` and its libraries go into them.

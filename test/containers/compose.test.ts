@@ -22,10 +22,48 @@ test("our images have a target of the Dockerfile and the version of package.json
     if (own === undefined)
       expect([name, service.image]).toEqual([name, expect.stringMatching(/:[\w.-]+@sha256:[0-9a-f]{64}$/)]);
     else
-      expect([name, service.image, service.build?.target]).toEqual([name, `reprise/${own}:${version}`, own]);
+      expect([name, service.image, service.build?.target]).toEqual([
+        name,
+        `localhost/reprise/${own}:${version}`,
+        own,
+      ]);
   }
   expect(dockerfile).toContain(`ARG VERSION=${version}\n`);
   expect(dockerfile).toMatch(/^ARG NODE_IMAGE=node:24-[\w-]+@sha256:[0-9a-f]{64}$/m);
+});
+
+test("no registry is asked for our images, which have the version that they are called by", () => {
+  for (const [name, service] of all) {
+    const isOwn = imageOf(service) !== undefined;
+    const { pull_policy: policy, build } = service;
+    const expected = isOwn ? { policy: "build", args: ["NODE_IMAGE", "REVISION", "VERSION"] } : {};
+    expect({ name, policy, args: build?.args }).toEqual({ name, ...expected });
+  }
+  expect(dockerfile).toContain('org.opencontainers.image.version="${VERSION}"');
+});
+
+test("every container has a limit of memory and of what it logs, and services those of Kubernetes", () => {
+  for (const [name, { mem_limit: limit, logging }] of all)
+    expect([name, limit, logging]).toEqual([
+      name,
+      expect.stringMatching(/^\d+[mg]$/),
+      { driver: "json-file", options: { "max-size": "10m", "max-file": "3" } },
+    ]);
+  const limitsOf = (file: string) => /limits: \{ memory: (\d+)([MG])i \}/.exec(read(file)) ?? [];
+  for (const [name, file] of [
+    ["delivery-1", "delivery"],
+    ["worker-1", "inference-worker"],
+    ["moderation", "moderation"],
+    ["audit-log", "audit-log"],
+    ["analytics", "analytics"],
+    ["witness", "witness"],
+    ["nats-1", "nats"],
+    ["redis", "redis"],
+    ["set-up", "nats-set-up"],
+  ] as const) {
+    const [, size = "", unit = ""] = limitsOf(`infra/kubernetes/base/${file}.yml`);
+    expect([name, services[name]?.mem_limit]).toEqual([name, `${size}${unit.toLowerCase()}`]);
+  }
 });
 
 test("an image starts the first entry of its bundle, and compose one of its entries", () => {

@@ -14,7 +14,7 @@ import { readDockerfileEnvironment } from "./testing/dockerfile.ts";
 
 const PROXY = join(ROOT, "infra/proxies/nginx");
 /** Node's own, the programs' that are not ours, and the set-up's. */
-const OTHERS = /^(?:NODE_EXTRA_CA_CERTS|HTTP_PORT|GF_[A-Z_]+)$/;
+const OTHERS = /^(?:NODE_EXTRA_CA_CERTS|HTTP_PORT|GOMEMLIMIT|GF_[A-Z_]+)$/;
 const IS_FILE = /_(?:NKEY|CA|FILE|CERTS)$/;
 
 interface PrometheusConfig {

@@ -6,7 +6,10 @@ export const ROOT = join(import.meta.dirname, "../../..");
 
 export interface ComposeService {
   readonly image: string;
-  readonly build?: { readonly context: string; readonly target: string };
+  readonly pull_policy?: string;
+  readonly build?: { readonly context: string; readonly target: string; readonly args: readonly string[] };
+  readonly mem_limit?: string;
+  readonly logging?: { readonly driver: string; readonly options: Readonly<Record<string, string>> };
   readonly profiles?: readonly string[];
   readonly entrypoint?: readonly string[];
   readonly command?: readonly string[];
@@ -56,7 +59,7 @@ export function networksOf({ networks = [] }: ComposeService): string[] {
   return Array.isArray(networks) ? [...networks] : Object.keys(networks);
 }
 
-/** The image's name behind `reprise/`; undefined for a program that is not ours. */
+/** The image's name behind `localhost/reprise/`; undefined for a program that is not ours. */
 export function imageOf({ image }: ComposeService): string | undefined {
-  return /^reprise\/([\w-]+):/.exec(image)?.[1];
+  return /^localhost\/reprise\/([\w-]+):/.exec(image)?.[1];
 }

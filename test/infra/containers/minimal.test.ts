@@ -88,7 +88,9 @@ test("upgrades by the guide's loop, under readers, and starts nothing that was n
   const old = await idsOf(ours);
   // As another version: a name is enough for Compose to make every container anew.
   const images = (await docker(["images", "--format", "{{.Repository}}:{{.Tag}}"])).split("\n");
-  for (const image of images.filter((name) => name.startsWith("reprise/") && name.endsWith(`:${TAG}`)))
+  for (const image of images.filter(
+    (name) => name.startsWith("localhost/reprise/") && name.endsWith(`:${TAG}`),
+  ))
     await docker(["tag", image, `${image.slice(0, -TAG.length)}${TAG}-next`]);
   const loop = GUIDE.block("sh", "for name in").replace(/^git pull.*\n/, "");
   await project.shell(loop, { VERSION: `${TAG}-next` });

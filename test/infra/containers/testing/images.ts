@@ -5,7 +5,7 @@ import { docker, ROOT } from "./docker.ts";
 
 export const TAG = "test";
 
-export const imageName = (name: string): string => `reprise/${name}:${TAG}`;
+export const imageName = (name: string): string => `localhost/reprise/${name}:${TAG}`;
 
 export interface BuiltImages {
   readonly base: BaseImages;
