@@ -1,6 +1,6 @@
-import type { OutputItem } from "@reprise/protocol";
+import type { OutputItem, TurnItem } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
-import { content, DONE, finish, frame, ROLE, toolCalls, usage } from "../testing/chat-frames.ts";
+import { content, delta, DONE, finish, frame, ROLE, toolCalls, usage } from "../testing/chat-frames.ts";
 import { collect } from "../testing/collect.ts";
 import { startMisbehavingServer } from "../testing/misbehaving-server.ts";
 import { REQUEST, startOpenaiWorld } from "../testing/openai-world.ts";
@@ -46,6 +46,38 @@ describe("the OpenAI engine", () => {
     expect(traced!.headers).toMatchObject({ traceparent });
     expect(untraced!.headers).not.toHaveProperty("traceparent");
   });
+
+  test.each(["reasoning", "reasoning_content"])(
+    "gives a server back what it sent with a call, and what its model thought before it as %s, as it called it",
+    async (field) => {
+      await using world = await startOpenaiWorld();
+      const extra_content = { google: { thought_signature: "c2VhbGVk" } };
+      const call = { index: 0, id: "a", function: { name: "look_up", arguments: "{}" }, extra_content };
+      const thought = delta({ [field]: "I need to look." });
+      world.server.willAnswer({ body: [ROLE, thought, toolCalls(call), finish("tool_calls"), DONE] });
+      const { events } = await world.run();
+      expect(events.find(({ type }) => type === "tool_call")).toMatchObject({ providerState: extra_content });
+      const turns: TurnItem[] = [
+        { type: "reasoning", text: "I need to look." },
+        { type: "tool_call", call_id: "a", name: "look_up", arguments: "{}", provider_state: extra_content },
+        { type: "tool_result", call_id: "a", output: 42 },
+      ];
+      world.server.willAnswer({ body: HELLO });
+      await world.run(REQUEST, { turns });
+      expect(world.server.requests[1]?.body["messages"]).toEqual([
+        { role: "user", content: "Hi" },
+        {
+          role: "assistant",
+          content: null,
+          [field]: "I need to look.",
+          tool_calls: [
+            { id: "a", type: "function", function: { name: "look_up", arguments: "{}" }, extra_content },
+          ],
+        },
+        { role: "tool", tool_call_id: "a", content: "42" },
+      ]);
+    },
+  );
 
   test("leaves out a name of an answer that is no text, or longer than any server's", async () => {
     await using world = await startOpenaiWorld();

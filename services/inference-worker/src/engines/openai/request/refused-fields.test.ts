@@ -76,6 +76,25 @@ describe("a refusal that names a field", () => {
     expect(body).toEqual({ ...without("max_tokens"), max_completion_tokens: 9 });
   });
 
+  test.each([
+    "'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1.tool_calls.0' : property 'extra_content' is unsupported)]",
+    '{"detail":[{"type":"extra_forbidden","loc":["body","messages",1,"assistant","tool_calls",0,"extra_content"],"msg":"Extra inputs are not permitted"}]}',
+  ])("of calls has them without it: %s", (said) => {
+    const call = { id: "a", type: "function", function: { name: "f", arguments: "{}" } };
+    const chat = (...calls: object[]) =>
+      JSON.stringify({
+        messages: [
+          { role: "user", content: "Hi" },
+          { role: "assistant", tool_calls: calls },
+        ],
+      });
+    const refused = new RefusedFields();
+    const json = chat({ ...call, extra_content: { google: { thought_signature: "x" } } }, call);
+    expect(refused.learn(json, said)).toEqual(["extra_content"]);
+    expect(JSON.parse(refused.apply(json))).toEqual(JSON.parse(chat(call, call)));
+    expect(new RefusedFields().learn(chat(call), said)).toEqual([]);
+  });
+
   test("and strict has tools without it", () => {
     const { body } = after(`Unknown parameter: 'tools[0].function.strict'.`);
     expect(body.tools).toEqual([{ type: "function", function: { name: "f", parameters: {} } }]);

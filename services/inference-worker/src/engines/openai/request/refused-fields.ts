@@ -20,6 +20,8 @@ const ADDED: ReadonlySet<string> = new Set(["stream_options", "timings_per_token
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set(["role", "content", "tool_calls", "tool_call_id"]);
 const DEVELOPER = "role developer";
 const STRICT = "strict";
+/** What another server asked to get back with a call. */
+const CALL_STATE = "extra_content";
 /** Words of a server that does not know a field, or does not take it of this model. */
 const UNKNOWN =
   /unsupported|not supported|n't supported|does ?n[o']t support|unrecogni[sz]ed|unknown|not permitted|not allowed|unexpected|extra (?:field|input|param)|not a valid|no such/i;
@@ -67,6 +69,7 @@ export class RefusedFields {
         ? [DEVELOPER]
         : []),
       ...(isUnknown && isNamed(STRICT, said) && tools.some(hasStrict) ? [STRICT] : []),
+      ...(isUnknown && isNamed(CALL_STATE, said) && messages.some(hasCallState) ? [CALL_STATE] : []),
     ].filter((name) => !this.#names.has(name));
     for (const name of names) this.#names.add(name);
     const other = otherLimit(fields, said);
@@ -80,9 +83,8 @@ export class RefusedFields {
   }
 
   #toMessage({ role, ...fields }: Fields): Fields {
-    const kept = Object.entries(fields).filter(
-      ([name]) => MESSAGE_FIELDS.has(name) || !this.#names.has(name),
-    );
+    const told = this.#names.has(CALL_STATE) ? withoutCallState(fields) : fields;
+    const kept = Object.entries(told).filter(([name]) => MESSAGE_FIELDS.has(name) || !this.#names.has(name));
     const known = role === "developer" && this.#names.has(DEVELOPER) ? "system" : role;
     return { role: known, ...Object.fromEntries(kept) };
   }
@@ -101,6 +103,19 @@ function otherLimit(fields: Fields, said: string): string | undefined {
   return "max_completion_tokens" in fields && isNamed("max_completion_tokens", said)
     ? "max_tokens"
     : undefined;
+}
+
+function callsOf({ tool_calls: calls }: Fields): readonly Fields[] {
+  return Array.isArray(calls) ? (calls as Fields[]) : [];
+}
+
+function hasCallState(message: Fields): boolean {
+  return callsOf(message).some((call) => CALL_STATE in call);
+}
+
+function withoutCallState(message: Fields): Fields {
+  if (!hasCallState(message)) return message;
+  return { ...message, tool_calls: callsOf(message).map(({ [CALL_STATE]: _, ...call }) => call) };
 }
 
 function hasStrict({ function: called }: Fields): boolean {
