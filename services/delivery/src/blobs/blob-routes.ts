@@ -1,6 +1,7 @@
 import { blobs } from "@reprise/log";
 import {
   BLOB_LIMITS,
+  blobNotFound,
   END_USER_RULE,
   isEndUser,
   LIMITS,
@@ -14,6 +15,7 @@ import type { Principal } from "@reprise/tenancy";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import * as z from "zod";
 import type { RouteContext } from "../routes/context.ts";
+import { ownEndUser } from "../http/own-end-user.ts";
 import { integerParam, noQuery } from "../routes/query-params.ts";
 import {
   announceUpload,
@@ -50,6 +52,8 @@ const createQuery = z.strictObject({
 
 const config = { roles: ["blob"] } as const;
 const streaming = { roles: ["blob"], streamsBody: true } as const;
+const uploading = { ...streaming, endUserTokens: "create" } as const;
+const reading = { ...config, endUserTokens: "read" } as const;
 
 type WithId = { Params: { id: string } };
 
@@ -69,10 +73,11 @@ function addUploadRoutes(app: FastifyInstance, context: RouteContext): void {
   const { authentication } = context;
   const { storage, transfers, ttlSeconds, metrics, record, onError } = context.blobs;
 
-  app.post("/v1/blobs", { config: streaming }, async (request, reply) => {
+  app.post("/v1/blobs", { config: uploading }, async (request, reply) => {
     const principal = authentication.principalOf(request);
     const { tenant } = principal;
     const query = parseWith(createQuery, request.query, "query");
+    const endUser = ownEndUser(principal, query.end_user);
     const isComplete = uploadComplete(request);
     const length = uploadLength(request) ?? (isComplete === false ? undefined : contentLength(request));
     const maxBytes = principal.limits?.blobs?.blob_bytes ?? BLOB_LIMITS.blobBytes;
@@ -85,7 +90,7 @@ function addUploadRoutes(app: FastifyInstance, context: RouteContext): void {
       quotaBytes: principal.limits?.blobs?.bytes ?? BLOB_LIMITS.tenantBytes,
       by: principal.holder,
       subject: query.subject,
-      endUser: query.end_user,
+      endUser,
       ttlSeconds: query.ttl_seconds ?? ttlSeconds,
     });
     const isResumable = isComplete !== undefined;
@@ -215,18 +220,20 @@ const GOES_ON: ReadonlySet<string> = new Set([
 function addContentRoutes(app: FastifyInstance, context: RouteContext): void {
   const { authentication } = context;
   const { storage, record } = context.blobs;
-  const find = (request: FastifyRequest<WithId>) => {
-    const { tenant } = authentication.principalOf(request);
+  const find = async (request: FastifyRequest<WithId>) => {
+    const { tenant, endUser } = authentication.principalOf(request);
     parseWith(noQuery, request.query, "query");
-    return blobs.findBlob(storage, tenant, parseBlobId(request.params.id));
+    const found = await blobs.findBlob(storage, tenant, parseBlobId(request.params.id));
+    if (endUser !== undefined && found.row.end_user !== endUser) throw blobNotFound();
+    return found;
   };
 
-  app.get<WithId>("/v1/blobs/:id", { config }, async (request, reply) => {
+  app.get<WithId>("/v1/blobs/:id", { config: reading }, async (request, reply) => {
     const found = await find(request);
     return sendContent(reply, context.blobs, found);
   });
 
-  app.head<WithId>("/v1/blobs/:id", { config }, async (request, reply) => {
+  app.head<WithId>("/v1/blobs/:id", { config: reading }, async (request, reply) => {
     const { row } = await find(request);
     return reply.headers(contentHeaders(row)).send();
   });

@@ -93,6 +93,21 @@ describe("a blob", () => {
     expect(await (await read(id)).text()).toBe("secret");
   });
 
+  test("of an end user is uploaded and read with that user's token", async () => {
+    const mint = async (end_user: string) => {
+      const body = { scopes: ["create", "read"], end_user };
+      return ((await call(`${url}/v1/tokens`, { body })).json as { token: string }).token;
+    };
+    const [ann, bob] = [await mint("ann"), await mint("bob")];
+    const { status, json } = await upload(url, { content: PNG, type: "image/png", key: ann });
+    expect(status).toBe(201);
+    const { id } = json as BlobJson;
+    const read = (key: string) => fetch(`${url}/v1/blobs/${id}`, { headers: authorization(key) });
+    expect([(await read(ann)).status, (await read(bob)).status]).toEqual([200, 404]);
+    const named = await upload(url, { content: PNG, type: "image/png", key: ann, query: "?end_user=bob" });
+    expect(named).toMatchObject({ status: 400, json: { error: { param: "end_user" } } });
+  });
+
   test("needs the role, which the others do not have in them", async () => {
     for (const key of [KEYS.acme, KEYS.acmeReader, KEYS.acmeAdmin, KEYS.acmeAuditor]) {
       const { status } = await upload(url, { content: Buffer.from("x"), type: "text/plain", key });

@@ -156,6 +156,30 @@ test("a tenant's conversations are listed in pages, those of one end user apart"
   });
 });
 
+test("an end user's token creates, lists and reads that user's conversations, and no others", async () => {
+  const minted = await call(`${platform.node.url}/v1/tokens`, {
+    key: KEYS.beta,
+    body: { scopes: ["create", "read"], end_user: "cid" },
+  });
+  const { token: key } = minted.json as { token: string };
+  const others = await openConversation(platform, { end_user: "dan" }, KEYS.beta);
+  const made = await call(url, { key, body: { metadata: { title: "Tides" } } });
+  expect(made).toMatchObject({ status: 201, json: { end_user: "cid", metadata: { title: "Tides" } } });
+  const { id } = made.json as { id: string };
+  expect(await call(url, { key })).toMatchObject({ json: { data: [{ id }] } });
+  expect(await call(`${url}/${id}`, { key })).toMatchObject({ status: 200, json: { id } });
+  expect(await call(`${url}/${id}/items`, { key })).toMatchObject({ status: 200, json: { data: [] } });
+  for (const path of [others, `${others}/items`])
+    expect(await call(`${url}/${path}`, { key })).toMatchObject({ status: 404 });
+  expect(await call(`${url}?end_user=dan`, { key })).toMatchObject({
+    json: { error: { param: "end_user" } },
+  });
+  for (const body of [{ end_user: "dan" }, { items: [user("Hi")] }, { ttl_seconds: 60 }]) {
+    const [param] = Object.keys(body);
+    expect(await call(url, { key, body })).toMatchObject({ json: { error: { param } } });
+  }
+});
+
 describe("items", () => {
   test("are what was asked and said, in pages of both orders, and what was asked of a turn that goes on", async () => {
     const conversation = await openConversation(platform);

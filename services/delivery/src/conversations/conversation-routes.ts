@@ -1,5 +1,6 @@
 import {
   asStreamSeq,
+  conversationNotFound,
   CONVERSATION_LIMITS,
   END_USER_RULE,
   FIRST_SEQ,
@@ -8,14 +9,16 @@ import {
   parseConversationRequest,
   parseIdempotencyKey,
   parseWith,
+  RepriseError,
   STREAM_START,
   unixNow,
 } from "@reprise/protocol";
 import { conversationRulesOf } from "@reprise/tenancy";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { recordAccess } from "../domain/audit-access.ts";
 import { assertModel } from "../models/assert-model.ts";
+import { ownEndUser } from "../http/own-end-user.ts";
 import { callerOf } from "../readers/delivery-marks/caller.ts";
 import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
 import type { RouteContext } from "../routes/context.ts";
@@ -53,37 +56,68 @@ export const itemListSchema = z.strictObject({
 
 type WithId = { Params: { id: string } };
 
-/** Creates, shows and deletes conversations. API keys only: items have what the application has told its model. */
+/** What a page may say of a conversation that it creates: the rest is the application's. */
+const PAGE_FIELDS: ReadonlySet<string> = new Set(["end_user", "metadata"]);
+
+/** @throws RepriseError `forbidden` */
+function assertPageMaySay(body: object): void {
+  const other = Object.keys(body).find((name) => !PAGE_FIELDS.has(name));
+  if (other === undefined) return;
+  throw new RepriseError(
+    "forbidden",
+    `${other}: a stream token can't set it. Create the conversation with an API key.`,
+    {
+      param: other,
+    },
+  );
+}
+
+/** Creates, shows and deletes conversations. An end user's token creates, lists and reads that user's. */
 export function addConversationRoutes(app: FastifyInstance, context: RouteContext): void {
   const { authentication } = context;
   const { rows } = context.conversations;
+  const reading = { roles: ["read"], endUserTokens: "read" } as const;
+  const find = async (request: FastifyRequest<WithId>) => {
+    const { tenant, endUser } = authentication.principalOf(request);
+    const { row } = await rows.find(tenant, parseConversationId(request.params.id), unixNow());
+    if (endUser !== undefined && row.end_user !== endUser) throw conversationNotFound();
+    return row;
+  };
 
-  app.post("/v1/conversations", { config: { roles: ["create"] } }, async (request, reply) => {
-    using _ = context.bodies.keep(request.raw);
-    const principal = authentication.principalOf(request);
-    const { tenant, conversations: settings } = principal;
-    parseWith(noQuery, request.query, "query");
-    const key = request.headers["idempotency-key"];
-    const asked = parseConversationRequest(request.body);
-    const rules = conversationRulesOf(settings);
-    const { when_full: whenFull = rules.whenFull } = asked;
-    if (typeof whenFull !== "string") assertModel(context, principal, whenFull.model, "when_full.model");
-    const { row, isNew } = await createConversation(context.conversations, {
-      tenant,
-      request: asked,
-      rules,
-      idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
-      nowMs: unixNow(),
-    });
-    return reply
-      .code(isNew ? 201 : 200)
-      .header("location", `/v1/conversations/${row.id}`)
-      .send(toConversation(row));
-  });
+  app.post(
+    "/v1/conversations",
+    { config: { roles: ["create"], endUserTokens: "create" } },
+    async (request, reply) => {
+      using _ = context.bodies.keep(request.raw);
+      const principal = authentication.principalOf(request);
+      const { tenant, conversations: settings } = principal;
+      parseWith(noQuery, request.query, "query");
+      const key = request.headers["idempotency-key"];
+      const body = parseConversationRequest(request.body);
+      if (principal.tokenId !== undefined) assertPageMaySay(body);
+      const endUser = ownEndUser(principal, body.end_user);
+      const asked = { ...body, ...(endUser !== undefined && { end_user: endUser }) };
+      const rules = conversationRulesOf(settings);
+      const { when_full: whenFull = rules.whenFull } = asked;
+      if (typeof whenFull !== "string") assertModel(context, principal, whenFull.model, "when_full.model");
+      const { row, isNew } = await createConversation(context.conversations, {
+        tenant,
+        request: asked,
+        rules,
+        idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
+        nowMs: unixNow(),
+      });
+      return reply
+        .code(isNew ? 201 : 200)
+        .header("location", `/v1/conversations/${row.id}`)
+        .send(toConversation(row));
+    },
+  );
 
-  app.get("/v1/conversations", { config: { roles: ["read"] } }, async (request) => {
+  app.get("/v1/conversations", { config: reading }, async (request) => {
     const principal = authentication.principalOf(request);
-    const { limit, after, end_user: endUser } = parseWith(conversationListSchema, request.query, "query");
+    const { limit, after, ...query } = parseWith(conversationListSchema, request.query, "query");
+    const endUser = ownEndUser(principal, query.end_user);
     const nowMs = unixNow();
     const page = await rows.page(principal.tenant, {
       after: after === undefined ? STREAM_START : asStreamSeq(after),
@@ -100,18 +134,17 @@ export function addConversationRoutes(app: FastifyInstance, context: RouteContex
     };
   });
 
-  app.get<WithId>("/v1/conversations/:id", { config: { roles: ["read"] } }, async (request) => {
-    const { tenant } = authentication.principalOf(request);
+  app.get<WithId>("/v1/conversations/:id", { config: reading }, async (request) => {
     parseWith(noQuery, request.query, "query");
-    const { row } = await rows.find(tenant, parseConversationId(request.params.id), unixNow());
+    const row = await find(request);
     return toConversation(row);
   });
 
-  app.get<WithId>("/v1/conversations/:id/items", { config: { roles: ["read"] } }, async (request, reply) => {
+  app.get<WithId>("/v1/conversations/:id/items", { config: reading }, async (request, reply) => {
     const principal = authentication.principalOf(request);
     const { tenant } = principal;
     const { limit, after, order } = parseWith(itemListSchema, request.query, "query");
-    const { row } = await rows.find(tenant, parseConversationId(request.params.id), unixNow());
+    const row = await find(request);
     const caller = callerOf(request, principal);
     const page = await context.bodies.read([request.raw, tenant], async () => {
       const value = await listItems(context, {

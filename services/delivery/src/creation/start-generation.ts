@@ -28,6 +28,7 @@ import { assertModel } from "../models/assert-model.ts";
 import { contextTokensOf } from "../models/context-tokens.ts";
 import type { FetchedMedia } from "../models/fetch-media.ts";
 import { completeRequest, prepareRequest } from "../models/prepare-request.ts";
+import { ownEndUser } from "../http/own-end-user.ts";
 import type { RouteContext } from "../routes/context.ts";
 import { withToken } from "./with-token.ts";
 
@@ -90,7 +91,9 @@ export async function startGeneration(
       { err, request: request.id, ...traceFields(context.traces.spanOf(request)) },
       "a callback failed",
     );
-  const sent = withEndUser(withToken(asked, principal), endUser);
+  const allowed = withToken(asked, principal);
+  const owner = ownEndUser(principal, allowed.end_user);
+  const sent = owner === undefined ? allowed : { ...allowed, end_user: owner };
   let body = sent;
   assertModel(context, principal, body.model);
   if (joinOnly && idempotencyKey === undefined) throw needsKey();
@@ -237,19 +240,6 @@ function claim(
   { place, context }: PreparedTurn,
 ): Promise<boolean> {
   return claimTurn(rows, ref, place, context.summary?.generation);
-}
-
-/**
- * What an end user's token creates is that user's: the token says whose, and the request can't say otherwise.
- * @throws RepriseError `invalid_request`
- */
-function withEndUser(request: GenerationRequest, endUser: string | undefined): GenerationRequest {
-  if (endUser === undefined) return request;
-  if (request.end_user === undefined || request.end_user === endUser)
-    return { ...request, end_user: endUser };
-  throw new RepriseError("invalid_request", "end_user: is another one than the stream token's.", {
-    param: "end_user",
-  });
 }
 
 function needsKey(): RepriseError {

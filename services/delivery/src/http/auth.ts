@@ -18,6 +18,8 @@ declare module "fastify" {
     roles?: readonly [Role, ...Role[]];
     /** Whether a stream token may make the call: one that reaches a generation by its id alone, or creates one. Default: API keys only. */
     streamTokens?: true;
+    /** The scope with which an end user's stream token may make the call, for what is that user's. Default: none does. */
+    endUserTokens?: Role;
     /** Whether the call is the operator's, or of an API key with the role `admin`. */
     administers?: true;
     /** What the call does, where only the operator may make it: no key of a tenant, whatever its roles. */
@@ -104,6 +106,8 @@ export function createAuthentication({
   }
 
   const isToken = ({ tokenId }: Principal) => tokenId !== undefined;
+  const isEndUsers = ({ tokenId, endUser, generation }: Principal) =>
+    tokenId !== undefined && endUser !== undefined && generation === undefined;
   const find = (principal: Principal) =>
     isToken(principal) ? tokens.renew(principal) : tenants.renew(principal);
 
@@ -116,7 +120,11 @@ export function createAuthentication({
   function authorise(request: FastifyRequest): void {
     const caller = principals.get(request);
     if (!caller) return;
-    const { roles, streamTokens, administers, operatorDoes } = request.routeOptions.config;
+    const { roles, streamTokens, endUserTokens, administers, operatorDoes } = request.routeOptions.config;
+    if (endUserTokens && isEndUsers(caller)) {
+      if (!caller.roles.has(endUserTokens)) throw lacksRole(endUserTokens);
+      return;
+    }
     if (caller.tokenId !== undefined && !streamTokens && !request.is404) throw needsKey();
     if (roles && !roles.some((role) => caller.roles.has(role))) throw lacksRole(roles[0]);
     if (operatorDoes !== undefined) throw onlyOperator(operatorDoes);
