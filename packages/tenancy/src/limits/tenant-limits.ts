@@ -11,6 +11,8 @@ const MAX_BLOB_BYTES = 536_870_912;
 const scopeSchema = z.strictObject({
   /** Calls of the API. */
   requests_per_minute: quota.optional(),
+  /** Bytes of the bodies of calls, but for uploads: with how long logs and conversations are kept it bounds what clients have stored there. */
+  request_bytes_per_minute: quota.optional(),
   /** Streams and long-polls that are opened. */
   attaches_per_minute: quota.optional(),
   /** Tokens of generations: `max_output_tokens` when one is created, what was really used when it has ended. */
@@ -58,6 +60,7 @@ export interface LimitSubject {
 /** What a call takes. */
 export interface LimitUse {
   readonly requests?: number;
+  readonly requestBytes?: number;
   readonly attaches?: number;
   readonly tokens?: number;
   readonly replayBytes?: number;
@@ -73,6 +76,7 @@ const HASH_CHARS = 22;
 
 const RATES = [
   ["requests_per_minute", "requests"],
+  ["request_bytes_per_minute", "requestBytes"],
   ["attaches_per_minute", "attaches"],
   ["tokens_per_minute", "tokens"],
   ["replay_bytes_per_minute", "replayBytes"],

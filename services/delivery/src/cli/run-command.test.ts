@@ -128,6 +128,23 @@ describe("reprise-admin", () => {
     const headers = { accept: "application/json" };
     expect((await call(`${platform.node.url}${path}`, { key: out.trim(), headers })).status).toBe(200);
     expect((await offline(...mint, generation.id, "--scopes", "admin")).code).toBe(EXIT.usage);
+    const creator = [...mint.slice(0, -1), "--end-user", "ann", "--scopes", "create"];
+    expect(await offline(...creator)).toMatchObject({
+      code: EXIT.fine,
+      err: expect.stringContaining("template"),
+    });
+    const template = await folder.write("template.json", { model: "sim", max_output_tokens: 5 });
+    const bound = await offline(...creator, "--template", template);
+    expect(bound).toMatchObject({ code: EXIT.fine, err: "" });
+    const create = (body: object) =>
+      call(`${platform.node.url}/v1/generations`, { key: bound.out.trim(), body });
+    expect((await create({ input: "Hi" })).status).toBe(201);
+    expect((await create({ input: "Hi", max_output_tokens: 6 })).status).toBe(403);
+    const none = await folder.write("none.json", { max_output_tokens: 5 });
+    expect(await offline(...creator, "--template", none)).toMatchObject({
+      code: EXIT.usage,
+      err: expect.stringContaining("template.model"),
+    });
     const wrong = await folder.write("wrong.json", { ...pair, x: 1 });
     const refused = await offline(
       ...mint.map((word) => (word === file ? wrong : word)),

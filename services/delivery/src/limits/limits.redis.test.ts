@@ -41,6 +41,7 @@ const CASES = {
   minted: tenantWith({ key: { requests_per_minute: 1 } }),
   away: tenantWith({ tenant: { requests_per_minute: 10 } }),
   forbidden: tenantWith({ tenant: { requests_per_minute: 2 } }),
+  bytes: tenantWith({ tenant: { request_bytes_per_minute: 1_000 } }),
   free: tenantWith(undefined),
 } as const;
 
@@ -105,6 +106,21 @@ describe("calls per minute", () => {
     const codes: number[] = [];
     for (const body of bodies) codes.push((await create(urls[0], key, body)).status);
     expect(codes).toEqual([400, 400, 404, 429]);
+  });
+
+  test("have bytes, which count over all nodes and once for each call, whatever it asks for", async () => {
+    const { key } = CASES.bytes;
+    const input = "x".repeat(400);
+    const statuses: number[] = [];
+    for (const i of [0, 1, 0])
+      statuses.push((await create(urls[i] ?? "", key, { model: "sim", input })).status);
+    expect(statuses).toEqual([201, 201, 429]);
+    expect((await call(`${urls[0]}/v1/generations/gen_0_aaaa`, { key })).status).toBe(404);
+    const larger = await create(urls[0], key, { model: "sim", input: "x".repeat(1_000) });
+    expect([larger.status, larger.json]).toMatchObject([
+      400,
+      { error: { code: "invalid_request", param: "tenant.request_bytes_per_minute" } },
+    ]);
   });
 
   test("of a tenant without limits are not counted", async () => {

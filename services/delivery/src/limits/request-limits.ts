@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type GenerationId, type GenerationRef, RepriseError, type Usage } from "@reprise/protocol";
+import { type GenerationId, type GenerationRef, LIMITS, RepriseError, type Usage } from "@reprise/protocol";
 import {
   type Counters,
   type Decision,
@@ -13,7 +13,7 @@ import {
   toRateLimitHeaders,
 } from "@reprise/tenancy";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { hasLeft } from "../connections/http2.ts";
+import { bodyLengthOf, hasLeft } from "../connections/http2.ts";
 import { countedAddress } from "../http/counted-address.ts";
 import { HeldGenerations, type HeldGenerationsOptions } from "./held-generations.ts";
 
@@ -93,14 +93,16 @@ export class RequestLimits implements AsyncDisposable {
   async count([request, reply]: Call, principal: Principal, use: LimitUse = {}): Promise<void> {
     const counted = this.#counted.get(request) ?? new Set();
     this.#counted.set(request, counted);
-    const checks = this.#checksOf(request, principal, { requests: 1, ...use }).map((check) =>
+    const own = { requests: 1, requestBytes: bodyBytesOf(request), ...use };
+    const checks = this.#checksOf(request, principal, own).map((check) =>
       check.kind === "rate" && counted.has(check.key) ? { ...check, cost: 0 } : check,
     );
     if (checks.length === 0) return;
     const decision = await this.#options.counters.take(checks);
     void reply.headers({ ...toRateLimitHeaders(decision) });
     if (decision.refused) throw this.#refusal(decision.refused);
-    for (const { name, key } of checks) if (name.endsWith(REQUESTS)) counted.add(key);
+    for (const { name, key } of checks)
+      if (name.endsWith(REQUESTS) || name.endsWith(REQUEST_BYTES)) counted.add(key);
     const leases = checks.filter(isLease);
     const { reader } = use;
     if (reader !== undefined) {
@@ -237,6 +239,12 @@ export class RequestLimits implements AsyncDisposable {
 
 const TOKENS = ".tokens_per_minute";
 const REQUESTS = ".requests_per_minute";
+const REQUEST_BYTES = ".request_bytes_per_minute";
+
+/** What does not say how long it is counts as the longest that there may be. Uploads have limits of their own. */
+function bodyBytesOf(request: FastifyRequest): number {
+  return request.routeOptions.config.streamsBody ? 0 : (bodyLengthOf(request.raw) ?? LIMITS.bodyBytes);
+}
 
 /** What a create reserves of tokens. */
 export function reservationOf(request: { readonly max_output_tokens?: number | undefined }): number {
