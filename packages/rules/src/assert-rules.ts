@@ -9,8 +9,10 @@ import { type PatternRule, tenantNfa } from "./shapes/tenant-shape.ts";
 
 /** A pattern's instructions times its longest match: what one character of a text made for it could cost while its automaton is made. */
 const MOST_PATTERN_COST = 32_768;
+/** What is compiled in one go, while others wait. */
+const MOST_STATES_OF_PATTERN = 1_024;
 /** What the automata of all patterns of a list may take to be made, in steps: some tens of milliseconds. */
-const MOST_AUTOMATA_STEPS = 1_000_000;
+const MOST_AUTOMATA_STEPS = 4_000_000;
 
 /** What a list of rules may have together. Default: what a policy may. */
 export interface RuleLimits {
@@ -56,6 +58,8 @@ export function priceRules(rules: readonly ModerationRule[], param: string, limi
     if (!("pattern" in rule)) continue;
     const at = `${param}.${index}.pattern`;
     const { states, length, size, read } = priceRule(rule);
+    if (states > MOST_STATES_OF_PATTERN)
+      refuse(at, `has ${states} instructions; there may be ${MOST_STATES_OF_PATTERN} at most`);
     if (states * length > MOST_PATTERN_COST)
       refuse(
         at,
@@ -115,7 +119,7 @@ export function* checkingRules(rules: readonly ModerationRule[], param: string):
 
 const STEPS_PER_TERM = 50;
 const STEPS_PER_LETTER = 5;
-const STEPS_AT_ONCE = 20_000;
+const STEPS_AT_ONCE = 60_000;
 /** What an instruction takes to be compiled. */
 export const STEPS_PER_INSTRUCTION = 200;
 

@@ -8,7 +8,7 @@ export const MOST_STATES = 1_000;
 const MOST_RARE = 4_096;
 const ASCII = 0x80;
 /** What a transition takes to be made, beside the instructions that are visited. */
-const STEPS_PER_TRANSITION = 20;
+const STEPS_PER_TRANSITION = 80;
 
 /** What a run of a pattern from one place can still become. */
 export interface DfaState {
@@ -117,9 +117,9 @@ export class LazyDfa {
     const known = this.#rare.get(symbol);
     if (known !== undefined) return known;
     if (this.#rare.size >= MOST_RARE) this.#rare.clear();
-    const { visits } = this.#nfa;
+    const { steps } = this.#nfa;
     const column = this.#columnFor(symbol);
-    this.#meter.steps += this.#nfa.visits - visits;
+    this.#meter.steps += this.#nfa.steps - steps;
     this.#rare.set(symbol, column);
     return column;
   }
@@ -139,11 +139,11 @@ export class LazyDfa {
   }
 
   #stepFrom(state: DfaState, symbol: number): DfaState {
-    const { visits } = this.#nfa;
+    const { steps } = this.#nfa;
     const after = this.#sideOf(state.before, symbol);
     const here = this.#nfa.closure(state.reached, flagsBetween(state.before, after));
     const next = this.#make(this.#nfa.step(here.waiting, codePointOf(symbol)), after, here.matches);
-    this.#meter.steps += STEPS_PER_TRANSITION + this.#nfa.visits - visits;
+    this.#meter.steps += STEPS_PER_TRANSITION + this.#nfa.steps - steps;
     return next;
   }
 

@@ -26,6 +26,8 @@ const NEWLINE = 10;
 /** On an instruction of one letter: any case of it. */
 const FOLD_CASE = 1;
 
+/** Of an instruction, by a walk. */
+const STEPS_PER_VISIT = 4;
 const LAST_CODE_POINT = 0x10_ff_ff;
 /** Letters beyond ASCII that are s and k in another case. */
 const ODD_FOLDS = [0x1_7f, 0x21_2a];
@@ -48,8 +50,8 @@ export class Nfa {
   readonly size: number;
   /** Whether any match asks what stands before or after a place. */
   readonly asserts: boolean;
-  /** Instructions visited so far, by all walks together. */
-  visits = 0;
+  /** What all walks together have taken so far, in steps of a meter. */
+  steps = 0;
   readonly #instructions: readonly Instruction[];
   /** By instruction: the number of the last walk that came by. */
   readonly #seen: Float64Array;
@@ -96,7 +98,7 @@ export class Nfa {
   createColumns(): (codePoint: number) => string {
     const kinds = this.#kinds;
     return (codePoint) => {
-      this.visits += kinds.length;
+      this.steps += kinds.length * STEPS_PER_VISIT;
       let bits = "";
       for (const kind of kinds) bits += accepts(kind, codePoint) ? "1" : "0";
       return bits;
@@ -125,7 +127,7 @@ export class Nfa {
     for (let pc = stack.pop(); pc !== undefined; pc = stack.pop()) {
       if (seen[pc] === stamp) continue;
       seen[pc] = stamp;
-      this.visits++;
+      this.steps += STEPS_PER_VISIT;
       const { op, out, arg } = this.#instructions[pc] as Instruction;
       if (op === OP.alt || op === OP.altMatch) stack.push(out, arg);
       else if (op === OP.capture || op === OP.nop) stack.push(out);
@@ -141,7 +143,7 @@ export class Nfa {
     const stamp = ++this.#stamp;
     const seen = this.#seen;
     const next: number[] = [];
-    this.visits += waiting.length;
+    this.steps += waiting.length * STEPS_PER_VISIT;
     for (const pc of waiting) {
       const instruction = this.#instructions[pc] as Instruction;
       if (seen[instruction.out] === stamp || !accepts(instruction, codePoint)) continue;

@@ -1,15 +1,20 @@
 import { type Detector, NO_FINDINGS, type RuleFinding, type Scanner } from "./finding.ts";
+import type { Meter } from "./meter.ts";
 import { SLICE_UNITS, type SymbolBuffer } from "./symbol-buffer.ts";
 
 /** What a scanner is made of. The buffers are shared by all scanners of a rule set: a push ends before another begins. */
 export interface ScannerParts {
   readonly folded: SymbolBuffer;
   readonly plain: SymbolBuffer;
+  readonly meter: Meter;
   /** Judge compatible forms. */
   readonly overFolded: readonly Detector[];
   /** Judge code points as they are. */
   readonly overPlain: readonly Detector[];
 }
+
+/** Of any rules: a character is folded, buffered, and asked what may begin there. */
+const STEPS_PER_CHARACTER = 20;
 
 /** Hands each piece to the detectors and collects what they find. */
 export class TextScanner implements Scanner {
@@ -41,7 +46,8 @@ export class TextScanner implements Scanner {
   }
 
   push(text: string): readonly RuleFinding[] {
-    const { folded, plain, overFolded, overPlain } = this.#parts;
+    const { folded, plain, overFolded, overPlain, meter } = this.#parts;
+    meter.steps += STEPS_PER_CHARACTER * text.length;
     let high = this.#high;
     for (let from = 0; from < text.length; from += SLICE_UNITS) {
       const to = Math.min(from + SLICE_UNITS, text.length);
