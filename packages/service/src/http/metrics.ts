@@ -47,7 +47,7 @@ export interface MetricsOptions {
 }
 
 /** Of all packages of the repository. */
-export const VERSION = "0.1.0";
+const VERSION = "0.1.0";
 
 /** Gauges of prom-client that are named like counters, which Prometheus's own check refuses. The same by type of resource stay. */
 const MISNAMED = [

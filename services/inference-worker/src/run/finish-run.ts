@@ -1,6 +1,7 @@
 import { announceEnd, type Appender, enqueueJob } from "@reprise/log";
 import {
   type Fault,
+  isErrorCode,
   isTerminal,
   type KnownEvent,
   toFault,
@@ -101,7 +102,8 @@ function faultOf({ lastFailure }: Run, end: EndDraft): Fault | undefined {
   const { code } = end.error;
   const isRequests =
     lastFailure instanceof EngineError && lastFailure.code === code && lastFailure.isRequests;
-  return isRequests ? "client" : toFault(code);
+  if (isRequests) return "client";
+  return isErrorCode(code) ? toFault(code) : "platform";
 }
 
 function usageOf(end: KnownEvent | UnknownEvent | EndDraft | undefined): Usage | undefined {

@@ -8,6 +8,7 @@ import { content, DONE, finish, frame, ROLE } from "../../testing/chat-frames.ts
 import { type Collected, collect } from "../../testing/collect.ts";
 import { type Answer, startMisbehavingServer } from "../../testing/misbehaving-server.ts";
 import { createOpenaiEngine, type OpenaiEngineOptions } from "../openai-engine.ts";
+import { toRefusal } from "./stream-error.ts";
 
 const PROMPT = "My card is 4111 1111 1111 1111, and the lighthouse keeper's name is Ødegård.";
 const KEY = "sk-0123456789abcdef";
@@ -114,6 +115,16 @@ describe("an upstream that answers with a status", () => {
     [201, "never"],
   ])("of %i can be asked again: %s", async (status, retry) => {
     expect((await runAgainst({ status })).error).toMatchObject({ retry });
+  });
+
+  test.each([
+    [400, true],
+    [422, true],
+    [401, false],
+    [404, false],
+  ])("and whether the request is at fault: %d", (status, isRequests) => {
+    const error = toRefusal(status, { message: "It answered.", retryAfterMs: undefined, error: {} });
+    expect([error.code, error.isRequests]).toEqual(["engine_rejected", isRequests]);
   });
 
   test("and calls the request too long by a code says so in the platform's words", async () => {

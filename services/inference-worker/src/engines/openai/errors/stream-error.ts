@@ -49,6 +49,9 @@ export interface Refusal {
   readonly error: unknown;
 }
 
+/** What is wrong is the request, and not the key or the model's name, which operators have configured. */
+const REQUEST_STATUSES = new Set([400, 413, 422]);
+
 /** A status of 400 or more as an error. */
 export function toRefusal(status: number, { message, retryAfterMs, error }: Refusal): EngineError {
   const said = redactUpstream(error);
@@ -59,7 +62,8 @@ export function toRefusal(status: number, { message, retryAfterMs, error }: Refu
   if (status >= 500 || PASSING_STATUSES.has(status))
     return new EngineError("engine_unavailable", message, { retry: toRetry(status), retryAfterMs, said });
   const why = isTooLong(error) ? " The request does not fit the model's context." : "";
-  return new EngineError("engine_rejected", message + why, { retry: "never", said });
+  const isRequests = REQUEST_STATUSES.has(status);
+  return new EngineError("engine_rejected", message + why, { retry: "never", said, isRequests });
 }
 
 function toRetry(status: number): EngineRetry {
