@@ -16,9 +16,9 @@ import {
  * between, or when the answer to it was lost. A key's secret is made once, before.
  */
 
-const settings = { ...tenantSettings, cors_origins: usableOriginsSchema.optional() };
-export const newTenantSchema = z.strictObject({ id: tenantIdSchema, ...settings });
-export const tenantSettingsSchema = z.strictObject(settings);
+const usableSettings = { ...tenantSettings, cors_origins: usableOriginsSchema.optional() };
+export const newTenantSchema = z.strictObject({ id: tenantIdSchema, ...usableSettings });
+export const tenantSettingsSchema = z.strictObject(usableSettings);
 export type TenantSettings = z.infer<typeof tenantSettingsSchema>;
 
 export const newKeySchema = z.strictObject({

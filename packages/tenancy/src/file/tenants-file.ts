@@ -52,7 +52,9 @@ const tenantSchema = z
     policy: usablePolicySchema.default({}),
     cors_origins: usableOriginsSchema.optional(),
     signing_keys: z
-      .array(signingKeySchema.extend({ kid: ownKeyIdSchema, public_jwk: publicJwkSchema.transform(toPublicKey) }))
+      .array(
+        signingKeySchema.extend({ kid: ownKeyIdSchema, public_jwk: publicJwkSchema.transform(toPublicKey) }),
+      )
       .max(MAX_SIGNING_KEYS)
       .default([]),
   })

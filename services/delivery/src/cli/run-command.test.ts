@@ -71,14 +71,14 @@ describe("reprise-admin", () => {
       policy: { max_attempts: 2 },
     });
     // As parts of a path these would be the tenant itself, and the calls its removal.
-    for (const call of [
+    for (const words of [
       ["key", "revoke", "gamma", ".."],
       ["key", "revoke", "gamma", ""],
       ["signing-key", "remove", "gamma", ".."],
       ["tenant", "remove", "."],
     ])
-      expect([call, await admin(...call)]).toMatchObject([
-        call,
+      expect([words, await admin(...words)]).toMatchObject([
+        words,
         { err: expect.stringContaining("is no id") },
       ]);
     expect((await admin("tenant", "show", "gamma")).code).toBe(EXIT.fine);
