@@ -150,7 +150,7 @@ class Parts {
 const STEPS_PER_SHAPE = 10_000;
 /** Of a term that is folded and added to the others. */
 const STEPS_PER_TERM = 50;
-const STEPS_PER_LETTER = 40;
+const STEPS_PER_LETTER = 80;
 const STEPS_AT_ONCE = 20_000;
 
 function toBanks(shapes: readonly PreparedShape[], sideOf: SideRule, meter: Meter): PatternBank[] {

@@ -21,6 +21,7 @@ import {
   observeLog,
   WatchGroup,
 } from "@reprise/service";
+import { prepareFolding } from "@reprise/rules";
 import { NO_TRACING, type Tracing } from "@reprise/telemetry";
 import { watchClassifier } from "./classifiers/watch-classifier.ts";
 import { createClassifyWindow } from "./judging/classify-window.ts";
@@ -98,6 +99,7 @@ export async function startModeration(options: ModerationOptions): Promise<Moder
   const decisions = metrics.counter("reprise_moderation_decisions_total");
   let judgedEvents = 0;
   metrics.observe("reprise_moderation_events_total", () => judgedEvents);
+  prepareFolding();
   const shares = new WorkShares(SHARES);
   const context: ModeratorContext = {
     connection: broker.main,

@@ -9,7 +9,7 @@ const MAP_ENTRY_BYTES = 40;
 
 /** How many nodes are linked before others have a turn, and what each takes. */
 const NODES_AT_ONCE = 256;
-const STEPS_PER_NODE = 40;
+const STEPS_PER_NODE = 80;
 /** Of a row that is copied. */
 const ENTRIES_PER_STEP = 16;
 

@@ -1,4 +1,4 @@
-import type { WorkShares } from "@reprise/async";
+import { Semaphore, type WorkShares } from "@reprise/async";
 import type { ModerationRule, TenantId } from "@reprise/protocol";
 import { compilingRuleSet, type RuleSet } from "@reprise/rules";
 
@@ -29,6 +29,8 @@ export function createRuleSetCache({
   maxBytes = MAX_BYTES,
 }: RuleSetCacheOptions): (tenant: TenantId, id: string) => Promise<RuleSet | undefined> {
   const entries = new Map<string, Entry>();
+  /** By tenant: those that are compiled at once take memory at once. */
+  const compiling = new Map<TenantId, { readonly one: Semaphore; count: number }>();
   return (tenant, id) => {
     const key = `${tenant}.${id}`;
     const present = entries.get(key);
@@ -73,8 +75,17 @@ export function createRuleSetCache({
   }
 
   async function compile(tenant: TenantId, id: string): Promise<RuleSet | undefined> {
-    const rules = await read(tenant, id);
-    return rules && shares.run(tenant, compilingRuleSet(id, rules));
+    const queue = compiling.get(tenant) ?? { one: new Semaphore(1), count: 0 };
+    compiling.set(tenant, queue);
+    queue.count++;
+    try {
+      return await queue.one.run(async () => {
+        const rules = await read(tenant, id);
+        return rules && shares.run(tenant, compilingRuleSet(id, rules));
+      });
+    } finally {
+      if (--queue.count === 0) compiling.delete(tenant);
+    }
   }
 }
 
