@@ -5,7 +5,7 @@ import { type AccessOptions, type BrokerAddress, hostsOf, toAccessOptions } from
 import { describeConnectFailure, isLate } from "./describe-connect-failure.ts";
 import { type BrokerUser, inboxPrefixOf } from "../access/broker-user.ts";
 import type { Forbidden } from "../access/forbidden.ts";
-import { ServerChoice } from "./server-choice.ts";
+import { ServerChoice } from "../access/server-choice.ts";
 import { setInboxPrefix } from "../access/inbox-prefix.ts";
 import { watchConnection } from "./watch-connection.ts";
 import { inboxOf } from "./reply-inbox.ts";

@@ -1,4 +1,5 @@
 import type { ConnectionOptions } from "@nats-io/transport-node";
+import { unixNow } from "@reprise/protocol";
 
 type Handler = NonNullable<ConnectionOptions["reconnectToServer"]>;
 type Server = Parameters<Handler>[0][number];
@@ -36,7 +37,7 @@ export class ServerChoice {
     const chosen = servers.find(({ listen }) => isReturning && listen === home) ?? this.#best(servers, nowMs);
     if (!chosen) return null;
     this.#present.set(connection, chosen.listen);
-    const delay = chosen.lastConnect + REDIAL_MS - Date.now();
+    const delay = chosen.lastConnect + REDIAL_MS - unixNow();
     return chosen.lastConnect > 0 && delay > 0 ? { server: chosen, delay } : chosen;
   }
 
