@@ -2,7 +2,7 @@ export { toRunErrorFrames } from "./ag-ui/errors.ts";
 export { parseRunInput, type ParsedRun, type ParseOptions } from "./ag-ui/parse-request.ts";
 export { agUiProjection, type AgUiState } from "./ag-ui/project.ts";
 export { agUiSoFar, restartsOf, snapshotFrames, type SoFar } from "./ag-ui/snapshot.ts";
-export { RUN_ID_METADATA } from "./ag-ui/run-names.ts";
+export { RUN_ID_METADATA, THREAD_ID_METADATA } from "./ag-ui/run-names.ts";
 export { toNothingFrames, toUiErrorFrames } from "./ai-sdk/errors.ts";
 export { MESSAGE_ID_METADATA, parseUiRequest, type UiCall, type UiModels } from "./ai-sdk/parse-request.ts";
 export { parseStartIndex, tailIndexOf, toFirstFrame } from "./ai-sdk/position.ts";

@@ -1,6 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { type GenerationRequest, RepriseError } from "@reprise/protocol";
+import { MESSAGE_ID_METADATA, RUN_ID_METADATA, THREAD_ID_METADATA } from "@reprise/projections";
 import { type Principal, PROMPT_ROLES } from "@reprise/tenancy";
+
+/** The names of metadata by which protocols find a run again, which clients' libraries make: they stand beside a template's. */
+const RUN_NAMES: ReadonlySet<string> = new Set([THREAD_ID_METADATA, RUN_ID_METADATA, MESSAGE_ID_METADATA]);
 
 /** What a page says itself where its token has a template. */
 const PAGES: ReadonlySet<string> = new Set(["input", "conversation", "previous_generation", "end_user"]);
@@ -27,7 +31,10 @@ export function withToken(
     throw refused("policy.moderation.rules", "the stream token was minted without the right to bring rules");
   }
   const { input: prompt = [], ...fixed } = template;
-  for (const [name, value] of Object.entries(request)) {
+  const { metadata, ...rest } = request;
+  const [names, others] = splitMetadata(metadata);
+  const said = { ...rest, metadata: others };
+  for (const [name, value] of Object.entries(said)) {
     if (value === undefined || PAGES.has(name)) continue;
     if (!isDeepStrictEqual(value, fixed[name as keyof typeof fixed]))
       throw refused(name, "is fixed by the stream token's template");
@@ -36,7 +43,27 @@ export function withToken(
   const messages = typeof input === "string" ? [{ role: "user" as const, content: input }] : input;
   const index = messages.findIndex(({ role }) => PROMPT_ROLES.has(role));
   if (index !== -1) throw refused(`input.${index}.role`, "the stream token's template says the prompt");
-  return { ...request, ...fixed, input: prompt.length === 0 ? input : [...prompt, ...messages] };
+  return {
+    ...rest,
+    ...fixed,
+    ...((names || fixed.metadata) && { metadata: { ...fixed.metadata, ...names } }),
+    input: prompt.length === 0 ? input : [...prompt, ...messages],
+  };
+}
+
+type Metadata = GenerationRequest["metadata"];
+
+/** The names of a run, and all else; undefined where there is none of it. */
+function splitMetadata(metadata: Metadata): readonly [names: Metadata, others: Metadata] {
+  if (metadata === undefined) return [undefined, undefined];
+  const [names, others] = [true, false].map((isName) =>
+    Object.entries(metadata).filter(([name]) => RUN_NAMES.has(name) === isName),
+  ) as [[string, string][], [string, string][]];
+  const hasOthers = others.length > 0 || names.length === 0;
+  return [
+    names.length > 0 ? Object.fromEntries(names) : undefined,
+    hasOthers ? Object.fromEntries(others) : undefined,
+  ];
 }
 
 function refused(param: string, problem: string): RepriseError {

@@ -1,7 +1,16 @@
 import { generateSigningKey, importPrivateKey, mintStreamToken, toPublicKey } from "@reprise/tenancy";
 import { decodeEvent, type GenerationId, isKnownEvent, parseTenantId, unixNow } from "@reprise/protocol";
+import { openSseReader } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
-import { call, createTestTenants, KEYS, openPlatform, type Platform, REQUEST } from "../testing/platform.ts";
+import {
+  authorization,
+  call,
+  createTestTenants,
+  KEYS,
+  openPlatform,
+  type Platform,
+  REQUEST,
+} from "../testing/platform.ts";
 
 const CREATES = { scopes: ["create", "read"], end_user: "ann" };
 const TEMPLATE = {
@@ -81,6 +90,39 @@ describe("a token with a template", () => {
       body: { input: "Hi", ...more },
     });
     expect([refused.status, refused.json]).toMatchObject([403, { error: { code: "forbidden", param } }]);
+  });
+
+  test("creates by other protocols, whose own names of a run stand beside its metadata", async () => {
+    await using platform = await openPlatform();
+    const { token } = await mint(platform, { template: TEMPLATE });
+    const run = {
+      threadId: "t1",
+      runId: "r1",
+      state: {},
+      messages: [{ id: "u1", role: "user", content: "Hi" }],
+      tools: [],
+      context: [],
+      forwardedProps: { model: "sim" },
+    };
+    const parts = [{ type: "text", text: "Hi" }];
+    const chat = { id: "c1", messages: [{ id: "u1", role: "user", parts }], trigger: "submit-message" };
+    const completion = { model: "sim", messages: [{ role: "user", content: "Hi" }], stream: true };
+    for (const [path, body, names] of [
+      ["/v1/chat/completions", completion, {}],
+      ["/v1/ai-sdk/chat", chat, {}],
+      ["/v1/ag-ui/agent", run, { "ag_ui.thread_id": "t1", "ag_ui.run_id": "r1" }],
+    ] as const) {
+      const url = `${platform.node.url}${path}`;
+      await using reader = await openSseReader(url, { method: "POST", headers: authorization(token), body });
+      expect([path, reader.status]).toEqual([path, expect.toSatisfy((status: number) => status < 300)]);
+      const id = reader.headers["reprise-generation-id"];
+      expect(await requestOf(platform, { id })).toMatchObject({
+        model: "sim",
+        max_output_tokens: 50,
+        metadata: { page: "help", ...names },
+        input: [...TEMPLATE.input, { role: "user" }],
+      });
+    }
   });
 
   test("is held to it by the other protocols too", async () => {

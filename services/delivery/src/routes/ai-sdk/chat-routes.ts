@@ -78,9 +78,12 @@ export function addUiChatRoutes(app: FastifyInstance, context: RouteContext): vo
   addStopRoute(app, context, { protocol: AI_SDK, path: CHAT });
 }
 
-function modelsOf({ modelNames, servedBy }: RouteContext, { models: allowed }: Principal): UiModels {
+function modelsOf(
+  { modelNames, servedBy }: RouteContext,
+  { models: allowed, template }: Principal,
+): UiModels {
   return {
-    models: [...modelNames()].filter((name) => !allowed || allowed.has(name)),
+    models: template ? [template.model] : [...modelNames()].filter((name) => !allowed || allowed.has(name)),
     takes: (model, capability) => servedBy(model)?.capabilities.has(capability) ?? false,
   };
 }
