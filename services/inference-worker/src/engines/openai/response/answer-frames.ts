@@ -24,6 +24,7 @@ const DONE_FRAME: AnswerFrame = { kind: "done" };
 const NOISE_EVENTS: ReadonlySet<string> = new Set(["ping", "heartbeat", "keepalive", "keep-alive"]);
 /** A word such as `pong`: nothing that a model says comes outside of JSON. */
 const NOISE = /^(?!error)[\w-]{0,16}$/i;
+const EMPTY_LINE = new TextEncoder().encode("\n\n");
 const LONGEST_ANSWER = 16_777_216;
 
 /**
@@ -40,7 +41,7 @@ export function createAnswerFrames({ maxMessageLength }: { maxMessageLength: num
 
   const decode = (bytes: Uint8Array) => {
     try {
-      return decoder.push(bytes).flatMap(toFrame);
+      return decoder.push(bytes).flatMap(toFrames);
     } catch {
       throw failed(`The engine sent a message of more than ${maxMessageLength} characters.`, "never");
     }
@@ -67,26 +68,46 @@ export function createAnswerFrames({ maxMessageLength }: { maxMessageLength: num
       return isEvents ? decode(bytes) : addToDocument(bytes);
     },
     end() {
-      if (isEvents !== false) return [];
-      const json = tryJson(document);
+      // The last message may have no empty line after it.
+      if (isEvents !== false) return decode(EMPTY_LINE);
+      const json = tryJson(document) ?? tryJson(withoutNaN(document));
       if (isFields(json)) return "choices" in json ? [toChunk(json), DONE_FRAME] : [toError(json)];
+      if (json === undefined && document.trim().includes("\n")) return toChunks(document, false);
       return [toUnreadable("The engine answered 200, but not with text/event-stream.", "never")];
     },
   };
 }
 
-function toFrame({ event, data }: { event: string; data: string }): AnswerFrame[] {
-  if (data.startsWith(DONE)) return [DONE_FRAME];
+function toFrames({ event, data }: { event: string; data: string }): AnswerFrame[] {
   if (event === "error") return [toError(tryJson(data) ?? data)];
-  const text = data.trim();
-  if (NOISE_EVENTS.has(event.toLowerCase()) || NOISE.test(text)) return [];
-  const json = tryJson(text);
+  return NOISE_EVENTS.has(event.toLowerCase()) ? [] : toChunks(data, event !== "message");
+}
+
+/**
+ * Reads what a message has: one chunk, or several that a server has put into lines without an empty one between them.
+ * @param isNamed whether the message has a name of its own: then it may be no chunk
+ */
+function toChunks(data: string, isNamed: boolean): AnswerFrame[] {
+  // Some proxies put a field's name in front of one that has it.
+  const text = (data.startsWith("data:") ? data.slice(5) : data).trim();
+  if (text.startsWith(DONE)) return [DONE_FRAME];
+  if (NOISE.test(text)) return [];
+  const json = tryJson(text) ?? tryJson(withoutNaN(text));
   if (isFields(json)) return [toChunk(json)];
-  const isNamed = event !== "message" && !/^[[{]/.test(text);
-  if (json === null || isNamed || (Array.isArray(json) && json.length === 0)) return [];
+  if (json === null || (Array.isArray(json) && json.length === 0)) return [];
+  if (json === undefined && text.includes("\n"))
+    return text.split("\n").flatMap((line) => toChunks(line, isNamed));
+  if (isNamed && !/^[[{]/.test(text)) return [];
   // The parser's own message quotes what the model said.
   const what = json === undefined ? "not JSON" : "not one of a chat completion";
   return [toUnreadable(`The engine sent a chunk that is ${what}.`, "broken")];
+}
+
+/** Python writes numbers that JSON does not have, such as the logarithm of 0. */
+function withoutNaN(text: string): string {
+  return text.replace(/"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b/g, (part) =>
+    part.startsWith('"') ? part : "null",
+  );
 }
 
 function toChunk(json: Readonly<Record<string, unknown>>): AnswerFrame {

@@ -191,6 +191,25 @@ describe("a body", () => {
   });
 });
 
+describe("a stream", () => {
+  const lines = [content("He"), content("llo"), finish(), usage(12, 3), DONE];
+
+  test.each([
+    ["without an empty line after its last message", [lines.join("").trimEnd()]],
+    ["without empty lines", [lines.join("").replaceAll("\n\n", "\n")]],
+    ["with each field's name twice", lines.map((line) => `data: ${line}`)],
+    ["of lines of JSON", [lines.slice(0, -1).join("").replaceAll("data: ", "").replaceAll("\n\n", "\n")]],
+  ])("%s is read", async (_, pieces) => {
+    const { text, error, finish: last } = await read(pieces);
+    expect([text, error, last]).toMatchObject(["Hello", undefined, { usage: { output_tokens: 3 } }]);
+  });
+
+  test("with numbers that JSON does not have is read", async () => {
+    const piece = `data: {"choices":[{"delta":{"content":"NaN \\"Infinity"},"logprobs":{"content":[{"logprob":-Infinity}]}}],"t":NaN}\n\n`;
+    expect((await read([piece, finish(), DONE])).text).toBe('NaN "Infinity');
+  });
+});
+
 describe("an error in the place of an answer", () => {
   test.each([
     [{ code: 429 }, "engine_unavailable", "busy"],
@@ -223,10 +242,9 @@ describe("reasoning", () => {
     expect([reasoning, text]).toEqual(["Hm.", "a"]);
   });
 
-  test("is read from an object of it", async () => {
-    expect((await read([delta({ thinking: { text: "Hm." } }), content("a"), finish(), DONE])).reasoning).toBe(
-      "Hm.",
-    );
+  test("is read from an object and from a list of it", async () => {
+    for (const thinking of [{ text: "Hm." }, { content: "Hm." }, [{ type: "text", text: "Hm." }]])
+      expect((await read([delta({ thinking }), content("a"), finish(), DONE])).reasoning).toBe("Hm.");
   });
 
   test("is told from text by its tags, however they are cut", async () => {

@@ -78,6 +78,7 @@ export class AnswerReader {
   #isDone = false;
   #isRefused = false;
   #hasReasoned = false;
+  #news = 0;
   /** Whether anything has come at all, and whether any of that is an answer. */
   #hasBegun = false;
   #hasAnswer = false;
@@ -103,6 +104,11 @@ export class AnswerReader {
     return this.#isDone && this.#isCounted;
   }
 
+  /** Changes with each frame that says something: others make no silence shorter. */
+  get news(): number {
+    return this.#news;
+  }
+
   /** For how long the upstream may be silent now until the answer is taken to be over; undefined while it is not. */
   get silenceMs(): number | undefined {
     if (this.#end === undefined && !this.#isDone) return undefined;
@@ -121,6 +127,7 @@ export class AnswerReader {
     switch (frame.kind) {
       case "done":
         this.#isDone = true;
+        this.#news++;
         return NONE;
       case "unreadable":
         if (this.isFinished) return NONE;
@@ -168,6 +175,7 @@ export class AnswerReader {
     const isAnswer = chunk.text !== "" || chunk.refusal !== "" || toolCalls.length > 0 || media.length > 0;
     const isContent = isAnswer || chunk.reasoning !== "" || chunk.thoughts.length > 0;
     if (isContent && this.#end !== undefined) this.#isEarly = true;
+    if (isContent || chunk.end !== undefined || chunk.usage) this.#news++;
     this.#hasAnswer ||= isAnswer;
     this.#hasBegun ||= isContent;
     const events = this.#toWords(chunk);

@@ -134,10 +134,11 @@ export function findReasoningField(json: Fields): ReasoningField | undefined {
   return RETURNED_FIELDS.find((field) => textOf(said[field]) !== "");
 }
 
-function readReasoning(said: Fields): string {
+function readReasoning(delta: Fields): string {
   for (const field of REASONING_FIELDS) {
-    const value = said[field];
-    const text = typeof value === "object" && value !== null ? joinParts(value).text : textOf(value);
+    const value = delta[field];
+    const { content, text: said = content } = fieldsOf(value);
+    const text = Array.isArray(value) ? joinParts(value).text : textOf(said ?? value);
     if (text !== "") return text;
   }
   return "";

@@ -180,7 +180,8 @@ describe("a chat completion's stream that ends", () => {
   test.each([
     ["cleanly without a finish reason", [content("a")], "a"],
     ["before it has said anything", [], ""],
-    ["within a message", [content("a"), content("b").slice(0, -2)], "a"],
+    ["after a message without an empty line", [content("a"), content("b").slice(0, -2)], "ab"],
+    ["within a message", [content("a"), content("b").slice(0, -9)], "a"],
     ["with a chunk that is not JSON", [content("a"), "data: {oops\n\n"], "a"],
     ["with JSON that is no chunk", [content("a"), frame({ choices: "none" })], "a"],
     ["with a number", [content("a"), frame(7)], "a"],
@@ -258,6 +259,21 @@ describe("behind a finish reason", () => {
     expect(ended).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
     expect(await run).toEqual({ events: [text("a"), end("stop", null, 1)], text: "a", error: undefined });
+  });
+
+  test("frames without content do not make the wait longer", async () => {
+    const ping = frame({ type: "ping" });
+    async function* body() {
+      yield new TextEncoder().encode(content("a") + finish());
+      for (;;) {
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        yield new TextEncoder().encode(ping);
+      }
+    }
+    const { signal } = new AbortController();
+    const run = collect(readChatStream(answerOf(body()), { signal, producedTokens: 0 }));
+    await vi.advanceTimersByTimeAsync(USAGE_WAIT_MS);
+    expect((await run).events.at(-1)).toEqual(end("stop", null, 1));
   });
 
   test("comments do not make the wait longer", async () => {

@@ -58,6 +58,7 @@ export async function* readChatStream(
   });
   const reader = new AnswerReader({ ...options, retryAfterMs: answer.retryAfterMs });
   let wasFinished = false;
+  let news = 0;
   try {
     for (let isLast = false; !isLast && !reader.isOver;) {
       const step = await pieces.next();
@@ -74,7 +75,8 @@ export async function* readChatStream(
           signal.throwIfAborted();
         }
         if (reader.isOver) break;
-        pieces.expect(reader.silenceMs);
+        if (news !== reader.news) pieces.expect(reader.silenceMs);
+        ({ news } = reader);
       }
     }
   } catch (error) {

@@ -1,7 +1,7 @@
 export interface QuietWait<T> extends Disposable {
   /** Returns the next piece; `done` at the end of the body, and when a silence is over. */
   next(): Promise<IteratorResult<T, unknown>>;
-  /** From now on the body may be silent for `silenceMs`, whatever arrives that is not told of here; undefined: for as long as it likes. */
+  /** Ends the body when `silenceMs` have passed without a further call; undefined: it has no end of that kind. */
   expect(silenceMs: number | undefined): void;
 }
 
