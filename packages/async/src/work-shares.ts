@@ -67,7 +67,8 @@ export class WorkShares {
   /** Takes work to its end that yields the steps it has taken since it last did. Nothing is waited for within a slice and a share. */
   async run<T>(owner: string, work: Generator<number, T>): Promise<T> {
     for (;;) {
-      if (this.#accountOf(owner).inSlice >= this.#options.slice || this.isSpent(owner)) await this.turn(owner);
+      if (this.#accountOf(owner).inSlice >= this.#options.slice || this.isSpent(owner))
+        await this.turn(owner);
       const result = work.next();
       if (result.done) return result.value;
       this.spend(owner, result.value);

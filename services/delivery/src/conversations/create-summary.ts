@@ -32,7 +32,7 @@ export async function createSummary(
     const { joined } = await createGeneration({
       log,
       ruleSets,
-      checkRules: (owner, rules) => context.ruleChecks.checkRequested(owner, rules),
+      checkRules: (whose, rules) => context.ruleChecks.checkRequested(whose, rules),
       classifiers: context.classifiers(),
       shards,
       tenant,

@@ -118,7 +118,7 @@ export async function startGeneration(
   const { ref, requested, joined, first } = await createGeneration({
     log,
     ruleSets,
-    checkRules: (owner, rules) => context.ruleChecks.checkRequested(owner, rules),
+    checkRules: (whose, rules) => context.ruleChecks.checkRequested(whose, rules),
     classifiers: context.classifiers(),
     shards,
     tenant,

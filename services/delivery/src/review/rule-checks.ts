@@ -1,6 +1,6 @@
 import { WorkShares } from "@reprise/async";
 import { type ModerationRule, RepriseError, ruleSetId, type TenantId } from "@reprise/protocol";
-import { checkingRules, priceRules, REQUEST_RULE_LIMITS } from "@reprise/rules";
+import { checkingRules, prepareFolding, priceRules, REQUEST_RULE_LIMITS } from "@reprise/rules";
 
 const RULES = "policy.moderation.rules";
 /** Of one tenant: what was found out about its rules. */
@@ -26,6 +26,8 @@ export class RuleChecks {
   /** @param shares of each tenant. Default: a tenth of a core */
   constructor(shares = new WorkShares(SHARES)) {
     this.#shares = shares;
+    // Not while the first call with terms waits, and all others with it.
+    prepareFolding();
   }
 
   /**

@@ -54,7 +54,7 @@ export class Channels {
   *rewind(toSeq: Seq, kept: readonly KeptText[]): Judging<{ old: ChannelText; next: ChannelText }[]> {
     this.#takenOver.clear();
     const texts: { old: ChannelText; next: ChannelText }[] = [];
-    for (const old of [...this.all]) {
+    for (const old of this.all) {
       const next = this.#create(old.name);
       // What is found in there was found before, but for what only the cut has brought to light: that is found with what follows.
       for (const part of kept) if (part.channel === old.name) yield* next.push(part.seq, part.text);
