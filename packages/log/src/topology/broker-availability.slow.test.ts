@@ -208,7 +208,9 @@ test("a stream whose leader hears from too few replicas is named, until it hears
   let replicas: object[] = [];
   main.subscribe("leader", {
     callback: (_error, request) =>
-      void request.respond(JSON.stringify({ state: { last_seq: 0 }, cluster: { replicas } })),
+      void request.respond(
+        JSON.stringify({ state: { last_seq: 0 }, config: { num_replicas: 3 }, cluster: { replicas } }),
+      ),
   });
   const publish: typeof main.publish = (subject, ...rest) =>
     main.publish(subject === `$JS.API.STREAM.INFO.${JOBS_STREAM}` ? "leader" : subject, ...rest);
@@ -218,8 +220,10 @@ test("a stream whose leader hears from too few replicas is named, until it hears
   const [heard, silent] = [{ active: 1e9 }, { active: 6e9 }];
   replicas = [silent, silent];
   await eventually(() => expect(availability.because()).toEqual([`${JOBS_STREAM} has no quorum`]));
+  expect(availability.missingReplicas).toBe(2);
   replicas = [heard, silent];
   await eventually(() => expect(availability.because()).toEqual([]));
+  expect(availability.missingReplicas).toBe(1);
 });
 
 test("a leader has a quorum while it hears from enough replicas, itself counted", () => {
