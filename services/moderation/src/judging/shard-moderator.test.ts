@@ -144,6 +144,7 @@ test("a log without its rules stays unjudged, and holds up nothing else", async 
   const judging = new ShardModerator({
     connection: world.broker.main,
     log: world.log,
+    shares: new WorkShares(SHARES),
     readRules: async () => undefined,
     classify: async () => ({ kind: "unjudged" }),
     tracing: NO_TRACING,
