@@ -28,7 +28,8 @@ describe("the bundle for a browser", () => {
   it("is made of this package and the projections alone, beside the client: no ai, no zod, no node:*", async () => {
     const { imports, moduleIds } = await bundle();
     expect(imports).toEqual(IMPORTED);
-    const own = /^app$|\/packages\/(ai-sdk|projections)\/src\/|\/protocol\/src\/json\/to-line-json\.ts$/;
+    const own =
+      /^app$|\/packages\/(ai-sdk|projections)\/src\/|\/protocol\/src\/(wire|json\/to-line-json)\.ts$/;
     const others = moduleIds.filter((id) => !own.test(id));
     expect(others).toEqual([]);
   });

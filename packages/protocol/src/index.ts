@@ -33,7 +33,6 @@ export { assertServable, type ServedBy } from "./engine/assert-servable.ts";
 export { type OpenaiOptions, openaiOptionsOf, parseOpenaiOptions } from "./engine/openai-options.ts";
 export { foldOptionName } from "./engine/reserved-options.ts";
 export { parseSimOptions, type SimOptions } from "./engine/sim-options.ts";
-export { toLineJson } from "./json/to-line-json.ts";
 export { effectiveRequest } from "./request/effective-request.ts";
 export { estimateInputTokens } from "./request/estimate-input-tokens.ts";
 export { usageAtEnd, withEstimatedInput } from "./request/estimated-usage.ts";

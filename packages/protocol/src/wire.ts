@@ -18,6 +18,7 @@ export { decodeEvent, isTerminal } from "./event/event-codec.ts";
 export type { ConversationInput } from "./conversation/conversation-request.ts";
 export type { JsonObject, JsonValue } from "./json-object.ts";
 export { PartialJson } from "./json/partial-json.ts";
+export { toLineJson } from "./json/to-line-json.ts";
 export type { OutputItem, TextItem, ToolCallItem, ToolResultItem, TurnItem } from "./event/output-item.ts";
 export type { Annotation } from "./event/annotation.ts";
 export { isKnownType } from "./event/known-event.ts";

@@ -1,5 +1,5 @@
 import type { RepriseError } from "@reprise/protocol";
-import { toLineJson } from "@reprise/protocol/line-json";
+import { toLineJson } from "@reprise/protocol/wire";
 import type { Frame } from "../projection.ts";
 import type { UiChunk } from "./ui-chunk.ts";
 

@@ -1,5 +1,5 @@
 import type { FinishReason, GenerationId, KnownEvent, UnixMs, UnknownEvent, Usage } from "@reprise/protocol";
-import { toLineJson } from "@reprise/protocol/line-json";
+import { toLineJson } from "@reprise/protocol/wire";
 import type { Frame, ProjectedRun, Projection } from "../projection.ts";
 import { restartedChunk, toErrorChunk } from "./errors.ts";
 import { toBlobChunk, toCallChunk, toSourceChunk } from "./part-chunks.ts";

@@ -137,8 +137,8 @@ function toNative(fields: ChatBody, keepsReasoning: boolean): Record<string, unk
   const native: Record<string, unknown> = {
     model: fields.model,
     input: fields.messages.map((message) => {
-      const native = toMessage(message);
-      return keepsReasoning ? native : withoutThoughts(native);
+      const said = toMessage(message);
+      return keepsReasoning ? said : withoutThoughts(said);
     }),
     max_output_tokens: maxTokensOf(fields),
     logprobs: logprobsOf(fields),

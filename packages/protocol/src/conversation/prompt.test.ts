@@ -77,7 +77,11 @@ describe("the prompt behind a turn", () => {
     ]);
     const withdrawn: EventDraft = {
       type: "moderation.redacted",
-      ...{ from_seq: asSeq(2), to_seq: asSeq(3), replacement: "[gone]", rule: "r", category: "c" },
+      from_seq: asSeq(2),
+      to_seq: asSeq(3),
+      replacement: "[gone]",
+      rule: "r",
+      category: "c",
       channel: "reasoning",
     };
     const shown = itemsOf(turnOf([...drafts, withdrawn]));

@@ -5,7 +5,7 @@ import { toLineJson } from "../json/to-line-json.ts";
 
 /* What only the platform needs is marked as pure: a page's bundle leaves it out. */
 const encoder = /* @__PURE__ */ new TextEncoder();
-const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const strictDecoder = /* @__PURE__ */ new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const looseDecoder = /* @__PURE__ */ new TextDecoder();
 
 /**

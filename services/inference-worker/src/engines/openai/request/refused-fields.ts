@@ -115,7 +115,7 @@ function hasCallState(message: Fields): boolean {
 
 function withoutCallState(message: Fields): Fields {
   if (!hasCallState(message)) return message;
-  return { ...message, tool_calls: callsOf(message).map(({ [CALL_STATE]: _, ...call }) => call) };
+  return { ...message, tool_calls: callsOf(message).map(({ [CALL_STATE]: _state, ...call }) => call) };
 }
 
 function hasStrict({ function: called }: Fields): boolean {
