@@ -1,16 +1,23 @@
-import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { Stalls } from "./stalls.ts";
 
-test("a request that is read just after a stall has arrived when that began", async () => {
-  using stalls = new Stalls(1_000);
+test("a request that is read after a stall, before the event loop has waited again, has arrived when that began", () => {
+  let idleMs = 100;
+  using stalls = new Stalls(1_000, () => idleMs);
   stalls.look(1_250);
   expect(stalls.arrivalAt(1_900)).toBe(1_900);
   expect(stalls.arrivalAt(6_900)).toBe(1_900);
-  await setImmediate();
-  expect(stalls.arrivalAt(6_901)).toBe(1_900);
-  for (let turn = 0; turn < 3; turn++) await setImmediate();
-  expect(stalls.arrivalAt(6_902)).toBe(6_902);
+  idleMs += 2;
+  expect(stalls.arrivalAt(7_300)).toBe(1_900);
+  idleMs += 10;
+  expect(stalls.arrivalAt(7_301)).toBe(7_301);
+});
+
+test("a process that is busy for long after a stall does not count later requests to it", () => {
+  using stalls = new Stalls(1_000, () => 0);
+  expect(stalls.arrivalAt(6_000)).toBe(1_000);
+  for (const atMs of [6_500, 6_999]) expect(stalls.arrivalAt(atMs)).toBe(1_000);
+  expect(stalls.arrivalAt(7_000)).toBe(7_000);
 });
 
 test("the part of a span in which the process stood still is known", () => {

@@ -1,8 +1,10 @@
 /** Longer than work holds up the event loop: the process was stopped, or had no CPU. */
 const STALL_MS = 1_000;
 const TICK_MS = 250;
-/** In how many turns of the event loop all is read that has come meanwhile: connections in the first one, their requests in the next. */
-const FRESH_TURNS = 3;
+/** Once the event loop has waited for so long since, it has read all that had come meanwhile. */
+const DRAINED_MS = 5;
+/** It has done so by then at the latest. */
+const MOST_DRAINING_MS = 1_000;
 
 /** The time for which the process did not run. */
 export interface StalledTime {
@@ -22,26 +24,30 @@ export class Stalls implements StalledTime, Disposable {
   readonly #timer = setInterval(() => this.look(performance.now()), TICK_MS).unref();
   #seenAtMs: number;
   #fromMs = 0;
-  #untilMs = 0;
-  #isFresh = false;
+  #untilMs = Number.NEGATIVE_INFINITY;
+  #idleMs = 0;
+  readonly #readIdleMs: () => number;
 
-  constructor(nowMs = performance.now()) {
+  /** @param readIdleMs for how long the event loop has had nothing to do so far */
+  constructor(nowMs = performance.now(), readIdleMs = () => performance.nodeTiming.idleTime) {
     this.#seenAtMs = nowMs;
+    this.#readIdleMs = readIdleMs;
   }
 
   look(nowMs: number): void {
     if (nowMs - this.#seenAtMs > STALL_MS) {
       this.#fromMs = this.#seenAtMs;
       this.#untilMs = nowMs;
-      this.#isFresh = true;
-      afterTurns(FRESH_TURNS, () => (this.#isFresh = false));
+      this.#idleMs = this.#readIdleMs();
     }
     this.#seenAtMs = nowMs;
   }
 
   arrivalAt(nowMs: number): number {
     this.look(nowMs);
-    return this.#isFresh ? this.#fromMs : nowMs;
+    const isDraining =
+      nowMs - this.#untilMs < MOST_DRAINING_MS && this.#readIdleMs() - this.#idleMs < DRAINED_MS;
+    return isDraining ? this.#fromMs : nowMs;
   }
 
   within(fromMs: number, toMs: number): number {
@@ -51,8 +57,4 @@ export class Stalls implements StalledTime, Disposable {
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
   }
-}
-
-function afterTurns(turns: number, then: () => void): void {
-  setImmediate(() => (turns > 1 ? afterTurns(turns - 1, then) : then()));
 }
