@@ -2,6 +2,7 @@ import { MODERATION_LIMITS, pricePattern, RepriseError } from "@reprise/protocol
 import * as fc from "fast-check";
 import { RE2JS } from "re2js";
 import { expect, test, vi } from "vitest";
+import { mulberry32 } from "../corpus/draw.ts";
 import { checkingRules, priceRules, REQUEST_RULE_LIMITS } from "../assert-rules.ts";
 import { compilingRuleSet } from "../rule-set.ts";
 import { HOSTILE_RULES } from "./hostile-rules.fixture.ts";
@@ -56,7 +57,13 @@ test.for(HOSTILE_RULES)(
     expect(sum(compiled.steps)).toBeLessThan(MOST_TO_COMPILE);
     const set = compiled.value!;
     const scanner = set.createScanner();
-    const text = piece.repeat(Math.ceil(TEXT_LENGTH / piece.length));
+    // Drawn, so that it leads to as many states as there are.
+    const random = mulberry32(20_261_128);
+    const letters = [...piece];
+    const text = Array.from(
+      { length: TEXT_LENGTH },
+      () => letters[Math.floor(random() * letters.length)],
+    ).join("");
     const made = set.steps;
     for (let at = 0; at < text.length; at += set.pieceLength) {
       const before = set.steps;
@@ -65,10 +72,10 @@ test.for(HOSTILE_RULES)(
     }
     const perCharacter = (set.steps - made - MOST_FOR_STATES) / text.length;
     expect(perCharacter).toBeLessThan(3 * MODERATION_LIMITS.requestMatchLength);
-    // What the text could make of the automata is made.
+    // What such texts make of the automata is made, but for few states.
     using closures = vi.spyOn(Nfa.prototype, "closure");
     scanner.push(text);
-    expect(closures).not.toHaveBeenCalled();
+    expect(closures.mock.calls.length).toBeLessThan(TEXT_LENGTH / 2);
   },
 );
 
