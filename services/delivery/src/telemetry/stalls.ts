@@ -1,3 +1,5 @@
+import { performance } from "node:perf_hooks";
+
 /** Longer than work holds up the event loop: the process was stopped, or had no CPU. */
 const STALL_MS = 1_000;
 const TICK_MS = 250;
