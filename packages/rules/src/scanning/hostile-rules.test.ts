@@ -59,7 +59,7 @@ test.for(HOSTILE_RULES)(
     const scanner = set.createScanner();
     // Drawn, so that it leads to as many states as there are.
     const random = mulberry32(20_261_128);
-    const letters = [...piece];
+    const letters = Array.from(piece);
     const text = Array.from(
       { length: TEXT_LENGTH },
       () => letters[Math.floor(random() * letters.length)],
