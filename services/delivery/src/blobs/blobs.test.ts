@@ -102,8 +102,9 @@ describe("a blob", () => {
     const { status, json } = await upload(url, { content: PNG, type: "image/png", key: ann });
     expect(status).toBe(201);
     const { id } = json as BlobJson;
-    const read = (key: string) => fetch(`${url}/v1/blobs/${id}`, { headers: authorization(key) });
-    expect([(await read(ann)).status, (await read(bob)).status]).toEqual([200, 404]);
+    expect([(await read(id, { key: ann })).status, (await read(id, { key: bob })).status]).toEqual([
+      200, 404,
+    ]);
     const named = await upload(url, { content: PNG, type: "image/png", key: ann, query: "?end_user=bob" });
     expect(named).toMatchObject({ status: 400, json: { error: { param: "end_user" } } });
   });

@@ -117,9 +117,7 @@ test("an engine that speaks again after its last word can be stopped, and its si
     if (isStopped) stop.abort();
     await vi.advanceTimersByTimeAsync(5_000);
     expect(await outcome).toEqual(
-      isStopped
-        ? { kind: "stopped", counted: 2 }
-        : { kind: "timeout", name: "between_tokens", counted: 2 },
+      isStopped ? { kind: "stopped", counted: 2 } : { kind: "timeout", name: "between_tokens", counted: 2 },
     );
   }
 });

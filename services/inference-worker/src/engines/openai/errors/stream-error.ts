@@ -2,7 +2,7 @@ import { EngineError, type EngineRetry } from "../../engine-error.ts";
 import { redactUpstream } from "./redact-upstream.ts";
 
 /** Statuses of an error that may be gone next time, although they are the request's: a timeout, a conflict, too early, too many. */
-export const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429]);
+const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429]);
 /** Too many requests, no room for this one, overloaded: the upstream has not begun with it. */
 const BUSY_STATUSES: ReadonlySet<number> = new Set([429, 503, 529]);
 /** A server, or a gateway in front of it, has waited for too long: who was asked may still be at it. */
