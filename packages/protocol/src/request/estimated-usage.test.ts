@@ -29,12 +29,13 @@ test("an input that no engine has counted is estimated, with what came before it
 test("an input that an engine has counted stays, as exact as it is", () => {
   const usage = { input_tokens: 7, output_tokens: 3 };
   expect(withEstimatedInput(usage, requested)).toBe(usage);
-  expect(usageAtEnd({ usage, attempt: 1 }, first)).toBe(usage);
+  expect(usageAtEnd({ usage }, first)).toBe(usage);
 });
 
-test("of a generation that no worker has begun nothing is estimated, nor of a log that has lost its request", () => {
-  expect(usageAtEnd({ usage: UNKNOWN, attempt: 0 }, first)).toBe(UNKNOWN);
+test("nothing is estimated for a generation without output, or a log that has lost its request", () => {
+  const unread = { input_tokens: null, output_tokens: 0 };
+  expect(usageAtEnd({ usage: unread }, first)).toBe(unread);
   const other = encodeEvent(asSeq(1), { type: "output.delta", text: "x" });
-  expect(usageAtEnd({ usage: UNKNOWN, attempt: 1 }, other)).toBe(UNKNOWN);
-  expect(usageAtEnd({ usage: UNKNOWN, attempt: 1 }, first)).toMatchObject({ estimated_input_tokens: 15 });
+  expect(usageAtEnd({ usage: UNKNOWN }, other)).toBe(UNKNOWN);
+  expect(usageAtEnd({ usage: UNKNOWN }, first)).toMatchObject({ estimated_input_tokens: 15 });
 });

@@ -20,14 +20,12 @@ export function withEstimatedInput(
 }
 
 /**
- * The usage of a generation that is ended from outside. One that no worker has begun has used nothing.
+ * The usage of a generation that is ended from outside. Without output no engine is known to have read the input: an attempt is in the log
+ * before its engine is asked.
  * @param first the oldest event of its log
  */
-export function usageAtEnd(
-  { usage, attempt }: Pick<Transcript, "usage" | "attempt">,
-  first: Uint8Array,
-): Usage {
-  if (usage.input_tokens !== null || attempt === 0) return usage;
+export function usageAtEnd({ usage }: Pick<Transcript, "usage">, first: Uint8Array): Usage {
+  if (usage.input_tokens !== null || usage.output_tokens === 0) return usage;
   const requested = decodeEvent(first);
   return requested.type === "generation.requested" ? withEstimatedInput(usage, requested) : usage;
 }

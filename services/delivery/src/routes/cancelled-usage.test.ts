@@ -19,9 +19,16 @@ test("a stream that is cancelled before its engine has counted the input has an 
   });
 });
 
-test("one that no worker has begun has used nothing", async () => {
+test.each([
+  ["no worker has begun", []],
+  ["a worker has begun and no engine has answered", [started()]],
+])("one that %s has used nothing", async (_, events) => {
   await using platform = await openPlatform();
-  const { path } = await createGeneration(platform, { body: { model: "sim", input: "x".repeat(400) } });
+  const { path, worker } = await createGeneration(platform, {
+    body: { model: "sim", input: "x".repeat(400) },
+  });
+  await append(worker, ...events);
   const { json } = await cancel(`${platform.node.url}${path}`);
-  expect(json).toMatchObject({ usage: { input_tokens: null, output_tokens: 0 } });
+  const usage = (json as { usage: object }).usage;
+  expect(usage).toEqual({ input_tokens: null, output_tokens: 0 });
 });
