@@ -3,14 +3,27 @@ import { RepriseError } from "../../errors/reprise-error.ts";
 import { LIMITS } from "../fields/limits.ts";
 import { pricePattern } from "./price-pattern.ts";
 
-/** Their values are no schemas: what looks like a pattern in there is data. */
+/** Keywords whose values are data: a `pattern` in there is none of the schema. */
 const DATA = new Set(["const", "enum", "default", "examples", "example"]);
+
+/** Keywords whose values have schemas under names of any kind. */
+const MAPS = new Set([
+  "properties",
+  "patternProperties",
+  "$defs",
+  "definitions",
+  "dependentSchemas",
+  "dependencies",
+]);
+
+/** References to these never lead into data. */
+const PLAIN_REFERENCE = /^#(?:\/(?:\$defs|definitions)\/[^/%]*)?$/;
 
 /** A class of Unicode has hundreds of ranges, which each of its instructions brings into the search. */
 const UNICODE_STATE_COST = 16;
 
-/** Reading the source takes time too. */
-const CHARACTERS_PER_COST = 16;
+/** Reading the source takes time too: one of more than 4 KiB is not read. */
+const CHARACTERS_PER_COST = 4;
 
 /**
  * What a schema's pattern costs, wherever it is run: about the instructions of its program, through each of which a search takes each
@@ -30,7 +43,9 @@ export function schemaPatternCost(pattern: string): number {
  */
 export function assertSchemaPatterns(schema: JsonValue, path: string): void {
   let sum = 0;
-  const open: [JsonValue, string][] = [[schema, path]];
+  const open: Part[] = [{ value: schema, at: path, isMap: false }];
+  const data: Part[] = [];
+  let mayReferToData = false;
   const check = (pattern: string, param: string): void => {
     const cost = schemaPatternCost(pattern);
     sum += cost;
@@ -42,18 +57,34 @@ export function assertSchemaPatterns(schema: JsonValue, path: string): void {
         `makes ${sum} instructions of all patterns of the schema; the limit is ${LIMITS.schemaPatternsCost}`,
       );
   };
-  for (let next = open.pop(); next; next = open.pop()) {
-    const [value, at] = next;
-    if (Array.isArray(value)) for (const [i, one] of value.entries()) open.push([one, `${at}.${i}`]);
+  const pop = () => open.pop() ?? (mayReferToData ? data.pop() : undefined);
+  for (let next = pop(); next; next = pop()) {
+    const { value, at, isMap } = next;
+    if (Array.isArray(value))
+      for (const [i, one] of value.entries()) open.push({ value: one, at: `${at}.${i}`, isMap: false });
     if (!isObject(value)) continue;
     for (const [name, part] of Object.entries(value)) {
       const param = `${at}.${name}`;
+      if (isMap) {
+        open.push({ value: part, at: param, isMap: false });
+        continue;
+      }
       if (name === "pattern" && typeof part === "string") check(part, param);
       else if (name === "patternProperties" && isObject(part))
         for (const pattern of Object.keys(part)) check(pattern, `${param}.${pattern}`);
-      if (!DATA.has(name)) open.push([part, param]);
+      else if (name === "$ref" && typeof part === "string" && !PLAIN_REFERENCE.test(part))
+        mayReferToData = true;
+      (DATA.has(name) ? data : open).push({ value: part, at: param, isMap: MAPS.has(name) });
     }
   }
+}
+
+/** A part of a schema that is still to be read. */
+interface Part {
+  readonly value: JsonValue;
+  readonly at: string;
+  /** Its names are no keywords. */
+  readonly isMap: boolean;
 }
 
 function refuse(param: string, problem: string): never {

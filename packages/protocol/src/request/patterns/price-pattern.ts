@@ -31,20 +31,21 @@ const UNICODE_WEIGHT = 128;
 const FOLDED_PER_STATE = 32;
 /** Code points beyond this have no case. */
 const LAST_FOLDED = 0x1_e9_43;
-/** What is more than this is told as this. */
+/** Larger values are clamped to this. */
 const MOST = 1e9;
 /** Every program begins with a failure and ends with a match. */
 const FIXED_STATES = 2;
 
 const COUNT = /\{(\d+)(?:(,)(\d*))?\}/y;
+/** Names end within these lengths: without them a pattern full of openings would be read to its end at each. */
+const UNICODE = /\\[pP](?:\{[^}]{0,64}\}|[^])?/y;
+const POSIX = /\[:[^\]]{0,16}:\]/y;
 /** What follows the bracket of a group: flags that stand alone, or how the group is to be read. */
 const FLAGS = /\(\?[a-zA-Z]*(?:-[a-zA-Z]+)?\)/y;
-const GROUP = /\((?:\?(?:P?<[^>=!]*>|<?[=!]|[a-zA-Z]*(?:-[a-zA-Z]+)?:))?/y;
+const GROUP = /\((?:\?(?:P?<[^>=!]{0,64}>|<?[=!]|[a-zA-Z]*(?:-[a-zA-Z]+)?:))?/y;
 const QUOTED = /\\Q([^]*?)(?:\\E|$)/y;
-const UNICODE = /\\[pP](?:\{[^}]*\}|[^])?/y;
 const CODE = /\\(?:x\{([0-9a-fA-F]+)\}|x([0-9a-fA-F]{2})|u\{([0-9a-fA-F]+)\}|u([0-9a-fA-F]{4}))/y;
 const ESCAPE = /\\[^]?/y;
-const POSIX = /\[:[^\]]*:\]/y;
 
 /**
  * Prices a pattern in one pass over its source, without compiling it: some microseconds, whatever the pattern is. A pattern that is wrong
@@ -107,7 +108,7 @@ class Pricing {
     }
   }
 
-  /** Reads what matches at the present place, and moves behind it. */
+  /** Consumes a match at the current position. */
   #take(what: RegExp): RegExpExecArray | undefined {
     what.lastIndex = this.#at;
     const match = what.exec(this.#source);
