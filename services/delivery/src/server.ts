@@ -187,7 +187,7 @@ export async function buildServer({
   await app.register(cors, {
     // A function, since tenants may change: every answer has `Vary: Origin` then.
     origin: (origin, done) => done(null, corsPolicy.beforeTenant(origin) ?? []),
-    methods: ["GET", "POST", "PATCH"],
+    methods: ["GET", "POST"],
     allowedHeaders: [...ALLOWED_HEADERS],
     exposedHeaders: [...EXPOSED_HEADERS],
     maxAge: 86_400,

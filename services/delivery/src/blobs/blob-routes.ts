@@ -79,6 +79,10 @@ function addUploadRoutes(app: FastifyInstance, context: RouteContext): void {
     const query = parseWith(createQuery, request.query, "query");
     const endUser = ownEndUser(principal, query.end_user);
     const isComplete = uploadComplete(request);
+    if (principal.tokenId !== undefined && isComplete !== undefined)
+      throw new RepriseError("forbidden", "Upload-Complete: a stream token can't resume an upload.", {
+        param: "Upload-Complete",
+      });
     const length = uploadLength(request) ?? (isComplete === false ? undefined : contentLength(request));
     const maxBytes = principal.limits?.blobs?.blob_bytes ?? BLOB_LIMITS.blobBytes;
     using _ = transfers.take(tenant);

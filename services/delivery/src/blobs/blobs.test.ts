@@ -107,6 +107,14 @@ describe("a blob", () => {
     ]);
     const named = await upload(url, { content: PNG, type: "image/png", key: ann, query: "?end_user=bob" });
     expect(named).toMatchObject({ status: 400, json: { error: { param: "end_user" } } });
+    for (const value of ["?0", "?1"]) {
+      const headers = { "upload-complete": value };
+      const resumable = await upload(url, { content: PNG, type: "image/png", key: ann, headers });
+      expect(resumable).toMatchObject({
+        status: 403,
+        json: { error: { code: "forbidden", param: "Upload-Complete" } },
+      });
+    }
   });
 
   test("needs the role, which the others do not have in them", async () => {

@@ -19,14 +19,6 @@ const OPENAI_HEADERS = [
   "X-Stainless-Timeout",
 ] as const;
 
-/** Of an upload that is resumed. */
-const UPLOAD_HEADERS = [
-  "Upload-Complete",
-  "Upload-Length",
-  "Upload-Offset",
-  "Upload-Draft-Interop-Version",
-] as const;
-
 /** The headers that pages of other origins may send. */
 export const ALLOWED_HEADERS = [
   "Authorization",
@@ -37,7 +29,6 @@ export const ALLOWED_HEADERS = [
   "X-Requested-With",
   "X-Run-Id",
   "traceparent",
-  ...UPLOAD_HEADERS,
   ...OPENAI_HEADERS,
 ] as const;
 
@@ -53,7 +44,5 @@ export const EXPOSED_HEADERS = [
   RUN_ID_HEADER,
   TAIL_INDEX_HEADER,
   UI_STREAM_HEADER,
-  ...UPLOAD_HEADERS,
   "Upload-Limit",
-  "Content-Location",
 ] as const;
