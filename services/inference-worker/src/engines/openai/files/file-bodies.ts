@@ -13,6 +13,8 @@ export interface ServerBody extends RequestBody {
    * @throws the signal's reason
    */
   renew(status: number, said: string): Promise<RequestBody | undefined>;
+  /** To be called once the server has taken a body: what that was without it is never sent again. */
+  accepted(): void;
 }
 
 /** Makes a request's body for the server of this place in the configuration. @throws as `ServerFiles.idOf` */
@@ -23,6 +25,9 @@ const MAY_NOT_KNOW: ReadonlySet<number> = new Set([400, 404, 410, 422]);
 
 /** With these a server refuses a request for one of its fields. */
 const REFUSES_FIELDS: ReadonlySet<number> = new Set([400, 422]);
+
+/** A server may name one field at a time. */
+const MAX_RENEWALS = 3;
 
 export interface BodyOptions {
   readonly json: string;
@@ -44,7 +49,7 @@ export function createBodies(
   { files, toBody }: Pick<RequestPlaces, "files" | "toBody">,
   { json, tenant, servers, refused, onWithoutField }: BodyOptions,
 ): BodyFor {
-  const make = async (replica: number, options: UploadOptions) => {
+  const make = async (replica: number, options: UploadOptions, without: ReadonlySet<string>) => {
     const ids = new Map<(typeof files)[number], string>();
     const old = new Set<string>();
     for (const file of files) {
@@ -53,23 +58,34 @@ export function createBodies(
       ids.set(file, id);
       if (!isNew) old.add(id);
     }
-    return { body: toBody(refused[replica]!.apply(json), ids), old: [...old] };
+    return { body: toBody(refused[replica]!.apply(json, without), ids), old: [...old] };
   };
   return async (replica, options) => {
-    const { body, old } = await make(replica, options);
+    const fields = refused[replica]!;
+    /** What this request is sent without, until the server has taken it so. */
+    const without = new Set<string>();
+    let { count } = fields;
+    const { body, old } = await make(replica, options, without);
     let mayUpload = old.length > 0;
+    let renewals = 0;
     return {
       ...body,
       async renew(status, said) {
-        const names = REFUSES_FIELDS.has(status)
-          ? refused[replica]!.learn(refused[replica]!.apply(json), said)
-          : [];
-        for (const name of names) onWithoutField?.(name);
-        if (names.length > 0) return (await make(replica, options)).body;
+        if (REFUSES_FIELDS.has(status) && renewals++ < MAX_RENEWALS) {
+          const names = fields.find(fields.apply(json, without), said);
+          // Another request may have learnt it meanwhile.
+          const isLearnt = fields.count !== count;
+          for (const name of names) without.add(name);
+          ({ count } = fields);
+          if (names.length > 0 || isLearnt) return (await make(replica, options, without)).body;
+        }
         if (!mayUpload || !MAY_NOT_KNOW.has(status)) return undefined;
         mayUpload = false;
         if (!(await servers[replica]!.forgetUnknown(old, options.signal))) return undefined;
-        return (await make(replica, options)).body;
+        return (await make(replica, options, without)).body;
+      },
+      accepted() {
+        for (const name of fields.remember([...without])) onWithoutField?.(name);
       },
     };
   };

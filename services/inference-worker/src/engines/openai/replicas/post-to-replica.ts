@@ -73,7 +73,10 @@ async function post({ upstream }: Lease, body: ServerBody, options: PostOptions)
   let next: RequestBody = body;
   for (;;) {
     const answer = await upstream.post(PATH, next, options);
-    if (answer.status < 400) return answer;
+    if (answer.status < 400) {
+      body.accepted();
+      return answer;
+    }
     let renewed: RequestBody | undefined;
     try {
       renewed = await body.renew(answer.status, await answer.readStart(MAX_ERROR_BYTES));

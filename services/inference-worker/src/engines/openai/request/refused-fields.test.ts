@@ -26,7 +26,7 @@ const CHAT = {
 function after(...said: string[]) {
   const refused = new RefusedFields();
   const json = JSON.stringify(CHAT);
-  const names = said.flatMap((text) => refused.learn(refused.apply(json), text));
+  const names = said.flatMap((text) => refused.remember(refused.find(refused.apply(json), text)));
   return { names, body: JSON.parse(refused.apply(json)) as typeof CHAT };
 }
 
@@ -40,7 +40,6 @@ describe("a refusal that names a field", () => {
       "stream_options",
       '{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"],"msg":"Extra inputs"}]}',
     ],
-    ["stream_options", '{"error":"stream_options: must be null"}'],
     ["parallel_tool_calls", '{"error":{"message":"Unknown field: parallel_tool_calls"}}'],
     [
       "temperature",
@@ -90,9 +89,9 @@ describe("a refusal that names a field", () => {
       });
     const refused = new RefusedFields();
     const json = chat({ ...call, extra_content: { google: { thought_signature: "x" } } }, call);
-    expect(refused.learn(json, said)).toEqual(["extra_content"]);
+    expect(refused.remember(refused.find(json, said))).toEqual(["extra_content"]);
     expect(JSON.parse(refused.apply(json))).toEqual(JSON.parse(chat(call, call)));
-    expect(new RefusedFields().learn(chat(call), said)).toEqual([]);
+    expect(new RefusedFields().find(chat(call), said)).toEqual([]);
   });
 
   test("and strict has tools without it", () => {
@@ -108,6 +107,10 @@ describe("a refusal that names a field", () => {
 
   test.each([
     "temperature must be at most 2",
+    `{"error":{"message":"Unsupported value: 'temperature' does not support 0.2 with this model.","param":"temperature","code":"unsupported_value"}}`,
+    "temperature: 0.2 is not supported, it must be between 0 and 0.1",
+    `{"detail":[{"type":"value_error","msg":"unknown thing","input":{"stream_options":{},"temperature":0.2,"seed":4}}]}`,
+    `{"error":{"message":"Content blocked: 'what is stream_options?' is not allowed"}}`,
     "'messages' is not supported",
     "Unknown model: the seed of the temperature",
     "'tools' are not supported by this model",
@@ -144,5 +147,47 @@ test("a server that refuses a field is asked again at once, then always without 
   expect(told).toEqual(["stream_options"]);
   server.willAnswer({ status: 400, body: ['{"error":"unknown field stream_options"}'] });
   expect((await run()).error).toMatchObject({ code: "engine_rejected" });
+  await engine.close();
+});
+
+test("what a server refuses all the same is not remembered", async () => {
+  await using server = await startMisbehavingServer();
+  const engine = createOpenaiEngine({ baseUrl: server.baseUrl, upstreamModel: "m" });
+  const run = () =>
+    collect(
+      engine.generate(
+        { model: "public", input: "Hi" },
+        { ...NO_PROGRESS, signal: new AbortController().signal },
+      ),
+    );
+  const refusal = { status: 400, body: ['{"error":"unknown field stream_options"}'] };
+  server.willAnswer(refusal);
+  server.willAnswer({ status: 400, body: ["blocked"] });
+  expect((await run()).error).toMatchObject({ code: "engine_rejected" });
+  server.willAnswer({ body: [content("a"), finish(), DONE] });
+  expect((await run()).text).toBe("a");
+  expect(server.requests.map(({ body }) => "stream_options" in body)).toEqual([true, false, true]);
+  await engine.close();
+});
+
+test("requests that a server refuses at once for one field are all sent again", async () => {
+  await using server = await startMisbehavingServer();
+  const engine = createOpenaiEngine({ baseUrl: server.baseUrl, upstreamModel: "m" });
+  const run = () =>
+    collect(
+      engine.generate(
+        { model: "public", input: "Hi" },
+        { ...NO_PROGRESS, signal: new AbortController().signal },
+      ),
+    );
+  const both = Promise.withResolvers<void>();
+  const refusal = { status: 400, body: [both.promise, '{"error":"unknown field stream_options"}'] };
+  for (let i = 0; i < 2; i++) server.willAnswer(refusal);
+  for (let i = 0; i < 2; i++) server.willAnswer({ body: [content("a"), finish(), DONE] });
+  const runs = [run(), run()];
+  await server.nextRequest();
+  await server.nextRequest();
+  both.resolve();
+  expect((await Promise.all(runs)).map(({ text }) => text)).toEqual(["a", "a"]);
   await engine.close();
 });

@@ -1,128 +1,160 @@
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Fields without which the answer would be another one than was asked for, or would cost more. */
-const NEEDED: ReadonlySet<string> = new Set([
-  "model",
-  "messages",
-  "stream",
-  "tools",
-  "tool_choice",
-  "response_format",
-  "max_tokens",
-  "max_completion_tokens",
-  "stop",
-  "cache_salt",
-  "continue_final_message",
-  "add_generation_prompt",
-]);
-/** Fields that the platform adds: a server that names one of them in a refusal does not know it. */
-const ADDED: ReadonlySet<string> = new Set(["stream_options", "timings_per_token"]);
-const MESSAGE_FIELDS: ReadonlySet<string> = new Set(["role", "content", "tool_calls", "tool_call_id"]);
-const DEVELOPER = "role developer";
+/**
+ * Fields that an answer can do without. No option of a request's own is among them: it would be dropped without a word to who sent it. Of
+ * `stream_options`, `continuous_usage_stats` goes alone where the server names that.
+ */
+const FIELDS = [
+  "stream_options",
+  "continuous_usage_stats",
+  "timings_per_token",
+  "parallel_tool_calls",
+  "temperature",
+  "top_p",
+  "top_k",
+  "min_p",
+  "frequency_penalty",
+  "presence_penalty",
+  "repetition_penalty",
+  "repeat_penalty",
+  "logit_bias",
+  "seed",
+  "verbosity",
+  "reasoning_effort",
+];
+/** Of messages, where no server that does not know them can lose by it. */
+const MESSAGE_FIELDS = ["reasoning_content", "reasoning", "reasoning_details", "refusal"];
+/** Of a tool call, and of a tool's function. */
+const EXTRA_CONTENT = "extra_content";
 const STRICT = "strict";
-/** What another server asked to get back with a call. */
-const CALL_STATE = "extra_content";
-/** Words of a server that does not know a field, or does not take it of this model. */
+const DEVELOPER = "role developer";
+const LIMITS = ["max_tokens", "max_completion_tokens"];
+
 const UNKNOWN =
-  /unsupported|not supported|n't supported|does ?n[o']t support|unrecogni[sz]ed|unknown|not permitted|not allowed|unexpected|extra (?:field|input|param)|not a valid|no such/i;
+  "(?:unsupported|unrecogni[sz]ed|unknown|unexpected|extra|invalid|additional|no such) (?:(?:request|body|input|keyword) )*(?:argument|parameter|param|field|propert(?:y|ies)|key|input|name)s?";
+const NOT_TAKEN =
+  "(?:is |are |was |were )?(?:not supported|unsupported|not permitted|not allowed|not recogni[sz]ed|not a valid|unknown|unrecogni[sz]ed|unexpected|an? (?:unknown|unexpected|extra|unsupported))";
+/** How a value is refused: that is the request's own fault. */
+const VALUE = /unsupported.value|supported values|must be (?!satisfied)|between|only the default|does not support ['"\d]/i;
+const ROLE = /\brole\b/i;
 
 /**
- * Fields that a server has refused, so that it is sent requests without them. A refusal has to name the field, and to say that the
- * server does not know it: a value that it does not take is the request's own fault.
+ * Fields that a server has refused, so that it is sent requests without them. A refusal has to say that the server does not know the
+ * field, and the server has to take the request without it: an error may quote a prompt, and a value that it does not take is the
+ * request's own fault.
  */
 export class RefusedFields {
   readonly #names = new Set<string>();
-  /** The server's other name for the limit. */
-  #limitField: string | undefined;
 
-  /** @returns the body as the server takes it */
-  apply(json: string): string {
-    if (this.#names.size === 0 && this.#limitField === undefined) return json;
+  /** How many are known. */
+  get count(): number {
+    return this.#names.size;
+  }
+
+  /** @returns the body as the server takes it, without further fields */
+  apply(json: string, further: Iterable<string> = []): string {
+    const names = new Set([...this.#names, ...further]);
+    if (names.size === 0) return json;
     const { messages, tools, ...fields } = JSON.parse(json) as { messages: Fields[]; tools?: Fields[] };
+    const [refused] = LIMITS.filter((name) => names.has(name));
+    const rest = Object.entries(fields).flatMap(([name, value]) => {
+      if (name === refused) return [[LIMITS.find((other) => other !== name)!, value]];
+      if (name === "stream_options" && names.has("continuous_usage_stats"))
+        return names.has(name) ? [] : [[name, without(value as Fields, "continuous_usage_stats")]];
+      return names.has(name) && FIELDS.includes(name) ? [] : [[name, value]];
+    });
     return JSON.stringify({
-      ...Object.fromEntries(
-        Object.entries(fields).flatMap(([name, value]) =>
-          this.#names.has(name) ? [] : [[this.#toName(name), value]],
-        ),
-      ),
-      messages: messages.map((message) => this.#toMessage(message)),
-      ...(tools && { tools: this.#names.has(STRICT) ? tools.map(withoutStrict) : tools }),
+      ...(Object.fromEntries(rest) as Fields),
+      messages: messages.map((message) => toMessage(message, names)),
+      ...(tools && { tools: names.has(STRICT) ? tools.map(withoutStrict) : tools }),
     });
   }
 
   /**
-   * Takes a refusal.
-   * @param json the body that was refused
+   * Finds what a server refuses of a body.
    * @param said the server's answer
-   * @returns what the server refuses, by name; empty where nothing new is known
    */
-  learn(json: string, said: string): readonly string[] {
+  find(json: string, said: string): readonly string[] {
+    const texts = textsOf(said);
     const { messages, tools = [], ...fields } = JSON.parse(json) as { messages: Fields[]; tools?: Fields[] };
-    const isUnknown = UNKNOWN.test(said);
-    const inMessages = new Set(messages.flatMap((message) => Object.keys(message)));
-    const names = [
-      ...Object.keys(fields).filter(
-        (name) => !NEEDED.has(name) && (ADDED.has(name) || isUnknown) && isNamed(name, said),
-      ),
-      ...[...inMessages].filter((name) => !MESSAGE_FIELDS.has(name) && isUnknown && isNamed(name, said)),
-      ...(messages.some(({ role }) => role === "developer") && /role/i.test(said) && /developer/.test(said)
-        ? [DEVELOPER]
-        : []),
-      ...(isUnknown && isNamed(STRICT, said) && tools.some(hasStrict) ? [STRICT] : []),
-      ...(isUnknown && isNamed(CALL_STATE, said) && messages.some(hasCallState) ? [CALL_STATE] : []),
-    ].filter((name) => !this.#names.has(name));
-    for (const name of names) this.#names.add(name);
-    const other = otherLimit(fields, said);
-    if (other === undefined || this.#limitField !== undefined) return names;
-    this.#limitField = other;
-    return [...names, other === "max_tokens" ? "max_completion_tokens" : "max_tokens"];
+    const calls = messages.flatMap((message) => (message["tool_calls"] as Fields[] | undefined) ?? []);
+    const has = (name: string) =>
+      name in fields ||
+      messages.some((message) => name in message) ||
+      (name === "continuous_usage_stats" && name in ((fields["stream_options"] ?? {}) as object)) ||
+      (name === EXTRA_CONTENT && calls.some((call) => name in call)) ||
+      (name === STRICT && tools.some(({ function: called }) => name in (called as object)));
+    const known = [...FIELDS, ...MESSAGE_FIELDS, EXTRA_CONTENT, STRICT, ...LIMITS].filter(has);
+    const found = known.filter((name) => texts.some((text) => isRefused(name, text)));
+    if (found.includes("continuous_usage_stats") && found.includes("stream_options"))
+      found.splice(found.indexOf("stream_options"), 1);
+    const isRole = messages.some(({ role }) => role === "developer") && texts.some((text) => ROLE.test(text));
+    return [...found, ...(isRole ? [DEVELOPER] : [])].filter((name) => !this.#names.has(name));
   }
 
-  #toName(name: string): string {
-    return name === "max_tokens" || name === "max_completion_tokens" ? (this.#limitField ?? name) : name;
-  }
-
-  #toMessage({ role, ...fields }: Fields): Fields {
-    const told = this.#names.has(CALL_STATE) ? withoutCallState(fields) : fields;
-    const kept = Object.entries(told).filter(([name]) => MESSAGE_FIELDS.has(name) || !this.#names.has(name));
-    const known = role === "developer" && this.#names.has(DEVELOPER) ? "system" : role;
-    return { role: known, ...Object.fromEntries(kept) };
+  /** @returns those that were not known */
+  remember(names: readonly string[]): readonly string[] {
+    const isNew = names.filter((name) => !this.#names.has(name));
+    for (const name of isNew) this.#names.add(name);
+    return isNew;
   }
 }
 
-/** Whether an error names a field. A name that may be a word of a text has to be marked as a name. */
-function isNamed(name: string, said: string): boolean {
-  const marked = name.includes("_") ? `\\b${name}\\b` : `["'\`.]${name}\\b|\\b${name}["'\`:]`;
-  return new RegExp(marked).test(said);
+function isRefused(name: string, text: string): boolean {
+  if (VALUE.test(text)) return false;
+  const marked = `["'\`]?(?:[\\w.[\\]]*\\.)?${name}\\b["'\`]?`;
+  return new RegExp(
+    `${UNKNOWN}(?: supplied| name)?:? ${marked}|${marked}:? (?:${NOT_TAKEN}|${UNKNOWN})`,
+    "i",
+  ).test(text);
 }
 
-/** The name that a server has for the limit, where it refuses the one that it was sent: OpenAI's models do, and say so. */
-function otherLimit(fields: Fields, said: string): string | undefined {
-  if (!UNKNOWN.test(said)) return undefined;
-  if ("max_tokens" in fields && /\bmax_completion_tokens\b/.test(said)) return "max_completion_tokens";
-  return "max_completion_tokens" in fields && isNamed("max_completion_tokens", said)
-    ? "max_tokens"
-    : undefined;
+/** Fields of an error in which servers say what is wrong. In others they repeat the request. */
+const SAID = ["error", "message", "msg", "detail", "details", "errors", "title", "reason"];
+/** Enough for any server's sentence; what comes after may be the request. */
+const MAX_TEXT = 512;
+
+/** The sentences of an error. A name in a field of its own is put into one. */
+function textsOf(said: string): string[] {
+  const texts: string[] = [];
+  const visit = (value: unknown, depth: number): void => {
+    if (typeof value === "string") texts.push(value.slice(0, MAX_TEXT));
+    if (typeof value !== "object" || value === null || depth > 4) return;
+    if (Array.isArray(value)) return value.slice(0, 16).forEach((one) => visit(one, depth + 1));
+    const fields = value as Fields;
+    for (const name of SAID) visit(fields[name], depth + 1);
+    const { param, loc } = fields;
+    const place = typeof param === "string" ? param : Array.isArray(loc) ? String(loc.at(-1)) : undefined;
+    const message = [fields["message"], fields["msg"]].find((text) => typeof text === "string");
+    if (place !== undefined && message !== undefined)
+      texts.push(`${place.slice(0, 128)}: ${message.slice(0, MAX_TEXT)}`);
+  };
+  try {
+    visit(JSON.parse(said), 0);
+  } catch {
+    visit(said, 0);
+  }
+  return texts;
 }
 
-function callsOf({ tool_calls: calls }: Fields): readonly Fields[] {
-  return Array.isArray(calls) ? (calls as Fields[]) : [];
-}
-
-function hasCallState(message: Fields): boolean {
-  return callsOf(message).some((call) => CALL_STATE in call);
-}
-
-function withoutCallState(message: Fields): Fields {
-  if (!hasCallState(message)) return message;
-  return { ...message, tool_calls: callsOf(message).map(({ [CALL_STATE]: _state, ...call }) => call) };
-}
-
-function hasStrict({ function: called }: Fields): boolean {
-  return typeof called === "object" && called !== null && STRICT in called;
+function toMessage({ role, tool_calls: calls, ...fields }: Fields, names: ReadonlySet<string>): Fields {
+  const kept = Object.entries(fields).filter(([name]) => !MESSAGE_FIELDS.includes(name) || !names.has(name));
+  return {
+    role: role === "developer" && names.has(DEVELOPER) ? "system" : role,
+    ...Object.fromEntries(kept),
+    ...(calls !== undefined && {
+      tool_calls: names.has(EXTRA_CONTENT)
+        ? (calls as Fields[]).map((call) => without(call, EXTRA_CONTENT))
+        : calls,
+    }),
+  };
 }
 
 function withoutStrict({ function: called, ...tool }: Fields): Fields {
-  const { [STRICT]: _, ...rest } = called as Fields;
-  return { ...tool, function: rest };
+  return { ...tool, function: without(called as Fields, STRICT) };
+}
+
+function without(fields: Fields, name: string): Fields {
+  const { [name]: _, ...rest } = fields;
+  return rest;
 }
