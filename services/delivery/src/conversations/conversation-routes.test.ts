@@ -180,6 +180,25 @@ test("an end user's token creates, lists and reads that user's conversations, an
   }
 });
 
+test("an end user's Idempotency-Key names a conversation of that user alone", async () => {
+  const headers = { "idempotency-key": "chat-1" };
+  const create = async (end_user: string) => {
+    const body = { scopes: ["create", "read"], end_user };
+    const minted = await call(`${platform.node.url}/v1/tokens`, { key: KEYS.beta, body });
+    const { token: key } = minted.json as { token: string };
+    const created = [
+      await call(url, { key, body: {}, headers }),
+      await call(url, { key, body: {}, headers }),
+    ];
+    expect(created.map(({ status }) => status)).toEqual([201, 200]);
+    return (created[0]!.json as { id: string }).id;
+  };
+  const ids = [await create("eve"), await create("fay")];
+  const own = await call(url, { key: KEYS.beta, body: {}, headers });
+  expect(own.status).toBe(201);
+  expect(ids).not.toContain((own.json as { id: string }).id);
+});
+
 describe("items", () => {
   test("are what was asked and said, in pages of both orders, and what was asked of a turn that goes on", async () => {
     const conversation = await openConversation(platform);

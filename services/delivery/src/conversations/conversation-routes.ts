@@ -23,7 +23,12 @@ import { callerOf } from "../readers/delivery-marks/caller.ts";
 import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
 import type { RouteContext } from "../routes/context.ts";
 import { integerParam, noQuery } from "../routes/query-params.ts";
-import { createConversation, deleteConversation, toConversation } from "./create-conversation.ts";
+import {
+  conversationIdOf,
+  createConversation,
+  deleteConversation,
+  toConversation,
+} from "./create-conversation.ts";
 import { listItems } from "./list-items.ts";
 
 /** The paths of conversations, and what each allows. */
@@ -93,6 +98,7 @@ export function addConversationRoutes(app: FastifyInstance, context: RouteContex
       const { tenant, conversations: settings } = principal;
       parseWith(noQuery, request.query, "query");
       const key = request.headers["idempotency-key"];
+      const idempotencyKey = key === undefined ? undefined : parseIdempotencyKey(key);
       const body = parseConversationRequest(request.body);
       if (principal.tokenId !== undefined) assertPageMaySay(body);
       const endUser = ownEndUser(principal, body.end_user);
@@ -104,7 +110,8 @@ export function addConversationRoutes(app: FastifyInstance, context: RouteContex
         tenant,
         request: asked,
         rules,
-        idempotencyKey: key === undefined ? undefined : parseIdempotencyKey(key),
+        idempotencyKey,
+        id: conversationIdOf(tenant, idempotencyKey, principal.endUser),
         nowMs: unixNow(),
       });
       return reply

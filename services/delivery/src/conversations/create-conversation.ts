@@ -41,8 +41,8 @@ interface ToCreate {
   readonly idempotencyKey: string | undefined;
   /** What its first turn goes on behind: with its key it always has the same. */
   readonly behind?: GenerationId;
-  /** Default: by `conversationIdOf`. */
-  readonly id?: ConversationId;
+  /** By `conversationIdOf`. */
+  readonly id: ConversationId;
   readonly nowMs: UnixMs;
 }
 
@@ -57,9 +57,8 @@ export async function createConversation(
   stored: Stored,
   options: ToCreate,
 ): Promise<{ readonly row: ConversationRecord; readonly isNew: boolean }> {
-  const { tenant, request, rules, idempotencyKey, behind, nowMs } = options;
+  const { tenant, id, request, rules, idempotencyKey, behind, nowMs } = options;
   const { rows, accounts } = stored;
-  const { id = conversationIdOf(tenant, idempotencyKey) } = options;
   const subject = conversationSubject(tenant, id);
   if (idempotencyKey !== undefined) {
     const { row } = await rows.readSubject(subject);
@@ -101,10 +100,14 @@ async function join(rows: Stored["rows"], id: ConversationId, { tenant, request,
   );
 }
 
-/** The id of a conversation that is to be created: that for which its idempotency key stands, or without one a new one. */
-export function conversationIdOf(tenant: TenantId, key: string | undefined): ConversationId {
+/**
+ * The id of a conversation that is to be created: that for which its idempotency key stands, or without one a new one.
+ * @param owner the end user whose token sends the key: the same key of another one, or sent with an API key, stands for another conversation
+ */
+export function conversationIdOf(tenant: TenantId, key: string | undefined, owner?: string): ConversationId {
   if (key === undefined) return toConversationId(randomBytes(17));
-  return toConversationId(hash("sha256", `${tenant}\nconversation\n${key}`, "buffer"));
+  const names = [tenant, "conversation", key, ...(owner === undefined ? [] : [owner])];
+  return toConversationId(hash("sha256", names.join("\n"), "buffer"));
 }
 
 function tooLong({ mostTtlSeconds }: ConversationRules): RepriseError {
