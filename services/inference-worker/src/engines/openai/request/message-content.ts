@@ -47,18 +47,18 @@ interface Part {
 function readPart(part: unknown): Part {
   if (typeof part === "string") return { kind: "text", text: part };
   if (typeof part !== "object" || part === null) return { kind: "text", text: undefined };
-  const { type = "text", text, thinking, reasoning, refusal } = part as Record<string, unknown>;
+  const { type = "text", text, thinking, reasoning, summary, refusal } = part as Record<string, unknown>;
   switch (type) {
     case "text":
     case "output_text":
       return { kind: "text", text: textIn(text) };
     case "thinking":
     case "reasoning":
-      return { kind: "reasoning", text: textIn(thinking ?? reasoning ?? text) };
+      return { kind: "reasoning", text: textIn(thinking ?? reasoning ?? text ?? summary) };
     case "refusal":
       return { kind: "refusal", text: textIn(refusal ?? text) };
     default:
-      return { kind: "text", text: undefined };
+      return { kind: "text", text: typeof text === "string" ? text : undefined };
   }
 }
 

@@ -35,7 +35,8 @@ const UNKNOWN =
 const NOT_TAKEN =
   "(?:is |are |was |were )?(?:not supported|unsupported|not permitted|not allowed|not recogni[sz]ed|not a valid|unknown|unrecogni[sz]ed|unexpected|an? (?:unknown|unexpected|extra|unsupported))";
 /** How a value is refused: that is the request's own fault. */
-const VALUE = /unsupported.value|supported values|must be (?!satisfied)|between|only the default|does not support ['"\d]/i;
+const VALUE =
+  /unsupported.value|supported values|must be (?!satisfied)|between|only the default|does not support ['"\d]/i;
 const ROLE = /\brole\b/i;
 
 /**

@@ -65,19 +65,51 @@ const UNKNOWN: ChatUsage = {
 };
 
 function toUsage(usage: Fields): ChatUsage | undefined {
-  const promptTokens = countOf(usage["prompt_tokens"] ?? usage["input_tokens"]);
-  const completionTokens = countOf(usage["completion_tokens"] ?? usage["output_tokens"]);
-  if (promptTokens === null && completionTokens === null) return undefined;
+  const promptTokens = countOf(usage["prompt_tokens"]) ?? countOf(usage["input_tokens"]);
+  const completion = countOf(usage["completion_tokens"]) ?? countOf(usage["output_tokens"]);
+  if (promptTokens === null && completion === null) return undefined;
   const input = fieldsOf(usage["prompt_tokens_details"] ?? usage["input_tokens_details"]);
   const output = fieldsOf(usage["completion_tokens_details"] ?? usage["output_tokens_details"]);
+  const cachedTokens = detailOf(
+    input["cached_tokens"] ??
+      usage["cached_tokens"] ??
+      usage["prompt_cache_hit_tokens"] ??
+      usage["cache_read_input_tokens"],
+  );
+  const reasoningTokens = detailOf(output["reasoning_tokens"] ?? usage["reasoning_tokens"]);
   return {
     promptTokens,
-    completionTokens,
-    cachedTokens: detailOf(input["cached_tokens"] ?? usage["prompt_cache_hit_tokens"]),
-    reasoningTokens: detailOf(output["reasoning_tokens"]),
+    completionTokens: withUnseen({
+      promptTokens,
+      completion,
+      cachedTokens,
+      reasoningTokens,
+      total: countOf(usage["total_tokens"]),
+    }),
+    cachedTokens,
+    reasoningTokens,
     audioInputTokens: countOf(input["audio_tokens"]),
     audioOutputTokens: countOf(output["audio_tokens"]),
   };
+}
+
+interface Counts extends Pick<ChatUsage, "promptTokens" | "cachedTokens" | "reasoningTokens"> {
+  readonly completion: number | null;
+  readonly total: number | null;
+}
+
+/** Adds reasoning that an upstream counts in its total alone (xAI, Gemini). A total above the rest may count cached tokens twice. */
+function withUnseen({
+  promptTokens,
+  completion,
+  cachedTokens,
+  reasoningTokens,
+  total,
+}: Counts): number | null {
+  if (promptTokens === null || total === null) return completion;
+  const rest = total - promptTokens;
+  const isReasoning = reasoningTokens !== null && rest === (completion ?? 0) + reasoningTokens;
+  return rest > (completion ?? 0) && (isReasoning || !cachedTokens) ? rest : completion;
 }
 
 function countOf(value: unknown): number | null {

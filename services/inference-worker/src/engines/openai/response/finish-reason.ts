@@ -9,9 +9,31 @@ export type UpstreamEnd = FinishReason | "failed";
  */
 const ENDS: ReadonlyMap<string, UpstreamEnd> = new Map(
   Object.entries({
-    stop: ["stop", "eos", "eos_token", "stop_sequence", "end_turn"],
-    length: ["length", "max_tokens", "model_length"],
-    content_filter: ["content_filter", "refusal", "safety", "sensitive"],
+    stop: [
+      "stop",
+      "eos",
+      "eos_token",
+      "stop_sequence",
+      "end_turn",
+      "complete",
+      "completed",
+      "finished",
+      "done",
+    ],
+    length: ["length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"],
+    content_filter: [
+      "content_filter",
+      "content_filtered",
+      "refusal",
+      "safety",
+      "sensitive",
+      "recitation",
+      "prohibited_content",
+      "blocklist",
+      "spii",
+      "guardrail_intervened",
+      "error_toxic",
+    ],
     tool_calls: ["tool_calls", "tool_use", "function_call"],
     failed: [
       "abort",
@@ -40,5 +62,9 @@ export function toUpstreamEnd(reason: unknown): UpstreamEnd | undefined {
   // SGLang's own API has an object.
   const name = typeof reason === "object" && reason !== null && "type" in reason ? reason.type : reason;
   if (typeof name !== "string" || NO_REASONS.has(name.toLowerCase())) return undefined;
-  return ENDS.get(name.toLowerCase()) ?? "other";
+  const [known = ""] = name
+    .toLowerCase()
+    .replace(/^finishreason\./, "")
+    .split(":");
+  return ENDS.get(known) ?? (/error|fail/.test(known) ? "failed" : "other");
 }

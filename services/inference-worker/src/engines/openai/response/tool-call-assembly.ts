@@ -16,6 +16,8 @@ interface Call {
   id: string | undefined;
   name: string | undefined;
   arguments: string;
+  /** The last piece that was whole by itself. */
+  wholePiece: string | undefined;
   providerState: ToolCallDelta["providerState"];
 }
 
@@ -39,20 +41,24 @@ export class ToolCallAssembly {
 
   /** Whether each call could be executed as it is. */
   get areWhole(): boolean {
-    return this.#calls.every((call) => call.name !== undefined && (isEmpty(call) || isWhole(call)));
+    return this.#calls.every((call) => call.name !== undefined && tryJson(argumentsOf(call)) !== undefined);
   }
 
   /** @throws EngineError `engine_failed` at 128 calls, at 131,072 characters of one, and for a piece that could be of several */
   add(delta: ToolCallDelta): void {
     const call = this.#find(delta) ?? this.#begin();
-    if (delta.index !== undefined) call.indices.add(delta.index);
-    if (delta.id !== undefined) call.ids.add(delta.id);
-    call.id ??= delta.id;
-    call.name = delta.name ?? call.name;
+    const { index, id, arguments: piece } = delta;
+    if (delta.name !== undefined) call.name = joinName(call, delta);
+    if (index !== undefined) call.indices.add(index);
+    if (id !== undefined) call.ids.add(id);
+    call.id ??= id;
     if (delta.providerState) this.#keep(call, delta.providerState);
-    const { arguments: piece } = delta;
-    if (startsObject(piece) && isEmpty(call)) call.arguments = piece;
-    else if (!isRepetition(delta, call)) call.arguments += piece;
+    if (startsObject(piece)) {
+      if (isEmpty(call)) call.arguments = "";
+      else if (isWhole(call) && isSameJson(piece, call.arguments)) return;
+      if (piece.trimEnd().endsWith("}") && tryJson(piece) !== undefined) call.wholePiece = piece;
+    }
+    call.arguments += piece;
     if ((call.name ?? "").length + call.arguments.length > MAX_CALL_LENGTH)
       throw failed(`The engine made a tool call of more than ${MAX_CALL_LENGTH} characters.`);
   }
@@ -66,13 +72,13 @@ export class ToolCallAssembly {
       .filter((call) => call.name !== undefined || !isEmpty(call))
       .toSorted((a, b) => indexOf(a) - indexOf(b))
       .map((call) => {
-        const { id, name, arguments: args, providerState } = call;
+        const { id, name, providerState } = call;
         if (name === undefined) throw failed("The engine made a tool call that names no function.");
         return {
           type: "tool_call",
           callId: id?.toWellFormed(),
           name: name.toWellFormed(),
-          arguments: isEmpty(call) ? "{}" : args.toWellFormed(),
+          arguments: argumentsOf(call).toWellFormed(),
           ...(providerState && { providerState }),
         };
       });
@@ -92,7 +98,8 @@ export class ToolCallAssembly {
     const call = ofIndex.at(-1);
     if (call) return beginsAnother(delta, call) ? undefined : call;
     // The rest of a call under another index.
-    return last && id === undefined && name === undefined && !isWhole(last) ? last : undefined;
+    const isRest = last && last.arguments !== "" && id === undefined && name === undefined && !isWhole(last);
+    return isRest ? last : undefined;
   }
 
   #begin(): Call {
@@ -105,6 +112,7 @@ export class ToolCallAssembly {
       id: undefined,
       name: undefined,
       arguments: "",
+      wholePiece: undefined,
       providerState: undefined,
     };
     this.#calls.push(call);
@@ -119,19 +127,38 @@ export class ToolCallAssembly {
 }
 
 function beginsAnother({ index, id, name, arguments: piece }: ToolCallDelta, open: Call): boolean {
-  const isOver = tryJson(open.arguments) !== undefined;
-  const isFurther = startsObject(piece) && isOver && !isEmpty(open) && piece !== open.arguments;
-  if (name === undefined || open.name === undefined) return isFurther;
-  if (name !== open.name) return true;
-  if (id !== undefined && open.ids.size > 0 && !open.ids.has(id))
-    return open.arguments === "" || isOver || startsObject(piece);
-  if (index !== undefined && !open.indices.has(index)) return isOver;
-  return id === undefined ? startsObject(piece) && isOver : isFurther;
+  const isNewId = id !== undefined && open.ids.size > 0 && !open.ids.has(id);
+  const isNewIndex = index !== undefined && !open.indices.has(index);
+  if (name !== undefined && open.name !== undefined) {
+    // A name may come in pieces while there are no arguments.
+    if (name !== open.name) return isNewId || isNewIndex || open.arguments !== "" || open.ids.size === 0;
+    if (isNewId) return open.arguments === "" || startsObject(piece) || isOver(open);
+    if (isNewIndex) return isOver(open);
+    if (id === undefined) return startsObject(piece) && isOver(open);
+  }
+  return startsObject(piece) && !isEmpty(open) && isOver(open) && !isSameJson(piece, open.arguments);
 }
 
-/** Some send all arguments once more at the end. */
-function isRepetition({ arguments: piece }: ToolCallDelta, { arguments: args }: Call): boolean {
-  return piece === args && startsObject(piece) && tryJson(piece) !== undefined;
+/** Joins the pieces of a name; each of them may have all that came before. */
+function joinName({ name: so = "" }: Call, { name = "" }: ToolCallDelta): string {
+  return name.startsWith(so) ? name : so + name;
+}
+
+/** Some send all arguments once more at the end, with other blanks. */
+function isSameJson(piece: string, args: string): boolean {
+  if (piece === args) return true;
+  const value = tryJson(piece);
+  return value !== undefined && JSON.stringify(value) === JSON.stringify(tryJson(args));
+}
+
+/** Returns the arguments, of some upstreams the last piece: each has all that came before it. */
+function argumentsOf(call: Call): string {
+  if (isEmpty(call)) return "{}";
+  return isWhole(call) ? call.arguments : (call.wholePiece ?? call.arguments);
+}
+
+function isOver({ arguments: args }: Call): boolean {
+  return tryJson(args) !== undefined;
 }
 
 function startsObject(piece: string): boolean {

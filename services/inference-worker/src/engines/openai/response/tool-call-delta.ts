@@ -1,3 +1,4 @@
+import { jsonBytes, LIMITS } from "@reprise/protocol";
 import { EngineError } from "../../engine-error.ts";
 
 /** What one chunk says of one tool call. */
@@ -13,15 +14,13 @@ export interface ToolCallDelta {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** In characters of its JSON. */
-const LONGEST_STATE = 65_536;
-
 /**
  * Reads a delta's `tool_calls`, and the older `function_call`. A piece that says nothing is left out.
  * @throws EngineError `engine_failed` for one whose form would lose a call
  */
 export function readToolCalls(calls: unknown, older: unknown): readonly ToolCallDelta[] {
-  if (calls === undefined || calls === null) return isFields(older) ? toDelta({ function: older }) : NONE;
+  const isMissing = calls === undefined || calls === null || (Array.isArray(calls) && calls.length === 0);
+  if (isMissing) return isFields(older) ? toDelta({ function: older }) : NONE;
   return (Array.isArray(calls) ? calls : [calls]).flatMap(toDelta);
 }
 
@@ -39,7 +38,8 @@ function toDelta(call: unknown): ToolCallDelta[] {
   const delta: ToolCallDelta = {
     index: toIndex(call["index"]),
     id: typeof id === "string" || typeof id === "number" ? `${id}` || undefined : undefined,
-    name: name || undefined,
+    // A template's own marks may follow it.
+    name: name?.split("<|")[0] || undefined,
     arguments: toArguments(called["arguments"]),
     providerState: isFields(state) ? state : undefined,
   };
@@ -60,8 +60,14 @@ function toArguments(value: unknown): string {
   return JSON.stringify(value);
 }
 
+/** Whether a client could not hand a provider's state back. */
 export function isTooLarge(state: Fields): boolean {
-  return JSON.stringify(state).length > LONGEST_STATE;
+  return jsonBytes(state) > LIMITS.providerStateBytes || jsonDepth(state) > LIMITS.providerStateDepth;
+}
+
+function jsonDepth(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  return 1 + Math.max(0, ...Object.values(value).map(jsonDepth));
 }
 
 function isFields(value: unknown): value is Fields {
@@ -69,7 +75,7 @@ function isFields(value: unknown): value is Fields {
 }
 
 function malformed(): EngineError {
-  return new EngineError("engine_failed", "The engine sent a piece of a tool call that is none.", {
+  return new EngineError("engine_failed", "The engine sent a malformed piece of a tool call.", {
     retry: "broken",
   });
 }
