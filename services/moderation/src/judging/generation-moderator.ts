@@ -35,6 +35,7 @@ import { ClassifierRuns } from "./classifier-runs.ts";
 import { ReviewListings } from "../review-index/review-listings.ts";
 import { startModerationSpan } from "./moderation-span.ts";
 import { VerdictWriter } from "./verdict-writer.ts";
+import { WaitingEvents } from "./waiting-events.ts";
 
 interface Parts {
   readonly context: ModeratorContext;
@@ -53,8 +54,8 @@ const RETRY = { pauseMs: 20, maxPauseMs: 1_000 };
 const REFUSED_PAUSE_MS = 50;
 /** A longer event waits for its tenant's turn. */
 const PIECES_AT_ONCE = 4;
-/** Events of a generation that are kept while they wait. */
-const MOST_WAITING = 1_024;
+/** Events that are read from the log before they are judged. */
+const MOST_READ = 16;
 /** What an event has beside its text, in bytes. */
 const ENVELOPE = 512;
 /** What an event takes beside the judging of its text. */
@@ -79,7 +80,7 @@ export class GenerationModerator {
   #judge: Judge;
   #classifierRuns: ClassifierRuns;
   #streamSeq = STREAM_START;
-  #queue: LogEvent[] = [];
+  readonly #queue = new WaitingEvents();
   #busy = false;
   #folded: Folded = "complete";
   #announced: AnnouncedVerdict | undefined;
@@ -137,7 +138,12 @@ export class GenerationModerator {
   get unstoredFrom(): StreamSeq | undefined {
     if (this.isClosed) return undefined;
     const missing = this.#folded === "complete" ? undefined : plus(this.#streamSeq, 1);
-    const places = [this.#parts.writer.unstoredFrom, this.#listings.from, this.#queue[0]?.streamSeq, missing];
+    const places = [
+      this.#parts.writer.unstoredFrom,
+      this.#listings.from,
+      this.#queue.first?.streamSeq,
+      missing,
+    ];
     const [first, ...others] = places.filter((place) => place !== undefined);
     return first === undefined ? undefined : Math.min(first, ...others);
   }
@@ -150,17 +156,17 @@ export class GenerationModerator {
   /** Takes an event from the consumer. What follows from it, follows at the next `flush`. */
   take(event: LogEvent): void {
     const { context, ref, ruleSet } = this.#parts;
-    const waits = this.#busy || this.#queue.length > 0 || context.shares.isSpent(ref.tenant);
+    const waits = this.#busy || this.#queue.first !== undefined || context.shares.isSpent(ref.tenant);
     // In UTF-8 it is no shorter than in UTF-16.
     if (waits || event.payload.length > PIECES_AT_ONCE * ruleSet.pieceLength + ENVELOPE)
-      keepWaiting(this.#queue, event);
+      this.#queue.push(event);
     else this.#acceptAtOnce(event);
   }
 
   /** Says what is cleared; before that, decides what is to be decided. */
   flush(): void {
     if (this.#busy || this.isClosed) return;
-    if (!this.#isUndecided && this.#queue.length === 0) return this.#publish();
+    if (!this.#isUndecided && !this.#queue.first) return this.#publish();
     this.#busy = true;
     void this.#settle();
   }
@@ -290,10 +296,10 @@ export class GenerationModerator {
   /** Brings log and judge in line: until the judge has nothing to add to the log, nor the log to the judge. */
   async #decide(): Promise<void> {
     for (let empty = 0; !this.isClosed;) {
-      for (let [event] = this.#queue; event && !this.isClosed; [event] = this.#queue) {
+      for (let event = this.#queue.first; event && !this.isClosed; event = this.#queue.first) {
         await this.#inShares(this.#accept(event));
         this.#queue.shift();
-        // What is judged is said, however much waits behind it.
+        // Publish what is judged, even if more waits.
         if (!this.#isUndecided) this.#publish();
       }
       if (this.#folded === "outdated" || empty >= TRIES_BEFORE_REBUILD) {
@@ -301,7 +307,7 @@ export class GenerationModerator {
         empty = 0;
       } else if (this.#isBehind) empty = (await this.#catchUp()) ? 0 : empty + 1;
       else if (this.#isUndecided) await this.#append(this.#judge.nextDecision(unixNow()));
-      else if (this.#queue.length === 0) return;
+      else if (!this.#queue.first) return;
     }
   }
 
@@ -329,11 +335,13 @@ export class GenerationModerator {
 
   /** @returns whether the log had anything that was missing */
   async #catchUp(): Promise<boolean> {
-    const events = await this.#parts.context.log.leader.readTail(this.#parts.ref, this.#streamSeq);
+    const { context, ref } = this.#parts;
+    const events = await context.log.leader.readTail(ref, this.#streamSeq, MOST_READ);
     this.#folded = "complete";
     for (const event of events) await this.#inShares(this.#accept(event));
     // A hole that the leader does not fill is one of a log that has become another.
     if (this.#isBehind) this.#folded = "outdated";
+    else if (this.#folded === "complete" && events.length === MOST_READ) this.#folded = "behind";
     return events.length > 0;
   }
 
@@ -370,12 +378,6 @@ export class GenerationModerator {
       isUrgent: endSeq !== undefined || decided > (writer.stored?.decided ?? 0),
     });
   }
-}
-
-/** Of too many events that wait the last shows that some are missing: those are read from the log. */
-export function keepWaiting<T>(waiting: T[], event: T): void {
-  if (waiting.length < MOST_WAITING) waiting.push(event);
-  else waiting[MOST_WAITING - 1] = event;
 }
 
 /** What each piece has taken of the rules' time. */

@@ -378,6 +378,23 @@ test("events that wait for a share hold back what is acknowledged for so many ev
   expect(judged.judging.settledStreamSeq).toBe(far(10_000));
 });
 
+test("what waits for a share beyond a quarter of a megabyte is read from the log, a few events at a time", async () => {
+  await using world = await openWorld();
+  const written = await world.create(RULES);
+  await written.append(STARTED, ...Array.from({ length: 40 }, () => delta("clean ".repeat(5_000))));
+  await written.append(delta("a secret"));
+  const readTail = vi.fn(world.log.leader.readTail);
+  const { shares, refill } = spentShares("acme");
+  using judged = judge(world, { shares, log: { ...world.log, leader: { ...world.log.leader, readTail } } });
+  judged.judging.take(await eventsOf(world, written));
+  refill();
+  const { events } = await world.until(written.ref, (log) => log.length === 44);
+  expect(events.at(-1)).toMatchObject({ type: "moderation.redacted", from_seq: 42 });
+  expect(readTail.mock.calls.length).toBeGreaterThan(1);
+  const read = await Promise.all(readTail.mock.results.map(({ value }) => value));
+  expect(Math.max(...read.map(({ length }) => length))).toBeLessThanOrEqual(16);
+});
+
 test("a long text is judged in slices between which others have their turn, and whatever waits too long is read again", async () => {
   await using world = await openWorld();
   const written = await world.create(RULES);

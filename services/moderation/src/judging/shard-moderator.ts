@@ -13,7 +13,8 @@ import {
   STREAM_START,
 } from "@reprise/protocol";
 import type { ModeratorContext, LogEvent } from "./moderator-context.ts";
-import { GenerationModerator, keepWaiting } from "./generation-moderator.ts";
+import { GenerationModerator } from "./generation-moderator.ts";
+import { WaitingEvents } from "./waiting-events.ts";
 
 /** An event of a shard, and whose it is. */
 export interface IncomingEvent extends LogEvent {
@@ -26,7 +27,7 @@ interface Entry {
   readonly fromStreamSeq: StreamSeq;
   judged: GenerationModerator | undefined;
   /** What has come while the log was read. */
-  readonly waiting: LogEvent[];
+  readonly waiting: WaitingEvents;
   touchedAtMs: number;
 }
 
@@ -87,7 +88,7 @@ export class ShardModerator {
       const entry = known && !known.judged?.isClosed ? known : this.#begin(event);
       if (!entry) continue;
       entry.touchedAtMs = now;
-      if (!entry.judged) keepWaiting(entry.waiting, event);
+      if (!entry.judged) entry.waiting.push(event);
       else {
         this.#take(entry.judged, event);
         touched.add(entry.judged);
@@ -107,9 +108,8 @@ export class ShardModerator {
   }
 
   /**
-   * The last place of the stream up to which every verdict is stored. A tenant that waits for its share holds it back for so many events of the shard at
-   * most, so that the broker goes on handing out those of others: what that tenant's generations then lack is judged by this process, or when
-   * another one sees their next event.
+   * Returns the last place up to which every verdict is stored. A tenant that waits for its share holds this back by at most 10,000 events, so the
+   * broker continues to deliver other tenants' events.
    */
   get settledStreamSeq(): StreamSeq {
     const { shares } = this.#context;
@@ -157,7 +157,7 @@ export class ShardModerator {
       ref,
       fromStreamSeq: event.streamSeq,
       judged: undefined,
-      waiting: [],
+      waiting: new WaitingEvents(),
       touchedAtMs: performance.now(),
     };
     this.#entries.set(ref.generation, entry);
@@ -188,7 +188,7 @@ export class ShardModerator {
       }
       const judged = await GenerationModerator.open(this.#context, ref, moderation, snapshot);
       entry.judged = judged;
-      for (const event of entry.waiting.splice(0)) this.#take(judged, event);
+      for (let event = entry.waiting.shift(); event; event = entry.waiting.shift()) this.#take(judged, event);
       judged.flush();
     } catch (thrown) {
       const error = toRepriseError(thrown);
