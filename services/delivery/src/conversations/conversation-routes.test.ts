@@ -180,6 +180,28 @@ test("an end user's token creates, lists and reads that user's conversations, an
   }
 });
 
+test("an end user's token is shown no instructions of that user's conversations, in any turn", async () => {
+  const conversation = await openConversation(platform, {
+    end_user: "gus",
+    items: [{ role: "system", content: "imported" }, user("Hi")],
+  });
+  const asked = [{ role: "developer", content: "D" }, user("a")];
+  await said(platform, { conversation, input: asked }, "b");
+  await said(platform, { conversation, input: asked }, "d");
+  const body = { scopes: ["read"], end_user: "gus" };
+  const minted = await call(`${platform.node.url}/v1/tokens`, { body, key: KEYS.acmeReader });
+  const { token } = minted.json as { token: string };
+  expect(said2(await itemsOf(conversation))).toEqual(["imported", "Hi", "D", "a", "b", "D", "a", "d"]);
+  for (const order of ["asc", "desc"]) {
+    const pages: Items[] = [];
+    do pages.push(await itemsOf(conversation, `?limit=1&order=${order}${afterOf(pages.at(-1))}`, token));
+    while (pages.at(-1)?.cursor !== undefined);
+    const texts = pages.flatMap(said2);
+    expect(order === "asc" ? texts : texts.toReversed()).toEqual(["Hi", "a", "b", "a", "d"]);
+    expect(pages).toHaveLength(texts.length);
+  }
+});
+
 test("an end user's Idempotency-Key names a conversation of that user alone", async () => {
   const headers = { "idempotency-key": "chat-1" };
   const create = async (end_user: string) => {

@@ -160,6 +160,7 @@ export function addConversationRoutes(app: FastifyInstance, context: RouteContex
         after,
         limit,
         isDescending: order === "desc",
+        withInstructions: principal.tokenId === undefined,
         onArchived: (ref) => recordAccess(context.log.publish, ref, { ...caller, call: "read", query: {} }),
       });
       return { value, bytes: 0 };

@@ -11,6 +11,7 @@ import {
   type TenantId,
   toImportedPrompt,
 } from "@reprise/protocol";
+import { PROMPT_ROLES } from "@reprise/tenancy";
 import { readHeadTurn, readTurn, type TurnSources } from "./read-turn.ts";
 import { promptOfQueue, readTurnQueue } from "./turn-queue.ts";
 
@@ -50,6 +51,7 @@ export async function listItems(
     after,
     limit,
     isDescending,
+    withInstructions,
     onArchived,
   }: {
     readonly tenant: TenantId;
@@ -57,6 +59,8 @@ export async function listItems(
     readonly after: string | undefined;
     readonly limit: number;
     readonly isDescending: boolean;
+    /** Whether messages of the roles `system` and `developer` are among them. */
+    readonly withInstructions: boolean;
     /** Called before something is shown that only the archive has. */
     readonly onArchived: (ref: GenerationRef) => Promise<void>;
   },
@@ -80,7 +84,9 @@ export async function listItems(
     for (const segment of await conversations.verifyPrompt(sources.log, tenant, some)) {
       const { imported = 0 } = segment;
       const items = toItems(segment).filter(
-        (_, i) => nameOf(segment) !== place?.of || isBehind(imported + i),
+        ({ role }, i) =>
+          (withInstructions || !PROMPT_ROLES.has(role)) &&
+          (nameOf(segment) !== place?.of || isBehind(imported + i)),
       );
       if (isDescending) items.reverse();
       if (items.length > 0 && found.length < limit) shown.push(...shownOf(segment));
