@@ -77,16 +77,24 @@ describe("a process that runs a service", () => {
 
   test("stops and ends with a failure when its service can't go on", async () => {
     using run = startProcess("fails");
-    expect(await run.logged("can't go on")).toMatchObject({ err: { message: "the broker is gone" } });
+    expect(await run.logged("can't go on")).toMatchObject({
+      err: { message: "the broker has other shards" },
+    });
     await run.logged("stopped");
     expect(await run.ended).toEqual({ code: 1, signal: null });
   });
 
-  test("ends with a failure, not by a signal, when its service can't go on and does not stop", async () => {
-    using run = startProcess("fails-stuck");
-    expect(await run.logged("not stopped in time; ending now")).toMatchObject({ drainMs: 2_000 });
-    expect(await run.ended).toEqual({ code: 1, signal: null });
-  });
+  test.each([
+    ["while it drains", "fails-stuck", 2_100],
+    ["in two seconds without its broker", "fails-brokerless", 2_000],
+  ])(
+    "ends with a failure when its service can't go on and does not stop %s",
+    async (_, behaviour, drainMs) => {
+      using run = startProcess(behaviour);
+      expect(await run.logged("not stopped in time; ending now")).toMatchObject({ drainMs });
+      expect(await run.ended).toEqual({ code: 1, signal: null });
+    },
+  );
 
   test("ends with a failure when its service does not stop cleanly", async () => {
     using run = startProcess("stop-fails");

@@ -1,4 +1,5 @@
 import { pause } from "@reprise/async";
+import { RepriseError } from "@reprise/protocol";
 import { constants } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { countBuffersInHeapLimit } from "./buffers-in-heap-limit.ts";
@@ -38,7 +39,7 @@ type StopSignal = "SIGTERM" | "SIGINT";
  * - SIGHUP never ends it: during the start it is kept until that is done, and from the stop signal on it does nothing.
  * - A second signal, during the start, the notice or the stop, ends the process at once, as it would any program.
  * - A start goes on to its end behind a first signal, for 10 s at most: then the process ends by the signal, with a line on stderr.
- * - A service that can't go on has 2 s at most to stop: what it would finish needs what is gone.
+ * - A service whose broker is gone (`failed` rejects with `broker_unavailable`) has 2 s at most to stop: what it would finish needs the broker.
  * - A stop that outlasts `drainMs`, or that leaves something open, ends the process by the same signal, with a line that says so.
  *
  * The process is never exited in mid-air: it ends when nothing is left to do.
@@ -82,7 +83,8 @@ export async function runService(
     service.announceStop?.();
     if (noticeMs > 0) await delay(noticeMs);
   }
-  if (end instanceof Failure) endAfter(Math.min(drainMs, FAILED_MS), logger, endByFailure);
+  if (end instanceof Failure)
+    endAfter(end.isBrokerGone ? Math.min(drainMs, BROKERLESS_MS) : drainMs, logger, endByFailure);
   else endAfter(drainMs, logger, () => endBySignal(signal));
   try {
     await service.stop();
@@ -97,6 +99,10 @@ class Failure {
   readonly cause: unknown;
   constructor(cause: unknown) {
     this.cause = cause;
+  }
+
+  get isBrokerGone(): boolean {
+    return this.cause instanceof RepriseError && this.cause.code === "broker_unavailable";
   }
 }
 
@@ -158,7 +164,7 @@ function reload(service: RunningService): void {
 }
 
 const STOPPED_START_MS = 10_000;
-const FAILED_MS = 2_000;
+const BROKERLESS_MS = 2_000;
 
 async function endStartBySignal(name: string, signal: StopSignal, started: AbortSignal): Promise<void> {
   await pause(STOPPED_START_MS, started);
