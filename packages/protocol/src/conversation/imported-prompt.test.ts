@@ -27,6 +27,19 @@ it("has all items in their order, the instructions by themselves and a part for 
   expect(toImportedPrompt(undefined)).toEqual([]);
 });
 
+it("begins with instructions that its client does not give, and counts its items without them", () => {
+  const prompt = [{ role: "system", content: "Be brief." }] satisfies Message[];
+  const items: Message[] = [
+    { role: "developer", content: "b" },
+    { role: "user", content: "c" },
+  ];
+  expect(toImportedPrompt(items, prompt)).toEqual([
+    { items: [...prompt, items[0]] },
+    { imported: 2, items: [items[1]] },
+  ]);
+  expect(toImportedPrompt([], prompt)).toEqual([{ items: prompt }]);
+});
+
 it("loses its oldest parts where it does not fit, and never its instructions", () => {
   const items: Message[] = [
     { role: "system", content: "Be brief." },

@@ -14,6 +14,7 @@ import {
   LIMITS,
   type MediaMap,
   mediaRoomOf,
+  type Message,
   type Prompt,
   promptBehind,
   RepriseError,
@@ -50,6 +51,8 @@ type Sources = TurnSources & Pick<RouteContext, "conversations" | "bodies" | "bl
 interface NewTurn {
   readonly ref: GenerationRef;
   readonly request: GenerationRequest;
+  /** Instructions that a conversation begins with, where this is its first turn. */
+  readonly instructions: readonly Message[] | undefined;
   /** Of the model; undefined: not known. */
   readonly contextTokens: number | undefined;
   /** What the request itself names, as far as that is known before URLs are fetched. */
@@ -76,13 +79,13 @@ export async function prepareTurn(sources: Sources, turn: NewTurn): Promise<Prep
 
 async function readPlace(
   sources: Sources,
-  { ref, request, contextTokens, media: own, forMs }: NewTurn,
+  { ref, request, instructions, contextTokens, media: own, forMs }: NewTurn,
   conversation: ConversationId,
 ): Promise<PreparedTurn & { readonly bytes: number }> {
   const { previous_generation: from } = request;
   const place = await findPlace(sources, sources.conversations, { ref, conversation, from });
   const { parent, row, turn, queue } = place;
-  const before = whatIsBefore(place);
+  const before = whatIsBefore(place, instructions);
   const verified = await conversations.verifyPrompt(sources.log, ref.tenant, before.prompt);
   const asked = promptOfQueue({ prompt: [], turns: queue?.turns ?? [] });
   const found = await findPromptMedia([...verified, ...asked], {
@@ -136,10 +139,14 @@ async function readPlace(
   return { place, context, prompt, known, media, summary: planned, bytes: allBytes };
 }
 
-function whatIsBefore({ before, queue, row }: Place): Omit<TurnQueue, "turns"> {
+function whatIsBefore(
+  { before, queue, row }: Place,
+  instructions: NewTurn["instructions"],
+): Omit<TurnQueue, "turns"> {
   if (queue) return queue;
   const summary = undefined;
-  if (!before) return { prompt: toImportedPrompt(row.items), dropped: 0, counted: undefined, summary };
+  if (!before)
+    return { prompt: toImportedPrompt(row.items, instructions), dropped: 0, counted: undefined, summary };
   const dropped = before.requested.context?.dropped_turns ?? 0;
   return { prompt: promptBehind(before), dropped, counted: countedOf(before), summary };
 }

@@ -112,7 +112,9 @@ export async function startGeneration(
     (additions = await prepareRequest(context, body, principal, async (own) => {
       if (body.conversation === undefined) return undefined;
       const contextTokens = await contextTokensOf(context, body.model);
-      turn = await prepareTurn(context, { ref, request: body, contextTokens, ...own, raw: request.raw });
+      const { input: instructions } = principal.template ?? {};
+      const toPrepare = { ref, request: body, instructions, contextTokens };
+      turn = await prepareTurn(context, { ...toPrepare, ...own, raw: request.raw });
       return turn && { ...turn, additions: toAdditions(turn) };
     }));
   const { ref, requested, joined, first } = await createGeneration({

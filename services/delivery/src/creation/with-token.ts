@@ -39,15 +39,20 @@ export function withToken(
     if (!isDeepStrictEqual(value, fixed[name as keyof typeof fixed]))
       throw refused(name, "is fixed by the stream token's template");
   }
-  const { input } = request;
+  const { input, conversation } = request;
   const messages = typeof input === "string" ? [{ role: "user" as const, content: input }] : input;
   const index = messages.findIndex(({ role }) => PROMPT_ROLES.has(role));
-  if (index !== -1) throw refused(`input.${index}.role`, "the stream token's template says the prompt");
+  if (index !== -1)
+    throw refused(
+      `input.${index}.role`,
+      "system and developer messages come only from the stream token's template",
+    );
   return {
     ...rest,
     ...fixed,
     ...((names || fixed.metadata) && { metadata: { ...fixed.metadata, ...names } }),
-    input: prompt.length === 0 ? input : [...prompt, ...messages],
+    // A conversation's first turn has them as its instructions: see `prepareTurn`.
+    input: prompt.length === 0 || conversation !== undefined ? input : [...prompt, ...messages],
   };
 }
 

@@ -1,7 +1,23 @@
 import { generateSigningKey, importPrivateKey, mintStreamToken, toPublicKey } from "@reprise/tenancy";
-import { decodeEvent, type GenerationId, isKnownEvent, parseTenantId, unixNow } from "@reprise/protocol";
+import {
+  decodeEvent,
+  effectiveRequest,
+  type GenerationId,
+  isKnownEvent,
+  parseTenantId,
+  unixNow,
+} from "@reprise/protocol";
 import { openSseReader } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
+import {
+  ask,
+  assistant,
+  openConversation,
+  requestedOf,
+  said,
+  turn,
+  user,
+} from "../conversations/conversations.fixture.ts";
 import {
   authorization,
   call,
@@ -164,6 +180,49 @@ describe("a token with a template", () => {
     expect(await answer({ ...wrong({}), scopes: ["read"] })).toEqual([400, "template"]);
     expect(await answer({ ...wrong({}), rules: true })).toEqual([400, "rules"]);
     expect(await answer({ rules: true, scopes: ["read"] })).toEqual([400, "rules"]);
+  });
+});
+
+describe("a template's messages in a conversation", () => {
+  const [system] = TEMPLATE.input;
+  const open = async (platform: Platform, body: object) => {
+    const { token: key } = await mint(platform, { template: { model: "sim", input: [system] } });
+    return { key, conversation: await openConversation(platform, { end_user: "ann", ...body }) };
+  };
+  const askedOf = async (platform: Platform, generation: GenerationId) =>
+    effectiveRequest(await requestedOf(platform, generation)).input;
+
+  test("begin its first turn, after which no turn has them again", async () => {
+    await using platform = await openPlatform();
+    const { key, conversation } = await open(platform, {});
+    const asked = { key, headers: { "idempotency-key": "one" } };
+    const first = await said(platform, { conversation, input: "a" }, "b", asked);
+    expect(await askedOf(platform, first)).toEqual([system, user("a")]);
+    const second = await said(platform, { conversation, input: "c" }, "d", { key });
+    const third = await turn(platform, { conversation, input: "e" }, { key });
+    const history = [system, user("a"), assistant("b"), user("c")];
+    expect(await askedOf(platform, second)).toEqual(history);
+    expect(await askedOf(platform, third)).toEqual([...history, assistant("d"), user("e")]);
+    const again = await ask(platform, { conversation, input: "a" }, asked);
+    expect(again).toMatchObject({ status: 200, json: { id: first } });
+  });
+
+  test("come before the items that it was created with", async () => {
+    await using platform = await openPlatform();
+    const items = [{ role: "system", content: "Imported." }, user("a"), assistant("b")];
+    const { key, conversation } = await open(platform, { items });
+    const first = await said(platform, { conversation, input: "c" }, "d", { key });
+    expect(await askedOf(platform, first)).toEqual([system, ...items, user("c")]);
+    const second = await turn(platform, { conversation, input: "e" }, { key });
+    expect(await askedOf(platform, second)).toEqual([system, ...items, user("c"), assistant("d"), user("e")]);
+  });
+
+  test("are in no turn of one that began without them", async () => {
+    await using platform = await openPlatform();
+    const { key, conversation } = await open(platform, {});
+    await said(platform, { conversation, input: "a" }, "b");
+    const second = await turn(platform, { conversation, input: "c" }, { key });
+    expect(await askedOf(platform, second)).toEqual([user("a"), assistant("b"), user("c")]);
   });
 });
 
