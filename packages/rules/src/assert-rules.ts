@@ -108,8 +108,8 @@ export function* checkingRules(rules: readonly ModerationRule[], param: string):
     for (const [at, term] of rule.terms.entries()) {
       if (termSymbols(term, buffer).length === 0)
         refuse(`${param}.${index}.terms.${at}`, `${JSON.stringify(term)} has no character that counts`);
-      steps += STEPS_PER_TERM + STEPS_PER_LETTER * term.length;
-      if (steps < STEPS_AT_ONCE) continue;
+      steps += CHECK_STEPS_PER_TERM + CHECK_STEPS_PER_LETTER * term.length;
+      if (steps < CHECK_STEPS_AT_ONCE) continue;
       yield steps;
       steps = 0;
     }
@@ -117,9 +117,9 @@ export function* checkingRules(rules: readonly ModerationRule[], param: string):
   }
 }
 
-const STEPS_PER_TERM = 50;
-const STEPS_PER_LETTER = 5;
-const STEPS_AT_ONCE = 60_000;
+const CHECK_STEPS_PER_TERM = 50;
+const CHECK_STEPS_PER_LETTER = 5;
+const CHECK_STEPS_AT_ONCE = 60_000;
 /** What an instruction takes to be compiled. */
 export const STEPS_PER_INSTRUCTION = 200;
 
@@ -129,7 +129,7 @@ function* checkingPattern(rule: PatternRule, param: string, meter: Meter): Gener
   yield priceRule(rule).size * STEPS_PER_INSTRUCTION;
   if (!nfa.consumes) refuse(param, "matches no text but the empty one");
   const dfa = new LazyDfa(nfa, re2Side, meter);
-  const exploring = dfa.explore();
+  const exploring = dfa.explore(meter);
   let { steps } = meter;
   yield steps;
   for (;;) {
@@ -137,11 +137,11 @@ function* checkingPattern(rule: PatternRule, param: string, meter: Meter): Gener
     if (done && !fits)
       refuse(
         param,
-        `may be in more than ${MOST_STATES} states after one text or another: it has counted repetitions behind loops, or many of them`,
+        `may be in more than ${MOST_STATES} states after one text or another: it has counted repetitions after loops, or many of them`,
       );
     if (meter.steps > MOST_AUTOMATA_STEPS)
       refuse(param, `makes more than ${MOST_AUTOMATA_STEPS} steps to build the automata of all patterns`);
-    if (!done && meter.steps - steps < STEPS_AT_ONCE) continue;
+    if (!done && meter.steps - steps < CHECK_STEPS_AT_ONCE) continue;
     yield meter.steps - steps;
     ({ steps } = meter);
     if (done) return;

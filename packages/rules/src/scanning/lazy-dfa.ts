@@ -34,7 +34,6 @@ export interface DfaState {
 export class LazyDfa {
   readonly #nfa: Nfa;
   readonly #sideOf: SideRule;
-  readonly #meter: Meter;
   readonly #columnOf: (codePoint: number) => string;
   readonly #columns = new Map<string, number>();
   readonly #ascii: Uint16Array;
@@ -43,9 +42,9 @@ export class LazyDfa {
   #starts: readonly DfaState[];
   readonly #begins: Uint8Array;
 
+  /** @param meter of what is made at once; what texts make later counts for theirs */
   constructor(nfa: Nfa, sideOf: SideRule, meter: Meter) {
     this.#nfa = nfa;
-    this.#meter = meter;
     this.#sideOf = sideOf;
     this.#columnOf = nfa.createColumns();
     this.#ascii = Uint16Array.from({ length: ASCII }, (_, symbol) => this.#columnFor(symbol));
@@ -53,22 +52,22 @@ export class LazyDfa {
     this.#begins = new Uint8Array(SIDES.length * ASCII);
     for (const side of SIDES)
       for (let symbol = 0; symbol < ASCII; symbol++)
-        this.#begins[side * ASCII + symbol] = this.#leads(this.step(this.start(side), symbol)) ? 1 : 0;
+        this.#begins[side * ASCII + symbol] = this.#leads(this.step(this.start(side), symbol, meter)) ? 1 : 0;
   }
 
   /**
    * Makes all states that texts can lead to, one with each call of `next`.
    * @returns whether there are at most `MOST_STATES`
    */
-  *explore(): Generator<void, boolean> {
+  *explore(meter: Meter): Generator<void, boolean> {
     const symbols = new Map<number, number>();
     for (let symbol = 0; symbol < ASCII; symbol++) symbols.set(this.#ascii[symbol] as number, symbol);
     for (const symbol of this.#nfa.edgesBeyondAscii())
-      if (symbol >= ASCII && !symbols.has(this.#rareColumn(symbol)))
-        symbols.set(this.#rareColumn(symbol), symbol);
+      if (symbol >= ASCII && !symbols.has(this.#rareColumn(symbol, meter)))
+        symbols.set(this.#rareColumn(symbol, meter), symbol);
     const found = new Set<DfaState>(this.#starts);
     for (const state of found) {
-      for (const symbol of symbols.values()) found.add(this.step(state, symbol));
+      for (const symbol of symbols.values()) found.add(this.step(state, symbol, meter));
       if (found.size > MOST_STATES) return false;
       yield;
     }
@@ -80,21 +79,22 @@ export class LazyDfa {
   }
 
   /** Whether a match may begin with this symbol. */
-  begins(before: Side, symbol: number): boolean {
+  begins(before: Side, symbol: number, meter: Meter): boolean {
     if (symbol < ASCII) return this.#begins[before * ASCII + symbol] === 1;
-    return this.#leads(this.step(this.start(before), symbol));
+    return this.#leads(this.step(this.start(before), symbol, meter));
   }
 
   /** Whether no match begins with `first` when `second` follows it. */
-  failsWith(before: Side, first: number, second: number): boolean {
-    const one = this.step(this.start(before), first);
-    const two = this.step(one, second);
+  failsWith(before: Side, first: number, second: number, meter: Meter): boolean {
+    const one = this.step(this.start(before), first, meter);
+    const two = this.step(one, second, meter);
     return !one.matches && !two.matchedBefore && !this.#leads(two);
   }
 
-  step(state: DfaState, symbol: number): DfaState {
-    const column = symbol < ASCII ? (this.#ascii[symbol] as number) : this.#rareColumn(symbol);
-    return (state.next[column] ??= this.#stepFrom(state, symbol));
+  /** @param meter of the text that is read */
+  step(state: DfaState, symbol: number, meter: Meter): DfaState {
+    const column = symbol < ASCII ? (this.#ascii[symbol] as number) : this.#rareColumn(symbol, meter);
+    return (state.next[column] ??= this.#stepFrom(state, symbol, meter));
   }
 
   /** Whether a match ends where the text does. */
@@ -113,13 +113,13 @@ export class LazyDfa {
     this.#starts = this.#makeStarts();
   }
 
-  #rareColumn(symbol: number): number {
+  #rareColumn(symbol: number, meter: Meter): number {
     const known = this.#rare.get(symbol);
     if (known !== undefined) return known;
     if (this.#rare.size >= MOST_RARE) this.#rare.clear();
     const { steps } = this.#nfa;
     const column = this.#columnFor(symbol);
-    this.#meter.steps += this.#nfa.steps - steps;
+    meter.steps += this.#nfa.steps - steps;
     this.#rare.set(symbol, column);
     return column;
   }
@@ -138,12 +138,12 @@ export class LazyDfa {
     return open || matches;
   }
 
-  #stepFrom(state: DfaState, symbol: number): DfaState {
+  #stepFrom(state: DfaState, symbol: number, meter: Meter): DfaState {
     const { steps } = this.#nfa;
     const after = this.#sideOf(state.before, symbol);
     const here = this.#nfa.closure(state.reached, flagsBetween(state.before, after));
     const next = this.#make(this.#nfa.step(here.waiting, codePointOf(symbol)), after, here.matches);
-    this.#meter.steps += STEPS_PER_TRANSITION + this.#nfa.steps - steps;
+    meter.steps += STEPS_PER_TRANSITION + this.#nfa.steps - steps;
     return next;
   }
 

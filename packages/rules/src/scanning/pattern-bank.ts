@@ -66,7 +66,7 @@ export class PatternBank {
       for (let symbol = 0; symbol < ASCII; symbol++) {
         const index = side * ASCII + symbol;
         for (const [at, { dfa }] of this.shapes.entries())
-          if (dfa.begins(side, symbol)) (this.begins[index] as number) |= 1 << at;
+          if (dfa.begins(side, symbol, meter)) (this.begins[index] as number) |= 1 << at;
         this.sides[index] = sideOf(side, symbol);
         sign |= this.begins[index] as number;
       }

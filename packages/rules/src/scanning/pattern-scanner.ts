@@ -92,13 +92,17 @@ export class PatternScanner implements Detector {
    * Of the shapes that may begin at this symbol, makes those begin to look for a match there which the symbol after it, if it has come,
    * does not rule out: a run costs more than two look-ups.
    */
-  #wake(shapes: number, number: number, before: Side): number {
+  #wake(able: number, number: number, before: Side): number {
     const ring = this.#ring;
+    const { shapes, meter } = this.#bank;
     let awake = 0;
-    for (let left = shapes; left !== 0; left &= left - 1) {
+    for (let left = able; left !== 0; left &= left - 1) {
       const shape = lowestBit(left);
-      const { dfa } = this.#bank.shapes[shape] as BankShape;
-      if (number + 1 < ring.count && dfa.failsWith(before, ring.symbol(number), ring.symbol(number + 1)))
+      const { dfa } = shapes[shape] as BankShape;
+      if (
+        number + 1 < ring.count &&
+        dfa.failsWith(before, ring.symbol(number), ring.symbol(number + 1), meter)
+      )
         continue;
       this.#runOf(shape).next = number;
       awake |= 1 << shape;
@@ -123,11 +127,12 @@ export class PatternScanner implements Detector {
   /** Looks for the next place where a match may begin. */
   #begin(run: Run, dfa: LazyDfa): boolean {
     const ring = this.#ring;
+    const { meter } = this.#bank;
     let before = this.#sideAt(run.next);
     for (let at = run.next; at < ring.count; at++) {
       const symbol = ring.symbol(at);
-      this.#bank.meter.steps++;
-      if (dfa.begins(before, symbol)) {
+      meter.steps++;
+      if (dfa.begins(before, symbol, meter)) {
         run.begin = at;
         run.next = at;
         run.end = at;
@@ -150,18 +155,19 @@ export class PatternScanner implements Detector {
   /** @returns whether the run is over: nothing that may follow makes its match longer */
   #go(run: Run, { dfa, maxLength }: BankShape, ended: boolean): boolean {
     const ring = this.#ring;
+    const { meter } = this.#bank;
     const last = run.begin + maxLength;
     let { next: at, end, state } = run;
     let over = false;
     while (!over && at < ring.count) {
-      state = dfa.step(state, ring.symbol(at));
+      state = dfa.step(state, ring.symbol(at), meter);
       if (state.matchedBefore) end = at;
       at++;
       if (state.matches && at <= last) end = at;
       over = !state.open || at > last || (at === last && !state.asks);
     }
     if (!over && ended && dfa.matchesAtEnd(state)) end = at;
-    this.#bank.meter.steps += at - run.next;
+    meter.steps += at - run.next;
     run.state = state;
     run.next = at;
     run.end = end;

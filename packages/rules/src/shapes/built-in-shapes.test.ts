@@ -1,13 +1,25 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { BUILT_IN_RULES } from "@reprise/protocol";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { BUILT_IN_VERSION, builtInShapes } from "./built-in-shapes.ts";
 import { CARDS } from "./cards.ts";
 import { PERSONAL_DATA } from "./personal-data.ts";
 import { compileRuleSet } from "../rule-set.ts";
 import { found } from "../scanning/scanning.fixture.ts";
 import { SECRETS } from "./secrets.ts";
+
+test("who brings an automaton to a new state pays for that, though all rule sets share it", async () => {
+  vi.resetModules();
+  const fresh = await import("../rule-set.ts");
+  const [first, second] = ["first", "second"].map((id) => {
+    const set = fresh.compileRuleSet(id, ["secrets"]);
+    const before = set.steps;
+    [...set.createScanner().push(`token glpat-${letters(20)} and é`)];
+    return set.steps - before;
+  });
+  expect(first).toBeGreaterThan(second! + 20 * 80);
+});
 
 const SET = compileRuleSet("built-in", ["cards", "secrets", "personal-data"]);
 const letters = (count: number): string => "aB3dE6gH9k".repeat(Math.ceil(count / 10)).slice(0, count);

@@ -17,7 +17,7 @@ const SETS: Record<BuiltInRules, readonly ShapeSource[]> = {
   "personal-data": PERSONAL_DATA,
 };
 
-/** Made once in a process: rule sets share them, and the states that texts have made of them. */
+/** Made once in a process: rule sets share them, and the states that texts have made of them, for each of which its text pays. */
 const prepared = new Map<BuiltInRules, readonly PreparedShape[]>();
 const LABEL = { rule: "", category: "", action: "flag" } as const;
 
