@@ -111,6 +111,30 @@ describe("a tenants file", () => {
     );
   });
 
+  test.each([
+    [
+      "match too much together",
+      { pattern: "a.{150}", max_length: 200 },
+      60,
+      "53",
+      "there may be 8192 at most",
+    ],
+    [
+      "take too long to build together",
+      { pattern: ".*[ab].{8}c", max_length: 20 },
+      20,
+      "9",
+      "automata of all patterns",
+    ],
+  ])("is refused with rules that %s, by the first that is too much", (_, rule, count, index, problem) => {
+    const rules = Array.from({ length: count }, () => rule);
+    const keys = [{ secret: SECRET, roles: ["read"] }];
+    const message = messageOf({ tenants: [{ id: "acme", keys, policy: { moderation: { rules } } }] });
+    const at = String.raw`tenants\[0\]\.policy\.moderation\.rules\[${index}\]\.pattern: `;
+    expect(message).toMatch(new RegExp(at));
+    expect(message).toContain(problem);
+  });
+
   test("is refused with every bad rule, by its path and what is wrong with it, beside all other problems", () => {
     const rules = [
       "cards",
@@ -134,11 +158,11 @@ describe("a tenants file", () => {
     const at = "tenants[0].policy.moderation";
     const problems = [
       `${at}.mode: `,
+      `${at}.rules[4]: must be one of cards, secrets, personal-data, or {set}`,
+      `${at}.rules[6].terms: `,
       `${at}.rules[2].terms[1]: "\u200d" has no character that counts`,
       `${at}.rules[3].pattern: error parsing regexp: missing closing )`,
-      `${at}.rules[4]: must be one of cards, secrets, personal-data, or {set}`,
       `${at}.rules[5].pattern: matches no text but the empty one`,
-      `${at}.rules[6].terms: `,
       "tenants[1].id: ",
     ];
     expect(message.split("\n").slice(1)).toEqual(
