@@ -7,6 +7,7 @@ import {
   type Metric as PromMetric,
   Registry,
 } from "prom-client";
+import manifest from "../../package.json" with { type: "json" };
 import { Distribution, type Observer } from "./distribution.ts";
 import { type LabelOf, type MetricName, type MetricNameOf, METRICS } from "./metric-names.ts";
 
@@ -45,9 +46,6 @@ export interface MetricsOptions {
   /** Adds what Node says of itself: CPU, memory, garbage collection, event loop lag. Default true. */
   processMetrics?: boolean;
 }
-
-/** Of all packages of the repository. */
-const VERSION = "0.1.0";
 
 /** Gauges of prom-client that are named like counters, which Prometheus's own check refuses. The same by type of resource stay. */
 const MISNAMED = [
@@ -99,7 +97,7 @@ export function createMetrics({ processMetrics = true }: MetricsOptions = {}): M
     contentType: registry.contentType,
   };
   if (processMetrics)
-    metrics.gauge("reprise_build_info").set({ version: VERSION, node: process.versions.node }, 1);
+    metrics.gauge("reprise_build_info").set({ version: manifest.version, node: process.versions.node }, 1);
   return metrics;
 }
 
