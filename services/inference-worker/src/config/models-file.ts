@@ -131,7 +131,7 @@ function openaiSchema(env: KeyEnvironment) {
       media: z.enum(MEDIA_FORMS).default("data"),
       max_output_tokens: maxOutputTokensSchema.optional(),
       max_tokens_field: z.enum(MAX_TOKENS_FIELDS).default("max_tokens"),
-      think_tags: z.boolean().optional(),
+      think_tags: z.union([z.boolean(), z.literal("opened")]).optional(),
       connect_timeout_ms: timeoutMs,
       headers_timeout_ms: timeoutMs,
       idle_timeout_ms: timeoutMs,

@@ -16,6 +16,7 @@ import { createBodies } from "./files/file-bodies.ts";
 import { RefusedFields } from "./request/refused-fields.ts";
 import { createServerFiles, type ServerFiles } from "./files/server-files.ts";
 import { audioTypeOf } from "./response/made-media.ts";
+import type { ThinkTagForm } from "./response/think-tags.ts";
 import { readChatStream } from "./response/chat-stream.ts";
 import { affinityKeyOf } from "./replicas/affinity-key.ts";
 import { askReplicas } from "./replicas/ask-replicas.ts";
@@ -42,8 +43,8 @@ export interface OpenaiEngineOptions extends UpstreamOptions, Partial<UpstreamMo
   readonly capabilities?: ReadonlySet<Capability> | undefined;
   /** How many tokens the model makes at most for a request, what it hides among them. Default: not known. */
   readonly maxOutputTokens?: number | undefined;
-  /** Whether the model writes its reasoning into its text, as `<think>…</think>`. Default: by the model's name. */
-  readonly thinkTags?: boolean | undefined;
+  /** How the model writes its reasoning into its text. Default: by the model's name. */
+  readonly thinkTags?: ThinkTagForm | undefined;
   /** What it can't do, whatever the server says. */
   readonly denied?: readonly Capability[] | undefined;
 }
@@ -143,7 +144,7 @@ interface Target {
   /** Of each server. */
   refused: readonly RefusedFields[];
   cacheSalt: CacheSalt;
-  thinkTags: boolean;
+  thinkTags: ThinkTagForm;
   /** The parts of answers that were told of: each once, however many answers have it. */
   leftOut: Set<string>;
   makesImages: boolean;

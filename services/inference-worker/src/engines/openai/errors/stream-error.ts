@@ -2,15 +2,15 @@ import { EngineError, type EngineRetry } from "../../engine-error.ts";
 import { redactUpstream } from "./redact-upstream.ts";
 
 /** Statuses of an error that may be gone next time, although they are the request's: a timeout, a conflict, too early, too many. */
-const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429]);
+const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 409, 424, 425, 429, 498]);
 /** Too many requests, no room for this one, overloaded: the upstream has not begun with it. */
-const BUSY_STATUSES: ReadonlySet<number> = new Set([429, 503, 529]);
+const BUSY_STATUSES: ReadonlySet<number> = new Set([429, 498, 503, 529]);
 /** A server, or a gateway in front of it, has waited for too long: who was asked may still be at it. */
 const SILENT_STATUSES: ReadonlySet<number> = new Set([408, 504, 524]);
 
 /** What upstreams call a status. */
 const NAMED_STATUSES: readonly (readonly [RegExp, number])[] = [
-  [/rate.?limit|too.?many.?requests|resource.?exhausted|insufficient.?quota|quota.?exceeded/i, 429],
+  [/rate.?limit|throttl|too.?many.?requests|resource.?exhausted|insufficient.?quota|quota.?exceeded/i, 429],
   [/overload|capacity|unavailable|model.?loading/i, 503],
   [/time.?out|deadline/i, 504],
   [/invalid.?request|bad.?request|validation|context.?length/i, 400],
@@ -53,8 +53,11 @@ export interface Refusal {
 const REQUEST_STATUSES = new Set([400, 413, 422]);
 
 /** A status of 400 or more as an error. */
-export function toRefusal(status: number, { message, retryAfterMs, error }: Refusal): EngineError {
+export function toRefusal(named: number, { message, error, ...rest }: Refusal): EngineError {
+  const { retryAfterMs = waitOf(error) } = rest;
   const said = redactUpstream(error);
+  // Some name it in the error alone.
+  const status = named === 400 && statusOf(error) === 429 ? 429 : named;
   if (status === 401 || status === 403) {
     const refused = `The engine refused the platform's key (${status}).`;
     return new EngineError("engine_rejected", refused, { retry: "never", said });
@@ -81,6 +84,18 @@ function statusOf(error: unknown): number | undefined {
   if (number !== undefined) return number;
   const words = names.filter((name) => typeof name === "string").join(" ");
   return NAMED_STATUSES.find(([pattern]) => pattern.test(words))?.[1];
+}
+
+/** When an upstream wants to be asked again, where its error alone says so: Google's `retryDelay`, or a sentence. */
+function waitOf(error: unknown): number | undefined {
+  const { error: inner = error } = (typeof error === "object" && error !== null ? error : {}) as {
+    error?: unknown;
+  };
+  const text = typeof inner === "object" ? JSON.stringify(inner).slice(0, 4_096) : String(inner);
+  const [, seconds] =
+    /"retryDelay":"(\d{1,6}(?:\.\d+)?)s"|try again in (\d{1,6}(?:\.\d+)?)s/i.exec(text)?.filter(Boolean) ??
+    [];
+  return seconds === undefined ? undefined : Number(seconds) * 1_000;
 }
 
 /** An error's `code` or `type` for a request that does not fit its context. */

@@ -8,6 +8,8 @@ export type AnswerFrame =
   /** `[DONE]`, or the end of an answer that came in one piece. */
   | { readonly kind: "done" }
   | { readonly kind: "error"; readonly error: unknown }
+  /** It holds no content, and is not known to be harmless. */
+  | { readonly kind: "unknown" }
   /** It may hold content, and can't be read. */
   | { readonly kind: "unreadable"; readonly error: EngineError };
 
@@ -18,12 +20,24 @@ export interface AnswerFrames {
   end(): AnswerFrame[];
 }
 
-const DONE = "[DONE]";
 const DONE_FRAME: AnswerFrame = { kind: "done" };
 /** Keeps a connection alive, whatever its data are. */
 const NOISE_EVENTS: ReadonlySet<string> = new Set(["ping", "heartbeat", "keepalive", "keep-alive"]);
-/** A word such as `pong`: nothing that a model says comes outside of JSON. */
-const NOISE = /^(?!error)[\w-]{0,16}$/i;
+/** Words that keep a connection alive. */
+const NOISE = /^(?:ping|pong|keep-?alive|heart-?beat|alive|ok|connected|noop|true|\d{1,16})?$/i;
+/** Another word is no content either: nothing that a model says comes outside of JSON. It may stand for an error. */
+const WORD = /^(?!\w*(?:err|fail|timeout|abort))[\w-]{1,32}$/i;
+/** Fields with which an object without choices and usage is an error. */
+const ERROR_FIELDS = [
+  "errors",
+  "detail",
+  "message",
+  "msg",
+  "code",
+  "error_code",
+  "error_msg",
+  "internalServerException",
+];
 const EMPTY_LINE = new TextEncoder().encode("\n\n");
 const LONGEST_ANSWER = 16_777_216;
 
@@ -90,29 +104,42 @@ function toFrames({ event, data }: { event: string; data: string }): AnswerFrame
 function toChunks(data: string, isNamed: boolean): AnswerFrame[] {
   // Some proxies put a field's name in front of one that has it.
   const text = (data.startsWith("data:") ? data.slice(5) : data).trim();
-  if (text.startsWith(DONE)) return [DONE_FRAME];
+  if (/^"?\[done\]/i.test(text)) return [DONE_FRAME];
   if (NOISE.test(text)) return [];
   const json = tryJson(text) ?? tryJson(withoutNaN(text));
   if (isFields(json)) return [toChunk(json)];
   if (json === null || (Array.isArray(json) && json.length === 0)) return [];
   if (json === undefined && text.includes("\n"))
     return text.split("\n").flatMap((line) => toChunks(line, isNamed));
-  if (isNamed && !/^[[{]/.test(text)) return [];
+  if ((isNamed && !/^[[{]/.test(text)) || WORD.test(text)) return [{ kind: "unknown" }];
   // The parser's own message quotes what the model said.
   const what = json === undefined ? "not JSON" : "not one of a chat completion";
   return [toUnreadable(`The engine sent a chunk that is ${what}.`, "broken")];
 }
 
+function isError(json: Readonly<Record<string, unknown>>): boolean {
+  if (json["object"] === "error" || json["type"] === "error") return true;
+  const { error, choices, usage, base_resp: answered } = json;
+  // Some say `error: {}` beside content.
+  if (isFields(error) ? Object.keys(error).length > 0 : Boolean(error)) return true;
+  if (isFields(answered) && Number(answered["status_code"]) > 0) return true;
+  const [first] = Array.isArray(choices) ? (choices as unknown[]) : [];
+  if (isFields(first) && isFields(first["error"]) && !first["finish_reason"]) return true;
+  if (choices !== undefined || usage !== undefined) return false;
+  return ERROR_FIELDS.some((field) => Boolean(json[field]));
+}
+
 /** Python writes numbers that JSON does not have, such as the logarithm of 0. */
 function withoutNaN(text: string): string {
-  return text.replace(/"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b/g, (part) =>
+  if (!/NaN|Infinity/.test(text)) return text;
+  // Of a text that was cut the last string has no end.
+  return text.replace(/"(?:[^"\\]|\\.)*"?|-?\b(?:NaN|Infinity)\b/g, (part) =>
     part.startsWith('"') ? part : "null",
   );
 }
 
 function toChunk(json: Readonly<Record<string, unknown>>): AnswerFrame {
-  const isError = Boolean(json["error"]) || json["object"] === "error" || json["type"] === "error";
-  return isError ? toError(json) : { kind: "chunk", json };
+  return isError(json) ? toError(json) : { kind: "chunk", json };
 }
 
 function toError(error: unknown): AnswerFrame {

@@ -32,6 +32,7 @@ async function read(pieces: readonly (string | Uint8Array)[], options: Partial<C
 
 const counted = (fields: object) => frame({ choices: [{ index: 0, delta: {} }], ...fields });
 const USAGE = { prompt_tokens: 12, completion_tokens: 3, total_tokens: 15 };
+const UNSEEN = { prompt_tokens: 12, completion_tokens_details: {} };
 const OSLO = '{"city":"Oslo"}';
 const CALL = { index: 0, id: "a", type: "function", function: { name: "f", arguments: OSLO } };
 
@@ -137,6 +138,10 @@ describe("usage", () => {
       [counted({ usage: { prompt_tokens: 12 } }), finish(), counted({ usage: { completion_tokens: 3 } })],
     ],
     ["after [DONE]", [finish(), DONE, usage(12, 3)]],
+    [
+      "with reasoning in the total alone",
+      [finish(), counted({ usage: { ...UNSEEN, completion_tokens: 1, total_tokens: 15 } })],
+    ],
   ])("%s is counted", async (_, pieces) => {
     expect((await read([content("a"), ...pieces, DONE])).finish?.usage).toEqual({
       input_tokens: 12,
@@ -269,8 +274,97 @@ describe("reasoning", () => {
     expect([told.reasoning, told.text]).toEqual([reasoning, text]);
   });
 
+  test("ends with a tag that the template has opened", async () => {
+    const told = await read([content("Hm."), content("\n</th"), content("ink>\n\nHello"), finish(), DONE], {
+      thinkTags: "opened",
+    });
+    expect([told.reasoning, told.text]).toEqual(["Hm.", "Hello"]);
+  });
+
   test("is text where the model is not known to write tags", async () => {
     expect((await read([content("<think>a</think>b"), finish(), DONE])).text).toBe("<think>a</think>b");
+  });
+});
+
+describe("an answer whose end repeats or contradicts what came", () => {
+  const whole = (message: object, more: object = {}) =>
+    frame({
+      object: "chat.completion",
+      choices: [{ index: 0, message, finish_reason: "stop" }],
+      usage: USAGE,
+      ...more,
+    });
+
+  test("by a whole message has its words once", async () => {
+    const {
+      text,
+      reasoning,
+      finish: last,
+    } = await read([
+      delta({ reasoning: "Hm." }),
+      content("Hel"),
+      content("lo"),
+      whole({ content: "Hello", reasoning: "Hm." }),
+      DONE,
+    ]);
+    expect([text, reasoning, last]).toMatchObject([
+      "Hello",
+      "Hm.",
+      { reason: "stop", usage: { output_tokens: 3 } },
+    ]);
+  });
+
+  test("by whole calls has them once", async () => {
+    const again = { ...CALL, function: { name: "f", arguments: '{ "city": "Oslo" }' } };
+    expect((await read([toolCalls(CALL), toolCalls(again), finish("tool_calls"), DONE])).calls).toEqual([
+      ["f", OSLO],
+    ]);
+  });
+
+  test.each([
+    ["length", "stop"],
+    ["content_filter", "stop"],
+  ])("by %s and then %s is cut", async (first, second) => {
+    const half = toolCalls({ index: 0, id: "a", function: { name: "f", arguments: "{" } });
+    const { calls, finish: last } = await read([content("a"), half, finish(first), finish(second), DONE]);
+    expect([calls, last?.reason]).toEqual([[], first]);
+  });
+
+  test.each([
+    [{ code: "InternalError", message: "no" }],
+    [{ detail: "CUDA out of memory" }],
+    [{ errors: [{ message: "no" }], success: false }],
+    [{ error_code: 500, error_msg: "no" }],
+    [{ choices: [{ index: 0, delta: {}, error: { message: "no" } }] }],
+    [{ choices: null, base_resp: { status_code: 1002 } }],
+  ])("by %j and [DONE] has failed", async (error) => {
+    expect((await read([content("a"), frame(error), DONE])).error).toMatchObject({ code: "engine_failed" });
+  });
+
+  test("by a word that is not known and [DONE] has failed, unless it has a reason", async () => {
+    const word = "data: goodbye\n\n";
+    expect((await read([content("a"), word, DONE])).error).toMatchObject({ code: "engine_failed" });
+    expect((await read([content("a"), word, finish(), DONE])).error).toBeUndefined();
+  });
+});
+
+describe("the name and the arguments of a call", () => {
+  const piece = (name: string | undefined, args: string) =>
+    toolCalls({ index: 0, ...(name === "get_" && { id: "a" }), function: { name, arguments: args } });
+
+  test.each([
+    ["in pieces", [piece("get_", ""), piece("weather", ""), piece(undefined, OSLO)]],
+    ["that have all that came before", [piece("get_", ""), piece("get_weather", ""), piece(undefined, OSLO)]],
+    [
+      "with a template's mark",
+      [piece("get_", ""), piece("weather<|channel|>json", ""), piece(undefined, OSLO)],
+    ],
+    [
+      "with arguments that have all that came before",
+      [piece("get_", ""), piece("weather", '{"ci'), piece(undefined, '{"city":"O'), piece(undefined, OSLO)],
+    ],
+  ])("%s are one call", async (_, pieces) => {
+    expect((await read([...pieces, finish("tool_calls"), DONE])).calls).toEqual([["get_weather", OSLO]]);
   });
 });
 

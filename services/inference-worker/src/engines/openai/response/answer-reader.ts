@@ -15,7 +15,7 @@ import { type ChatUsage, joinUsage } from "./chat-usage.ts";
 import type { UpstreamEnd } from "./finish-reason.ts";
 import { TextLogprobs } from "./logprobs.ts";
 import { SourceList } from "./source-list.ts";
-import { ThinkTags } from "./think-tags.ts";
+import { type ThinkTagForm, ThinkTags } from "./think-tags.ts";
 import { TokenCount } from "./token-count.ts";
 import { ToolCallAssembly } from "./tool-call-assembly.ts";
 import { WholeCharacters } from "./whole-characters.ts";
@@ -23,8 +23,8 @@ import { WholeCharacters } from "./whole-characters.ts";
 export interface AnswerReaderOptions extends WantedParts {
   /** How many tokens of the upstream's input this generation has produced itself. */
   readonly producedTokens: number;
-  /** Whether the model writes its reasoning into its text, as `<think>…</think>`. Default false. */
-  readonly thinkTags?: boolean | undefined;
+  /** How the model writes its reasoning into its text. Default: it does not. */
+  readonly thinkTags?: ThinkTagForm | undefined;
   /** When the upstream wants to be asked again, should its answer be an error. */
   readonly retryAfterMs?: number | undefined;
   /** Called for every chunk that has pieces of tool calls. */
@@ -79,9 +79,17 @@ export class AnswerReader {
   #isRefused = false;
   #hasReasoned = false;
   #news = 0;
-  /** Whether anything has come at all, and whether any of that is an answer. */
+  /** Whether anything has come at all, and how many chunks of an answer. */
   #hasBegun = false;
-  #hasAnswer = false;
+  #answerChunks = 0;
+  /** Whether pieces have come, so that a whole message repeats them. */
+  #hasPieces = false;
+  /** Whether something has come that may have stood for an error. */
+  #hasUnknown = false;
+  /** Whether the last reason came with the first words. */
+  #isWithFirst = false;
+  /** Whether content has come since the last reason. */
+  #isReasonOld = false;
   /** Whether an answer went on after a finish reason. */
   #isEarly = false;
 
@@ -91,12 +99,15 @@ export class AnswerReader {
     this.#calls = new ToolCallAssembly(() => options.onLeftOut?.("provider state"));
     this.#sources = new SourceList(options.onLeftOut);
     this.#likely = options.topLogprobs === undefined ? undefined : new TextLogprobs();
-    this.#tags = options.thinkTags ? new ThinkTags() : undefined;
+    this.#tags = options.thinkTags ? new ThinkTags(options.thinkTags === "opened") : undefined;
   }
 
   /** Whether the model has said its last word, as far as can be told: only usage may still come. */
   get isFinished(): boolean {
-    return this.#isDone || (this.#end !== undefined && this.#hasAnswer && !this.#isEarly);
+    if (this.#isDone) return true;
+    // A reason that comes with the first words may come with all, and calls are not given out by halves.
+    const isTrusted = !this.#isEarly && !this.#isWithFirst && this.#calls.areWhole;
+    return this.#end !== undefined && this.#answerChunks > 0 && isTrusted;
   }
 
   /** Whether nothing more is to be read. */
@@ -129,8 +140,10 @@ export class AnswerReader {
         this.#isDone = true;
         this.#news++;
         return NONE;
+      case "unknown":
+        this.#hasUnknown = true;
+        return NONE;
       case "unreadable":
-        if (this.isFinished) return NONE;
         throw frame.error;
       case "error":
         // An upstream that has said its last word may fail to count it.
@@ -144,11 +157,14 @@ export class AnswerReader {
   }
 
   /**
-   * Takes the end of the answer: of its body, or because the upstream has been silent for `silenceMs`.
+   * Takes the end of the answer.
+   * @param wasSilent whether the upstream has been silent for `silenceMs`, and its body has not ended
    * @throws EngineError `engine_failed` where the answer is not whole
    */
-  finish(): readonly EngineEvent[] {
+  finish(wasSilent = false): readonly EngineEvent[] {
     const reason = this.#toWhole();
+    if (wasSilent && !this.#isDone && !this.#calls.areWhole)
+      throw broken("The engine fell silent within a tool call.");
     const events = this.#flush();
     if (this.#sound) events.push({ ...this.#sound, bytes: NO_BYTES, isLast: true });
     events.push(...this.#sources.finish());
@@ -163,7 +179,7 @@ export class AnswerReader {
   }
 
   #takeChunk(json: Readonly<Record<string, unknown>>): EngineEvent[] {
-    const chunk = readChatChunk(json, this.#options);
+    const chunk = this.#withoutRepetition(readChatChunk(json, this.#options));
     const { id, model, media, toolCalls, leftOut } = chunk;
     const { onAnswer, onPiece, onLeftOut } = this.#options;
     if (!this.#isNamed && (id ?? model) !== undefined) {
@@ -171,13 +187,17 @@ export class AnswerReader {
       onAnswer?.({ id, model });
     }
     if (chunk.reasoning !== "" && !this.#hasReasoned) this.#tellReasoning(json);
+    const wasCounted = this.#isCounted;
     this.#usage = joinUsage(this.#usage, chunk.usage);
     const isAnswer = chunk.text !== "" || chunk.refusal !== "" || toolCalls.length > 0 || media.length > 0;
     const isContent = isAnswer || chunk.reasoning !== "" || chunk.thoughts.length > 0;
-    if (isContent && this.#end !== undefined) this.#isEarly = true;
-    if (isContent || chunk.end !== undefined || chunk.usage) this.#news++;
-    this.#hasAnswer ||= isAnswer;
-    this.#hasBegun ||= isContent;
+    if (isContent) {
+      this.#isEarly ||= this.#end !== undefined;
+      this.#isReasonOld = true;
+      this.#hasBegun = true;
+    }
+    if (isContent || chunk.end !== undefined || wasCounted !== this.#isCounted) this.#news++;
+    if (isAnswer) this.#answerChunks++;
     const events = this.#toWords(chunk);
     for (const piece of media) {
       if (piece.kind === "audio") this.#sound = piece;
@@ -188,8 +208,28 @@ export class AnswerReader {
     for (const part of leftOut) onLeftOut?.(part);
     this.#isRefused ||= chunk.refusal !== "";
     this.#sources.take(chunk);
-    this.#end = chunk.end ?? this.#end;
+    this.#takeEnd(chunk.end, isAnswer);
     return events;
+  }
+
+  /** The last reason counts. One that says that words are missing is not taken back by one that does not, unless more words have come. */
+  #takeEnd(end: UpstreamEnd | undefined, isWithAnswer: boolean): void {
+    if (end === undefined) return;
+    this.#isWithFirst = isWithAnswer && this.#answerChunks === 1;
+    const isCut = this.#end === "length" || this.#end === "content_filter" || this.#end === "failed";
+    if (!isCut || this.#isReasonOld) this.#end = end;
+    this.#isReasonOld = false;
+  }
+
+  /** Some repeat the message as a whole at its end. */
+  #withoutRepetition(chunk: ChatChunk): ChatChunk {
+    if (!chunk.isSnapshot) {
+      this.#hasPieces ||= chunk.text !== "" || chunk.reasoning !== "" || chunk.toolCalls.length > 0;
+      return chunk;
+    }
+    return this.#hasPieces
+      ? { ...NO_CHUNK, usage: chunk.usage, progress: chunk.progress, end: chunk.end }
+      : chunk;
   }
 
   #tellReasoning(json: Readonly<Record<string, unknown>>): void {
@@ -238,7 +278,7 @@ export class AnswerReader {
   #toWhole(): FinishReason {
     if (this.#end === "failed") throw broken("The engine ended its answer with an error.");
     if (this.#end !== undefined) return this.#end;
-    const isWhole = this.#hasAnswer && this.#calls.areWhole;
+    const isWhole = this.#answerChunks > 0 && this.#calls.areWhole && !this.#hasUnknown;
     if (!this.#isDone || !isWhole) throw broken("The engine's answer ended without a finish reason.");
     return "stop";
   }

@@ -23,6 +23,8 @@ export interface ChatChunk {
   /** "" when it has none. What the model speaks is text too. */
   readonly text: string;
   readonly reasoning: string;
+  /** Whether it is a whole message, and no piece of one. */
+  readonly isSnapshot: boolean;
   /** What the model says to refuse. */
   readonly refusal: string;
   /** What of the reasoning is not its text. */
@@ -90,6 +92,7 @@ export function readChatChunk(json: Fields, { topLogprobs, audioType }: WantedPa
   return {
     id: nameOf(json["id"]),
     model: nameOf(json["model"]),
+    isSnapshot: !choice["delta"] && isFilled(choice["message"]),
     text: content.text + made.transcript,
     reasoning: hasSummary ? details.text : reasoning || details.text,
     refusal: content.refusal || textOf(said["refusal"]),

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { content, delta, DONE, finish, frame, ROLE, usage } from "../../testing/chat-frames.ts";
+import { content, delta, DONE, finish, frame, ROLE, toolCalls, usage } from "../../testing/chat-frames.ts";
 import { anyText } from "../../testing/any-text.ts";
 import { collect } from "../../testing/collect.ts";
 import { answerOf } from "../../testing/answer-of.ts";
@@ -232,7 +232,7 @@ describe("a chat completion's stream that ends", () => {
 });
 
 describe("behind a finish reason", () => {
-  beforeEach(() => void vi.useFakeTimers());
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] }));
   afterEach(() => void vi.useRealTimers());
 
   /** A connection that stays open behind these pieces. */
@@ -274,6 +274,20 @@ describe("behind a finish reason", () => {
     const run = collect(readChatStream(answerOf(body()), { signal, producedTokens: 0 }));
     await vi.advanceTimersByTimeAsync(USAGE_WAIT_MS);
     expect((await run).events.at(-1)).toEqual(end("stop", null, 1));
+  });
+
+  test("a reason with the first words is not trusted for longer, nor one within a call", async () => {
+    const half = toolCalls({ index: 0, id: "a", function: { name: "f", arguments: "{" } });
+    for (const [pieces, error] of [
+      [[delta({ content: "a" }, "stop"), usage(3, 1)], undefined],
+      [[content("a"), half, finish("tool_calls"), usage(3, 1)], "The engine fell silent within a tool call."],
+    ] as const) {
+      const { run, finishedAt } = readOpen(...pieces);
+      await vi.advanceTimersByTimeAsync(DOUBT_MS - 1);
+      expect(finishedAt()).toBeUndefined();
+      await vi.advanceTimersByTimeAsync(1);
+      expect((await run).error).toEqual(error && expect.objectContaining({ message: error }));
+    }
   });
 
   test("comments do not make the wait longer", async () => {

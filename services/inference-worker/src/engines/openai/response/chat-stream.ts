@@ -61,7 +61,11 @@ export async function* readChatStream(
   let news = 0;
   try {
     for (let isLast = false; !isLast && !reader.isOver;) {
-      const step = await pieces.next();
+      const step = await pieces.next().catch((error: unknown) => {
+        // A connection that breaks after the last word takes nothing from the answer.
+        if (!reader.isFinished) throw error;
+        return { done: true, value: undefined } as const;
+      });
       isLast = step.done === true;
       for (const frame of step.done ? frames.end() : frames.push(step.value)) {
         const events = reader.take(frame);
@@ -81,10 +85,10 @@ export async function* readChatStream(
     }
   } catch (error) {
     signal.throwIfAborted();
-    if (!reader.isFinished) throw lifetime.failed(error);
+    throw lifetime.failed(error);
   }
   signal.throwIfAborted();
-  for (const event of lifetime.finish(() => reader.finish())) {
+  for (const event of lifetime.finish(() => reader.finish(pieces.wasSilent))) {
     lifetime.complete = event.type === "finish";
     yield event;
     signal.throwIfAborted();

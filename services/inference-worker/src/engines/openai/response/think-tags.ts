@@ -1,20 +1,36 @@
+/** Whether a model writes tags, or only the closing one, because its template has opened it. */
+export type ThinkTagForm = boolean | "opened";
+
 /** A piece of text, by what it is. */
 export interface Thought {
   readonly reasoning: string;
   readonly text: string;
 }
 
-const OPEN = "<think>";
-const CLOSE = "</think>";
+/** Tags that models write. */
+const TAGS: readonly (readonly [open: string, close: string])[] = [
+  ["<think>", "</think>"],
+  ["[THINK]", "[/THINK]"],
+  ["<thinking>", "</thinking>"],
+  ["<thought>", "</thought>"],
+  ["<reasoning>", "</reasoning>"],
+];
 
 /**
- * Tells the reasoning that a model writes into its text, `<think>…</think>` at the start, from the answer after it. Blanks around the
+ * Tells the reasoning that a model writes into its text, such as `<think>…</think>` at the start, from the answer after it. Blanks around the
  * tags belong to neither. A tag may be cut anywhere.
  */
 export class ThinkTags {
-  #place: "before" | "within" | "after" | "answer" = "before";
+  #place: "before" | "within" | "after" | "answer";
+  #close = "</think>";
+  #isEmpty = true;
   /** What may be the start of a tag, or blanks before one. */
   #held = "";
+
+  /** @param isOpened whether the model's template has opened the tag, so that only its end comes. Default false */
+  constructor(isOpened = false) {
+    this.#place = isOpened ? "within" : "before";
+  }
 
   take(piece: string): Thought {
     if (this.#place === "answer") return { reasoning: "", text: piece };
@@ -23,10 +39,12 @@ export class ThinkTags {
     let reasoning = "";
     if (this.#place === "before") {
       const said = rest.trimStart();
-      if (said.startsWith(OPEN)) {
+      const tag = TAGS.find(([open]) => said.startsWith(open));
+      if (tag) {
+        [, this.#close] = tag;
         this.#place = "within";
-        rest = said.slice(OPEN.length).trimStart();
-      } else if (OPEN.startsWith(said)) {
+        rest = said.slice(tag[0].length);
+      } else if (TAGS.some(([open]) => open.startsWith(said))) {
         this.#held = rest;
         return { reasoning: "", text: "" };
       } else {
@@ -35,14 +53,16 @@ export class ThinkTags {
       }
     }
     if (this.#place === "within") {
-      const end = rest.indexOf(CLOSE);
+      if (this.#isEmpty) rest = rest.trimStart();
+      if (rest !== "") this.#isEmpty = false;
+      const end = rest.indexOf(this.#close);
       if (end === -1) {
-        const kept = rest.length - heldLength(rest);
+        const kept = rest.length - heldLength(rest, this.#close);
         this.#held = rest.slice(kept);
         return { reasoning: rest.slice(0, kept), text: "" };
       }
       reasoning = rest.slice(0, end).trimEnd();
-      rest = rest.slice(end + CLOSE.length);
+      rest = rest.slice(end + this.#close.length);
       this.#place = "after";
     }
     const text = rest.trimStart();
@@ -59,9 +79,9 @@ export class ThinkTags {
 }
 
 /** The length of blanks at the end and of the start of a closing tag after them. */
-function heldLength(text: string): number {
-  for (let length = Math.min(CLOSE.length - 1, text.length); length > 0; length--) {
-    if (!CLOSE.startsWith(text.slice(-length))) continue;
+function heldLength(text: string, close: string): number {
+  for (let length = Math.min(close.length - 1, text.length); length > 0; length--) {
+    if (!close.startsWith(text.slice(-length))) continue;
     const before = text.slice(0, -length);
     return length + before.length - before.trimEnd().length;
   }
