@@ -34,6 +34,15 @@ test("rules are compiled once for a tenant, and what is wrong with them is remem
   expect(run).toHaveBeenCalledTimes(2);
 });
 
+test("a check that fails for another reason is made again at the next call", async () => {
+  const { made, run } = checks({ burst: 1e9 });
+  const rules = [{ pattern: "ab" }];
+  run.mockRejectedValueOnce(new TypeError("a defect"));
+  await expect(made.checkRequested(ACME, rules)).rejects.toThrow("a defect");
+  await made.checkRequested(ACME, rules);
+  expect(run).toHaveBeenCalledTimes(2);
+});
+
 test("rules whose price is too high are refused without being compiled", async () => {
   const { made, run } = checks({ burst: 1e9 });
   const rules = Array.from({ length: 60 }, (_, at) => ({ pattern: `.*x${at}` }));

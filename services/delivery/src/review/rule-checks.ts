@@ -15,8 +15,8 @@ const SHARES = { stepsPerSecond: 7_500_000, burst: 1_000_000, slice: 75_000 };
 type Found = RepriseError | undefined;
 
 /**
- * Checks rules before they are stored. Their price is asked for first, which compiles nothing. The same rules of a tenant are compiled once, in
- * slices and within the tenant's share of this node: other tenants' calls go on meanwhile.
+ * Checks rules before they are stored. Their price is asked for first, which compiles nothing. Each node compiles the same rules of a tenant once, in
+ * slices and within the tenant's share of the node: other tenants' calls continue.
  */
 export class RuleChecks {
   readonly #shares: WorkShares;
@@ -52,7 +52,9 @@ export class RuleChecks {
     const id = await ruleSetId(rules);
     const known = this.#tenants.get(tenant) ?? new Map<string, Promise<Found>>();
     this.#tenants.set(tenant, known);
-    const found = known.get(id) ?? this.#compile(tenant, rules);
+    const checked = known.get(id);
+    const found = checked ?? this.#compile(tenant, rules);
+    if (!checked) void found.catch(() => known.delete(id));
     known.delete(id);
     known.set(id, found);
     const [longestUnused] = known.keys();
