@@ -25,8 +25,8 @@ interface Account {
 }
 
 /**
- * Shares the event loop out by owners. Work is counted in steps, and who has used up the second's share waits for the next one: the others don't.
- * Those of one owner wait in order.
+ * Shares the event loop among owners. Work is counted in steps. An owner that has used its share of this second waits; the others continue.
+ * Work of one owner runs in order.
  */
 export class WorkShares {
   readonly #options: Required<WorkSharesOptions>;

@@ -241,7 +241,7 @@ const TOKENS = ".tokens_per_minute";
 const REQUESTS = ".requests_per_minute";
 const REQUEST_BYTES = ".request_bytes_per_minute";
 
-/** What does not say how long it is counts as the longest that there may be. Uploads have limits of their own. */
+/** A body of unknown length counts as the largest allowed. Uploads have limits of their own. */
 function bodyBytesOf(request: FastifyRequest): number {
   return request.routeOptions.config.streamsBody ? 0 : (bodyLengthOf(request.raw) ?? LIMITS.bodyBytes);
 }

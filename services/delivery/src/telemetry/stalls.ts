@@ -10,7 +10,7 @@ const MOST_DRAINING_MS = 1_000;
 
 /** The time for which the process did not run. */
 export interface StalledTime {
-  /** When a request that is read now has arrived at the latest guess: when the process stopped, if it has only just continued. */
+  /** Estimates when a request that is read now arrived: when the process stopped, if it has just resumed. */
   arrivalAt(nowMs: number): number;
   /** For how many milliseconds of this span the process did not run. */
   within(fromMs: number, toMs: number): number;

@@ -9,7 +9,7 @@ export interface RuleSetCacheOptions {
   readonly read: (tenant: TenantId, id: string) => Promise<readonly ModerationRule[] | undefined>;
   /** Rules are compiled within their tenant's share. */
   readonly shares: Pick<WorkShares, "run">;
-  /** Of all that are kept; of each tenant the one used last is, unless it is none of the largest tenants'. */
+  /** Limit for all sets together. Each tenant keeps its most recently used set, unless that tenant uses the most memory. */
   readonly maxBytes?: number;
 }
 
