@@ -47,7 +47,7 @@ export const COMMANDS = {
   observability: {
     args: ["infra/observability/main.ts"],
     needsBroker: () => false,
-    help: "npm run observability: writes infra/observability/generated anew.",
+    help: "npm run observability: rewrites infra/observability/generated.",
   },
   moderation: { args: ["services/moderation/src/cli/main.ts"], needsBroker: () => false },
   audit: { args: ["services/audit-log/src/cli/main.ts"], needsBroker: () => false },

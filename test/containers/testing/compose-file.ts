@@ -59,7 +59,7 @@ export function networksOf({ networks = [] }: ComposeService): string[] {
   return Array.isArray(networks) ? [...networks] : Object.keys(networks);
 }
 
-/** The image's name behind `localhost/reprise/`; undefined for a program that is not ours. */
+/** The image's name after `localhost/reprise/`; undefined for a program that is not ours. */
 export function imageOf({ image }: ComposeService): string | undefined {
   return /^localhost\/reprise\/([\w-]+):/.exec(image)?.[1];
 }
