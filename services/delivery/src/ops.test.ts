@@ -42,6 +42,8 @@ test("metrics count what was delivered, in the form of Prometheus, and name no t
     reprise_events_delivered_total: 6,
     reprise_readers_fallen_back_total: 0,
     reprise_reader_marks_lost_total: 0,
+    // Nothing here is served by TLS.
+    reprise_certificate_expires_timestamp_seconds: Number.NaN,
     reprise_connections_refused_total: 0,
     reprise_requests_refused_total: 0,
     reprise_limits_local: 0,

@@ -161,7 +161,7 @@ export async function buildServer({
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, parseBody);
 
   app.setErrorHandler(async (thrown, request, reply) => {
-    const error = await countRefused([request, reply], toProblem(thrown));
+    const error = await countRefused([request, reply], toProblem(thrown, request));
     context.notes.add(request, { code: error.code });
     const hasLeft = request.raw.destroyed && !request.raw.complete;
     if (hasLeft) context.logger.debug({ request: request.id }, "a client left before its request was whole");

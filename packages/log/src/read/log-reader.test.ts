@@ -218,7 +218,9 @@ describe("reading a log in parts", () => {
     await using world = await openWorld();
     const ref = newRef();
     const appender = await writeLog(world.log, ref, 1);
-    for (let i = 0; i < 5; i++) await appendOne(appender, delta("x".repeat(600_000)));
+    // A text of that length would be several events.
+    for (let i = 0; i < 5; i++)
+      await appendOne(appender, { type: "tool.result", call_id: `c${i}`, output: "x".repeat(600_000) });
     expect(
       (await world.log.reader.readTail(ref, asStreamSeq(0))).map(({ payload }) => peekSeq(payload)),
     ).toEqual(denseSeqs(7));

@@ -7,7 +7,7 @@ import { parseTenantRecord, type TenantRecord } from "./tenant-record.ts";
 const ACME = parseTenantId("acme");
 const AT = "2026-11-22T12:00:00.000Z";
 const SHA256 = "0f".repeat(32);
-const JWK = { kty: "OKP", crv: "Ed25519", x: "A".repeat(43) };
+const JWK = { kty: "OKP", crv: "Ed25519", x: "GhaXYIvv5t2ltiS2oiMpnuFpRl7KDeFeCC1IfWpZ2C4" };
 const RECORD = {
   version: 1,
   id: "acme",

@@ -4,7 +4,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { errorBodyOf } from "./error-body.ts";
 
 /** Fastify's own errors in our catalogue; they carry closed codes, and their messages are written for Fastify's users. */
-export function toProblem(thrown: unknown): RepriseError {
+export function toProblem(thrown: unknown, request?: FastifyRequest): RepriseError {
   if (thrown instanceof RepriseError) return thrown;
   switch ((thrown as Partial<FastifyError> | undefined)?.code) {
     case "FST_ERR_CTP_BODY_TOO_LARGE":
@@ -14,10 +14,10 @@ export function toProblem(thrown: unknown): RepriseError {
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
       return new RepriseError(
         "unsupported_media_type",
-        "The Content-Type of this call's body must be application/json.",
-        {
-          param: "Content-Type",
-        },
+        request?.routeOptions.config.streamsBody
+          ? "The Content-Type of a blob must be a media type, such as image/png."
+          : "The Content-Type of this call's body must be application/json.",
+        { param: "Content-Type" },
       );
     case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
     case "FST_ERR_BAD_URL":

@@ -56,8 +56,8 @@ test("a reader that does not read has not taken what waits for it", async () => 
   const { ref, path, worker } = await createGeneration(platform, { body: PACED });
   await using reader = await openSseReader(`${platform.node.url}${path}/events`, { headers });
   reader.pause();
-  const events = 120;
-  await append(worker, started(), ...Array.from({ length: events }, () => delta("x".repeat(60_000))));
+  const events = 240;
+  await append(worker, started(), ...Array.from({ length: events }, () => delta("x".repeat(30_000))));
   await expect.poll(async () => (await announced(platform, ref))[0]?.seq).toBeGreaterThan(1);
   const [{ seq } = { seq: 0 }] = await announced(platform, ref);
   expect(seq).toBeLessThan(events);
