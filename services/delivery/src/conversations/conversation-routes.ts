@@ -163,7 +163,7 @@ export function addConversationRoutes(app: FastifyInstance, context: RouteContex
         withInstructions: principal.tokenId === undefined,
         onArchived: (ref) => recordAccess(context.log.publish, ref, { ...caller, call: "read", query: {} }),
       });
-      return { value, bytes: 0 };
+      return { value, bytes: value.bytes };
     });
     // Logs and the archive may have taken seconds.
     authentication.renewReader(principal, "read");

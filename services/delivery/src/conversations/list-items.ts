@@ -12,7 +12,7 @@ import {
   toImportedPrompt,
 } from "@reprise/protocol";
 import { PROMPT_ROLES } from "@reprise/tenancy";
-import { readHeadTurn, readTurn, type TurnSources } from "./read-turn.ts";
+import { type HeadState, readHeadTurn, readTurn, type TurnSources } from "./read-turn.ts";
 import { promptOfQueue, readTurnQueue } from "./turn-queue.ts";
 
 /** One message of a conversation. */
@@ -32,6 +32,8 @@ export interface ItemPage {
   readonly data: readonly ConversationItem[];
   readonly isLast: boolean;
   readonly shown: readonly ShownTurn[];
+  /** How much was read for it. */
+  readonly bytes: number;
 }
 
 const INSTRUCTIONS = "instructions";
@@ -39,7 +41,7 @@ const IMPORTED = "imported";
 
 /**
  * Lists what was asked and said in a conversation, as it may be shown now; of a turn that runs only what it was asked. Turns that a model is no longer
- * given, because they do not fit or were summed up, are among it. Only turns of the page are looked at for what was withdrawn.
+ * given, because they do not fit or were summed up, are among it. Only turns of the page are looked at for what was withdrawn. A descending page reads no turn that is older than it needs.
  * @param after the id of the item before the page
  * @throws RepriseError `cursor_invalid`, `generation_erased`, `audit_unavailable`, `broker_unavailable`
  */
@@ -65,23 +67,20 @@ export async function listItems(
     readonly onArchived: (ref: GenerationRef) => Promise<void>;
   },
 ): Promise<ItemPage> {
-  const read = await readHistory(sources, row, { tenant, onArchived });
-  const prompt = read.filter(({ summary }) => !summary);
-  if (isDescending) prompt.reverse();
   const place = after === undefined ? undefined : parseItemId(after);
-  const first = place ? prompt.findIndex((segment) => nameOf(segment) === place.of) : 0;
-  if (after !== undefined && (!place || first === -1))
-    throw new RepriseError("cursor_invalid", "after: names no item of this conversation.", {
-      param: "after",
-    });
+  if (after !== undefined && !place) throw noSuchItem();
+  let bytes = 0;
+  async function* walk(): AsyncGenerator<PromptSegment> {
+    for await (const segment of walkHistory(sources, row, { tenant, onArchived })) {
+      bytes += Buffer.byteLength(JSON.stringify(segment));
+      yield segment;
+    }
+  }
   const isBehind = (i: number) => !place || (isDescending ? i < place.index : i > place.index);
   const found: ConversationItem[] = [];
   const shown: ShownTurn[] = [];
-  let next = first;
-  // One more than asked for tells whether it is the last page.
-  while (found.length <= limit && next < prompt.length) {
-    const some = prompt.slice(next, next + limit + 1 - found.length);
-    for (const segment of await conversations.verifyPrompt(sources.log, tenant, some)) {
+  const add = async (segments: Prompt) => {
+    for (const segment of await conversations.verifyPrompt(sources.log, tenant, segments)) {
       const { imported = 0 } = segment;
       const items = toItems(segment).filter(
         ({ role }, i) =>
@@ -92,9 +91,40 @@ export async function listItems(
       if (items.length > 0 && found.length < limit) shown.push(...shownOf(segment));
       found.push(...items);
     }
-    next += some.length;
+  };
+  let isReached = !place;
+  let some: PromptSegment[] = [];
+  for await (const segment of isDescending ? walk() : await collect(walk(), place?.of)) {
+    isReached ||= nameOf(segment) === place?.of;
+    if (!isReached) continue;
+    some.push(segment);
+    // One more than asked for tells whether it is the last page.
+    if (found.length + some.length <= limit) continue;
+    await add(some);
+    if (found.length > limit) break;
+    some = [];
   }
-  return { data: found.slice(0, limit), isLast: found.length <= limit, shown };
+  if (!isReached) throw noSuchItem();
+  if (found.length <= limit) await add(some);
+  return { data: found.slice(0, limit), isLast: found.length <= limit, shown, bytes };
+}
+
+function noSuchItem(): RepriseError {
+  return new RepriseError("cursor_invalid", "after: names no item of this conversation.", { param: "after" });
+}
+
+/**
+ * Reads a history that comes newest first, and returns it oldest first.
+ * @param until the turn before which it need not be read; undefined: all is read
+ */
+async function collect(history: AsyncIterable<PromptSegment>, until: string | undefined): Promise<Prompt> {
+  const segments: PromptSegment[] = [];
+  for await (const segment of history) {
+    const last = segments.at(-1);
+    if (last && nameOf(last) === until && nameOf(segment) !== until) break;
+    segments.push(segment);
+  }
+  return segments.reverse();
 }
 
 const nameOf = ({ generation, imported }: PromptSegment) =>
@@ -119,67 +149,75 @@ function shownOf({ generation, seq }: PromptSegment): ShownTurn[] {
   return generation !== undefined && seq !== undefined ? [{ generation, seq }] : [];
 }
 
-async function readHistory(
+/** The parts of a conversation without its summaries, newest first. An earlier log is read when the later ones have no further part. */
+async function* walkHistory(
   sources: TurnSources,
   { id, head, items, behind }: ConversationRecord,
   {
     tenant,
     onArchived,
   }: { readonly tenant: TenantId; readonly onArchived: (ref: GenerationRef) => Promise<void> },
-): Promise<Prompt> {
-  const readBeginning = async (): Promise<Prompt> => {
-    if (behind === undefined) return toImportedPrompt(items);
-    const ref = { tenant, generation: behind };
-    const state = await readTurn(sources, ref, true);
-    if (state.kind === "ended" && state.isArchived) await onArchived(ref);
-    return state.kind === "ended" ? promptBehind(state.turn) : [];
-  };
-  const withEarlier = async (last: conversations.LoggedTurn, prompt: Prompt): Promise<Prompt> => {
-    let whole = prompt;
-    for (let turn = last; isShortened(turn);) {
-      const first = whole.find(({ generation, summary }) => generation !== undefined && !summary)?.generation;
-      const state = first && (await readTurn(sources, { tenant, generation: first }, true));
-      if (state?.kind !== "ended") return whole;
-      if (state.isArchived) await onArchived({ tenant, generation: first! });
-      const joined = joinEarlier(state.turn.requested.prompt ?? [], whole);
-      if (joined.length === whole.length) return joinEarlier(await readBeginning(), whole);
-      whole = joined;
-      ({ turn } = state);
-    }
-    return whole;
-  };
-  if (!head) return readBeginning();
-  const read = async (generation: GenerationId) => {
-    const ref = { tenant, generation };
-    const state = await readHeadTurn(sources, ref, { conversation: id, mayBeOld: true });
+): AsyncGenerator<PromptSegment> {
+  const read = async (ref: GenerationRef, reading: Promise<HeadState>) => {
+    const state = await reading;
     if (state.kind === "ended" && state.isArchived) await onArchived(ref);
     return state;
   };
-  const last = await read(head.generation);
-  if (last.kind === "ended") return withEarlier(last.turn, promptBehind(last.turn));
-  if (last.kind === "running" && last.turn) {
-    return withEarlier(last.turn, promptOfQueue(await readTurnQueue(sources, tenant, last.turn)));
+  const readEarlier = (generation: GenerationId) => {
+    const ref = { tenant, generation };
+    return read(ref, readTurn(sources, ref, true));
+  };
+  const readLast = (generation: GenerationId) => {
+    const ref = { tenant, generation };
+    return read(ref, readHeadTurn(sources, ref, { conversation: id, mayBeOld: true }));
+  };
+  const readBeginning = async (): Promise<Prompt> => {
+    if (behind === undefined) return toImportedPrompt(items);
+    const state = await readEarlier(behind);
+    return state.kind === "ended" ? promptBehind(state.turn) : [];
+  };
+  const readNewest = async (): Promise<{ prompt: Prompt; turn?: conversations.LoggedTurn }> => {
+    if (!head) return { prompt: await readBeginning() };
+    const last = await readLast(head.generation);
+    if (last.kind === "ended") return { prompt: promptBehind(last.turn), turn: last.turn };
+    if (last.kind === "running" && last.turn) {
+      const prompt = promptOfQueue(await readTurnQueue(sources, tenant, last.turn));
+      return { prompt, turn: last.turn };
+    }
+    if (!head.parent) return { prompt: await readBeginning() };
+    const before = await readLast(head.parent);
+    return before.kind === "ended"
+      ? { prompt: promptBehind(before.turn), turn: before.turn }
+      : { prompt: [] };
+  };
+  const newest = await readNewest();
+  const known = new Set<string>();
+  const isFurther = (segment: PromptSegment) =>
+    !segment.summary && !isInstructions(segment) && !known.has(keyOf(segment));
+  let oldest: GenerationId | undefined;
+  for (let { prompt, turn } = newest; ;) {
+    for (const segment of prompt.filter(isFurther).toReversed()) {
+      known.add(keyOf(segment));
+      oldest = segment.generation ?? oldest;
+      yield segment;
+    }
+    if (!turn || !isShortened(turn) || oldest === undefined) break;
+    const state = await readEarlier(oldest);
+    if (state.kind !== "ended") break;
+    ({ turn } = state);
+    prompt = turn.requested.prompt ?? [];
+    if (prompt.some(isFurther)) continue;
+    turn = undefined;
+    prompt = await readBeginning();
   }
-  if (!head.parent) return readBeginning();
-  const before = await read(head.parent);
-  return before.kind === "ended" ? withEarlier(before.turn, promptBehind(before.turn)) : [];
+  yield* newest.prompt.filter(isInstructions).toReversed();
 }
+
+const isInstructions = (segment: PromptSegment) => nameOf(segment) === INSTRUCTIONS;
+const keyOf = (segment: PromptSegment) => `${nameOf(segment)}.${segment.imported ?? ""}`;
 
 /** Whether a turn's model was not given all that came before it. */
 function isShortened({ requested: { context, prompt = [] } }: conversations.LoggedTurn): boolean {
   const isDropped = context?.dropped_turns !== undefined || context?.summary !== undefined;
   return isDropped || prompt.some(({ summary }) => summary);
-}
-
-/** Puts the parts of an earlier prompt that a later one lacks before it, after the instructions. */
-function joinEarlier(earlier: Prompt, later: Prompt): Prompt {
-  const keyOf = (segment: PromptSegment) => `${nameOf(segment)}.${segment.imported ?? ""}`;
-  const known = new Set(later.map(keyOf));
-  const first = later.findIndex((segment) => nameOf(segment) !== INSTRUCTIONS);
-  const place = first === -1 ? later.length : first;
-  const missing = earlier.filter(
-    (segment) =>
-      segment.summary === undefined && nameOf(segment) !== INSTRUCTIONS && !known.has(keyOf(segment)),
-  );
-  return [...later.slice(0, place), ...missing, ...later.slice(place)];
 }
