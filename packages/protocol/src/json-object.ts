@@ -20,6 +20,12 @@ export function jsonValueSchema(maxDepth: number) {
   });
 }
 
+/** Counts the values of a JSON value: itself, its parts, and theirs. */
+export function countValues(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 1;
+  return Object.values(value).reduce<number>((sum, part) => sum + countValues(part), 1);
+}
+
 function isJson(value: unknown, depth: number): boolean {
   if (value === null || typeof value === "string" || typeof value === "boolean") return true;
   if (typeof value === "number") return Number.isFinite(value);

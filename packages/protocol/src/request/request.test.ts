@@ -125,6 +125,21 @@ const LIMIT_CASES: [
     "response_format.schema",
   ],
   [
+    "the values of a format's schema",
+    "response_format",
+    { type: "json_schema", schema: { required: Array(LIMITS.schemaValues - 2).fill("a") } },
+    { type: "json_schema", schema: { required: Array(LIMITS.schemaValues - 1).fill("a") } },
+    /at most 20000 values/,
+    "response_format.schema",
+  ],
+  [
+    "the values of all tools' schemas",
+    "tools",
+    [{ name: "n", parameters: { required: Array(LIMITS.schemaValues - 3).fill("a") } }],
+    [{ name: "n", parameters: { required: Array(LIMITS.schemaValues - 2).fill("a") } }],
+    /at most 20000 values/,
+  ],
+  [
     "the length of a format's description",
     "response_format",
     { type: "json_schema", schema: {}, description: "d".repeat(4_096) },

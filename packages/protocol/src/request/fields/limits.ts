@@ -39,6 +39,8 @@ export const LIMITS = {
   schemaDescriptionLength: 4_096,
   /** How deep the JSON schema of a `response_format` may nest. */
   schemaDepth: 64,
+  /** How many values it may have, parts of parts counted, and the `parameters` of all tools together. */
+  schemaValues: 20_000,
   /** What a pattern of such a schema may cost, and all of them together: `schemaPatternCost`. */
   schemaPatternCost: 1_024,
   schemaPatternsCost: 8_192,

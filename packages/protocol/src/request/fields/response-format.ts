@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { jsonObjectSchema } from "../../json-object.ts";
+import { countValues, jsonObjectSchema } from "../../json-object.ts";
 import { LIMITS } from "./limits.ts";
 import { functionName } from "./tools.ts";
 
@@ -14,7 +14,10 @@ export const responseFormatSchema = z.discriminatedUnion(
       /** What the model is told that it is. Default `response`. */
       name: functionName.optional(),
       description: z.string().max(LIMITS.schemaDescriptionLength).optional(),
-      schema: jsonObjectSchema(LIMITS.schemaDepth),
+      schema: jsonObjectSchema(LIMITS.schemaDepth).refine(
+        (schema) => countValues(schema) <= LIMITS.schemaValues,
+        { error: `must have at most ${LIMITS.schemaValues} values` },
+      ),
       /** Whether the answer must fit, and not only should. Default: as the engine has it. */
       strict: z.boolean().optional(),
     }),

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { jsonObjectSchema } from "../../json-object.ts";
+import { countValues, jsonObjectSchema } from "../../json-object.ts";
 import { LIMITS } from "./limits.ts";
 
 /** What the APIs of model servers take for the name of a function. */
@@ -32,6 +32,9 @@ export const toolsSchema = z
   .max(LIMITS.tools)
   .refine((tools) => new Set(tools.map(({ name }) => name)).size === tools.length, {
     error: "must not name a function twice",
+  })
+  .refine((tools) => countValues(tools.map(({ parameters = {} }) => parameters)) <= LIMITS.schemaValues, {
+    error: `must have parameters of at most ${LIMITS.schemaValues} values together`,
   });
 
 /** What the model may do with its tools: as it likes, nothing, at least one call, or a call of this function. */
