@@ -124,7 +124,7 @@ async function collect(history: AsyncIterable<PromptSegment>, until: string | un
     if (last && nameOf(last) === until && nameOf(segment) !== until) break;
     segments.push(segment);
   }
-  return segments.reverse();
+  return segments.toReversed();
 }
 
 const nameOf = ({ generation, imported }: PromptSegment) =>

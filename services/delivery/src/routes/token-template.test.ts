@@ -144,12 +144,12 @@ describe("a token with a template", () => {
   test("is held to it by the other protocols too", async () => {
     await using platform = await openPlatform();
     const { token: key } = await mint(platform, { template: TEMPLATE });
-    const ask = (body: object) => call(`${platform.node.url}/v1/chat/completions`, { key, body });
+    const complete = (body: object) => call(`${platform.node.url}/v1/chat/completions`, { key, body });
     const messages = [{ role: "user", content: "Hi" }];
     const base = { model: "sim", messages, stream: true };
     const refused = await Promise.all([
-      ask({ ...base, temperature: 1 }),
-      ask({ ...base, messages: [{ role: "system", content: "No." }, ...messages] }),
+      complete({ ...base, temperature: 1 }),
+      complete({ ...base, messages: [{ role: "system", content: "No." }, ...messages] }),
     ]);
     expect(refused.map(({ status }) => status)).toEqual([403, 403]);
   });
@@ -264,10 +264,10 @@ test("a tenant mints templates with a key of its own; one that is no template ma
     scopes: ["create"],
     template: { model: "sim", max_output_tokens: 5 },
   });
-  const ask = (body: object) => call(`${platform.node.url}/v1/generations`, { key, body });
-  const created = await ask({ input: "Hi" });
+  const create = (body: object) => call(`${platform.node.url}/v1/generations`, { key, body });
+  const created = await create({ input: "Hi" });
   expect(await requestOf(platform, created.json)).toMatchObject({ model: "sim", max_output_tokens: 5 });
-  expect((await ask({ input: "Hi", max_output_tokens: 6 })).status).toBe(403);
+  expect((await create({ input: "Hi", max_output_tokens: 6 })).status).toBe(403);
   const wrong = { ...options, scopes: ["create"] as const, template: { model: 5 } as never };
   await expect(mintStreamToken(wrong)).rejects.toMatchObject({ code: "invalid_request" });
 });
