@@ -383,9 +383,10 @@ test("what waits for a share beyond a quarter of a megabyte is read from the log
   const written = await world.create(RULES);
   await written.append(STARTED, ...Array.from({ length: 40 }, () => delta("clean ".repeat(5_000))));
   await written.append(delta("a secret"));
-  const readTail = vi.fn(world.log.leader.readTail);
+  const { leader } = world.log;
+  const readTail = vi.fn<typeof leader.readTail>((...args) => leader.readTail(...args));
   const { shares, refill } = spentShares("acme");
-  using judged = judge(world, { shares, log: { ...world.log, leader: { ...world.log.leader, readTail } } });
+  using judged = judge(world, { shares, log: { ...world.log, leader: { ...leader, readTail } } });
   judged.judging.take(await eventsOf(world, written));
   refill();
   const { events } = await world.until(written.ref, (log) => log.length === 44);
