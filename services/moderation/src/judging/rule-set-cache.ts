@@ -1,6 +1,7 @@
-import { Semaphore, type WorkShares } from "@reprise/async";
+import type { WorkShares } from "@reprise/async";
 import type { ModerationRule, TenantId } from "@reprise/protocol";
 import { compilingRuleSet, type RuleSet } from "@reprise/rules";
+import { TenantQueues } from "./tenant-queues.ts";
 
 const MAX_SETS = 256;
 const MAX_BYTES = 256 * 1_024 * 1_024;
@@ -29,8 +30,7 @@ export function createRuleSetCache({
   maxBytes = MAX_BYTES,
 }: RuleSetCacheOptions): (tenant: TenantId, id: string) => Promise<RuleSet | undefined> {
   const entries = new Map<string, Entry>();
-  /** By tenant: those that are compiled at once take memory at once. */
-  const compiling = new Map<TenantId, { readonly one: Semaphore; count: number }>();
+  const compiling = new TenantQueues(1);
   return (tenant, id) => {
     const key = `${tenant}.${id}`;
     const present = entries.get(key);
@@ -74,18 +74,11 @@ export function createRuleSetCache({
     }
   }
 
-  async function compile(tenant: TenantId, id: string): Promise<RuleSet | undefined> {
-    const queue = compiling.get(tenant) ?? { one: new Semaphore(1), count: 0 };
-    compiling.set(tenant, queue);
-    queue.count++;
-    try {
-      return await queue.one.run(async () => {
-        const rules = await read(tenant, id);
-        return rules && shares.run(tenant, compilingRuleSet(id, rules));
-      });
-    } finally {
-      if (--queue.count === 0) compiling.delete(tenant);
-    }
+  function compile(tenant: TenantId, id: string): Promise<RuleSet | undefined> {
+    return compiling.run(tenant, async () => {
+      const rules = await read(tenant, id);
+      return rules && shares.run(tenant, compilingRuleSet(id, rules));
+    });
   }
 }
 

@@ -396,6 +396,25 @@ test("what waits for a share beyond a quarter of a megabyte is read from the log
   expect(Math.max(...read.map(({ length }) => length))).toBeLessThanOrEqual(16);
 });
 
+test("of a tenant whose share is spent, a few logs at most are read before they are judged", async () => {
+  await using world = await openWorld();
+  const spending = await Promise.all(Array.from({ length: 20 }, () => world.create(RULES)));
+  const other = await world.create(RULES, {}, BETA);
+  for (const written of [...spending, other]) await written.append(STARTED, delta("a secret"));
+  const last = await Promise.all(
+    [...spending, other].map(async (written) => (await eventsOf(world, written)).at(-1)!),
+  );
+  const { reader } = world.log;
+  const readLog = vi.fn<typeof reader.readLog>((...args) => reader.readLog(...args));
+  const { shares, refill } = spentShares("acme");
+  using judged = judge(world, { shares, log: { ...world.log, reader: { ...reader, readLog } } });
+  judged.judging.take(last);
+  await world.until(other.ref, judgedUpTo(3));
+  expect(readLog.mock.calls.filter(([{ tenant }]) => tenant !== BETA)).toHaveLength(16);
+  refill();
+  for (const { ref } of spending) await world.until(ref, judgedUpTo(3));
+});
+
 test("a long text is judged in slices between which others have their turn, and whatever waits too long is read again", async () => {
   await using world = await openWorld();
   const written = await world.create(RULES);

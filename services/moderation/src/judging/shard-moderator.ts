@@ -14,6 +14,7 @@ import {
 } from "@reprise/protocol";
 import type { ModeratorContext, LogEvent } from "./moderator-context.ts";
 import { GenerationModerator } from "./generation-moderator.ts";
+import { TenantQueues } from "./tenant-queues.ts";
 import { WaitingEvents } from "./waiting-events.ts";
 
 /** An event of a shard, and whose it is. */
@@ -54,6 +55,8 @@ export class ShardModerator {
   /** Generations whose policy has moderation off, or can't be read here, as long as they run. */
   readonly #unmoderated = new Set<GenerationId>();
   readonly #loads = new Semaphore(LOADS);
+  /** Logs that were read stay in memory until they are judged, so only a few of each tenant are read before that. */
+  readonly #replays = new TenantQueues(LOADS);
   readonly #closed = new AbortController();
   #lastStreamSeq = STREAM_START;
 
@@ -171,12 +174,15 @@ export class ShardModerator {
    * @param known the log, when it is known whole
    */
   async #open(entry: Entry, known?: LogSnapshot): Promise<void> {
-    const attempt = (attempts: number) => this.#tryToOpen(entry, attempts === 0 ? known : undefined);
+    const attempt = (attempts: number) =>
+      known && attempts === 0
+        ? this.#tryToOpen(entry, known)
+        : this.#replays.run(entry.ref.tenant, () => this.#tryToOpen(entry));
     await retry(attempt, { pauseMs: REOPEN_AFTER_MS, signal: this.#closed.signal });
   }
 
   /** @returns undefined when it is to be tried again */
-  async #tryToOpen(entry: Entry, known: LogSnapshot | undefined): Promise<true | undefined> {
+  async #tryToOpen(entry: Entry, known?: LogSnapshot): Promise<true | undefined> {
     const { ref } = entry;
     try {
       const snapshot = known ?? (await this.#loads.run(() => this.#context.log.reader.readLog(ref)));
