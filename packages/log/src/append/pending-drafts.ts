@@ -7,7 +7,7 @@ import {
   tokensOf,
 } from "@reprise/protocol";
 
-/** The most UTF-8 that the text of a stored delta has: with its JSON it stays below 65,536 bytes, where line readers of clients give up (Go's scanner). */
+/** The most UTF-8 that the text of a stored delta has: a frame of plain text then stays below 65,536 bytes, where line readers of clients give up (Go's scanner). */
 const MAX_TEXT_BYTES = 32_768;
 /** A UTF-16 unit has three bytes of UTF-8 at most, so a text that is no longer than this needs no counting. */
 const MAX_UNCOUNTED_LENGTH = Math.floor(MAX_TEXT_BYTES / 3);

@@ -267,10 +267,6 @@ export type EngineEvent =
   | ToolCallEvent
   | FinishEvent;
 
-/**
- * What produces tokens: an adapter to a model server, or the simulator. The port belongs to the worker, which runs many
- * generations on one engine at once.
- */
 /** Output that no event tells of while it is made: reasoning that is hidden, and calls of tools. */
 export interface UnseenOutput {
   /** So much is reserved of budgets before the engine is asked. */
@@ -279,6 +275,10 @@ export interface UnseenOutput {
   readonly isMost: boolean;
 }
 
+/**
+ * Produces tokens: an adapter to a model server, or the simulator. The port belongs to the worker, which runs many generations on one
+ * engine at once.
+ */
 export interface Engine {
   readonly name: string;
   /** Where its requests go; absent for one that asks no server, or chooses among several. */

@@ -158,6 +158,15 @@ describe("an upstream that answers with a status", () => {
     });
   });
 
+  test.each([
+    [{ error: { code: 429, details: [{ retryDelay: "34s" }] } }, 34_000],
+    [{ error: { message: "Rate limit reached. Please try again in 7.66s." } }, 7_660],
+    [{ error: { message: "Slow down." } }, undefined],
+  ])("of 429 whose error alone says when: %j", async (body, retryAfterMs) => {
+    const answer = { status: 429, headers: JSON_TYPE, body: [JSON.stringify(body)] };
+    expect((await runAgainst(answer)).error).toMatchObject({ retryAfterMs });
+  });
+
   test("and a proxy's page tells nothing of the page", async () => {
     const { error } = await runAgainst({
       status: 502,

@@ -88,10 +88,7 @@ function statusOf(error: unknown): number | undefined {
 
 /** When an upstream wants to be asked again, where its error alone says so: Google's `retryDelay`, or a sentence. */
 function waitOf(error: unknown): number | undefined {
-  const { error: inner = error } = (typeof error === "object" && error !== null ? error : {}) as {
-    error?: unknown;
-  };
-  const text = typeof inner === "object" ? JSON.stringify(inner).slice(0, 4_096) : String(inner);
+  const text = (JSON.stringify(error) ?? "").slice(0, 4_096);
   const [, seconds] =
     /"retryDelay":"(\d{1,6}(?:\.\d+)?)s"|try again in (\d{1,6}(?:\.\d+)?)s/i.exec(text)?.filter(Boolean) ??
     [];

@@ -77,12 +77,13 @@ export class RefusedFields {
    */
   find(json: string, said: string): readonly string[] {
     const texts = textsOf(said);
-    const { messages, tools = [], ...fields } = JSON.parse(json) as { messages: Fields[]; tools?: Fields[] };
+    const { messages, tools = [], ...rest } = JSON.parse(json) as { messages: Fields[]; tools?: Fields[] };
+    const fields: Fields = rest;
     const calls = messages.flatMap((message) => (message["tool_calls"] as Fields[] | undefined) ?? []);
     const has = (name: string) =>
       name in fields ||
       messages.some((message) => name in message) ||
-      (name === "continuous_usage_stats" && name in ((fields["stream_options"] ?? {}) as object)) ||
+      (name === "continuous_usage_stats" && name in (fields["stream_options"] ?? {})) ||
       (name === EXTRA_CONTENT && calls.some((call) => name in call)) ||
       (name === STRICT && tools.some(({ function: called }) => name in (called as object)));
     const known = [...FIELDS, ...MESSAGE_FIELDS, EXTRA_CONTENT, STRICT, ...LIMITS].filter(has);

@@ -1,9 +1,8 @@
 import type { Message } from "@reprise/protocol";
 
 /**
- * A conversation in which no two calls have one id: some model servers count from 0 in every turn, and others refuse what that makes. The second call with an
- * id gets a new one, and the answers behind it follow. The messages up to a place alone decide how they read, so a server's cache of them holds, and
- * a conversation without a double is the same one.
+ * Makes call ids unique within a conversation. A repeated id gets a new one, and its answers follow. A message's ids depend only on earlier
+ * messages, so prompt caches stay valid.
  */
 export function withUniqueCallIds(messages: readonly Message[]): readonly Message[] {
   const used = new Set<string>();
