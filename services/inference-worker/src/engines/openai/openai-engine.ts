@@ -129,7 +129,7 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
 
 /** Models that are known to write tags, by a part of their names; a server that takes them apart itself leaves none. */
 const TAG_WRITERS =
-  /deepseek-?r1|r1-distill|qwq|qwen3|magistral|minimax-?m|glm-?z1|glm-?4\.[5-9]|phi-?4-reasoning|smollm3|openthinker|s1\.1/i;
+  /deepseek-?r1|r1-distill|qwq|qwen3|magistral|minimax-?m|glm-?z1|glm-?4\.[5-9]|phi-?4-reasoning|smollm3|openthinker|s1\.1|nemotron|glm-?5|kimi-k2-thinking|deepseek-?v3\.[1-9]|r1t2|step-?3|hunyuan|exaone-deep|ernie\S*thinking|sonar-reasoning/i;
 
 function writesThinkTags(upstreamModel: string): boolean {
   return TAG_WRITERS.test(upstreamModel);

@@ -13,8 +13,10 @@ export function parseRetryAfterMs(headers: ResponseHeaders, nowMs: UnixMs): numb
   return delayMs === undefined ? undefined : Math.min(Math.max(delayMs, 0), MAX_RETRY_AFTER_MS);
 }
 
-function parseRetryAfter(value: string | string[] | undefined, nowMs: UnixMs): number | undefined {
-  const seconds = parseDecimal(value);
+function parseRetryAfter(values: string | string[] | undefined, nowMs: UnixMs): number | undefined {
+  // Proxies repeat the header, and some write its unit.
+  const value = Array.isArray(values) ? values[0] : values;
+  const seconds = parseDecimal(value?.replace(/^(\d+)(?:s|,.*)$/, "$1"));
   if (seconds !== undefined) return seconds * 1_000;
   // Date.parse takes "-3" for a year; a date in HTTP is in GMT and says so.
   const dateMs = typeof value === "string" && value.endsWith("GMT") ? toUnixMs(value) : Number.NaN;

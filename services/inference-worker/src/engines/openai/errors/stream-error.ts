@@ -77,9 +77,16 @@ function toRetry(status: number): EngineRetry {
 /** The status that an error names, as a number or by a word; undefined for one that names none. */
 function statusOf(error: unknown): number | undefined {
   if (typeof error !== "object" || error === null) return undefined;
-  const { error: inner, code, status, status_code: statusCode, type } = error as Record<string, unknown>;
+  const {
+    error: inner,
+    code,
+    status,
+    status_code: statusCode,
+    type,
+    __type: kind,
+  } = error as Record<string, unknown>;
   if (typeof inner === "object" && inner !== null) return statusOf(inner) ?? statusOf({ code, status, type });
-  const names = [code, status, statusCode, type];
+  const names = [code, status, statusCode, type, kind];
   const number = names.map(Number).find((value) => value >= 400 && value < 600);
   if (number !== undefined) return number;
   const words = names.filter((name) => typeof name === "string").join(" ");

@@ -40,6 +40,11 @@ describe("a refusal that names a field", () => {
       "stream_options",
       '{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"],"msg":"Extra inputs"}]}',
     ],
+    ["stream_options", `{"error":{"message":"Extra inputs are not permitted, field: 'stream_options'"}}`],
+    [
+      "stream_options",
+      `{"detail":"Extra parameters ['stream_options'] are not allowed when extra-parameters is not set."}`,
+    ],
     ["parallel_tool_calls", '{"error":{"message":"Unknown field: parallel_tool_calls"}}'],
     [
       "temperature",

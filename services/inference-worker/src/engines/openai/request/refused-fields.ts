@@ -83,7 +83,7 @@ export class RefusedFields {
     const has = (name: string) =>
       name in fields ||
       messages.some((message) => name in message) ||
-      (name === "continuous_usage_stats" && name in (fields["stream_options"] ?? {})) ||
+      (name === "continuous_usage_stats" && name in Object(fields["stream_options"])) ||
       (name === EXTRA_CONTENT && calls.some((call) => name in call)) ||
       (name === STRICT && tools.some(({ function: called }) => name in (called as object)));
     const known = [...FIELDS, ...MESSAGE_FIELDS, EXTRA_CONTENT, STRICT, ...LIMITS].filter(has);
@@ -104,9 +104,9 @@ export class RefusedFields {
 
 function isRefused(name: string, text: string): boolean {
   if (VALUE.test(text)) return false;
-  const marked = `["'\`]?(?:[\\w.[\\]]*\\.)?${name}\\b["'\`]?`;
+  const marked = `[[("'\`]{0,2}(?:[\\w.[\\]]*\\.)?${name}\\b["'\`\\])]{0,2}`;
   return new RegExp(
-    `${UNKNOWN}(?: supplied| name)?:? ${marked}|${marked}:? (?:${NOT_TAKEN}|${UNKNOWN})`,
+    `${UNKNOWN}(?: supplied| name| (?:are|is) not permitted, field)?:? ${marked}|${marked}:? (?:${NOT_TAKEN}|${UNKNOWN})`,
     "i",
   ).test(text);
 }

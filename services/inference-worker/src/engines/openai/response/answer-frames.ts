@@ -103,12 +103,13 @@ function toFrames({ event, data }: { event: string; data: string }): AnswerFrame
  */
 function toChunks(data: string, isNamed: boolean): AnswerFrame[] {
   // Some proxies put a field's name in front of one that has it.
-  const text = (data.startsWith("data:") ? data.slice(5) : data).trim();
+  const text = data.startsWith("data:") ? data.replace(/^(?:data:\s*)+/, "").trim() : data.trim();
   if (/^"?\[done\]/i.test(text)) return [DONE_FRAME];
   if (NOISE.test(text)) return [];
   const json = tryJson(text) ?? tryJson(withoutNaN(text));
   if (isFields(json)) return [toChunk(json)];
-  if (json === null || (Array.isArray(json) && json.length === 0)) return [];
+  if (json === null || json === "" || text.startsWith(":") || (Array.isArray(json) && json.length === 0))
+    return [];
   if (json === undefined && text.includes("\n"))
     return text.split("\n").flatMap((line) => toChunks(line, isNamed));
   if ((isNamed && !/^[[{]/.test(text)) || WORD.test(text)) return [{ kind: "unknown" }];

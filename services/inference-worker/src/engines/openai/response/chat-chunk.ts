@@ -60,6 +60,10 @@ const REASONING_FIELDS = [
   "thinking_text",
   "thought",
   "thoughts",
+  "reasoningContent",
+  "reasoning_summary",
+  "thinking_delta",
+  "think",
 ];
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -14,6 +14,9 @@ const TAGS: readonly (readonly [open: string, close: string])[] = [
   ["<thinking>", "</thinking>"],
   ["<thought>", "</thought>"],
   ["<reasoning>", "</reasoning>"],
+  ["<THINK>", "</THINK>"],
+  ["<seed:think>", "</seed:think>"],
+  ["◁think▷", "◁/think▷"],
 ];
 
 /**

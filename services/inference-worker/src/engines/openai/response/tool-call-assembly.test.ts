@@ -116,6 +116,16 @@ describe("the pieces of tool calls", () => {
       ],
     ],
     [
+      "of which all arguments have another index",
+      [
+        { index: 0, ...A },
+        { index: 1, arguments: '{"x":' },
+        { index: 1, arguments: "1}" },
+        { index: 2, ...B },
+        { index: 3, arguments: '{"y":2}' },
+      ],
+    ],
+    [
       "by turns, all with the index 0",
       [
         { index: 0, ...A, arguments: '{"x"' },
@@ -177,6 +187,18 @@ describe("the pieces of tool calls", () => {
     expect(assemble(pieces)).toEqual([
       [undefined, "f", '{"x":1}'],
       [undefined, "f", '{"x":2}'],
+    ]);
+  });
+
+  test("after a call without arguments are the next one's, whose name comes later", () => {
+    const pieces = [
+      { index: 0, name: "f" },
+      { index: 1, arguments: '{"x":1}' },
+      { index: 1, name: "g" },
+    ];
+    expect(assemble(pieces)).toEqual([
+      [undefined, "f", "{}"],
+      [undefined, "g", '{"x":1}'],
     ]);
   });
 

@@ -16,6 +16,8 @@ interface Call {
   id: string | undefined;
   name: string | undefined;
   arguments: string;
+  /** The index under which all of its arguments came, where that is not its own. */
+  restIndex: number | undefined;
   /** The last piece that was whole by itself. */
   wholePiece: string | undefined;
   providerState: ToolCallDelta["providerState"];
@@ -96,10 +98,25 @@ export class ToolCallAssembly {
     if (open && others.length > 0 && id === undefined && name === undefined)
       throw failed("The engine sent a piece of a tool call that may be of several.");
     const call = ofIndex.at(-1);
+    if (call && name !== undefined && call.restIndex === index && name !== call.name)
+      return this.#split(call, index);
     if (call) return beginsAnother(delta, call) ? undefined : call;
     // The rest of a call under another index.
-    const isRest = last && last.arguments !== "" && id === undefined && name === undefined && !isWhole(last);
-    return isRest ? last : undefined;
+    if (!last || id !== undefined || name !== undefined || isWhole(last)) return undefined;
+    if (last.arguments === "") last.restIndex = index;
+    return last;
+  }
+
+  /** Arguments that came without a name were no rest of the call before: their name has come. */
+  #split(call: Call, index: number): Call {
+    const other = this.#begin();
+    other.arguments = call.arguments;
+    other.wholePiece = call.wholePiece;
+    call.arguments = "";
+    call.wholePiece = undefined;
+    call.restIndex = undefined;
+    call.indices.delete(index);
+    return other;
   }
 
   #begin(): Call {
@@ -112,6 +129,7 @@ export class ToolCallAssembly {
       id: undefined,
       name: undefined,
       arguments: "",
+      restIndex: undefined,
       wholePiece: undefined,
       providerState: undefined,
     };
