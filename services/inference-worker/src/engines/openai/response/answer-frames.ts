@@ -27,17 +27,10 @@ const NOISE_EVENTS: ReadonlySet<string> = new Set(["ping", "heartbeat", "keepali
 const NOISE = /^(?:ping|pong|keep-?alive|heart-?beat|alive|ok|connected|noop|true|\d{1,16})?$/i;
 /** Another word is no content either: nothing that a model says comes outside of JSON. It may stand for an error. */
 const WORD = /^(?!\w*(?:err|fail|timeout|abort))[\w-]{1,32}$/i;
-/** Fields with which an object without choices and usage is an error. */
-const ERROR_FIELDS = [
-  "errors",
-  "detail",
-  "message",
-  "msg",
-  "code",
-  "error_code",
-  "error_msg",
-  "internalServerException",
-];
+/** Fields with which an object without choices and usage is an error, and those with which it may be one. */
+const ERROR_FIELDS = ["errors", "detail", "error_code", "error_msg", "internalServerException"];
+const ERROR_CODE = /error|fail|invalid|throttl|limit|exceed|denied|unavailable|internal|[45]\d\d/i;
+const MESSAGE_FIELDS = ["message", "msg"];
 const EMPTY_LINE = new TextEncoder().encode("\n\n");
 const LONGEST_ANSWER = 16_777_216;
 
@@ -127,7 +120,9 @@ function isError(json: Readonly<Record<string, unknown>>): boolean {
   const [first] = Array.isArray(choices) ? (choices as unknown[]) : [];
   if (isFields(first) && isFields(first["error"]) && !first["finish_reason"]) return true;
   if (choices !== undefined || usage !== undefined) return false;
-  return ERROR_FIELDS.some((field) => Boolean(json[field]));
+  const { code } = json;
+  const isCode = typeof code === "number" ? code >= 400 : typeof code === "string" && ERROR_CODE.test(code);
+  return isCode || ERROR_FIELDS.some((field) => Boolean(json[field]));
 }
 
 /** Python writes numbers that JSON does not have, such as the logarithm of 0. */
@@ -140,7 +135,10 @@ function withoutNaN(text: string): string {
 }
 
 function toChunk(json: Readonly<Record<string, unknown>>): AnswerFrame {
-  return isError(json) ? toError(json) : { kind: "chunk", json };
+  if (isError(json)) return toError(json);
+  const isChunk = json["choices"] !== undefined || json["usage"] !== undefined;
+  const mayBeError = !isChunk && MESSAGE_FIELDS.some((field) => Boolean(json[field]));
+  return mayBeError ? { kind: "unknown" } : { kind: "chunk", json };
 }
 
 function toError(error: unknown): AnswerFrame {

@@ -341,6 +341,14 @@ describe("an answer whose end repeats or contradicts what came", () => {
     expect((await read([content("a"), frame(error), DONE])).error).toMatchObject({ code: "engine_failed" });
   });
 
+  test.each([
+    { code: 200, msg: "success" },
+    { code: "SUCCESS", message: "done" },
+    { status: "processing", message: "queued" },
+  ])("by %j and a reason is whole", async (said) => {
+    expect((await read([frame(said), content("a"), finish(), frame(said), DONE])).text).toBe("a");
+  });
+
   test("by a word that is not known and [DONE] has failed, unless it has a reason", async () => {
     const word = "data: goodbye\n\n";
     expect((await read([content("a"), word, DONE])).error).toMatchObject({ code: "engine_failed" });

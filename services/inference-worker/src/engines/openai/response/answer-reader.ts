@@ -105,9 +105,9 @@ export class AnswerReader {
   /** Whether the model has said its last word, as far as can be told: only usage may still come. */
   get isFinished(): boolean {
     if (this.#isDone) return true;
+    if (this.#end === undefined || this.#answerChunks === 0) return false;
     // A reason that comes with the first words may come with all, and calls are not given out by halves.
-    const isTrusted = !this.#isEarly && !this.#isWithFirst && this.#calls.areWhole;
-    return this.#end !== undefined && this.#answerChunks > 0 && isTrusted;
+    return !this.#isEarly && !this.#isWithFirst && this.#calls.areWhole;
   }
 
   /** Whether nothing more is to be read. */
