@@ -30,7 +30,7 @@ const NATS_DIR = "/etc/nats";
 const REDIS_DIR = "/etc/redis";
 /** Jobs of Prometheus, and the containers without their number. */
 const TWICE = { "reprise-delivery": "delivery", "reprise-inference-worker": "worker" };
-/** Of each nats-server: what it is given up to, wherever its volume lies. */
+/** The most that each nats-server stores, on any volume. */
 const MAX_STORE = "20G";
 /** More than anyone sets REPRISE_SHARDS to: permissions are written for so many. */
 const SHARDS = 16;

@@ -22,7 +22,7 @@ const HALF = EXAMPLE_STEPS / 2;
 /** Of the time that the broker keeps events: the rest is for mending. */
 const UNREAD_LIMIT = 0.5;
 
-/** Of NATS's exporter for Prometheus (`-jsz all`), of each server. */
+/** Metrics of each server from NATS's exporter for Prometheus (`-jsz all`). */
 const STORE_USED = "jetstream_server_total_message_bytes";
 const STORE_SIZE = "jetstream_server_max_storage";
 const CERTIFICATE_S = 14 * 86_400;

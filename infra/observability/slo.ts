@@ -43,7 +43,7 @@ export interface Slo {
   readonly signal: RatioSignal | LevelSignal;
 }
 
-/** What operators answer for: a tenant's budget and a client's cancel are no faults of theirs. */
+/** Faults that operators answer for. A tenant's budget and a client's cancel are not among them. */
 const OURS = `fault=~"platform|engine"`;
 
 export const SLOS: readonly Slo[] = [

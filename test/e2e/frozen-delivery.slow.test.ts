@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { startCluster } from "./testing/cluster.ts";
 
 const CLIENTS = 20;
-/** Longer than what counts as a node that stands still, and than the bucket that is asked for. */
+/** Longer than a stall must be to count, and than the bucket that is asked for. */
 const FROZEN_MS = 2_500;
 
 test("every client that waits for the first token of a frozen delivery node is measured, and with its wait", async () => {

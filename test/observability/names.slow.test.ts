@@ -13,7 +13,7 @@ const GROUPS: readonly RuleGroup[] = Object.values(ruleFiles()).flat();
 const expressionsOf = (groups: readonly RuleGroup[]) =>
   groups.flatMap(({ rules }) => rules).map(({ expr }) => expr);
 
-/** Of NATS's own exporter, as its source names them: it is not run here. */
+/** Metrics of NATS's own exporter, as its source names them: it is not run here. */
 const OF_THE_EXPORTER = ["jetstream_server_total_message_bytes", "jetstream_server_max_storage"];
 /** The audit log is not given its witness here. */
 const OF_WITNESSING = [

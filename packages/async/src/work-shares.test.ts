@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { WorkShares } from "./work-shares.ts";
 
-/** A clock that stands still but while somebody waits for it. */
+/** A clock that advances only while a test waits for it. */
 function shares() {
   let nowMs = 0;
   const waited: number[] = [];
@@ -23,7 +23,7 @@ function* steps(...each: number[]): Generator<number, string> {
   return "done";
 }
 
-test("work within its owner's share waits for nobody", async () => {
+test("work within its owner's share does not wait", async () => {
   const { made, waited } = shares();
   expect(await made.run("a", steps(10, 20, 60))).toBe("done");
   expect([waited, made.isSpent("a")]).toEqual([[], false]);

@@ -2,11 +2,11 @@ import { setImmediate as turn } from "node:timers/promises";
 import { pause } from "./pause.ts";
 
 export interface WorkSharesOptions {
-  /** How much work each owner gets in a second, while it wants more. */
+  /** Work that each owner gets in a second, while it wants more. */
   readonly stepsPerSecond: number;
-  /** How much an owner that has done nothing for a while may do at once. */
+  /** Work that an owner may do at once after a pause. */
   readonly burst: number;
-  /** How much is done at most before others have a turn. */
+  /** The most work that is done before others have a turn. */
   readonly slice: number;
   /** Default: this process's clock, in milliseconds. */
   readonly now?: () => number;
@@ -17,7 +17,7 @@ export interface WorkSharesOptions {
 interface Account {
   left: number;
   atMs: number;
-  /** What was done since the others had a turn. */
+  /** Work done since the others had a turn. */
   inSlice: number;
   waiting: number;
   /** When the turns before it are over. */
@@ -40,7 +40,7 @@ export class WorkShares {
     return this.#options.slice;
   }
 
-  /** Whether an owner has used up its share, or has work that waits for it. */
+  /** True if an owner has used up its share, or has work that waits for it. */
   isSpent(owner: string): boolean {
     const account = this.#accounts.get(owner);
     return account !== undefined && (account.waiting > 0 || this.#refill(account) <= 0);

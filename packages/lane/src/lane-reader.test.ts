@@ -82,7 +82,7 @@ test("a leader that was frozen and knows of nothing since is asked again, and no
   expect(batch?.messages).toHaveLength(10);
 });
 
-test("a stream that goes on to lack what was read of it is another one, or has lost its end", async () => {
+test("a stream that still lacks what was read of it is another one, or has lost its end", async () => {
   const limits = { maxMessages: 10, maxAgeMs: 60_000, maxBytes: 1e9 };
   const start = { epoch: 0, created: "c", after: asStreamSeq(7), sinceUs: 0 };
   sizes.push(0);

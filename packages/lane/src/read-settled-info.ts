@@ -6,7 +6,7 @@ const ASK_AGAIN_MS = 500;
 const TIMES = 20;
 
 /**
- * What the broker says of a stream that had this message. A leader that was frozen, and was replaced meanwhile, may answer before it knows of that: it
+ * Reads what the broker says of a stream that had this message. A leader that was frozen, and was replaced meanwhile, may answer before it knows of that: it
  * lacks what its successor has stored. So a stream that seems to have lost its end is asked for 10 s.
  * @throws RepriseError `broker_unavailable`
  */

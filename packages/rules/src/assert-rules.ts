@@ -9,24 +9,24 @@ import { type PatternRule, tenantNfa } from "./shapes/tenant-shape.ts";
 
 /** A pattern's instructions times its longest match: what one character of a text made for it could cost while its automaton is made. */
 const MOST_PATTERN_COST = 32_768;
-/** What is compiled in one go, while others wait. */
+/** Steps that are compiled in one go, while others wait. */
 const MOST_STATES_OF_PATTERN = 1_024;
-/** What the automata of all patterns of a list may take to be made, in steps: some tens of milliseconds. */
+/** Steps to make the automata of all patterns of a list, at most: some tens of milliseconds. */
 const MOST_AUTOMATA_STEPS = 4_000_000;
 
-/** What a list of rules may have together. Default: what a policy may. */
+/** Limits of a list of rules as a whole. Default: a policy's. */
 export interface RuleLimits {
   /** Characters of all terms. */
   readonly termsLength: number;
   /** Instructions times the longest match, of all patterns. */
   readonly patternCost: number;
-  /** What it takes to compile all patterns, in instructions. */
+  /** Instructions that all patterns compile to. */
   readonly patternSize: number;
-  /** How many symbols of a text all patterns may read together for each of its characters. */
+  /** Symbols that all patterns together may read for each character of a text. */
   readonly matchLength: number;
 }
 
-/** Of the rules that a tenant's policy has. */
+/** Limits of the rules of a tenant's policy. */
 const POLICY_LIMITS: RuleLimits = {
   termsLength: Number.POSITIVE_INFINITY,
   patternCost: Number.POSITIVE_INFINITY,
@@ -34,7 +34,7 @@ const POLICY_LIMITS: RuleLimits = {
   matchLength: MODERATION_LIMITS.patternMatchLength,
 };
 
-/** Of the rules that a request brings. */
+/** Limits of the rules that a request brings. */
 export const REQUEST_RULE_LIMITS: RuleLimits = {
   termsLength: MODERATION_LIMITS.requestTermsLength,
   patternCost: MODERATION_LIMITS.requestPatternCost,
@@ -120,7 +120,7 @@ export function* checkingRules(rules: readonly ModerationRule[], param: string):
 const CHECK_STEPS_PER_TERM = 50;
 const CHECK_STEPS_PER_LETTER = 5;
 const CHECK_STEPS_AT_ONCE = 60_000;
-/** What an instruction takes to be compiled. */
+/** Steps to compile one instruction. */
 export const STEPS_PER_INSTRUCTION = 200;
 
 /** @param meter of all patterns of the list */

@@ -39,14 +39,14 @@ export interface RuleSet {
   readonly classifiers: readonly ClassifierRule[];
   /** The memory that it may take, roughly: of its terms, and of its patterns' automata, which texts make. */
   readonly bytes: number;
-  /** What all its scanners have done so far: a step takes some 15 ns. */
+  /** Steps of all its scanners so far; a step takes some 15 ns. */
   readonly steps: number;
-  /** How much of a text is pushed at once at most, where others wait, in UTF-16 units: it takes `PIECE_STEPS` or so at worst. */
+  /** The longest piece of a text to push at once while others wait, in UTF-16 units: about `PIECE_STEPS` at worst. */
   readonly pieceLength: number;
   createScanner(): Scanner;
 }
 
-/** What others wait for: under a millisecond. */
+/** Steps that others wait for: under a millisecond. */
 const PIECE_STEPS = 16_384;
 const LONGEST_PIECE = 512;
 /** A state of an automaton, with what it was reached from. */
@@ -56,7 +56,7 @@ const STATE_BYTES = 1_024;
  * Makes rules ready: the terms of all of them become one automaton, built-in shapes and patterns become automata that texts build as
  * they need them. 5,000 terms take some 100 ms and 10 MB, so compile a rule set once and keep it.
  *
- * Rules that were accepted once are taken as they are, whatever they cost: `assertRules` refuses those that cost too much.
+ * Rules that were accepted once are taken at any cost: `assertRules` refuses those that cost too much.
  * @throws RepriseError, RE2JSException for rules that `assertRules` would not accept either
  */
 export function compileRuleSet(id: string, rules: readonly ModerationRule[]): RuleSet {
@@ -148,7 +148,7 @@ class Parts {
 }
 
 const STEPS_PER_SHAPE = 10_000;
-/** Of a term that is folded and added to the others. */
+/** Steps to fold a term and add it to the others. */
 const STEPS_PER_TERM = 50;
 const STEPS_PER_LETTER = 80;
 const STEPS_AT_ONCE = 20_000;

@@ -60,7 +60,7 @@ export interface Moderation extends AsyncDisposable {
 }
 
 /**
- * What each tenant gets: some fifth of a core (a step takes 15 ns or so), in slices of about a millisecond. A character takes some 45 steps
+ * The share of each tenant: some fifth of a core (a step takes 15 ns or so), in slices of about a millisecond. A character takes some 45 steps
  * with the built-in sets, so that is 300,000 characters a second.
  */
 const SHARES = { stepsPerSecond: 15_000_000, burst: 750_000, slice: 75_000 };

@@ -41,7 +41,7 @@ export class ServerChoice {
     return chosen.lastConnect > 0 && delay > 0 ? { server: chosen, delay } : chosen;
   }
 
-  /** The connection stands. */
+  /** The connection is established. */
   made(connection: string): void {
     const present = this.#present.get(connection);
     if (present !== undefined && !this.#homes.has(connection)) this.#homes.set(connection, present);

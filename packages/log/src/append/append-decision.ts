@@ -32,7 +32,7 @@ export interface DecisionOptions {
   /** Unique to this decision. */
   writer: string;
   /**
-   * What to append, given the log; undefined to leave it as it is. Called again whenever the log has grown.
+   * Returns what to append, given the log; undefined to leave it as it is. Called again each time the log has grown.
    * @param first the oldest event that the log keeps
    */
   decide: (transcript: MediaTranscript, first: Uint8Array) => EventDraft | undefined;

@@ -20,7 +20,7 @@ export class AppendQueue {
   #drafts: EventDraft[] = [];
   /** Characters of text and of sealed reasoning that wait, and the size of what is told of their tokens. */
   #length = 0;
-  /** Of the last draft's text, in UTF-8; undefined while nothing has needed it. */
+  /** Bytes of the last draft's text in UTF-8; undefined until they are needed. */
   #lastBytes: number | undefined;
 
   get isEmpty(): boolean {
@@ -48,7 +48,7 @@ export class AppendQueue {
     this.#length += lengthOf(draft);
   }
 
-  /** Whether the texts of two deltas fit in one. They are counted where they may not, each character once. */
+  /** True if the texts of two deltas fit in one. They are counted where they may not, each character once. */
   #fits(last: EventDraft, next: EventDraft): boolean {
     if (!isDelta(last) || !isDelta(next)) return false;
     if (last.text.length + next.text.length <= MAX_UNCOUNTED_LENGTH) return true;

@@ -17,7 +17,7 @@ export interface BrokerOptions extends BrokerAddress {
   onError?: ((error: unknown) => void) | undefined;
   /** Whose credentials these are: answers come to this user's inbox. Default: to the client's own, where a broker without users lets every client listen. */
   user?: BrokerUser | undefined;
-  /** How often a connection that is not at the server it was made to first looks whether that is back. Default 30 s. */
+  /** Interval at which a connection that has left its first server checks whether that is back. Default 30 s. */
   returnEveryMs?: number | undefined;
 }
 
@@ -219,7 +219,7 @@ function returnHome(
   const timer = setInterval(() => {
     if (isLooking) return;
     isLooking = true;
-    // What closes meanwhile needs no return.
+    // A connection that closes meanwhile needs no return.
     void look()
       .catch(() => {})
       .finally(() => void (isLooking = false));

@@ -63,7 +63,7 @@ export class BrokerAvailability implements AsyncDisposable {
   #nextShard = 0;
   /** Of the streams of logs, jobs and rules, as of when each was asked last. */
   readonly #lastSeqs = new Map<string, StreamSeq>();
-  /** How many replicas of a stream are missing, as of when it was asked last. */
+  /** Number of a stream's replicas that were missing when it was asked last. */
   readonly #missing = new Map<string, number>();
   /** What is wrong with streams, as of when each was asked last. */
   readonly #problems = new Map<string, string>();
@@ -94,7 +94,7 @@ export class BrokerAvailability implements AsyncDisposable {
     return this.#lastSeqs.get(stream);
   }
 
-  /** How many replicas the stream lacks that lacks the most, of those of logs, jobs and rules: 0 while all are there or none is known. */
+  /** The most replicas that any stream of logs, jobs or rules lacks; 0 if none is missing, or none is known. */
   get missingReplicas(): number {
     return Math.max(0, ...this.#missing.values());
   }
@@ -228,7 +228,7 @@ export function hasQuorum(cluster: { readonly replicas?: readonly StreamPeer[] }
   return (countHeard(replicas) + 1) * 2 > replicas.length + 1;
 }
 
-/** How many of its replicas a stream lacks: servers that are away, and those that have no place for one. Of a single server 0. */
+/** Counts the replicas that a stream lacks: servers that are away, or have no room for one. 0 for a single server. */
 export function countMissing(
   cluster: { readonly replicas?: readonly StreamPeer[] } | undefined,
   wanted: number,

@@ -54,7 +54,7 @@ export interface GenerationRow {
 
   /** As the terminal event says; null where the engine never said. */
   readonly input_tokens: number | null;
-  /** How many of these are an estimate; null: none. */
+  /** Number of these that are an estimate; null if none. */
   readonly estimated_input_tokens: number | null;
   readonly cached_input_tokens: number | null;
   /** What engines have produced, and what of it no rewind has taken back. */

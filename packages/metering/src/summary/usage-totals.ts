@@ -5,7 +5,7 @@ import type { GenerationRow } from "../rows/generation-row.ts";
 export interface UsageReport {
   readonly generations: number;
   readonly input_tokens: number;
-  /** How many of these are an estimate. */
+  /** Number of these that are an estimate. */
   readonly estimated_input_tokens: number;
   readonly cached_input_tokens: number;
   /** What engines have produced, and what of it no rewind has taken back. */

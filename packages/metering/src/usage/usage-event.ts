@@ -8,7 +8,7 @@ export interface UsageData {
   readonly requested_model: string;
   readonly status: string;
   readonly input_tokens: number | null;
-  /** How many of these are an estimate, because no engine has counted them. Absent: none. */
+  /** Number of these that are an estimate, because no engine has counted them. Absent: none. */
   readonly estimated_input_tokens?: number;
   readonly cached_input_tokens: number | null;
   /** What engines have produced, and what of it counts: not what a rewind has taken back. */

@@ -21,7 +21,7 @@ export interface ChatCall {
   id: string;
   type: "function";
   function: { name: string; arguments: string };
-  /** What the model server asks to get back with the call: where Gemini has its own. */
+  /** State that the model server asks to get back with the call, where Gemini puts its own. */
   extra_content?: JsonObject;
 }
 

@@ -20,7 +20,7 @@ export function joinPrompt(prompt: Prompt, input: string | readonly Message[]): 
     if (kept.length === calls.length) return [message];
     if (kept.length > 0)
       return [{ ...said, ...(reasoning !== undefined && { reasoning }), tool_calls: kept }];
-    // What was thought before calls goes with them.
+    // Thoughts before calls go with them.
     return said.content === undefined ? [] : [said];
   });
 }

@@ -89,7 +89,7 @@ describe("the prompt behind a turn", () => {
     expect(shown[3]).toEqual({ role: "assistant", reasoning: "Now I know.", tool_calls: [call("c2")] });
   });
 
-  it("has no thoughts of calls that nobody has answered", () => {
+  it("has no thoughts of calls without an answer", () => {
     const asked: EventDraft[] = [
       { type: "reasoning.delta", text: "Hm." },
       { type: "output.delta", text: "Let me see." },

@@ -120,7 +120,7 @@ export function toAskedSegment(turn: Pick<EndedTurn, "requested">): PromptSegmen
 }
 
 /**
- * What an engine has counted of a turn's prompt and its answer, as later turns have them: without reasoning, but for that before calls, which can't be told apart. Undefined where it has counted what they do
+ * Returns an engine's count of a turn's prompt and answer, as later turns have them: without reasoning, but for that before calls, which can't be told apart. Undefined where it has counted what they do
  * not have: the question of a turn that has failed, the words of an attempt that was taken over.
  */
 export function countedOf({

@@ -1,7 +1,7 @@
 import type { ThoughtItem, ToolCallItem, ToolResultItem, TurnItem } from "../event/output-item.ts";
 import type { AssistantTurn, Message, ReasoningItem } from "../request/fields/input.ts";
 
-/** What the model thought, said and asked for in one run, and what the tools answered, by the id of the call. */
+/** Thoughts, words and calls of one run of the model, and the tools' answers by the id of the call. */
 interface Turn {
   text: string;
   readonly thoughts: ThoughtItem[];

@@ -112,7 +112,7 @@ function addInputNeeds(
     if (message.role !== "assistant") continue;
     const { tool_calls: calls, reasoning } = message;
     if (calls) need("tool_history", `${at}.tool_calls`);
-    // What was thought before calls goes back to the model with them: the server has said it, and takes or ignores it.
+    // Thoughts before calls go back to the model with them: the server has sent them, and takes or ignores them.
     if (reasoning === undefined || calls) continue;
     const items = typeof reasoning === "string" ? [] : reasoning;
     const sealed = items.findIndex((item) => "encrypted" in item);

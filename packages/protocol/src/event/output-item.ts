@@ -14,7 +14,7 @@ export interface ToolCallItem {
   readonly name: string;
   /** JSON, as the model wrote it: not necessarily valid. */
   readonly arguments: string;
-  /** What the model server alone can read, and asks to get back with the call. */
+  /** State that only the model server can read, and asks to get back with the call. */
   readonly provider_state?: JsonObject;
 }
 
@@ -29,7 +29,7 @@ export interface ToolResultItem {
 /** One part of what a generation has produced: text, a call of a tool, or a tool's answer. */
 export type OutputItem = TextItem | ToolCallItem | ToolResultItem;
 
-/** What a model has thought: as a text, or in a form that its engine alone can read. */
+/** Thoughts of a model, as a text or in a form that only its engine can read. */
 export type ThoughtItem =
   | { readonly type: "reasoning"; readonly text: string }
   | { readonly type: "sealed"; readonly encrypted: string; readonly id?: string | undefined };

@@ -113,7 +113,7 @@ export class Transcript {
     return this.segments.output;
   }
 
-  /** As `output`, with what the model has thought in between: what an engine is given back. */
+  /** `output` with the model's thoughts in between, as an engine is given it back. */
   get turns(): TurnItem[] {
     const sealed = this.#sealed.filter(
       ({ seq, encrypted }) =>

@@ -166,7 +166,7 @@ describe("what moderation has withdrawn", () => {
     },
   );
 
-  it("is a call's provider state too, with any withdrawal of reasoning, of the call, or behind a halt", () => {
+  it("is a call's provider state too, with any withdrawal of reasoning, of the call, or after a halt", () => {
     const call = { ...called("call_1"), provider_state: { signature: "x" } };
     const thought: Draft = { type: "reasoning.delta", text: "y" };
     const { provider_state: _state, ...bare } = call;

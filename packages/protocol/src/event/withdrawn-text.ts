@@ -36,7 +36,7 @@ export class WithdrawnText {
     return this.#told.length === 0;
   }
 
-  /** Whether nothing that is sealed is shown: it may hold what was withdrawn of the reasoning, wherever it stands beside that. */
+  /** True if no sealed reasoning is shown: any of it may hold reasoning that was withdrawn. */
   get isReasoningTaken(): boolean {
     return this.#isReasoningTaken;
   }

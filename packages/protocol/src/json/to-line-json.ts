@@ -2,7 +2,7 @@
 const LINE_ENDS = /[\u0085\u2028\u2029]/;
 const ALL_LINE_ENDS = /[\u0085\u2028\u2029]/g;
 
-/** JSON that is one line for every client: what stands in a frame. Such characters stand in texts alone, where an escape says the same. */
+/** Writes JSON that is one line for every client, for a frame. These characters occur only in strings, where an escape says the same. */
 export function toLineJson(value: unknown): string {
   const json = JSON.stringify(value);
   // Nearly no event has one, and a test costs less than a replacement that finds nothing.

@@ -17,7 +17,7 @@ const FILE_CHARS_PER_TOKEN = 50;
 const CHARS_PER_BYTE = 4 / 3;
 
 /**
- * What an input counts until its engine has said how many tokens it has.
+ * Estimates the tokens of an input until its engine has counted them.
  * @param media what its parts name
  */
 export function estimateInputTokens(

@@ -25,10 +25,10 @@ export const MODERATION_LIMITS = {
   /** The longest match that a pattern may have, in characters, and the default. */
   matchLength: 1_024,
   defaultMatchLength: 128,
-  /** What all patterns of a policy may take to be compiled, in instructions, and how many characters all of them may read of one of a text. */
+  /** Instructions that all patterns of a policy may compile to, and characters that all of them may read for one of a text. */
   patternSize: 32_768,
   patternMatchLength: 8_192,
-  /** What a request may bring of terms and patterns. */
+  /** Limits of the terms and patterns that a request brings. */
   requestTermsLength: 65_536,
   requestPatternCost: 65_536,
   requestPatternSize: 8_192,

@@ -14,11 +14,11 @@ const words = (count: number, each: (at: number) => string): string[] =>
 
 export const HOSTILE_RULES: readonly HostileRules[] = [
   {
-    kind: "a counted class behind a loop, over lines",
+    kind: "a counted class after a loop, over lines",
     rules: [{ pattern: "(?s).*[aeiou].{20}§" }],
     piece: "prose of vowels ",
   },
-  { kind: "a counted class behind a loop", rules: [{ pattern: "[ab]*a[ab]{100}c" }], piece: "aabbabab" },
+  { kind: "a counted class after a loop", rules: [{ pattern: "[ab]*a[ab]{100}c" }], piece: "aabbabab" },
   {
     kind: "counted classes in a row",
     rules: [{ pattern: "a.{0,40}e.{0,40}i.{0,40}§" }],
@@ -41,7 +41,7 @@ export const HOSTILE_RULES: readonly HostileRules[] = [
     piece: "w1w12w123 ",
   },
   {
-    kind: "a wide alternation behind a loop",
+    kind: "a wide alternation after a loop",
     rules: [{ pattern: `.*(?:${words(60, (at) => `[ab]{${at % 9}}x${at}`).join("|")})` }],
     piece: "abxab ",
   },
@@ -66,7 +66,7 @@ export const HOSTILE_RULES: readonly HostileRules[] = [
     rules: Array.from({ length: 8 }, (_, at) => ({ pattern: `.*y${at}`, max_length: 1_024 })),
     piece: "y ",
   },
-  { kind: "case folding behind a loop", rules: [{ pattern: String.raw`(?i)[kſß]*k.{25}§` }], piece: "kKſß" },
+  { kind: "case folding after a loop", rules: [{ pattern: String.raw`(?i)[kſß]*k.{25}§` }], piece: "kKſß" },
   {
     kind: "assertions at every place",
     rules: [{ pattern: String.raw`(?m)(?:\b\w?\B|^|$|\w\b)*§` }],

@@ -8,7 +8,7 @@ import { compilingRuleSet } from "../rule-set.ts";
 import { HOSTILE_RULES } from "./hostile-rules.fixture.ts";
 import { Nfa } from "./nfa.ts";
 
-/** What is done between two yields, and in all: some milliseconds of a core, and some tens. */
+/** Steps between two yields, and in all: some milliseconds of a core, and some tens. */
 const MOST_AT_ONCE = 1_500_000;
 const MOST_TO_CHECK = 6_000_000;
 const MOST_TO_COMPILE = 30_000_000;
@@ -72,7 +72,7 @@ test.for(HOSTILE_RULES)(
     }
     const perCharacter = (set.steps - made - MOST_FOR_STATES) / text.length;
     expect(perCharacter).toBeLessThan(3 * MODERATION_LIMITS.requestMatchLength);
-    // What such texts make of the automata is made, but for few states.
+    // Such texts have made the automata by now, but for few states.
     using closures = vi.spyOn(Nfa.prototype, "closure");
     scanner.push(text);
     expect(closures.mock.calls.length).toBeLessThan(TEXT_LENGTH / 2);
@@ -84,7 +84,7 @@ const refusals = Object.fromEntries(
 );
 
 test("what costs too much is refused by what it costs and the limit", () => {
-  expect(refusals["a counted class behind a loop, over lines"]).toMatch(
+  expect(refusals["a counted class after a loop, over lines"]).toMatch(
     /rules\.0\.pattern: .* more than 1000 states/,
   );
   expect(refusals["a counted repetition of optional letters"]).toMatch(

@@ -7,7 +7,7 @@ export const MOST_STATES = 1_000;
 /** Symbols beyond ASCII whose column is remembered. */
 const MOST_RARE = 4_096;
 const ASCII = 0x80;
-/** What a transition takes to be made, beside the instructions that are visited. */
+/** Steps to make a transition, beside the instructions that are visited. */
 const STEPS_PER_TRANSITION = 80;
 
 /** What a run of a pattern from one place can still become. */
@@ -29,7 +29,7 @@ export interface DfaState {
 
 /**
  * A pattern's runs as a deterministic automaton, made as texts need it. Symbols that the pattern can't tell apart share a column. States are
- * objects and keep what they are made from, so forgetting the table never takes a state away from a text that stands in it.
+ * objects and keep what they are made from, so forgetting the table never takes a state away from a text that is in it.
  */
 export class LazyDfa {
   readonly #nfa: Nfa;

@@ -26,7 +26,7 @@ const NEWLINE = 10;
 /** On an instruction of one letter: any case of it. */
 const FOLD_CASE = 1;
 
-/** Of an instruction, by a walk. */
+/** Steps of a walk for one instruction. */
 const STEPS_PER_VISIT = 4;
 const LAST_CODE_POINT = 0x10_ff_ff;
 /** Letters beyond ASCII that are s and k in another case. */
@@ -48,9 +48,9 @@ export interface Closure {
 export class Nfa {
   readonly start: number;
   readonly size: number;
-  /** Whether any match asks what stands before or after a place. */
+  /** True if any match looks at the characters before or after a place. */
   readonly asserts: boolean;
-  /** What all walks together have taken so far, in steps of a meter. */
+  /** Steps of all walks so far, as a meter counts. */
   steps = 0;
   readonly #instructions: readonly Instruction[];
   /** By instruction: the number of the last walk that came by. */

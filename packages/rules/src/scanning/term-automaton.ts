@@ -7,10 +7,10 @@ const MOST_ENTRIES = 8_000_000;
 /** What an entry of a map takes, about. */
 const MAP_ENTRY_BYTES = 40;
 
-/** How many nodes are linked before others have a turn, and what each takes. */
+/** Nodes that are linked before others have a turn, and the steps of each. */
 const NODES_AT_ONCE = 256;
 const STEPS_PER_NODE = 80;
-/** Of a row that is copied. */
+/** Steps to copy a row. */
 const ENTRIES_PER_STEP = 16;
 
 /** Not in any term. */

@@ -13,7 +13,7 @@ export interface ScannerParts {
   readonly overPlain: readonly Detector[];
 }
 
-/** Of any rules: a character is folded, buffered, and asked what may begin there. */
+/** Steps of a character for any rules: it is folded, buffered, and looked up. */
 const STEPS_PER_CHARACTER = 20;
 
 /** Hands each piece to the detectors and collects what they find. */

@@ -16,7 +16,7 @@ export interface BrokerWatch {
 export interface OwnedBrokerWatch extends BrokerWatch, AsyncDisposable {
   /** Rejects when the broker's logs are spread over another number of shards by now: this process can't go on. */
   readonly failed: Promise<never>;
-  /** How many replicas of its streams are missing: servers of a cluster that are away. */
+  /** Number of replicas of its streams that are missing: servers of a cluster that are away. */
   readonly missingReplicas: () => number;
 }
 

@@ -2,7 +2,7 @@ import { LIMITS } from "@reprise/protocol";
 import * as z from "zod";
 import { MAX_MONEY_UNITS, parseMoney } from "./budget-meter.ts";
 
-/** How many tokens a model makes at most for a request, as the models file says it. */
+/** The most tokens that a model makes for a request, by the models file. */
 export const maxOutputTokensSchema = z.int().min(1).max(LIMITS.outputTokens);
 
 const MAX_BUDGETS = 4;

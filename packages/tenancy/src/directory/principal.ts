@@ -35,9 +35,9 @@ export interface Principal {
   readonly generation?: GenerationId | undefined;
   /** The end user whom a stream token was made for. */
   readonly endUser?: string | undefined;
-  /** What a stream token fixes of the requests that it creates. */
+  /** Fields that a stream token fixes in the requests that it creates. */
   readonly template?: TokenTemplate | undefined;
-  /** Whether a stream token's requests may have moderation rules of their own. */
+  /** True if a stream token's requests may have moderation rules of their own. */
   readonly mayBringRules?: boolean | undefined;
   /** A stream token's `jti`; undefined for an API key. */
   readonly tokenId?: string | undefined;

@@ -46,7 +46,7 @@ describe("a tenant's record", () => {
     expect(parse(RECORD)).toEqual(RECORD);
   });
 
-  test("is read with whatever rules it has: they were compiled where they were taken in, and not by each process that reads them", () => {
+  test("is read with any rules, which were compiled by the process that took them in", () => {
     const policy = {
       moderation: { mode: "gate", rules: [{ pattern: "(a" }, { pattern: "(?s).*[aeiou].{20}§" }] },
     };

@@ -66,7 +66,7 @@ export type TenantSlots = z.infer<typeof slotsSchema>;
 
 /** What an administrator may set of a tenant at once; keys, signing keys and revocations have calls of their own. */
 export const tenantSettings = {
-  /** Whether its rules can be used is found out once, by whoever takes them in: each process that follows tenants reads all of them. */
+  /** Its rules are checked once, by the process that takes them in: each process that follows tenants reads all of them. */
   policy: policySchema.default({}),
   audit: auditSchema.default({}),
   /** The models that requests may name. Absent: all. */

@@ -1,7 +1,7 @@
 import { originsSchema } from "./tenant-record.ts";
 
 /**
- * Origins as they may be set. A browser names one origin, as it is: one with a wildcard in it would match no page, and whoever sets it takes it for one
+ * Checks origins that are set. A browser names one origin, as it is: one with a wildcard in it would match no page, while its operator takes it for one
  * that does. A record that has one already is read nevertheless.
  */
 export const usableOriginsSchema = originsSchema.superRefine((origins, context) => {

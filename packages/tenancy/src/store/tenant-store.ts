@@ -76,11 +76,11 @@ interface Entry {
   readonly revision: number;
   /**
    * Undefined for the marker that the tenant was removed, and for what is forged: an answer of the broker that a service which may not write the
-   * bucket has had stored there. A change of such a record would make it one that counts. Nodes that run go on with the record before it, until there
+   * bucket has had stored there. A change of such a record would make it one that counts. Nodes that run continue with the record before it, until there
    * is another or the tenant is removed.
    */
   readonly json: string | undefined;
-  /** The marker. It is kept for ever: whoever got the id again would get all that is stored under it. */
+  /** The marker. It is kept for ever: a new tenant with the id would get all that is stored under it. */
   readonly isRemoved: boolean;
 }
 

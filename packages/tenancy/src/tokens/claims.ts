@@ -119,9 +119,9 @@ export interface StreamToken {
   readonly generation: GenerationId | undefined;
   /** Whose generations alone it permits access to; undefined for any. */
   readonly endUser: string | undefined;
-  /** What it fixes of the requests that it creates; undefined: nothing. */
+  /** Fields that it fixes in the requests that it creates; undefined: none. */
   readonly template: TokenTemplate | undefined;
-  /** Whether requests that it creates may have moderation rules of their own. */
+  /** True if requests that it creates may have moderation rules of their own. */
   readonly mayBringRules: boolean;
   readonly issuedAtMs: UnixMs;
   readonly expiresAtMs: UnixMs;

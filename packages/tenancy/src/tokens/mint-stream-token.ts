@@ -19,9 +19,9 @@ export interface MintOptions {
   /** At least one of this and `endUser`. */
   readonly generation?: GenerationId | undefined;
   readonly endUser?: string | undefined;
-  /** What requests that it creates are fixed to. */
+  /** Fields that are fixed in the requests that it creates. */
   readonly template?: TokenTemplate | undefined;
-  /** Whether they may have moderation rules of their own, without a template. Default false. */
+  /** True if they may have moderation rules of their own, without a template. Default false. */
   readonly mayBringRules?: boolean | undefined;
   /** 1 to 3,600. */
   readonly ttlSeconds: number;

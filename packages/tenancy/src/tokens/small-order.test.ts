@@ -27,10 +27,10 @@ function doubled(y: bigint): bigint {
   return ((((yy + xx) * power((2n - (yy - xx)) % P, P - 2n)) % P) + P) % P;
 }
 
-/** Of order 8. */
+/** A point of order 8. */
 const EIGHTH = 0x05fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826n;
 
-test("a point whose order divides 8 is one of them, whatever its form", () => {
+test("a point whose order divides 8 is one of them, in any form", () => {
   for (const y of [EIGHTH, P - EIGHTH]) {
     expect(doubled(y)).toBe(0n);
     expect(doubled(doubled(y))).toBe(P - 1n);

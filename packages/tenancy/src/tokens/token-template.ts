@@ -1,7 +1,7 @@
 import { type GenerationRequest, parseGenerationRequest, RepriseError } from "@reprise/protocol";
 
 /**
- * What a stream token fixes of each request that is created with it: all fields but `input`, the end user, and the conversation, which are the page's.
+ * Fields that a stream token fixes in each request that it creates: all but `input`, the end user, and the conversation, which are the page's.
  * Its own `input` comes before the page's, and is the only one with the roles `system` and `developer`.
  */
 export type TokenTemplate = Omit<
@@ -13,14 +13,14 @@ export type TokenTemplate = Omit<
 
 /** Told with each token that chooses by itself what it creates. */
 export const UNBOUND_WARNING =
-  "Whoever has this token chooses model, prompt, tools and policy of what it creates, within the tenant's. Mint it with a template to fix them.";
+  "A holder of this token chooses model, prompt, tools and policy of what it creates, within the tenant's. Mint it with a template to fix them.";
 
 const PAGES = ["conversation", "previous_generation", "end_user"] as const;
 
 /** The roles that say what a model is to do, as against what is said to it. */
 export const PROMPT_ROLES: ReadonlySet<string> = new Set(["system", "developer"]);
 
-/** Stands for what a page will say. */
+/** Placeholder for the page's messages. */
 const PLACEHOLDER = "x";
 
 /** @throws RepriseError `invalid_request` that names the first wrong field, below `template` */

@@ -15,7 +15,7 @@ const NAMED = 6;
 const BYTE_ORDER_MARK = "\ufeff";
 
 /**
- * The text of a body. JSON is UTF-8: what stands in the place of other bytes would be stored as if the client had said it.
+ * Reads a body's text. JSON is UTF-8: replacements of other bytes would be stored as if the client had sent them.
  * @throws RepriseError `invalid_json`
  */
 export function decodeBody(body: Buffer): string {

@@ -70,7 +70,7 @@ describe("reprise-admin", () => {
       models: ["sim"],
       policy: { max_attempts: 2 },
     });
-    // As parts of a path these would be the tenant itself, and the calls its removal.
+    // In a path these would name the tenant itself, and the calls would remove it.
     for (const words of [
       ["key", "revoke", "gamma", ".."],
       ["key", "revoke", "gamma", ""],

@@ -61,7 +61,7 @@ export const itemListSchema = z.strictObject({
 
 type WithId = { Params: { id: string } };
 
-/** What a page may say of a conversation that it creates: the rest is the application's. */
+/** Fields that a page may set of a conversation that it creates: the others are the application's. */
 const PAGE_FIELDS: ReadonlySet<string> = new Set(["end_user", "metadata"]);
 
 /** @throws RepriseError `forbidden` */

@@ -101,8 +101,8 @@ async function join(rows: Stored["rows"], id: ConversationId, { tenant, request,
 }
 
 /**
- * The id of a conversation that is to be created: that for which its idempotency key stands, or without one a new one.
- * @param owner the end user whose token sends the key: the same key of another one, or sent with an API key, stands for another conversation
+ * Returns the id of a conversation that is to be created: the one of its idempotency key, else a new one.
+ * @param owner the end user whose token sends the key: the same key of another one, or sent with an API key, names another conversation
  */
 export function conversationIdOf(tenant: TenantId, key: string | undefined, owner?: string): ConversationId {
   if (key === undefined) return toConversationId(randomBytes(17));

@@ -32,7 +32,7 @@ export interface ItemPage {
   readonly data: readonly ConversationItem[];
   readonly isLast: boolean;
   readonly shown: readonly ShownTurn[];
-  /** How much was read for it. */
+  /** Bytes that were read for it. */
   readonly bytes: number;
 }
 
@@ -61,7 +61,7 @@ export async function listItems(
     readonly after: string | undefined;
     readonly limit: number;
     readonly isDescending: boolean;
-    /** Whether messages of the roles `system` and `developer` are among them. */
+    /** True if messages of the roles `system` and `developer` are among them. */
     readonly withInstructions: boolean;
     /** Called before something is shown that only the archive has. */
     readonly onArchived: (ref: GenerationRef) => Promise<void>;
@@ -216,7 +216,7 @@ async function* walkHistory(
 const isInstructions = (segment: PromptSegment) => nameOf(segment) === INSTRUCTIONS;
 const keyOf = (segment: PromptSegment) => `${nameOf(segment)}.${segment.imported ?? ""}`;
 
-/** Whether a turn's model was not given all that came before it. */
+/** Tells whether a turn's model was not given all that came before it. */
 function isShortened({ requested: { context, prompt = [] } }: conversations.LoggedTurn): boolean {
   const isDropped = context?.dropped_turns !== undefined || context?.summary !== undefined;
   return isDropped || prompt.some(({ summary }) => summary);

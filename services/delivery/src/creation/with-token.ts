@@ -3,10 +3,10 @@ import { type GenerationRequest, RepriseError } from "@reprise/protocol";
 import { MESSAGE_ID_METADATA, RUN_ID_METADATA, THREAD_ID_METADATA } from "@reprise/projections";
 import { type Principal, PROMPT_ROLES } from "@reprise/tenancy";
 
-/** The names of metadata by which protocols find a run again, which clients' libraries make: they stand beside a template's. */
+/** The names of metadata by which protocols find a run again, which clients' libraries make: they are allowed beside a template's. */
 const RUN_NAMES: ReadonlySet<string> = new Set([THREAD_ID_METADATA, RUN_ID_METADATA, MESSAGE_ID_METADATA]);
 
-/** What a page says itself where its token has a template. */
+/** Fields that are a page's own if its token has a template. */
 const PAGES: ReadonlySet<string> = new Set(["input", "conversation", "previous_generation", "end_user"]);
 
 /** The body of a create, whose model a token's template says where the page does not. */

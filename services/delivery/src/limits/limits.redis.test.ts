@@ -108,7 +108,7 @@ describe("calls per minute", () => {
     expect(codes).toEqual([400, 400, 404, 429]);
   });
 
-  test("have bytes, which count over all nodes and once for each call, whatever it asks for", async () => {
+  test("have bytes, which count over all nodes and once for each call of any kind", async () => {
     const { key } = CASES.bytes;
     const input = "x".repeat(400);
     const statuses: number[] = [];

@@ -35,7 +35,7 @@ function unseenOf(model: z.infer<typeof fileSchema>["models"][string] | undefine
 }
 
 /**
- * What the models of a models file cost, and what budgets reserve for them.
+ * Prices of the models of a models file, and the tokens that budgets reserve for them.
  * @param path without one no model has a price
  * @throws RepriseError `config_invalid`, when the file can't be read too
  */

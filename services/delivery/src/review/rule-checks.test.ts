@@ -7,7 +7,7 @@ const [ACME, BETA] = ["acme", "beta"].map(parseTenantId) as [never, never];
 const HOSTILE: ModerationRule[] = [{ pattern: "(?s).*[aeiou].{20}§" }];
 const AT = "policy.moderation.rules.0.pattern";
 
-/** Checks by a clock that stands still, so that a share is never refilled, and what they have compiled. */
+/** Checks by a clock that does not advance, so that a share is never refilled, and what they have compiled. */
 function checks({ burst }: { burst: number }) {
   const shares = new WorkShares({
     stepsPerSecond: 1,

@@ -3,9 +3,9 @@ import { type ModerationRule, RepriseError, ruleSetId, type TenantId } from "@re
 import { checkingRules, prepareFolding, priceRules, REQUEST_RULE_LIMITS } from "@reprise/rules";
 
 const RULES = "policy.moderation.rules";
-/** Of one tenant: what was found out about its rules. */
+/** Results of checks that are kept for one tenant. */
 const MOST_KNOWN = 64;
-/** Of one tenant: rules that are being checked at once. */
+/** Lists of rules of one tenant that are checked at once. */
 const MOST_UNDER_WAY = 16;
 const RETRY_AFTER_MS = 1_000;
 /** Steps of some 15 ns: a tenant's rules get a tenth of a core, in slices of about a millisecond. */

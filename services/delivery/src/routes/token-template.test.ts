@@ -108,7 +108,7 @@ describe("a token with a template", () => {
     expect([refused.status, refused.json]).toMatchObject([403, { error: { code: "forbidden", param } }]);
   });
 
-  test("creates by other protocols, whose own names of a run stand beside its metadata", async () => {
+  test("creates by other protocols, whose own names of a run are beside its metadata", async () => {
     await using platform = await openPlatform();
     const { token } = await mint(platform, { template: TEMPLATE });
     const run = {

@@ -38,9 +38,9 @@ export const userTokenSchema = z
     scopes: scopesSchema,
     ttl_seconds: ttl,
     end_user: endUser,
-    /** What requests that the token creates are fixed to: `parseTokenTemplate` reads it. */
+    /** Fields that are fixed in the requests that the token creates: `parseTokenTemplate` reads them. */
     template: z.record(z.string(), z.unknown()).optional(),
-    /** Whether they may have moderation rules of their own. */
+    /** True if they may have moderation rules of their own. */
     rules: z.boolean().default(false),
   })
   .refine(({ scopes, template }) => template === undefined || scopes.includes("create"), {

@@ -90,7 +90,7 @@ function toHalt(event: KnownEvent, kept: number, seq: Seq): EventDraft[] {
 
 /**
  * Where a lost rewind names a place that is lost too: everything is withdrawn, and what counts in the end is told from the beginning.
- * The tokens of reasoning, which count against the limit, stand in an event of their own. A summary of it, and annotations, whose places in the log are
+ * The tokens of reasoning, which count against the limit, have an event of their own. A summary of it, and annotations, whose places in the log are
  * others now, are not told again.
  */
 function retold(transcript: RunTranscript): EventDraft[] {

@@ -10,9 +10,9 @@ export interface EngineErrorOptions extends Pick<RepriseErrorOptions, "retryAfte
   readonly retry: EngineRetry;
   /** What the engine has said about it, redacted: for the worker's log alone. */
   readonly said?: string | undefined;
-  /** Whether the request is at fault: another one would have been answered. Default false. */
+  /** True if the request is at fault: another one would have been answered. Default false. */
   readonly isRequests?: boolean | undefined;
-  /** Whether nothing has answered at the engine's address. Default false. */
+  /** True if nothing has answered at the engine's address. Default false. */
   readonly isUnreachable?: boolean | undefined;
 }
 

@@ -21,10 +21,10 @@ export const NO_PREFIX: Prefix = { text: "", tokens: 0 };
 
 /** What a generation has produced so far. */
 export interface Progress {
-  /** What came before the prefix, in order: thoughts, texts, tool calls and their answers, the last of which is its end. Empty without tools. */
+  /** The output before the prefix, in order: thoughts, texts, tool calls and their answers, the last of which is its end. Empty without tools. */
   readonly turns: readonly TurnItem[];
   readonly prefix: Prefix;
-  /** How many tokens of it were reasoning, which counts against the limit. Default 0. */
+  /** Tokens of reasoning among it, which count against the limit. Default 0. */
   readonly reasoningTokens?: number;
 }
 
@@ -241,7 +241,7 @@ export interface ToolCallEvent {
   /** JSON, as the model wrote it: not necessarily valid. */
   readonly arguments: string;
   /**
-   * What the model server asks to get back with the call and nobody else can read, as it sent it (`extra_content`): a signature of Gemini's thoughts.
+   * State that only the model server can read and asks to get back with the call, as it sent it (`extra_content`): a signature of Gemini's thoughts.
    * At most 64 KiB as JSON; larger state is left out by the adapter, which says so through `onLeftOut`.
    */
   readonly providerState?: Readonly<Record<string, unknown>>;
@@ -251,7 +251,7 @@ export interface ToolCallEvent {
 export interface FinishEvent {
   readonly type: "finish";
   readonly reason: FinishReason;
-  /** Whether the engine has given none, though it says that its answer is whole. Default false. */
+  /** True if the engine has given none, though it says that its answer is whole. Default false. */
   readonly isReasonMissing?: boolean;
   readonly usage?: Usage;
 }
@@ -271,7 +271,7 @@ export type EngineEvent =
 export interface UnseenOutput {
   /** So much is reserved of budgets before the engine is asked. */
   readonly tokens: number;
-  /** Whether the model makes no more output than that, all in all, so that the engine may always be told so. */
+  /** True if the model never makes more output than that, so that the engine may always be told so. */
   readonly isMost: boolean;
 }
 
@@ -291,7 +291,7 @@ export interface Engine {
   readonly capabilities?: ReadonlySet<Capability>;
   /** How many tokens its model takes, its answer among them, by the server's own word. Absent: not known. */
   readonly contextTokens?: number | undefined;
-  /** What of its output it may make without showing it. Absent: it shows all that it makes. */
+  /** Output that it may make without showing it. Absent: it shows all of it. */
   readonly unseen?: UnseenOutput | undefined;
   /** Whether the server has still to say what its model can do: then a request may be put to it all the same. Default false. */
   readonly isLearning?: boolean;

@@ -3,7 +3,7 @@ import { RE2JS } from "re2js";
 
 /** Patterns may cost this much in one validation: some 60 ms, in which the worker does nothing else. */
 const MOST_WORK = 800_000;
-/** What it takes to compile one instruction. */
+/** Steps to compile one instruction. */
 const COMPILE_WORK = 64;
 
 /**
@@ -14,7 +14,7 @@ export class PatternBudget {
   readonly #programs = new Map<string, Program>();
   #left = MOST_WORK;
 
-  /** What all searches together have taken. */
+  /** Steps of all searches so far. */
   get spent(): number {
     return MOST_WORK - this.#left;
   }

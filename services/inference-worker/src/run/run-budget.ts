@@ -97,7 +97,7 @@ export class RunBudget implements Disposable {
   #scarcest: BudgetAccount | undefined;
   /** Up to where output is granted that may be made unseen: counted as `#said`. */
   #unseenTo = 0;
-  /** Whether no more than that is made. */
+  /** True if no more than that is made. */
   #isMost = false;
   #isShort = false;
   #isSettled = false;
@@ -122,7 +122,7 @@ export class RunBudget implements Disposable {
     return this.#isShort || this.#isMost ? Math.min(granted, unseen) : undefined;
   }
 
-  /** Whether the engine was asked for less than it may make, because no more was left. */
+  /** True if the engine was asked for less than it may make, because no more was left. */
   get isShort(): boolean {
     return this.#isShort;
   }

@@ -6,7 +6,7 @@ import { Validation, ValidationSpent } from "./validation.ts";
 
 /** As JSON. */
 const MAX_SCHEMA_LENGTH = 65_536;
-/** What one validation may cost beside its patterns: some tens of milliseconds, in which the worker does nothing else. */
+/** Cost of one validation beside its patterns, at most: some tens of milliseconds, in which the worker does nothing else. */
 const MAX_STEPS = 100_000;
 
 /**

@@ -56,9 +56,9 @@ const REFUSED_PAUSE_MS = 50;
 const PIECES_AT_ONCE = 4;
 /** Events that are read from the log before they are judged. */
 const MOST_READ = 16;
-/** What an event has beside its text, in bytes. */
+/** Bytes of an event beside its text. */
 const ENVELOPE = 512;
-/** What an event takes beside the judging of its text. */
+/** Steps of an event beside the judging of its text. */
 const STEPS_PER_EVENT = 100;
 
 /** Reads of the log's end that bring nothing though an append conflicts: the log has become another one. */
@@ -380,7 +380,7 @@ export class GenerationModerator {
   }
 }
 
-/** What each piece has taken of the rules' time. */
+/** Yields the steps that the rules took for each piece. */
 function* counting(judging: Judging, ruleSet: RuleSet): Generator<number, void> {
   for (;;) {
     const { steps } = ruleSet;

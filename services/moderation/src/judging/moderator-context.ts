@@ -14,7 +14,7 @@ export interface ModeratorContext {
   readonly log: GenerationLog;
   /** Undefined for a set that is not kept any more. */
   readonly readRules: (tenant: TenantId, id: string) => Promise<RuleSet | undefined>;
-  /** How much each tenant may have judged in a second. */
+  /** Shares of the tenants in the work of judging. */
   readonly shares: WorkShares;
   readonly classify: ClassifyWindow;
   readonly tracing: Tracing;

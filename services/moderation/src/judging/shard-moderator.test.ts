@@ -333,7 +333,7 @@ test("nothing is settled while a review that was asked for is not listed", async
 
 const BETA = parseTenantId("beta");
 
-/** Of a tenant that has used up its share nothing is judged before `refill` is called. */
+/** Judges nothing of a tenant that has used up its share before `refill` is called. */
 function spentShares(tenant: string) {
   const refilled = Promise.withResolvers<void>();
   let nowMs = 0;
@@ -415,7 +415,7 @@ test("of a tenant whose share is spent, a few logs at most are read before they 
   for (const { ref } of spending) await world.until(ref, judgedUpTo(3));
 });
 
-test("a long text is judged in slices between which others have their turn, and whatever waits too long is read again", async () => {
+test("a long text is judged in slices between which others have their turn, and events that wait too long are read again", async () => {
   await using world = await openWorld();
   const written = await world.create(RULES);
   const text = "a secret and more ".repeat(200);

@@ -32,7 +32,7 @@ const toolCall = z.strictObject({
   }),
   /** The place in a stream, which some clients keep. */
   index: z.int().optional(),
-  /** What the model server asks to get back with the call. */
+  /** State that the model server asks to get back with the call. */
   extra_content: z.unknown().optional(),
 });
 

@@ -4,7 +4,7 @@ import { count, nameLike, seq } from "./field.ts";
 /** `input_tokens` is null while it is unknown: an engine that reports it only at its end may have been stopped before. */
 export const usageSchema = z.object({
   input_tokens: count.nullable(),
-  /** How many of the input are an estimate, because no engine has counted them. Absent: none. */
+  /** Number of input tokens that are an estimate, because no engine has counted them. Absent: none. */
   estimated_input_tokens: count.optional(),
   output_tokens: count,
   /** How many of the input the engine took from its cache. Absent: unknown. */

@@ -26,7 +26,7 @@ export const toolCall = z.object({
   audio_output_tokens: count.optional(),
   /** On the first call of a turn: the engine gave no finish reason, but said that its answer is whole. */
   finish_reason_missing: z.literal(true).optional(),
-  /** What the model server alone can read, and asks to get back with the call. */
+  /** State that only the model server can read, and asks to get back with the call. */
   provider_state: jsonObjectSchema(LIMITS.providerStateDepth).optional(),
 });
 

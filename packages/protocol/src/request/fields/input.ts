@@ -23,7 +23,7 @@ const callSchema = z.strictObject({
   call_id: callIdSchema,
   name: functionName,
   arguments: z.string(),
-  /** As the event of the call has it. */
+  /** The `provider_state` of the call's event. */
   provider_state: jsonObjectSchema(LIMITS.providerStateDepth)
     .refine((state) => jsonBytes(state) <= LIMITS.providerStateBytes, {
       error: `must take at most ${LIMITS.providerStateBytes} bytes as JSON`,
@@ -134,7 +134,7 @@ export function toOutputText(output: JsonValue): string {
   return typeof output === "string" ? output : JSON.stringify(output);
 }
 
-/** How many bytes a value takes as JSON. */
+/** Counts the bytes that a value takes as JSON. */
 export function jsonBytes(value: unknown): number {
   return new TextEncoder().encode(JSON.stringify(value)).length;
 }

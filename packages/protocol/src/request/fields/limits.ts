@@ -28,7 +28,7 @@ export const LIMITS = {
   tools: 128,
   toolCallIdLength: 256,
   toolDescriptionLength: 4_096,
-  /** What a model server asks to get back with one call: as JSON, and how deep it may nest. */
+  /** State that a model server asks to get back with one call: its bytes as JSON, and its depth. */
   providerStateBytes: 65_536,
   providerStateDepth: 32,
   /** How deep a tool's JSON schema and a tool's answer may nest. */
@@ -39,9 +39,9 @@ export const LIMITS = {
   schemaDescriptionLength: 4_096,
   /** How deep the JSON schema of a `response_format` may nest. */
   schemaDepth: 64,
-  /** How many values it may have, parts of parts counted, and the `parameters` of all tools together. */
+  /** Values of such a schema, parts of parts counted, and of the `parameters` of all tools together. */
   schemaValues: 20_000,
-  /** What a pattern of such a schema may cost, and all of them together: `schemaPatternCost`. */
+  /** Cost of one pattern of such a schema, and of all of them together: `schemaPatternCost`. */
   schemaPatternCost: 1_024,
   schemaPatternsCost: 8_192,
   fileNameLength: 255,

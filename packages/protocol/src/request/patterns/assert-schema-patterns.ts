@@ -26,7 +26,7 @@ const UNICODE_STATE_COST = 16;
 const CHARACTERS_PER_COST = 4;
 
 /**
- * What a schema's pattern costs, wherever it is run: about the instructions of its program, through each of which a search takes each
+ * Returns the cost of a schema's pattern: about the instructions of its program, through each of which a search takes each
  * character of a text at worst.
  */
 export function schemaPatternCost(pattern: string): number {
@@ -38,7 +38,7 @@ export function schemaPatternCost(pattern: string): number {
 
 /**
  * Checks what the patterns of a JSON schema cost, each by itself and all together. Nothing is compiled: a pattern that is wrong is the engine's to refuse.
- * @param path where the schema stands: `response_format.schema`
+ * @param path of the schema: `response_format.schema`
  * @throws RepriseError `invalid_request` that names the pattern which is too much, its cost and the limit
  */
 export function assertSchemaPatterns(schema: JsonValue, path: string): void {

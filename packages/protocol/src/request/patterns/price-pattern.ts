@@ -1,10 +1,10 @@
-/** What a regular expression of RE2's or ECMA-262's syntax costs, as far as its source tells. */
+/** Price of a regular expression in RE2's or ECMA-262's syntax, as far as its source tells. */
 export interface PatternPrice {
   /** Instructions of the program that RE2 compiles it to, never fewer: a counted repetition has those of what it repeats so many times. */
   readonly states: number;
-  /** How many of them are classes of Unicode (`\p{L}`), each of hundreds of ranges. */
+  /** Number of them that are classes of Unicode (`\p{L}`), each of hundreds of ranges. */
   readonly unicodeStates: number;
-  /** What its character classes take to be parsed without regard to case, in instructions that take as long; each class once. */
+  /** Cost of parsing its character classes without regard to case, in instructions; each class once. */
   readonly classWeight: number;
   /** The longest match, in characters. */
   readonly longest: number;
@@ -21,7 +21,7 @@ interface Piece {
 interface Group {
   readonly closed: Piece;
   readonly open: Piece;
-  /** What a repetition would repeat; not in `open` yet. */
+  /** The part that a repetition would repeat; not in `open` yet. */
   last: Piece | undefined;
   readonly ownStates: number;
 }
@@ -40,7 +40,7 @@ const COUNT = /\{(\d+)(?:(,)(\d*))?\}/y;
 /** Names end within these lengths: without them a pattern full of openings would be read to its end at each. */
 const UNICODE = /\\[pP](?:\{[^}]{0,64}\}|[^])?/y;
 const POSIX = /\[:[^\]]{0,16}:\]/y;
-/** What follows the bracket of a group: flags that stand alone, or how the group is to be read. */
+/** The start of a group after its bracket: flags by themselves, or the kind of the group. */
 const FLAGS = /\(\?[a-zA-Z]*(?:-[a-zA-Z]+)?\)/y;
 const GROUP = /\((?:\?(?:P?<[^>=!]{0,64}>|<?[=!]|[a-zA-Z]*(?:-[a-zA-Z]+)?:))?/y;
 const QUOTED = /\\Q([^]*?)(?:\\E|$)/y;
@@ -48,7 +48,7 @@ const CODE = /\\(?:x\{([0-9a-fA-F]+)\}|x([0-9a-fA-F]{2})|u\{([0-9a-fA-F]+)\}|u([
 const ESCAPE = /\\[^]?/y;
 
 /**
- * Prices a pattern in one pass over its source, without compiling it: some microseconds, whatever the pattern is. A pattern that is wrong
+ * Prices a pattern in one pass over its source, without compiling it, in some microseconds for any pattern. A pattern that is wrong
  * has a price too.
  */
 export function pricePattern(source: string): PatternPrice {

@@ -330,7 +330,7 @@ test("many findings of one sort are summarised, and --json has all of them", asy
   await using world = await openArchiveOf();
   const { filled } = world;
   const { store } = filled.archive;
-  // As after a restore whose files are newer than its commits.
+  // The state after a restore whose files are newer than its commits.
   for (let i = 0; i < 30; i++) await store.put(`data/acme/stray-${i}`, Buffer.from("x"));
   const { out } = await runOn(filled, verify, "--vkey", signer.vkey);
   const notes = out.split("\n").filter((line) => line.startsWith("note"));

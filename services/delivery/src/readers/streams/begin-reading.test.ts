@@ -76,7 +76,7 @@ async function serve({
     arrived: arrived.promise,
     open: () => openSseReader(url),
     begin: () => opens.resolve(),
-    /** As the hub does it. */
+    /** Wakes the stream as the hub does. */
     receiveOutput(underwayMs = 1) {
       feed(started(), delta("a"));
       cache.firstOutput = { underwayMs, receivedAtMs: performance.now(), shownAtMs: undefined };
@@ -101,7 +101,7 @@ test("a reader whose request was there before the first output is measured, howe
   expect(served.mark()).toMatchObject({ first_output: { received_ms: 1 } });
 });
 
-test("the call that has created the generation is measured, whoever has loaded the log", async () => {
+test("the call that has created the generation is measured, though another has loaded the log", async () => {
   await using served = await serve({ created: true });
   served.feed(started(), delta("a"), completed());
   served.begin();

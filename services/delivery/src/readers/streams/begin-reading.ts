@@ -25,7 +25,7 @@ export interface NewReading {
   readonly principal: Principal;
   readonly role: ReadingRole;
   readonly call: StreamCall;
-  /** Whether the call has created the generation. */
+  /** True if the call has created the generation. */
   readonly created: boolean;
   readonly open: (options: CachedStreamOptions) => CachedStream;
 }
@@ -102,7 +102,7 @@ export function beginReading(
   return reply;
 }
 
-/** Whether a reader that arrived then had to wait for the first output. */
+/** Tells whether a reader that arrived then had to wait for the first output. */
 function isBeforeOutput({ hasOutput, firstOutput }: GenerationCache, arrivedAtMs: number): boolean {
   return !hasOutput || (firstOutput !== undefined && firstOutput.receivedAtMs >= arrivedAtMs);
 }

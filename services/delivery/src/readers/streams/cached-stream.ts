@@ -12,7 +12,7 @@ export interface CachedStreamOptions extends SseStreamOptions {
   readonly nextSeq: Seq;
   /** Called for a sample of the events that are stored from now on, with when the broker has stored it, by its clock. */
   readonly onDelivered?: ((storedAtMs: UnixMs) => void) | undefined;
-  /** Whether the reader has come before the log's first output, even if that was stored while its stream was opened. Default: by whether the log has output. */
+  /** True if the reader has come before the log's first output, even if that was stored while its stream was opened. Default: by whether the log has output. */
   readonly awaitsOutput?: boolean | undefined;
   /** Called once, when the log's first output event was written to a reader that has come before it. */
   readonly onFirstOutput?: (() => void) | undefined;

@@ -61,7 +61,7 @@ const FORMS: Readonly<Record<Dialect, DialectForm>> = {
   mistral: { ...OPENAI, refusalParts: false, reasoning: thoughtsInContent, requiredChoice: "any" },
 };
 
-/** What servers call a field of thoughts that they give and take. */
+/** Names of the field of thoughts that servers give and take. */
 export const REASONING_FIELDS = ["reasoning", "reasoning_content"] as const;
 export type ReasoningField = (typeof REASONING_FIELDS)[number];
 

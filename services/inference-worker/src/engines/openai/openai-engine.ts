@@ -41,9 +41,9 @@ export interface OpenaiEngineOptions extends UpstreamOptions, Partial<UpstreamMo
   readonly media?: MediaForm | undefined;
   /** What the model can do. Default: what the server can, whatever its model. */
   readonly capabilities?: ReadonlySet<Capability> | undefined;
-  /** How many tokens the model makes at most for a request, what it hides among them. Default: not known. */
+  /** The most tokens that the model makes for a request, hidden ones included. Default: not known. */
   readonly maxOutputTokens?: number | undefined;
-  /** How the model writes its reasoning into its text. Default: by the model's name. */
+  /** The way the model writes its reasoning into its text. Default: by the model's name. */
   readonly thinkTags?: ThinkTagForm | undefined;
   /** What it can't do, whatever the server says. */
   readonly denied?: readonly Capability[] | undefined;
@@ -141,7 +141,7 @@ interface Target {
   media: MediaForm;
   /** Of each server, where they are uploaded. */
   files: readonly ServerFiles[];
-  /** Of each server. */
+  /** One for each server. */
   refused: readonly RefusedFields[];
   cacheSalt: CacheSalt;
   thinkTags: ThinkTagForm;

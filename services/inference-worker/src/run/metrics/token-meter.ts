@@ -19,7 +19,7 @@ export class TokenMeter {
     this.#told = before;
   }
 
-  /** What is used from now on is of a request with these labels. */
+  /** Counts all further usage as that of a request with these labels. */
   asked(observers: TokenObservers): void {
     this.#observers = observers;
   }

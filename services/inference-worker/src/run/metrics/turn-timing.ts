@@ -7,7 +7,7 @@ export interface TurnObservers {
   readonly durationOf: (error: string) => Observer;
 }
 
-/** How a request has ended: `ok`, or with an error, a timeout, or why the run has stopped it. */
+/** The end of a request: `ok`, an error, a timeout, or the reason for which the run has stopped it. */
 export interface TurnEnd {
   readonly how: "ok" | { readonly error: string };
   /** By its chunks. */

@@ -57,7 +57,7 @@ export class WorkerMetrics {
     return new TurnTiming(observers, onFirst);
   }
 
-  /** Of one request to an engine. */
+  /** Labels of one request to an engine. */
   tokens(model: string, engine: string): TokenObservers {
     const of = (type: "input" | "output") =>
       this.#metrics.observer("gen_ai_client_token_usage", {

@@ -110,7 +110,7 @@ export type EngineOutcome = { readonly counted: number } & (
       /** How many of the tokens were reasoning. */
       readonly reasoned: number;
       readonly reason: FinishReason;
-      /** Whether the engine has given none. */
+      /** True if the engine has given none. */
       readonly isReasonMissing?: boolean;
       readonly usage: Usage | undefined;
       readonly calls: readonly ToolCallEvent[];

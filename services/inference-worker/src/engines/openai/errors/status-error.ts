@@ -9,7 +9,7 @@ export const MAX_ERROR_BYTES = 64 * 1_024;
 
 const NO_STREAM = /^\s*(text\/html|image|audio|video|multipart)\b/i;
 
-/** Whether the answer may be what was asked for: many servers and gateways label a stream as something else. */
+/** Tells whether the answer may be what was asked for: many servers and gateways label a stream as something else. */
 export function mayBeStream({ status, headers }: UpstreamAnswer): boolean {
   return status === 200 && !NO_STREAM.test(String(headers["content-type"]));
 }

@@ -8,7 +8,7 @@ const BUSY_STATUSES: ReadonlySet<number> = new Set([429, 498, 503, 529]);
 /** A server, or a gateway in front of it, has waited for too long: who was asked may still be at it. */
 const SILENT_STATUSES: ReadonlySet<number> = new Set([408, 504, 524]);
 
-/** What upstreams call a status. */
+/** Words of upstreams for a status. */
 const NAMED_STATUSES: readonly (readonly [RegExp, number])[] = [
   [/rate.?limit|throttl|too.?many.?requests|resource.?exhausted|insufficient.?quota|quota.?exceeded/i, 429],
   [/overload|capacity|unavailable|model.?loading/i, 503],
@@ -45,11 +45,11 @@ export function toEarlyError(error: unknown, retryAfterMs?: number): EngineError
 export interface Refusal {
   readonly message: string;
   readonly retryAfterMs: number | undefined;
-  /** What the upstream says. */
+  /** The upstream's error. */
   readonly error: unknown;
 }
 
-/** What is wrong is the request, and not the key or the model's name, which operators have configured. */
+/** Statuses of a wrong request. The key and the model's name are the operator's. */
 const REQUEST_STATUSES = new Set([400, 413, 422]);
 
 /** A status of 400 or more as an error. */

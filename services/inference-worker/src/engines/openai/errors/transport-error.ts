@@ -42,7 +42,7 @@ export function toBrokenOff(error: unknown, idleTimeoutMs: number): EngineError 
 }
 
 function unavailable(message: string, retry: EngineRetry = "broken"): EngineError {
-  // What is asked again at once is what has not been reached.
+  // Only a server that was not reached is asked again at once.
   return new EngineError("engine_unavailable", message, { retry, isUnreachable: retry === "busy" });
 }
 

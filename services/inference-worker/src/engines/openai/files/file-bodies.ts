@@ -34,7 +34,7 @@ export interface BodyOptions {
   readonly tenant: TenantId | undefined;
   /** Undefined for each where files go within the request. */
   readonly servers: readonly ServerFiles[];
-  /** Of each server. */
+  /** One for each server. */
   readonly refused: readonly RefusedFields[];
   /** Called for a field that requests are sent without from now on. */
   readonly onWithoutField?: ((name: string) => void) | undefined;
@@ -62,7 +62,7 @@ export function createBodies(
   };
   return async (replica, options) => {
     const fields = refused[replica]!;
-    /** What this request is sent without, until the server has taken it so. */
+    /** Fields that this request is sent without, until the server has taken it so. */
     const without = new Set<string>();
     let { count } = fields;
     const { body, old } = await make(replica, options, without);

@@ -24,7 +24,7 @@ export interface UpstreamModel {
   readonly maxTokensField: MaxTokensField;
   /** Which server it is, where servers differ. */
   readonly dialect: Dialect;
-  /** What it has called the model's thoughts in its answers so far. */
+  /** The server's name for the model's thoughts in its answers so far. */
   readonly reasoningField?: ReasoningField | undefined;
 }
 

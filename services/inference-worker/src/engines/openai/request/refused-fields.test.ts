@@ -22,7 +22,7 @@ const CHAT = {
   stream_options: { include_usage: true },
 };
 
-/** What is sent after a server has said this. */
+/** Returns the body that is sent after a server has said this. */
 function after(...said: string[]) {
   const refused = new RefusedFields();
   const json = JSON.stringify(CHAT);

@@ -22,9 +22,9 @@ const FIELDS = [
   "verbosity",
   "reasoning_effort",
 ];
-/** Of messages, where no server that does not know them can lose by it. */
+/** Fields of messages that a server can do without if it does not know them. */
 const MESSAGE_FIELDS = ["reasoning_content", "reasoning", "reasoning_details", "refusal"];
-/** Of a tool call, and of a tool's function. */
+/** A field of a tool call, and one of a tool's function. */
 const EXTRA_CONTENT = "extra_content";
 const STRICT = "strict";
 const DEVELOPER = "role developer";
@@ -34,7 +34,7 @@ const UNKNOWN =
   "(?:unsupported|unrecogni[sz]ed|unknown|unexpected|extra|invalid|additional|no such) (?:(?:request|body|input|keyword) )*(?:argument|parameter|param|field|propert(?:y|ies)|key|input|name)s?";
 const NOT_TAKEN =
   "(?:is |are |was |were )?(?:not supported|unsupported|not permitted|not allowed|not recogni[sz]ed|not a valid|unknown|unrecogni[sz]ed|unexpected|an? (?:unknown|unexpected|extra|unsupported))";
-/** How a value is refused: that is the request's own fault. */
+/** Words of a server that refuses a value, which is the request's own fault. */
 const VALUE =
   /unsupported.value|supported values|must be (?!satisfied)|between|only the default|does not support ['"\d]/i;
 const ROLE = /\brole\b/i;
@@ -47,7 +47,7 @@ const ROLE = /\brole\b/i;
 export class RefusedFields {
   readonly #names = new Set<string>();
 
-  /** How many are known. */
+  /** Number of fields that are known to be refused. */
   get count(): number {
     return this.#names.size;
   }

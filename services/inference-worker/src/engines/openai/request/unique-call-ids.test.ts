@@ -51,7 +51,7 @@ const anyMessage = fc.oneof(
   fc.uniqueArray(anyId, { minLength: 1, maxLength: 3 }).map((ids) => asks(...ids)),
   fc.tuple(anyId, fc.string()).map(([id, output]) => answers(id, output)),
 );
-/** As requests have them: each answer has a call, and each call an answer. */
+/** Conversations as requests have them: each answer has a call, and each call an answer. */
 const anyConversation = fc.array(anyMessage, { maxLength: 20 }).map((messages) => joinPrompt([], messages));
 
 const idsOf = (messages: readonly Message[]) =>
@@ -59,7 +59,7 @@ const idsOf = (messages: readonly Message[]) =>
     message.role === "assistant" ? (message.tool_calls ?? []).map(({ call_id: id }) => id) : [],
   );
 
-/** Of each answer: the number of the call that it is to, of all calls. */
+/** Returns for each answer the number of its call, of all calls. */
 function pairsOf(messages: readonly Message[]): (number | undefined)[] {
   const last = new Map<string, number>();
   let count = 0;

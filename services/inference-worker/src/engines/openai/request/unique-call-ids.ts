@@ -6,7 +6,7 @@ import type { Message } from "@reprise/protocol";
  */
 export function withUniqueCallIds(messages: readonly Message[]): readonly Message[] {
   const used = new Set<string>();
-  /** What the last call with an id is called, where that is another name. */
+  /** New id of the last call with an id, if it has one. */
   const renamed = new Map<string, string>();
   let names = 0;
 

@@ -21,11 +21,11 @@ export interface AnswerFrames {
 }
 
 const DONE_FRAME: AnswerFrame = { kind: "done" };
-/** Keeps a connection alive, whatever its data are. */
+/** Names of events that keep a connection alive; their data say nothing. */
 const NOISE_EVENTS: ReadonlySet<string> = new Set(["ping", "heartbeat", "keepalive", "keep-alive"]);
 /** Words that keep a connection alive. */
 const NOISE = /^(?:ping|pong|keep-?alive|heart-?beat|alive|ok|connected|noop|true|\d{1,16})?$/i;
-/** Another word is no content either: nothing that a model says comes outside of JSON. It may stand for an error. */
+/** Another word is no content either, since a model's words come as JSON. It may be an error. */
 const WORD = /^(?!\w*(?:err|fail|timeout|abort))[\w-]{1,32}$/i;
 /** Fields with which an object without choices and usage is an error, and those with which it may be one. */
 const ERROR_FIELDS = ["errors", "detail", "error_code", "error_msg", "internalServerException"];
@@ -35,7 +35,7 @@ const EMPTY_LINE = new TextEncoder().encode("\n\n");
 const LONGEST_ANSWER = 16_777_216;
 
 /**
- * Reads the body of an answer as messages, whatever the `Content-Type` says it is: the first character tells a stream of events from a
+ * Reads the body of an answer as messages, under any `Content-Type`: the first character tells a stream of events from a
  * whole answer in JSON, which some servers and gateways give though a stream was asked for.
  */
 export function createAnswerFrames({ maxMessageLength }: { maxMessageLength: number }): AnswerFrames {
@@ -128,7 +128,7 @@ function isError(json: Readonly<Record<string, unknown>>): boolean {
 /** Python writes numbers that JSON does not have, such as the logarithm of 0. */
 function withoutNaN(text: string): string {
   if (!/NaN|Infinity/.test(text)) return text;
-  // Of a text that was cut the last string has no end.
+  // The last string of a text that was cut has no end.
   return text.replace(/"(?:[^"\\]|\\.)*"?|-?\b(?:NaN|Infinity)\b/g, (part) =>
     part.startsWith('"') ? part : "null",
   );

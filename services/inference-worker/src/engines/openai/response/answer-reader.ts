@@ -21,9 +21,9 @@ import { ToolCallAssembly } from "./tool-call-assembly.ts";
 import { WholeCharacters } from "./whole-characters.ts";
 
 export interface AnswerReaderOptions extends WantedParts {
-  /** How many tokens of the upstream's input this generation has produced itself. */
+  /** Tokens of the upstream's input that this generation has produced itself. */
   readonly producedTokens: number;
-  /** How the model writes its reasoning into its text. Default: it does not. */
+  /** The way the model writes its reasoning into its text. Default: it does not. */
   readonly thinkTags?: ThinkTagForm | undefined;
   /** When the upstream wants to be asked again, should its answer be an error. */
   readonly retryAfterMs?: number | undefined;
@@ -37,7 +37,7 @@ export interface AnswerReaderOptions extends WantedParts {
   readonly onAnswer?: ((answer: AnswerNames) => void) | undefined;
 }
 
-/** How long the upstream may be silent after its finish reason, in milliseconds. */
+/** Longest silence of the upstream after its finish reason, in milliseconds. */
 export const SILENCE_MS = 1_000;
 /** The same while its usage is missing. */
 export const USAGE_WAIT_MS = 2_000;
@@ -79,18 +79,18 @@ export class AnswerReader {
   #isRefused = false;
   #hasReasoned = false;
   #news = 0;
-  /** Whether anything has come at all, and how many chunks of an answer. */
+  /** True if content has come, and the number of chunks that are part of the answer. */
   #hasBegun = false;
   #answerChunks = 0;
-  /** Whether pieces have come, so that a whole message repeats them. */
+  /** True if pieces have come, so that a whole message repeats them. */
   #hasPieces = false;
-  /** Whether something has come that may have stood for an error. */
+  /** True if a frame has come that may have been an error. */
   #hasUnknown = false;
-  /** Whether the last reason came with the first words. */
+  /** True if the last reason came with the first words. */
   #isWithFirst = false;
-  /** Whether content has come since the last reason. */
+  /** True if content has come since the last reason. */
   #isReasonOld = false;
-  /** Whether an answer went on after a finish reason. */
+  /** True if the answer continued after a finish reason. */
   #isEarly = false;
 
   constructor(options: AnswerReaderOptions) {
@@ -102,7 +102,7 @@ export class AnswerReader {
     this.#tags = options.thinkTags ? new ThinkTags(options.thinkTags === "opened") : undefined;
   }
 
-  /** Whether the model has said its last word, as far as can be told: only usage may still come. */
+  /** True if the model has said its last word, as far as can be told: only usage may still come. */
   get isFinished(): boolean {
     if (this.#isDone) return true;
     if (this.#end === undefined || this.#answerChunks === 0) return false;
@@ -110,7 +110,7 @@ export class AnswerReader {
     return !this.#isEarly && !this.#isWithFirst && this.#calls.areWhole;
   }
 
-  /** Whether nothing more is to be read. */
+  /** True if the answer is over. */
   get isOver(): boolean {
     return this.#isDone && this.#isCounted;
   }
@@ -250,7 +250,7 @@ export class AnswerReader {
     return this.#toEvents({ ...chunk, text, reasoning, refusal });
   }
 
-  /** What was held back. */
+  /** Returns the words that were held back. */
   #flush(): EngineEvent[] {
     const { text, reasoning, refusal } = this.#texts;
     const told = this.#tags?.take(text.end());
@@ -286,7 +286,7 @@ export class AnswerReader {
 
 const NONE: readonly EngineEvent[] = [];
 
-/** After its end an answer's chunk is read for its usage alone, whatever else it has. */
+/** Reads the usage of a chunk that comes after the answer's end. */
 function usageOf(json: Readonly<Record<string, unknown>>): ChatUsage | undefined {
   try {
     return readChatChunk(json).usage;

@@ -23,7 +23,7 @@ export interface ChatChunk {
   /** "" when it has none. What the model speaks is text too. */
   readonly text: string;
   readonly reasoning: string;
-  /** Whether it is a whole message, and no piece of one. */
+  /** True if it is a whole message and not a piece of one. */
   readonly isSnapshot: boolean;
   /** What the model says to refuse. */
   readonly refusal: string;

@@ -39,7 +39,7 @@ export interface ChatAnswer {
  * A connection that breaks or stays open after the answer's last word takes nothing from the text.
  *
  * @param ask sends the request; undefined when the request's limit is reached already, and nothing is left to ask for
- * @throws what `ask` throws; EngineError `engine_failed`, or what the upstream's refusal stands for; the signal's reason
+ * @throws what `ask` throws; EngineError `engine_failed`, or the error that the upstream's refusal names; the signal's reason
  */
 export async function* readChatStream(
   ask: () => Promise<ChatAnswer | undefined>,

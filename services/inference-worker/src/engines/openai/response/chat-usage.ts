@@ -2,9 +2,9 @@
 export interface ChatUsage {
   readonly promptTokens: number | null;
   readonly completionTokens: number | null;
-  /** Of the prompt. */
+  /** Part of the prompt. */
   readonly cachedTokens: number | null;
-  /** Of the completion. */
+  /** Part of the completion. */
   readonly reasoningTokens: number | null;
   readonly audioInputTokens: number | null;
   readonly audioOutputTokens: number | null;

@@ -1,5 +1,5 @@
 export interface QuietWait<T> extends Disposable {
-  /** Whether the end was a silence's. */
+  /** True if a silence has ended the body. */
   readonly wasSilent: boolean;
   /** Returns the next piece; `done` at the end of the body, and when a silence is over. */
   next(): Promise<IteratorResult<T, unknown>>;

@@ -1,4 +1,4 @@
-/** Whether a model writes tags, or only the closing one, because its template has opened it. */
+/** A model writes tags, none, or only the closing one because its template has opened it. */
 export type ThinkTagForm = boolean | "opened";
 
 /** A piece of text, by what it is. */
@@ -27,7 +27,7 @@ export class ThinkTags {
   #place: "before" | "within" | "after" | "answer";
   #close = "</think>";
   #isEmpty = true;
-  /** What may be the start of a tag, or blanks before one. */
+  /** Text that may be the start of a tag, or blanks before one. */
   #held = "";
 
   /** @param isOpened whether the model's template has opened the tag, so that only its end comes. Default false */

@@ -41,7 +41,7 @@ export class ToolCallAssembly {
     this.#onLeftOut = onLeftOut;
   }
 
-  /** Whether each call could be executed as it is. */
+  /** True if each call could be executed as it is. */
   get areWhole(): boolean {
     return this.#calls.every((call) => call.name !== undefined && tryJson(argumentsOf(call)) !== undefined);
   }
@@ -183,12 +183,12 @@ function startsObject(piece: string): boolean {
   return /^\s*\{/.test(piece);
 }
 
-/** Whether a call's arguments are whole. */
+/** Tells whether a call's arguments are whole. */
 function isWhole({ arguments: args }: Call): boolean {
   return args.trimEnd().endsWith("}") && tryJson(args) !== undefined;
 }
 
-/** Whether a call has none, or what some upstreams send in the place of none. */
+/** Tells whether a call has none, or what some upstreams send in the place of none. */
 function isEmpty({ arguments: args }: Call): boolean {
   return args.length < 16 && ["", "{}", "[]", "null"].includes(args.trim());
 }

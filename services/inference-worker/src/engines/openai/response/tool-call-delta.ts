@@ -1,14 +1,14 @@
 import { jsonBytes, LIMITS } from "@reprise/protocol";
 import { EngineError } from "../../engine-error.ts";
 
-/** What one chunk says of one tool call. */
+/** A chunk's piece of one tool call. */
 export interface ToolCallDelta {
   readonly index: number | undefined;
   readonly id: string | undefined;
   readonly name: string | undefined;
   /** A piece of the JSON. */
   readonly arguments: string;
-  /** What the provider wants back with the call. */
+  /** State that the provider wants back with the call. */
   readonly providerState: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -53,14 +53,14 @@ function toIndex(value: unknown): number | undefined {
   return Number.isSafeInteger(index) && (index as number) >= 0 ? (index as number) : undefined;
 }
 
-/** The API has a text; some hand on what their own API has. An empty list stands for no arguments. */
+/** The API has a string; some servers pass their own API's object on. An empty list means no arguments. */
 function toArguments(value: unknown): string {
   if (typeof value === "string") return value;
   if (value === undefined || value === null || (Array.isArray(value) && value.length === 0)) return "";
   return JSON.stringify(value);
 }
 
-/** Whether a client could not hand a provider's state back. */
+/** Tells whether a client could not hand a provider's state back. */
 export function isTooLarge(state: Fields): boolean {
   return jsonBytes(state) > LIMITS.providerStateBytes || jsonDepth(state) > LIMITS.providerStateDepth;
 }
