@@ -1,9 +1,7 @@
 import { startRedis } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { DASHBOARDS } from "../../infra/observability/dashboards/dashboards.ts";
-import { isPrometheusTarget } from "../../infra/observability/dashboards/panels.ts";
-import { RATE_INTERVAL } from "../../infra/observability/dashboards/promql.ts";
 import { ruleFiles } from "../../infra/observability/rules/rule-files.ts";
+import { DASHBOARD_EXPRESSIONS } from "./testing/dashboards.ts";
 import { drive } from "./testing/drive.ts";
 import {
   breakArchive,
@@ -63,14 +61,10 @@ test("on a platform in health each panel has data and no alert fires, and each a
   };
 
   await drive(platform);
-  const drawn = Object.values(DASHBOARDS)
-    .flatMap(({ panels }) => panels)
-    .flatMap(({ targets = [] }) => targets)
-    .filter(isPrometheusTarget)
-    .map(({ expr }) => expr.replaceAll(RATE_INTERVAL, "5m"));
+  const queries = DASHBOARD_EXPRESSIONS.map((expr) => expr.replaceAll("$__rate_interval", "5m"));
   const withoutData = async () => {
-    const counts = await Promise.all(drawn.map((expr) => prometheus.count(expr)));
-    return drawn.filter((_, index) => counts[index] === 0);
+    const counts = await Promise.all(queries.map((expr) => prometheus.count(expr)));
+    return queries.filter((_, index) => counts[index] === 0);
   };
   await expect.poll(withoutData, { interval: 500 }).toEqual([]);
   expect(await namesOfFiring()).toEqual([]);

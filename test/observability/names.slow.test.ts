@@ -1,9 +1,8 @@
 import { type MetricName, METRICS } from "@reprise/service";
 import { expect, test } from "vitest";
-import { DASHBOARDS } from "../../infra/observability/dashboards/dashboards.ts";
-import { isPrometheusTarget } from "../../infra/observability/dashboards/panels.ts";
 import type { RuleGroup } from "../../infra/observability/rules/rule.ts";
 import { ruleFiles } from "../../infra/observability/rules/rule-files.ts";
+import { DASHBOARD_EXPRESSIONS } from "./testing/dashboards.ts";
 import { drive } from "./testing/drive.ts";
 import { parseExposition } from "./testing/exposition.ts";
 import { scrape, startObservedPlatform } from "./testing/observed-platform.ts";
@@ -44,14 +43,9 @@ test("a platform that has done some work emits every metric and label that a rul
   await using platform = await startObservedPlatform();
   await drive(platform);
   const scrapeAll = () => Promise.all(platform.services.map(scrape));
-  const drawn = Object.values(DASHBOARDS)
-    .flatMap(({ panels }) => panels)
-    .flatMap(({ targets = [] }) => targets)
-    .filter(isPrometheusTarget)
-    .map(({ expr }) => expr);
   const unknown = async () => {
     const emitted = parseExposition(await scrapeAll(), ["job", "instance"]);
-    const found = findUnknownNames([...expressionsOf(GROUPS), ...drawn], GROUPS, emitted);
+    const found = findUnknownNames([...expressionsOf(GROUPS), ...DASHBOARD_EXPRESSIONS], GROUPS, emitted);
     return found.filter((name) => ![...OF_THE_EXPORTER, ...OF_WITNESSING].includes(name));
   };
   const missing = async () => {

@@ -1,4 +1,3 @@
-import { createHash, randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseVerifierKey } from "@reprise/archive";
@@ -8,7 +7,6 @@ import { createLedFolder, type LedFolder } from "./led-folder.ts";
 import { type Cluster, startCluster } from "../../e2e/testing/cluster.ts";
 
 const TENANT = "acme";
-const OTHER_TENANT = "globex";
 /** Has a budget that no create fits into. */
 const SPENT_TENANT = "spent";
 const SPENT_BUDGETS = [{ name: "all", unit: "tokens", limit: 1, period: "total" }];
@@ -20,11 +18,8 @@ export interface ObservedPlatform extends AsyncDisposable {
   readonly url: string;
   /** Of the tenant that drives the platform. */
   readonly apiKey: string;
-  readonly otherApiKey: string;
   /** Of a tenant whose budget is used up. */
   readonly spentApiKey: string;
-  /** Of the tenant that drives the platform, with the role `usage` alone. */
-  readonly usageKey: string;
   readonly services: readonly ObservedService[];
   readonly worker: ServiceProcess;
   readonly moderation: ServiceProcess;
@@ -45,23 +40,21 @@ const OPS = { REPRISE_OPS_PORT: "0" };
 
 type Environment = Readonly<Record<string, string>>;
 
-/** @param more further environment variables, of delivery or of all services */
-export async function startObservedPlatform(
-  more: { readonly delivery?: Environment; readonly all?: Environment } = {},
-): Promise<ObservedPlatform> {
-  const env = { ...OPS, ...more.all };
+/** @param delivery further environment variables of delivery */
+export async function startObservedPlatform({
+  delivery: deliveryEnv = {},
+}: { readonly delivery?: Environment } = {}): Promise<ObservedPlatform> {
   await using stack = new AsyncDisposableStack();
-  const cluster = stack.use(await startCluster({ tenants: [TENANT, OTHER_TENANT, SPENT_TENANT] }));
-  const usageKey = `rk_${TENANT}_${randomBytes(24).toString("base64url")}`;
-  await extendTenants(cluster, usageKey);
+  const cluster = stack.use(await startCluster({ tenants: [TENANT, SPENT_TENANT] }));
+  await setSpentBudget(cluster);
   const archive = await createLedFolder(join(cluster.dataDir, "audit"));
   const rows = await createLedFolder(join(cluster.dataDir, "analytics"));
   const [delivery, worker, moderation, auditLog, analytics] = await Promise.all([
-    cluster.startDelivery({ ...env, ...more.delivery }),
-    cluster.startWorker(env),
-    cluster.startModeration(env),
-    cluster.startAuditLog(env),
-    cluster.startAnalytics({ ...env, REPRISE_USAGE_DIR: join(cluster.dataDir, "usage") }),
+    cluster.startDelivery({ ...OPS, ...deliveryEnv }),
+    cluster.startWorker(OPS),
+    cluster.startModeration(OPS),
+    cluster.startAuditLog(OPS),
+    cluster.startAnalytics({ ...OPS, REPRISE_USAGE_DIR: join(cluster.dataDir, "usage") }),
   ]);
   const { vkey } = await auditLog.logged("archiving");
   const witness = stack.use(
@@ -85,8 +78,6 @@ export async function startObservedPlatform(
     cluster,
     url: delivery.url,
     apiKey: keyOf(cluster, TENANT),
-    otherApiKey: keyOf(cluster, OTHER_TENANT),
-    usageKey,
     witnessUrl: witness.url,
     archive,
     rows,
@@ -104,20 +95,13 @@ function keyOf({ keys }: Cluster, tenant: string): string {
   return key;
 }
 
-interface TenantEntry {
-  readonly id: string;
-  readonly keys: readonly object[];
-}
-
-/** Gives one tenant its budget, and the other one its key for numbers. */
-async function extendTenants({ tenantsFile }: Cluster, usageKey: string): Promise<void> {
-  const { tenants } = JSON.parse(await readFile(tenantsFile, "utf8")) as { tenants: readonly TenantEntry[] };
-  const sha256 = createHash("sha256").update(usageKey).digest("hex");
-  const extended = tenants.map((tenant) => {
-    if (tenant.id === SPENT_TENANT) return { ...tenant, budgets: SPENT_BUDGETS };
-    if (tenant.id !== TENANT) return tenant;
-    return { ...tenant, keys: [...tenant.keys, { sha256, roles: ["usage"] }] };
-  });
+async function setSpentBudget({ tenantsFile }: Cluster): Promise<void> {
+  const { tenants } = JSON.parse(await readFile(tenantsFile, "utf8")) as {
+    tenants: readonly { readonly id: string }[];
+  };
+  const extended = tenants.map((tenant) =>
+    tenant.id === SPENT_TENANT ? { ...tenant, budgets: SPENT_BUDGETS } : tenant,
+  );
   await writeFile(tenantsFile, JSON.stringify({ tenants: extended }));
 }
 

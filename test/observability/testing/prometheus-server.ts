@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { spawnSupervised } from "@reprise/service";
 import { createTempDir, findFreePort, startOnFreePorts } from "@reprise/testkit";
-import { ruleTexts } from "../../../infra/observability/generated-files.ts";
+import { ruleTexts } from "../../../infra/observability/rule-texts.ts";
 import type { ObservedService } from "./observed-platform.ts";
 import { prometheusPrograms } from "./prometheus-programs.ts";
 
