@@ -106,7 +106,7 @@ module.exports = {
       from: { path: "^(packages|services)/([^/]+)/" },
       to: {
         path: "^(packages|services)/[^/]+/src/",
-        pathNot: ["^$1/$2/", "^[^/]+/[^/]+/src/(index|service|wire|testing/index)\\.ts$"],
+        pathNot: ["^$1/$2/", "^[^/]+/[^/]+/src/(index|service|wire|certificates|testing/index)\\.ts$"],
       },
     },
     {

@@ -1,13 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createSecretFile, replaceSecretFile } from "@reprise/service";
 import {
   type CertifiedKey,
   createCertificateAuthority,
-  createSecretFile,
   isCertificateCurrent,
   issueCertificate,
-  replaceSecretFile,
-} from "@reprise/service";
+} from "@reprise/service/certificates";
 
 const AUTHORITY_DAYS = 3_650;
 const VALID_DAYS = 730;

@@ -1,10 +1,4 @@
 export { type CommandIo, type CommandOptions, parseOptions, required } from "./cli/command-line.ts";
-export {
-  type CertifiedKey,
-  createCertificateAuthority,
-  isCertificateCurrent,
-  issueCertificate,
-} from "./certificates/certificate-authority.ts";
 export { endWithReader } from "./cli/end-with-reader.ts";
 export { boundPipelining, MAX_UNANSWERED } from "./http/bound-pipelining.ts";
 export { BROKER_ADDRESS_NAMES, brokerAddressOf, findBrokerAddress } from "./broker/broker-address.ts";

@@ -2,11 +2,7 @@ import { once } from "node:events";
 import { X509Certificate } from "node:crypto";
 import { connect, createServer } from "node:tls";
 import { expect, test } from "vitest";
-import {
-  createCertificateAuthority,
-  isCertificateCurrent,
-  issueCertificate,
-} from "./certificate-authority.ts";
+import { createCertificateAuthority, isCertificateCurrent, issueCertificate } from "./certificates.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const NAMES = ["nats-1", "127.0.0.1"];
