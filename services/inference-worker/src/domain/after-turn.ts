@@ -11,7 +11,7 @@ import type { EngineOutcome } from "../run/turn/run-engine.ts";
 import { EngineError } from "../engines/engine-error.ts";
 import { mayRetryFirstToken, mayRetry, type PlanContext } from "./plan-attempt.ts";
 import type { EngineChoice } from "../model-queues.ts";
-import type { Fit } from "../schema/fit.ts";
+import type { Fit } from "../schema/fits-schema.ts";
 import type { RunTranscript } from "./run-transcript.ts";
 import { isStoreAway } from "./store-away.ts";
 
@@ -38,7 +38,7 @@ export interface TurnFacts {
   readonly engine: EngineChoice;
   /** What the generation has used so far. */
   readonly usage: Usage;
-  /** Whether what the turn has said has the form of the request. Called where the engine says that it is whole. */
+  /** Compares the turn's text with the form of the request. Called if the engine says that the text is whole. */
   readonly answerFits: () => Fit;
 }
 
