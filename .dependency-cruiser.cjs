@@ -140,16 +140,6 @@ module.exports = {
       to: { path: "node_modules/@opentelemetry/" },
     },
     {
-      name: "drill-is-a-command",
-      comment: "What tampers with archives is run by its command alone, and is no part of the service.",
-      severity: "error",
-      from: {
-        path: "^(packages|services)/",
-        pathNot: `${FOR_TESTS}|^services/audit-log/src/cli/(drill/|commands/drill\\.ts$)`,
-      },
-      to: { path: "^services/audit-log/src/cli/drill/" },
-    },
-    {
       name: "declared-dependencies",
       comment: "What runs in production imports only what its own package.json lists under dependencies.",
       severity: "error",

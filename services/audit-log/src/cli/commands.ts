@@ -2,7 +2,6 @@ import { blob } from "./commands/blob.ts";
 import { checkProof } from "./commands/check-proof.ts";
 import type { Command } from "./command.ts";
 import { erase } from "./commands/erase.ts";
-import { drill } from "./commands/drill.ts";
 import { exportEvents } from "./commands/export.ts";
 import { hold } from "./commands/hold.ts";
 import { prove } from "./commands/prove.ts";
@@ -20,7 +19,6 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
   search,
   export: exportEvents,
   blob,
-  drill,
   erase,
   hold,
   rewrap,

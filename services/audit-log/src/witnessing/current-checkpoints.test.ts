@@ -7,8 +7,8 @@ import {
   hashLeaf,
   openArchive,
 } from "@reprise/archive";
+import { createMemoryStore } from "@reprise/archive/testing";
 import { describe, expect, it } from "vitest";
-import { createOverlay } from "../cli/drill/overlay-store.ts";
 import { SIGNING_SEED } from "../testing/test-keys.ts";
 import { CosignedNotes } from "./cosigned-notes.ts";
 import { CurrentCheckpoints } from "./current-checkpoints.ts";
@@ -17,7 +17,7 @@ import { archiveCheckpoint, newestCheckpoints } from "./signed-checkpoints.ts";
 const LINE = "— witness AAAAAAAA\n";
 
 async function openGrowing() {
-  const store = createOverlay();
+  const store = createMemoryStore();
   const read: string[] = [];
   const counting = {
     ...store,

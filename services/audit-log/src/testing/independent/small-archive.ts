@@ -5,11 +5,13 @@ import {
   copyKey,
   createNoteKey,
   type Keyring,
+  type NoteKey,
   openArchive,
   openKeyring,
   sealCopy,
   sha256Hex,
 } from "@reprise/archive";
+import { createMemoryStore } from "@reprise/archive/testing";
 import type { StreamMessage } from "@reprise/log";
 import {
   createGenerationId,
@@ -31,10 +33,8 @@ import { sealBatch } from "../../archiving/lane/seal-batch.ts";
 import { compact } from "../../lifecycle/maintenance/compaction.ts";
 import { parseDataKey } from "../../lifecycle/maintenance/data-file-name.ts";
 import { eraseSubject } from "../../lifecycle/erasure/erase.ts";
-import { createOverlay } from "./overlay-store.ts";
-import type { DrilledArchive } from "./drilled-archive.ts";
 
-const NAME = "drill";
+const NAME = "small";
 const STREAM = generationsStream(0);
 const CREATED = "2026-01-01T00:00:00Z";
 /** More than a tile has leaves, and more commits than a snapshot waits for. */
@@ -45,24 +45,30 @@ const COPIES = 2;
 const COPIED_BYTES = 10_000;
 const STARTED_US = Date.UTC(2026, 0, 1) * 1_000;
 
-export interface SmallArchive extends DrilledArchive {
-  /** Where its keys lie, and what they are wrapped with. */
-  readonly keys: { readonly store: BlobStore; readonly masterKey: Uint8Array };
+export interface SmallArchive {
+  readonly name: string;
+  readonly objects: Map<string, Uint8Array>;
+  readonly store: BlobStore;
+  readonly signer: NoteKey;
+  readonly keyring: Keyring;
+  /** The objects of the keyring, and the key that wraps them. */
+  readonly keys: { readonly objects: ReadonlyMap<string, Uint8Array>; readonly masterKey: Uint8Array };
 }
 
 /**
- * Makes an archive of two tenants in memory with everything that archives have: many commits, tiles, a snapshot, merged files, copies of blobs, an erasure.
- * @param gapAt makes it lose the messages before so many of its commits
+ * Makes an archive of two tenants in memory with all that archives have: many commits, tiles, a snapshot, merged files, copies of blobs, an erasure.
+ * @param gapAt the commit before which messages are lost
  */
 export async function makeSmallArchive({ gapAt }: { gapAt?: number } = {}): Promise<SmallArchive> {
   const signer = createNoteKey(NAME);
-  const store = createOverlay();
-  const keys = { store: createOverlay(), masterKey: randomBytes(32) };
-  const keyring = await openKeyring(keys);
+  const objects = new Map<string, Uint8Array>();
+  const store = createMemoryStore(objects);
+  const keys = { objects: new Map<string, Uint8Array>(), masterKey: randomBytes(32) };
+  const keyring = await openKeyring({ store: createMemoryStore(keys.objects), masterKey: keys.masterKey });
   const onError = (error: unknown) => {
     throw error;
   };
-  const archive = await openArchive({ store, name: NAME, writer: { name: "drill", signer, onError } });
+  const archive = await openArchive({ store, name: NAME, writer: { name: "writer", signer, onError } });
   const context = { store, keyring, keys: new GenerationKeys(archive, keyring), onError };
 
   let last = STREAM_START;
@@ -91,9 +97,9 @@ export async function makeSmallArchive({ gapAt }: { gapAt?: number } = {}): Prom
   await compact({ archive, store }, tenant, { day, stream: STREAM, files: some });
   await eraseSubject(
     { archive, store, keyring, live: undefined },
-    { tenant, subject: "person-0", by: "drill", reason: "asked for" },
+    { tenant, subject: "person-0", by: "auditor", reason: "asked for" },
   );
-  return { name: NAME, store, vkey: signer, signer, keyring, keys };
+  return { name: NAME, objects, store, signer, keyring, keys };
 }
 
 /** The content of an image of the second person. */
@@ -152,7 +158,7 @@ function draftsOf(ref: GenerationRef, number: number): EventDraft[] {
   const request = { model: "sim", input: "hello", subject: `person-${number % 6}` };
   return [
     { type: "generation.requested", ...ref, created_at: CREATED, request, policy: DEFAULT_POLICY },
-    { type: "generation.started", attempt: 1, worker: "drill", model: "sim" },
+    { type: "generation.started", attempt: 1, worker: "w1", model: "sim" },
     { type: "output.delta", text: `This is answer ${number}.` },
     {
       type: "generation.completed",
