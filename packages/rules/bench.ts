@@ -3,7 +3,7 @@
  * texts in turn. Run by `node packages/rules/bench.ts`; the best of five runs is printed.
  */
 import type { ModerationRule } from "@reprise/protocol";
-import { mulberry32 } from "./src/corpus/draw.ts";
+import { mulberry32 } from "./src/testing/draw.ts";
 import { compileRuleSet } from "./src/index.ts";
 
 const CHUNKS = 1_000_000;

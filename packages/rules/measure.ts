@@ -2,8 +2,8 @@
  * What the corpus says of the built-in sets: the tables of the README, and each text that is missed or mistaken. Run by
  * `node packages/rules/measure.ts`.
  */
-import { measure } from "./src/corpus/measure.fixture.ts";
-import { reportTables } from "./src/corpus/report.fixture.ts";
+import { measure } from "./src/testing/measure.fixture.ts";
+import { reportTables } from "./src/testing/report.fixture.ts";
 
 const measured = measure();
 for (const table of reportTables(measured)) print(`${table}\n`);

@@ -2,7 +2,7 @@ import { MODERATION_LIMITS, pricePattern, RepriseError } from "@reprise/protocol
 import * as fc from "fast-check";
 import { RE2JS } from "re2js";
 import { expect, test, vi } from "vitest";
-import { mulberry32 } from "../corpus/draw.ts";
+import { mulberry32 } from "../testing/draw.ts";
 import { checkingRules, priceRules, REQUEST_RULE_LIMITS } from "../assert-rules.ts";
 import { compilingRuleSet } from "../rule-set.ts";
 import { HOSTILE_RULES } from "./hostile-rules.fixture.ts";
