@@ -11,8 +11,6 @@ import type { SystemPackage } from "./system-packages.ts";
 
 /** Not bundled: a binary, which the two services that query Parquet load. */
 const DUCKDB = "@duckdb/node-api";
-/** What `pg` looks for and does without. */
-const ABSENT = "pg-native";
 const LICENCE_FILE = /^(?:licen[cs]e|notice|copying)/i;
 
 /**
@@ -33,7 +31,7 @@ export async function bundleImage(
     cwd: root,
     input: Object.fromEntries(image.entries.map((entry) => [entry, join(root, `${entry}.ts`)])),
     platform: "node",
-    external: [DUCKDB, ABSENT],
+    external: [DUCKDB],
     resolve: { conditionNames: ["source", "node"] },
     output: { dir, format: "esm", entryFileNames: "[name].js", chunkFileNames: "chunks/[name]-[hash].js" },
     logLevel: "warn",

@@ -24,7 +24,6 @@ export {
   NOTHING_WRONG,
   type Verdict,
 } from "./judge/ledger.ts";
-export { startPostgres, type TestPostgres } from "./process/postgres.ts";
 export { startRedis, type TestRedis } from "./process/redis.ts";
 export { createSeededRandom, type SeededRandom, withSeed } from "./judge/seeded-random.ts";
 export { bundleProgram } from "./process/bundle-program.ts";

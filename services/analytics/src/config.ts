@@ -9,12 +9,6 @@ const STORAGE_NAMES = [
   "REPRISE_AUDIT_S3_SECRET",
 ] as const;
 
-const POSTGRES_NAMES = [
-  "REPRISE_ANALYTICS_POSTGRES_URL",
-  "REPRISE_ANALYTICS_DIR",
-  "REPRISE_ANALYTICS_S3_URL",
-] as const;
-
 const USAGE_NAMES = [
   "REPRISE_USAGE_SOURCE",
   "REPRISE_USAGE_DIR",
@@ -28,14 +22,13 @@ const USAGE_NAMES = [
 
 export const ANALYTICS_NAMES = [
   ...STORAGE_NAMES,
-  ...POSTGRES_NAMES,
   ...USAGE_NAMES,
   "REPRISE_ANALYTICS_KEYS",
   "REPRISE_MODELS_FILE",
   "REPRISE_METRICS_TENANTS",
 ] as const;
 
-/** Of the archive, for the commands. */
+/** Name the archive for `reprise-usage`. */
 const ARCHIVE_NAMES = [
   "REPRISE_AUDIT_NAME",
   "REPRISE_AUDIT_DIR",
@@ -45,20 +38,13 @@ const ARCHIVE_NAMES = [
   "REPRISE_AUDIT_MASTER_KEY_FILE",
 ] as const;
 
-const RECONCILE_NAMES = [
-  ...STORAGE_NAMES,
-  ...POSTGRES_NAMES,
-  ...ARCHIVE_NAMES,
-  "REPRISE_USAGE_DIR",
-  "REPRISE_ANALYTICS_KEYS",
-] as const;
+const COMMAND_NAMES = [...STORAGE_NAMES, ...ARCHIVE_NAMES, "REPRISE_ANALYTICS_KEYS"] as const;
 
 const NAMES = [...ANALYTICS_NAMES, ...BROKER_SERVICE_NAMES, "REPRISE_ACCESS_LOG", "REPRISE_NICE"] as const;
 
 export type AnalyticsStorageEnvironment = Environment<(typeof STORAGE_NAMES)[number]>;
-export type AnalyticsPostgresEnvironment = Environment<(typeof POSTGRES_NAMES)[number]>;
 export type AnalyticsUsageEnvironment = Environment<(typeof USAGE_NAMES)[number]>;
-export type ReconcileEnvironment = Environment<(typeof RECONCILE_NAMES)[number]>;
+export type CommandEnvironment = Environment<(typeof COMMAND_NAMES)[number]>;
 export type AnalyticsEnvironment = Environment<(typeof NAMES)[number], "REPRISE_NATS_URL">;
 
 /** @throws RepriseError `config_invalid` */
@@ -69,8 +55,8 @@ export function parseAnalyticsEnvironment(
 }
 
 /** @throws RepriseError `config_invalid` */
-export function parseReconcileEnvironment(
+export function parseCommandEnvironment(
   env: Readonly<Record<string, string | undefined>>,
-): ReconcileEnvironment {
-  return parseEnvironment(env, RECONCILE_NAMES);
+): CommandEnvironment {
+  return parseEnvironment(env, COMMAND_NAMES);
 }

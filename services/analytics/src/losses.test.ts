@@ -34,7 +34,7 @@ async function append(world: LaneWorld, ref: GenerationRef, fromSeq: number, dra
 /** A platform whose logs expire within a minute, and analytics that can be stopped and started. */
 async function openPlatform() {
   await using stack = new AsyncDisposableStack();
-  const world = stack.use(await openLaneWorld(undefined, { retentionMs: 60_000 }));
+  const world = stack.use(await openLaneWorld({ retentionMs: 60_000 }));
   const dir = stack.use(await createTempDir("losses")).path;
   const store = createFileStore(dir);
   const metrics = createMetrics({ processMetrics: false });

@@ -1,6 +1,5 @@
 import { cp, mkdir, readdir, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { PassThrough } from "node:stream";
 import { createFileStore, createS3Store } from "@reprise/archive";
 import { startS3Server } from "@reprise/archive/testing";
 import { type Broker, createAnalyticsClient, createGenerationLog, openBroker } from "@reprise/log";
@@ -22,16 +21,11 @@ import {
   PATIENCE_MS,
   requested,
   started,
-  startPostgres,
   startTestBroker,
 } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { runCommand } from "./cli/run-command.ts";
-import { PostgresRows } from "./facts/postgres/postgres-rows.ts";
-import { Postgres } from "./facts/postgres/postgres.ts";
-import { createDatabase } from "./testing/fact-targets.ts";
 import { ParquetRows } from "./facts/parquet-rows.ts";
-import { listRowFiles } from "./facts/row-files.ts";
+import { listRowFiles } from "./facts/listing/kept-listing.ts";
 import { type AnalyticsOptions, startAnalytics } from "./service.ts";
 
 const ACME = parseTenantId("acme");
@@ -280,35 +274,4 @@ test("a row file that was deleted makes questions fail, with its name in the log
   );
   await rename(`${world.folder}/kept.parquet`, file);
   await untilMeasured(world, 3);
-});
-
-test("a PostgreSQL whose tables are gone is recognised, while analytics runs and at its start, until it is adopted", async () => {
-  await using world = await openWorld();
-  await using server = await startPostgres();
-  const url = await createDatabase(server.url);
-  const rows = (): Rows => ({
-    store: new Postgres({ url }),
-    openRows: async () => new PostgresRows(new Postgres({ url, isReader: true })),
-  });
-  const running = await world.start(rows());
-  for (let i = 0; i < 3; i++) await world.generate();
-  await untilMeasured(world, 3);
-  await using direct = new Postgres({ url });
-  await direct.transaction((run) => run("drop schema reprise_analytics cascade"));
-  await world.generate();
-  await untilGone(world, running);
-  await running.stop();
-  const again = await world.start(rows());
-  await untilGone(world, again);
-  await using empty = new Postgres({ url });
-  const commits = await empty.transaction((run) => run("select from reprise_analytics.commits"));
-  expect(commits.rowCount).toBe(0);
-  await again.stop();
-  const [id = ""] = /[0-9a-f]{24}/.exec(again.linesOf(GONE)[0]?.because ?? "") ?? [];
-  const quiet = new PassThrough().resume();
-  const io = { out: quiet, err: quiet, env: { REPRISE_ANALYTICS_POSTGRES_URL: url } };
-  expect(await runCommand(["adopt", "--replaces", id], io)).toBe(0);
-  await using last = await world.start(rows());
-  await untilMeasured(world, 4);
-  expect(last.linesOf(GONE)).toEqual([]);
 });

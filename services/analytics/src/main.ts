@@ -1,6 +1,5 @@
 import { lowerPriority, runService, startBrokerService } from "@reprise/service";
 import { parseAnalyticsEnvironment } from "./config.ts";
-import { openAnalyticsPostgres } from "./postgres-storage.ts";
 import { loadPrices } from "./prices.ts";
 import { startAnalytics } from "./service.ts";
 import { openAnalyticsStorage } from "./storage.ts";
@@ -20,7 +19,7 @@ await runService(
       REPRISE_METRICS_TENANTS: metricTenants,
     } = env;
     const accessLog = env.REPRISE_ACCESS_LOG !== "off";
-    const { store, dir, openRows } = openAnalyticsPostgres(env) ?? openAnalyticsStorage(env);
+    const { store, dir, openRows } = openAnalyticsStorage(env);
     const sinks = toUsageSinks(env);
     const load = () => loadPrices(env.REPRISE_MODELS_FILE);
     let prices = await load();

@@ -1,26 +1,17 @@
-import type { BlobStore } from "@reprise/archive";
+import { type BlobStore, probeStore } from "@reprise/archive";
 import { createBrokerFencedStore } from "@reprise/lane";
 import type { Broker, Publish } from "@reprise/log";
 import { ANALYTICS_COMMITS, toRepriseError } from "@reprise/protocol";
-import type { FactStore } from "./facts/fact-store.ts";
-import { createCommitStore } from "./facts/identity/commit-store.ts";
-import { createIdentifiedStore, markedObjects } from "./facts/identity/identified-store.ts";
-import { identifyFacts } from "./facts/identity/identified-facts.ts";
-import { identifyRows } from "./facts/identity/identified-rows.ts";
+import { type FactStore, createFactStore } from "./facts/fact-store.ts";
+import { createIdentifiedStore, identifyRows } from "./facts/identity/identified-store.ts";
 import { createLaneRecords, type LaneRecords } from "./facts/identity/lane-records.ts";
 import { StoreIdentity } from "./facts/identity/store-identity.ts";
-import type { MarkedStore } from "./facts/identity/store-marker.ts";
 import { KeptListing } from "./facts/listing/kept-listing.ts";
-import { createObjectFacts } from "./facts/object-facts.ts";
-import { markedPostgres } from "./facts/postgres/marked-postgres.ts";
-import { createPostgresFacts } from "./facts/postgres/postgres-facts.ts";
-import { Postgres } from "./facts/postgres/postgres.ts";
 import type { RowSource } from "./facts/row-source.ts";
 
 export interface OpenStoreOptions {
-  readonly store: BlobStore | Postgres;
-  /** Opens its rows for reading. @param listing of the store, where rows are in objects */
-  readonly openRows: (listing?: KeptListing) => Promise<RowSource & AsyncDisposable>;
+  readonly store: BlobStore;
+  readonly openRows: (listing: KeptListing) => Promise<RowSource & AsyncDisposable>;
   readonly broker: Broker;
   readonly publish: Publish;
   /** Those that lanes consume. */
@@ -39,7 +30,7 @@ export interface OpenStore {
   readonly ended: (stream: string) => void;
 }
 
-/** Opens the store of analytics, as the one that it was. One that is away, or another one, is waited for. @throws RepriseError `config_invalid`, `broker_unavailable` */
+/** Opens the store of analytics. Waits for one that is away or is not the platform's own. @throws RepriseError `config_invalid`, `broker_unavailable` */
 export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
   const { store, openRows, broker, publish, streams, onError } = options;
   const records = createLaneRecords(broker.main, publish);
@@ -47,33 +38,42 @@ export async function openStore(options: OpenStoreOptions): Promise<OpenStore> {
     const kept = await Promise.all(streams.map((stream) => records.read(stream)));
     return kept.flatMap((record) => (record ? [record.store] : []));
   };
-  const identify = async (marked: MarkedStore) => {
-    const identity = new StoreIdentity({ store: marked, known });
-    await identity.check().catch((error: unknown) => {
-      if (toRepriseError(error).code !== "archive_unavailable") throw error;
-      onError(error);
-    });
-    return identity;
-  };
-  if (store instanceof Postgres) {
-    const identity = await identify(markedPostgres(store));
-    const rows = identifyRows(await openRows(), identity);
-    const facts = identifyFacts(createPostgresFacts(store), identity);
-    return { facts, rows, identity, records, goBack: () => {}, ended: () => {} };
-  }
   const commits = createCommitStore(store, (raw) =>
     createBrokerFencedStore(raw, { broker, publish, archive: ANALYTICS_COMMITS, onError }),
   );
-  const identity = await identify(markedObjects(commits));
+  const identity = new StoreIdentity({ store: commits, known });
+  await identity.check().catch((error: unknown) => {
+    if (toRepriseError(error).code !== "archive_unavailable") throw error;
+    onError(error);
+  });
   const listing = new KeptListing(createIdentifiedStore(commits, identity), streams);
-  // What is listed and fetched already could be answered without the store.
+  // Names and files in the cache would answer without the store.
   const rows = identifyRows(await openRows(listing), identity);
   return {
-    facts: createObjectFacts(listing),
+    facts: createFactStore(listing),
     rows,
     identity,
     records,
     goBack: () => listing.goBack(),
     ended: (stream) => listing.ended(stream),
+  };
+}
+
+/** Fences a store that can't create exclusively; the first `create` finds out. @throws RepriseError `archive_unavailable` from `create` */
+function createCommitStore(store: BlobStore, fence: (store: BlobStore) => BlobStore): BlobStore {
+  let chosen: Promise<BlobStore> | undefined;
+  const choose = async () => ((await probeStore(store)) === "conditional" ? store : fence(store));
+  return {
+    async create(key, bytes) {
+      if (!chosen) {
+        chosen = choose();
+        chosen.catch(() => (chosen = undefined));
+      }
+      return (await chosen).create(key, bytes);
+    },
+    get: (key, range) => store.get(key, range),
+    put: (key, bytes) => store.put(key, bytes),
+    list: (prefix, after) => store.list(prefix, after),
+    delete: (key) => store.delete(key),
   };
 }

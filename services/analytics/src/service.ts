@@ -13,10 +13,9 @@ import {
   observeUnread,
 } from "@reprise/service";
 import type { Tracing } from "@reprise/telemetry";
-import { keepChecked } from "./facts/identity/keep-checked.ts";
+import { keepChecked } from "./facts/identity/store-identity.ts";
 import { type RecordedLaneOptions, recordLane } from "./facts/identity/recorded-lane.ts";
 import type { KeptListing } from "./facts/listing/kept-listing.ts";
-import { Postgres } from "./facts/postgres/postgres.ts";
 import type { RowSource } from "./facts/row-source.ts";
 import { keepForgotten } from "./lanes/keep-forgotten.ts";
 import { keepTidy } from "./lanes/keep-tidy.ts";
@@ -35,7 +34,6 @@ import { TenantMetrics } from "./tenant-metrics.ts";
 import type { UsageSettings } from "./usage.ts";
 
 export { ANALYTICS_NAMES, parseAnalyticsEnvironment } from "./config.ts";
-export { openAnalyticsPostgres } from "./postgres-storage.ts";
 export { loadPrices, type Prices } from "./prices.ts";
 export { type AnalyticsStorage, openAnalyticsStorage } from "./storage.ts";
 export { toUsageSinks, type UsageSettings } from "./usage.ts";
@@ -47,10 +45,10 @@ export interface AnalyticsOptions {
   watches?: DependencyWatches;
   /** How many streams the logs are spread over. */
   shards: number;
-  /** Where rows are kept. A PostgreSQL is closed with the service. */
-  store: BlobStore | Postgres;
-  /** Opens them for reading; they are closed with the service. @param listing of the store, where rows are in objects */
-  openRows: (listing?: KeptListing) => Promise<RowSource & AsyncDisposable>;
+  /** Where rows are kept. */
+  store: BlobStore;
+  /** Opens the rows for reading; they are closed with the service. */
+  openRows: (listing: KeptListing) => Promise<RowSource & AsyncDisposable>;
   /** Keys of requests' metadata that rows have. */
   keys: readonly string[];
   /** How many tenants metrics name. Default 100. */
@@ -114,7 +112,6 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
   const logStreams = Array.from({ length: shards }, (_, shard) => generationsStream(shard));
   const streams = [...logStreams, OPS_STREAM];
   const { store, openRows } = options;
-  if (store instanceof Postgres) stack.use(store);
   const opened = await openStore({
     store,
     openRows,

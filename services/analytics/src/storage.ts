@@ -7,12 +7,11 @@ import { ParquetRows } from "./facts/parquet-rows.ts";
 import type { KeptListing } from "./facts/listing/kept-listing.ts";
 import type { RowSource } from "./facts/row-source.ts";
 
-/** Where rows are kept. */
-export interface AnalyticsStorage<Store> {
-  readonly store: Store;
-  /** The folder; undefined where they are in no folder. */
+export interface AnalyticsStorage {
+  readonly store: BlobStore;
+  /** The folder of the rows; undefined if they are in a bucket. */
   readonly dir: string | undefined;
-  /** Reads the rows of the store. @param listing of it, which another part of the process keeps; default: it is listed for each question */
+  /** Opens the rows for reading. @param listing the names of files that the process keeps. Default: the store is listed for each question */
   readonly openRows: (listing?: KeptListing) => Promise<RowSource & AsyncDisposable>;
 }
 
@@ -23,7 +22,7 @@ const CACHE_BYTES = 2 * 1_024 * 1_024 * 1_024;
  * Opens what the environment names: beside the archive, in a folder or under a prefix of its own.
  * @throws RepriseError `config_invalid`
  */
-export function openAnalyticsStorage(env: AnalyticsStorageEnvironment): AnalyticsStorage<BlobStore> {
+export function openAnalyticsStorage(env: AnalyticsStorageEnvironment): AnalyticsStorage {
   const url = env.REPRISE_ANALYTICS_S3_URL;
   if (url === undefined) {
     const dir = env.REPRISE_ANALYTICS_DIR ?? join(env.REPRISE_DATA_DIR, "analytics");

@@ -2,7 +2,6 @@ import { join, resolve } from "node:path";
 import { type AuditStorage, openAuditStorage, startAuditLog } from "@reprise/audit-log";
 import {
   loadPrices,
-  openAnalyticsPostgres,
   openAnalyticsStorage,
   type Prices,
   startAnalytics,
@@ -174,8 +173,7 @@ export async function startPlatform(
   let prices: Prices = new Map();
   if (env.REPRISE_ANALYTICS === "on") {
     prices = await loadPrices(env.REPRISE_MODELS_FILE);
-    const { store, openRows } =
-      openAnalyticsPostgres(env) ?? openAnalyticsStorage({ ...env, REPRISE_DATA_DIR: dataDir });
+    const { store, openRows } = openAnalyticsStorage({ ...env, REPRISE_DATA_DIR: dataDir });
     stack.use(
       await startAnalytics({
         ...(await brokers.open("analytics")),

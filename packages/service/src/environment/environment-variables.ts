@@ -126,10 +126,6 @@ export const ENVIRONMENT_VARIABLES = {
     url("http", "https"),
     "URL of a bucket in an S3-compatible store, with a prefix of its own, for these rows instead of a folder; with the region and the key of `REPRISE_AUDIT_S3_REGION`, `REPRISE_AUDIT_S3_KEY_ID` and `REPRISE_AUDIT_S3_SECRET`.",
   ),
-  REPRISE_ANALYTICS_POSTGRES_URL: optional(
-    url("postgres", "postgresql"),
-    "URL of a PostgreSQL database, 15 or newer, for these rows instead of a folder or a bucket; it may contain `user:password@`. TLS with `?sslmode=verify-full`, and `&sslrootcert=<file>` for an authority of your own; without `sslmode` the connection is not encrypted.",
-  ),
   REPRISE_METRICS_TENANTS: defaulted(
     "100",
     integer(0, 10_000),

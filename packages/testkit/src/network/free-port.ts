@@ -15,7 +15,7 @@ const SLICE = Math.floor((LAST + 1 - FIRST) / SLICES);
 const SLICE_FIRST = FIRST + (process.pid % SLICES) * SLICE;
 
 const STARTS = 5;
-/** As nats-server, Redis and PostgreSQL say it. */
+/** As nats-server and Redis say it. */
 const IS_TAKEN = /address already in use/i;
 
 /** What this process has been given: a server that is down keeps its port. */

@@ -95,7 +95,7 @@ async function bundle(dir: string): Promise<void> {
     cwd: ROOT,
     input: Object.fromEntries(programs.map((path) => [path.replace(/\.ts$/, ""), join(ROOT, path)])),
     platform: "node",
-    external: ["@duckdb/node-api", "pg-native"],
+    external: ["@duckdb/node-api"],
     resolve: { conditionNames: ["source", "node"] },
     output: {
       dir: draft,

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readdir, readFile, readlink } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 
 const PAGE_BYTES = 4_096;
@@ -19,20 +19,6 @@ export async function readResidentBytes(pid: number): Promise<number> {
   const kibibytes = await outputOf("ps", "-o", "rss=", "-p", String(pid));
   if (kibibytes === "") throw new Error(`no process ${pid} runs`);
   return Number(kibibytes) * 1_024;
-}
-
-/** The processes of this user that work in a folder. */
-export async function findProcessesIn(dir: string): Promise<number[]> {
-  if (process.platform !== "linux")
-    return (await outputOf("lsof", "-t", "-a", "-d", "cwd", dir)).split("\n").filter(Boolean).map(Number);
-  const pids = (await readdir("/proc")).filter((entry) => /^[0-9]+$/.test(entry));
-  const found = await Promise.all(
-    // A process that has ended, and one of another user, has no folder.
-    pids.map(async (pid) =>
-      (await readlink(`/proc/${pid}/cwd`).catch(() => "")) === dir ? [Number(pid)] : [],
-    ),
-  );
-  return found.flat();
 }
 
 /** Empty when the program found nothing, which it reports as a failure. */

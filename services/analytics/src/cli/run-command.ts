@@ -1,34 +1,88 @@
+import type { Writable } from "node:stream";
 import { RepriseError, toRepriseError } from "@reprise/protocol";
-import type { CommandIo } from "@reprise/service";
-import { type Command, EXIT, writeLine } from "./command.ts";
-import { adoptRows } from "./adopt-rows.ts";
-import { rebuildUsage } from "./rebuild-usage.ts";
-import { reconcileUsage } from "./reconcile-usage.ts";
+import { type CommandIo, parseOptions } from "@reprise/service";
+import { parseCommandEnvironment } from "../config.ts";
+import { createFactStore } from "../facts/fact-store.ts";
+import { markStore, newStoreMarker, readMarker } from "../facts/identity/store-marker.ts";
+import { rebuildRows } from "../rebuild/rebuild-rows.ts";
+import { openAnalyticsStorage } from "../storage.ts";
+import { ARCHIVE_OPTIONS, ARCHIVE_USAGE, openArchived } from "./open-archived.ts";
 
-const COMMANDS: Readonly<Record<string, Command>> = {
-  reconcile: reconcileUsage,
-  rebuild: rebuildUsage,
-  adopt: adoptRows,
-};
+const EXIT = { done: 0, usage: 2, failed: 3 } as const;
 
-/** Runs what a command line says. @returns one of `EXIT` */
-export async function runCommand([name = "", ...args]: readonly string[], io: CommandIo): Promise<number> {
-  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (!command) {
-    const asked = name === "--help";
-    const list = Object.entries(COMMANDS).map(([each, { summary }]) => `  ${each.padEnd(12)} ${summary}`);
-    writeLine(asked ? io.out : io.err, `Usage: reprise-usage <command> [options]\n\n${list.join("\n")}`);
-    return asked ? EXIT.fine : EXIT.usage;
+const OPTIONS = {
+  ...ARCHIVE_OPTIONS,
+  rows: { type: "string" },
+  replaces: { type: "string", multiple: true },
+} as const;
+
+const USAGE = `Usage: reprise-usage rebuild [options]
+
+Computes the rows of analytics from the archive, into an empty store: 0 done, 2 wrong use, 3 failed
+
+  --replaces <id>             the lost store, as analytics' log names it; may be given several times
+  --rows <folder>             default: $REPRISE_ANALYTICS_S3_URL, $REPRISE_ANALYTICS_DIR, or analytics in the data folder
+${ARCHIVE_USAGE}`;
+
+const STORE_ID = /^[0-9a-f]{24}$/;
+
+/** Runs `reprise-usage`. @returns its exit code */
+export async function runCommand([name, ...args]: readonly string[], io: CommandIo): Promise<number> {
+  if (name === "--help" || args.includes("--help")) {
+    writeLine(io.out, USAGE);
+    return EXIT.done;
   }
-  if (args.includes("--help")) {
-    writeLine(io.out, `reprise-usage ${name}: ${command.summary}\n\n${command.usage}`);
-    return EXIT.fine;
+  if (name !== "rebuild") {
+    writeLine(io.err, USAGE);
+    return EXIT.usage;
   }
   try {
-    return await command.run(args, io);
+    await rebuild(args, io);
+    return EXIT.done;
   } catch (error) {
     const { code, message } = toRepriseError(error);
     writeLine(io.err, error instanceof RepriseError ? message : ((error as Error).stack ?? message));
-    return code === "invalid_request" || code === "config_invalid" ? EXIT.usage : EXIT.unknown;
+    return code === "invalid_request" || code === "config_invalid" ? EXIT.usage : EXIT.failed;
   }
+}
+
+async function rebuild(args: readonly string[], { out, env }: CommandIo): Promise<void> {
+  const { values, positionals } = parseOptions(args, OPTIONS);
+  if (positionals[0] !== undefined)
+    throw new RepriseError("invalid_request", `rebuild takes no argument "${positionals[0]}".`);
+  const replaces = values.replaces ?? [];
+  const wrong = replaces.find((id) => !STORE_ID.test(id));
+  if (wrong !== undefined)
+    throw new RepriseError(
+      "invalid_request",
+      `--replaces ${wrong} is not the id of a store: 24 hex digits, as analytics' log names it.`,
+    );
+  const parsed = parseCommandEnvironment(env);
+  await using stack = new AsyncDisposableStack();
+  const { archive, archived } = await openArchived(values, parsed, stack);
+  const { store } = openAnalyticsStorage({
+    ...parsed,
+    ...(values.rows !== undefined && {
+      REPRISE_ANALYTICS_DIR: values.rows,
+      REPRISE_ANALYTICS_S3_URL: undefined,
+    }),
+  });
+  if (await readMarker(store))
+    throw new RepriseError("config_invalid", "The store has rows of analytics already: name an empty one.");
+  const { rows, open, left } = await rebuildRows({
+    archived,
+    lanes: archive.state.lanes,
+    facts: createFactStore(store),
+    keys: parsed.REPRISE_ANALYTICS_KEYS ?? [],
+  });
+  const marker = newStoreMarker(replaces);
+  await markStore(store, marker);
+  writeLine(out, `${rows} rows written, ${open} generations are still running`);
+  if (left > 0) writeLine(out, `${left} generations have no row: parts of them are missing in the archive`);
+  const place = replaces.length > 0 ? `, in place of ${replaces.join(", ")}` : "";
+  writeLine(out, `The store is ${marker.id}${place}. Restart analytics.`);
+}
+
+function writeLine(stream: Writable, line: string): void {
+  stream.write(`${line}\n`);
 }

@@ -1,11 +1,11 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { zstdDecompressSync } from "node:zlib";
 import type { LanePosition } from "@reprise/lane";
 import type { EncodedFold } from "@reprise/metering";
 import { OPS_STREAM, RepriseError } from "@reprise/protocol";
-import { createParquetEncoder, readParquetMetadata } from "@reprise/tables";
+import { createParquetEncoder, type ParquetEncoder, readParquetMetadata } from "@reprise/tables";
 import { compressPieces, encodeJsonArray } from "./encode-json.ts";
-import { encodeGroups } from "./tables/encode-groups.ts";
-import type { FactTable, TableName } from "./tables/fact-table.ts";
+import type { FactTable, TableName } from "./fact-tables.ts";
 
 /**
  * One batch of a stream, as analytics keeps it: the rows of the generations that ended in it, and where the consumer stands behind it, in one object that is created or not. So
@@ -35,6 +35,7 @@ export const COMMITS_PER_BASE = 64;
 const COMMIT_KEY = "reprise.commit";
 const VERSION = 1;
 const MAX_STATE_BYTES = 1_024 * 1_024 * 1_024;
+const MAX_BASE_BYTES = 4 * 1_024 * 1_024 * 1_024;
 const N_DIGITS = 12;
 /** Of one row group. Commits with more are of a lane that catches up, and are merged. */
 const GROUP_ROWS = 1_000;
@@ -88,5 +89,34 @@ export function decodeCommit<Fold = EncodedFold>(bytes: Uint8Array, key: string)
     return commit;
   } catch (cause) {
     throw new RepriseError("archive_corrupt", `${key} is no commit of analytics.`, { cause });
+  }
+}
+
+/** Rows in row groups, each in a turn of the event loop: 1,000 rows take some 10 ms. */
+export async function encodeGroups<Row>(
+  encoder: ParquetEncoder<Row>,
+  rows: readonly Row[],
+  groupRows: number,
+): Promise<Uint8Array[]> {
+  const pieces: Uint8Array[] = [];
+  for (let from = 0; from < rows.length; from += groupRows) {
+    if (from > 0) await turn();
+    pieces.push(await encoder.encode(rows.slice(from, from + groupRows)));
+  }
+  return pieces;
+}
+
+/** All folds that go on behind a commit, by the subjects of their logs. They must not change before it is encoded. */
+export function encodeBase(folds: Iterable<readonly [string, unknown]>): Promise<Uint8Array> {
+  return compressPieces(encodeJsonArray(folds));
+}
+
+/** @throws RepriseError `archive_corrupt` */
+export function decodeBase(bytes: Uint8Array, key: string): readonly (readonly [string, unknown])[] {
+  try {
+    const json = zstdDecompressSync(bytes, { maxOutputLength: MAX_BASE_BYTES }).toString();
+    return JSON.parse(json) as [string, unknown][];
+  } catch (cause) {
+    throw new RepriseError("archive_corrupt", `${key} is no base of analytics.`, { cause });
   }
 }

@@ -1,6 +1,6 @@
 import type { DeliveredRow, GenerationDelivery } from "@reprise/metering";
 import type { GenerationRef } from "@reprise/protocol";
-import { GENERATIONS } from "./tables/generations-table.ts";
+import { GENERATIONS } from "./fact-tables.ts";
 
 /** A generation may have been read for so long before it ended. In microseconds. */
 export const LONGEST_READING_US = 86_400_000_000;
@@ -9,17 +9,13 @@ const STREAM = "kind = 'connection' and protocol = 'sse'";
 /** So long after a generation's end what is recorded of its deliveries counts: a node that died is told of some two days later. In microseconds. */
 export const LATEST_RECORD_US = 7 * LONGEST_READING_US;
 
-/** The value that is in the first row of some, in an order; the last one where that is said. In a database's own words. */
-export type FirstOf = (value: string, order: string, where: string, last?: "last") => string;
+/** A value of the first row of some in an order, or of the last one. Takes the memory of one number, unlike `array_agg`. */
+function firstOf(value: string, order: string, where: string, last?: "last"): string {
+  return `${last ? "arg_max_null" : "arg_min_null"}(${value}, ${order}) filter (where ${where})`;
+}
 
-/** What both databases understand, and takes each row of a group into memory. */
-const firstInArray: FirstOf = (value, order, where, last) =>
-  `(array_agg(${value} order by ${order}${last ? " desc" : ""}) filter (where ${where}))[1]`;
-
-/** What rows of deliveries come to, of one generation. @param firstOf default: what both databases understand */
-export function deliverySums(
-  firstOf: FirstOf = firstInArray,
-): Readonly<Record<keyof GenerationDelivery, string>> {
+/** What rows of deliveries come to, of one generation, in SQL. */
+export function deliverySums(): Readonly<Record<keyof GenerationDelivery, string>> {
   /** Of the stream that was handed the first output first; of the attempt that was first to say something; the client's last word. */
   const ofStream = (value: string) =>
     firstOf(value, "first_sent_us", `${STREAM} and first_sent_us is not null`);
@@ -60,19 +56,14 @@ export function countedOnce(deliveries: string): string {
  * @param deliveries what has them, with its conditions
  * @param more sums beside those, by their names
  */
-export function sumDeliveries(
-  deliveries: string,
-  firstOf?: FirstOf,
-  more: Readonly<Record<string, string>> = {},
-): string {
-  const all = { ...deliverySums(firstOf), ...more };
+export function sumDeliveries(deliveries: string, more: Readonly<Record<string, string>> = {}): string {
+  const all = { ...deliverySums(), ...more };
   const sums = Object.entries(all).map(([name, sum]) => `${sum} as ${name}`);
   return `select tenant, generation, ${sums.join(", ")} from ${deliveries} group by tenant, generation`;
 }
 
 /**
- * Rows of generations with what their rows of `deliveries` come to, each connection counted once, in a column of JSON that is null where there are none. In SQL that DuckDB and PostgreSQL
- * understand.
+ * Rows of generations with what their rows of `deliveries` come to, each connection counted once, in a column of JSON that is null if they have none.
  * @param found reads the rows
  * @param deliveries what has the others, with its conditions
  */
@@ -93,7 +84,7 @@ export function toDeliveredRow(found: Readonly<Record<string, unknown>>): Delive
   const row = GENERATIONS.toRow(found);
   const { delivery: json } = found;
   if (json === undefined || json === null) return row;
-  const sums = (typeof json === "string" ? JSON.parse(json) : json) as GenerationDelivery & GenerationRef;
+  const sums = JSON.parse(json as string) as GenerationDelivery & GenerationRef;
   const { tenant: _, generation: __, ...delivery } = sums;
   return { ...row, delivery };
 }

@@ -4,10 +4,8 @@ import { TimeSlices } from "@reprise/async";
 import { createRef } from "@reprise/testkit";
 import { afterEach, expect, test, vi } from "vitest";
 import { generationRowOf } from "../testing/generation-row.ts";
-import { encodeBase } from "./base.ts";
-import { commitKeyOf, decodeCommit, encodeCommit } from "./commit.ts";
-import { encodeGroups } from "./tables/encode-groups.ts";
-import { GENERATIONS } from "./tables/generations-table.ts";
+import { encodeBase, commitKeyOf, decodeCommit, encodeCommit, encodeGroups } from "./commit.ts";
+import { GENERATIONS } from "./fact-tables.ts";
 
 const STREAM = "GENERATIONS_0";
 

@@ -1,8 +1,16 @@
+import type { BlobStore } from "@reprise/archive";
 import type { LanePosition } from "@reprise/lane";
 import type { DeliveryRow, EncodedConnection, GenerationRow } from "@reprise/metering";
-import type { GenerationRef } from "@reprise/protocol";
-import type { LaneFacts } from "./lane-facts.ts";
+import { type GenerationRef, RepriseError } from "@reprise/protocol";
+import { readParquetRows } from "@reprise/tables";
+import { commitKeyOf, tableNameOf } from "./commit.ts";
+import { type LaneFacts, ObjectLaneFacts } from "./lane-facts.ts";
+import { ObjectPlaces } from "./object-places.ts";
 import type { RowSource } from "./row-source.ts";
+import { forgetRows } from "./merging/forget-rows.ts";
+import { MergedRows } from "./merging/merged-rows.ts";
+import { DELIVERIES, GENERATIONS } from "./fact-tables.ts";
+import { CommitTidier } from "./merging/tidy-commits.ts";
 
 /** Where the commits of all lanes are kept. */
 export interface FactStore {
@@ -23,8 +31,7 @@ export interface FactStore {
    * @throws RepriseError `archive_unavailable`, `archive_corrupt`
    */
   forget(stream: string, refs: readonly GenerationRef[], rows: RowSource): Promise<number>;
-  /** Undefined where there is nothing to be tidied. */
-  tidier(stream: string): Tidier | undefined;
+  tidier(stream: string): Tidier;
 }
 
 /** Puts commits in order that no lane can begin behind any more. */
@@ -55,4 +62,42 @@ export interface Outbox {
   rowsOf(n: number): Promise<readonly GenerationRow[] | undefined>;
   /** Everything before `next` was delivered. */
   advance(next: number): Promise<void>;
+}
+
+/** Commits as objects of a store. @param store creates exclusively */
+export function createFactStore(store: BlobStore): FactStore {
+  const places = new ObjectPlaces(store);
+  return {
+    lane: (stream) => new ObjectLaneFacts(store, GENERATIONS, stream),
+    deliveries: (stream) => new ObjectLaneFacts(store, DELIVERIES, stream),
+    async forget(stream, refs, rows) {
+      const keys = await rows.objectsOf(refs.map(({ generation }) => generation));
+      return forgetRows({ store, stream, refs, keys });
+    },
+    tidier: (stream) =>
+      tableNameOf(stream) === "deliveries"
+        ? new CommitTidier({ store, table: DELIVERIES, stream })
+        : new CommitTidier({ store, table: GENERATIONS, stream }),
+    newest: (stream) => places.newest(stream),
+    outbox: (sink, stream) => createOutbox(store, stream, `sinks/${sink}/${stream}`),
+  };
+}
+
+function createOutbox(store: BlobStore, stream: string, key: string): Outbox {
+  const merged = new MergedRows(store, stream);
+  return {
+    async place() {
+      const bytes = await store.get(key);
+      if (!bytes) return 0;
+      const { next } = JSON.parse(Buffer.from(bytes).toString()) as { next?: unknown };
+      if (typeof next === "number" && Number.isSafeInteger(next) && next >= 0) return next;
+      throw new RepriseError("archive_corrupt", `${key} is no place of a sink.`);
+    },
+    async rowsOf(n) {
+      const commit = await store.get(commitKeyOf(stream, n));
+      if (commit) return (await readParquetRows(commit)).map(GENERATIONS.toRow);
+      return merged.rowsOf(n);
+    },
+    advance: (next) => store.put(key, Buffer.from(JSON.stringify({ next }))),
+  };
 }

@@ -7,12 +7,10 @@ import { expect, test } from "vitest";
 import { generationRowOf } from "../testing/generation-row.ts";
 import { CommitTidier } from "./merging/tidy-commits.ts";
 import { commitKeyOf, COMMITS_PER_BASE } from "./commit.ts";
-import { ObjectLaneFacts } from "./object-lane-facts.ts";
+import { ObjectLaneFacts } from "./lane-facts.ts";
 import { ParquetRows } from "./parquet-rows.ts";
-import { listingOf } from "./row-files.ts";
-import type { FactTable } from "./tables/fact-table.ts";
-import { DELIVERIES } from "./tables/deliveries-table.ts";
-import { GENERATIONS } from "./tables/generations-table.ts";
+import { listingOf } from "./listing/kept-listing.ts";
+import { type FactTable, DELIVERIES, GENERATIONS } from "./fact-tables.ts";
 
 const STREAM = generationsStream(0);
 const CREATED = "2026-11-21T00:00:00Z";

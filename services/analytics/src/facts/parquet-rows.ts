@@ -1,6 +1,6 @@
 import { BIGINT, type DuckDBConnection, INTEGER, LIST, listValue, VARCHAR } from "@duckdb/node-api";
 import type { BlobStore } from "@reprise/archive";
-import { Semaphore } from "@reprise/async";
+import { Semaphore, TimeSlices } from "@reprise/async";
 import type { DeliveredRow } from "@reprise/metering";
 import { RepriseError } from "@reprise/protocol";
 import { Database, type SearchableFiles, type StoredFile } from "@reprise/tables";
@@ -11,8 +11,7 @@ import {
   NEWEST_FIRST,
   toDeliveredRow,
 } from "./delivery-sums.ts";
-import { feedRows } from "./feed-rows.ts";
-import type { KeptListing } from "./listing/kept-listing.ts";
+import { type KeptListing, listingOf, rowFilesOf, toStoredFile } from "./listing/kept-listing.ts";
 import { RowTimes } from "./listing/row-times.ts";
 import { BatchReader } from "./parquet/row-batches.ts";
 import {
@@ -34,7 +33,6 @@ import {
   withDelivery,
   WITHOUT_CROWDED,
 } from "./parquet/statements.ts";
-import { listingOf, rowFilesOf, toStoredFile } from "./row-files.ts";
 import { assertNotTooMany, filesOf, type MinuteCounts, type RowPart, toParts } from "./row-parts.ts";
 import type { RowConsumer, RowPageQuery, RowQuery, RowSource } from "./row-source.ts";
 
@@ -161,10 +159,16 @@ export class ParquetRows implements RowSource, AsyncDisposable {
     const parameters = parametersOf(query, { generations: paths, deliveries: [] });
     const found = await run(connection, sql, parameters, query);
     const reader = new BatchReader(isDelivered);
-    const batches = async function* () {
-      for await (const chunk of found) yield reader.rows(chunk);
-    };
-    await feedRows(batches(), consumer, query.signal);
+    // The process's other work has its turn between two slices.
+    const slices = new TimeSlices();
+    for await (const chunk of found)
+      for (const row of reader.rows(chunk)) {
+        if (slices.isOver()) {
+          await slices.next();
+          query.signal?.throwIfAborted();
+        }
+        consumer.add(row);
+      }
   }
 
   /** Those of a query's time, of both tables. */

@@ -3,14 +3,14 @@ import type { RowQuery } from "./row-source.ts";
 
 const MINUTE_US = 60_000_000;
 
-/** How many rows a query has by the minute in which their generations ended, and by file where they are in files; in ascending order of minutes. */
+/** The number of rows of a query by file and by the minute in which their generations ended; in ascending order of minutes. */
 export type MinuteCounts = readonly MinuteCount[];
 
 interface MinuteCount {
   readonly minute: number;
   readonly rows: number;
   /** The path of the file that has them. */
-  readonly file?: string;
+  readonly file: string;
 }
 
 /** A time whose rows are read together. */
@@ -23,7 +23,7 @@ export const MINUTE = `cast(floor(ended_us / ${MINUTE_US}) as bigint)`;
 
 /** The files that have rows of a part. */
 export function filesOf({ counts }: RowPart): string[] {
-  return [...new Set(counts.flatMap(({ file }) => file ?? []))];
+  return [...new Set(counts.map(({ file }) => file))];
 }
 
 /** @throws RepriseError `invalid_request` */

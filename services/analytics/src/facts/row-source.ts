@@ -19,7 +19,7 @@ export interface RowQuery {
   readonly withDelivery?: boolean | undefined;
   /** A query that has more is refused before any is read. Default: any number. */
   readonly mostRows?: number | undefined;
-  /** Ends the reading, in the database too, where that can be. */
+  /** Ends the reading. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -54,6 +54,6 @@ export interface RowSource {
    */
   read<C extends RowConsumer>(query: RowQuery, create: () => C): Promise<C>;
   page(query: RowPageQuery): Promise<DeliveredRow[]>;
-  /** The keys of objects that hold rows of these generations with metadata. None where rows are in no objects. */
+  /** Returns the keys of objects that hold rows of these generations with metadata. */
   objectsOf(generations: readonly string[]): Promise<readonly string[]>;
 }

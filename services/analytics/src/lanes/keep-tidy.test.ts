@@ -1,7 +1,7 @@
 import { asSeq, encodeEvent } from "@reprise/protocol";
 import { completed, createRef, delta, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { listRowFiles } from "../facts/row-files.ts";
+import { listRowFiles } from "../facts/listing/kept-listing.ts";
 import { keepErrors } from "../testing/keep-errors.ts";
 import { openLaneWorld } from "../testing/lane-world.ts";
 import { keepTidy } from "./keep-tidy.ts";
@@ -28,7 +28,7 @@ test("a lane's commits are merged while it goes on, and a restart and each row a
     for (const [seq, draft] of drafts.entries()) await world.append(ref, encodeEvent(asSeq(seq), draft));
   }
   const merged = async () =>
-    (await listRowFiles(world.store!, "generations")).filter(({ key }) => key.startsWith("merged/"));
+    (await listRowFiles(world.store, "generations")).filter(({ key }) => key.startsWith("merged/"));
   await expect.poll(async () => (await merged()).length).toBe(1);
   await expect.poll(async () => (await world.rows()).length).toBe(refs.length);
   await lane.stop();

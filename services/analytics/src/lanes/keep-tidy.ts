@@ -3,8 +3,7 @@ import { type Broker, readStreamInfo } from "@reprise/log";
 import type { Tidier } from "../facts/fact-store.ts";
 
 export interface KeepTidyOptions {
-  /** Of this stream; undefined where there is nothing to do. */
-  readonly tidier: Tidier | undefined;
+  readonly tidier: Tidier;
   readonly connection: Broker["reads"];
   readonly stream: string;
   readonly onError: (error: unknown) => void;
@@ -21,7 +20,6 @@ export async function keepTidy(
   { tidier, connection, stream, onError, everyMs = EVERY_MS }: KeepTidyOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  if (!tidier) return;
   for (;;) {
     await pause(everyMs, signal);
     if (signal.aborted) return;

@@ -8,8 +8,8 @@ import {
   parseTenantId,
 } from "@reprise/protocol";
 import { createSeededRandom, type SeededRandom } from "@reprise/testkit";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { FACT_TARGETS, type FactTarget } from "../testing/fact-targets.ts";
+import { expect, test } from "vitest";
+import { CALLS_OF_LANE } from "../testing/open-facts.ts";
 import { type LaneWorld, openLaneWorld, type RunningLane } from "../testing/lane-world.ts";
 
 const TENANTS = ["acme", "globex"].map(parseTenantId);
@@ -71,85 +71,79 @@ async function expectRowsOf(world: LaneWorld, refs: readonly GenerationRef[]): P
 
 const rowsOf = ({ batches }: RunningLane) => batches.reduce((sum, { rows }) => sum + rows.length, 0);
 
-describe.each(FACT_TARGETS)("in $name", ({ start, calls }) => {
-  let target: FactTarget;
-  beforeAll(async () => void (target = await start()));
-  afterAll(() => target[Symbol.asyncDispose]());
+test("each generation that has ended has one row, which one fold of its whole log makes too", async () => {
+  await using world = await openLaneWorld();
+  const refs = await writeLogs(world, 12, createSeededRandom(1));
+  await using lane = world.start();
+  await expect.poll(() => rowsOf(lane)).toBe(12);
+  await lane.stop();
+  await expectRowsOf(world, refs);
+});
 
-  test("each generation that has ended has one row, which one fold of its whole log makes too", async () => {
-    await using world = await openLaneWorld(target);
-    const refs = await writeLogs(world, 12, createSeededRandom(1));
-    await using lane = world.start();
-    await expect.poll(() => rowsOf(lane)).toBe(12);
+test("restarts at any place change no row", async () => {
+  await using world = await openLaneWorld();
+  const refs = await writeLogs(world, 6, createSeededRandom(2));
+  // A lane that is stopped may have made its last commit without having heard so.
+  const isWhole = async () => (await world.rows()).length >= 6;
+  for (let runs = 0; !(await isWhole()); runs++) {
+    expect(runs).toBeLessThan(100);
+    await using lane = world.start({ limits: { maxMessages: 5, maxAgeMs: 10, maxBytes: 1_000_000 } });
+    await expect.poll(async () => lane.batches.length > 0 || (await isWhole())).toBe(true);
     await lane.stop();
-    await expectRowsOf(world, refs);
-  });
+  }
+  await expectRowsOf(world, refs);
+});
 
-  test("restarts at any place change no row", async () => {
-    await using world = await openLaneWorld(target);
-    const refs = await writeLogs(world, 6, createSeededRandom(2));
-    // A lane that is stopped may have made its last commit without having heard so.
-    const isWhole = async () => (await world.rows()).length >= 6;
-    for (let runs = 0; !(await isWhole()); runs++) {
-      expect(runs).toBeLessThan(100);
-      await using lane = world.start({ limits: { maxMessages: 5, maxAgeMs: 10, maxBytes: 1_000_000 } });
-      await expect.poll(async () => lane.batches.length > 0 || (await isWhole())).toBe(true);
+test.each(["before", "after"] as const)(
+  "a process that dies at any call of its store, %s it has happened, changes no row",
+  async (when) => {
+    await using world = await openLaneWorld();
+    const refs: GenerationRef[] = [];
+    const random = createSeededRandom(3);
+    for (let call = 0; call < CALLS_OF_LANE; call++) {
+      refs.push(...(await writeLogs(world, 1, random)));
+      await using lane = world.start({ facts: world.dying(call, when) });
+      // It has died, or has folded the new log before that call.
+      await expect.poll(() => lane.errors.length > 0 || rowsOf(lane) > 0).toBe(true);
       await lane.stop();
     }
-    await expectRowsOf(world, refs);
-  });
-
-  test.each(["before", "after"] as const)(
-    "a process that dies at any call of its store, %s it has happened, changes no row",
-    async (when) => {
-      await using world = await openLaneWorld(target);
-      const refs: GenerationRef[] = [];
-      const random = createSeededRandom(3);
-      for (let call = 0; call < calls; call++) {
-        refs.push(...(await writeLogs(world, 1, random)));
-        await using lane = world.start({ facts: world.dying(call, when) });
-        // It has died, or has folded the new log before that call.
-        await expect.poll(() => lane.errors.length > 0 || rowsOf(lane) > 0).toBe(true);
-        await lane.stop();
-      }
-      await using last = world.start();
-      await expect.poll(async () => (await world.rows()).length).toBe(refs.length);
-      await last.stop();
-      await expectRowsOf(world, refs);
-    },
-  );
-
-  test("of two processes that fold one stream one is fenced, and no row is there twice", async () => {
-    await using world = await openLaneWorld(target);
-    const refs = await writeLogs(world, 5, createSeededRandom(4));
-    const limits = { maxMessages: 7, maxAgeMs: 10, maxBytes: 1_000_000 };
-    await using one = world.start({ limits });
-    await using other = world.start({ limits: { ...limits, maxMessages: 5 } });
-    const ends: string[] = [];
-    for (const lane of [one, other]) void lane.done.then((end) => ends.push(end));
-    // One that begins where the other has ended meets it at what comes next.
-    const random = createSeededRandom(5);
-    while (ends.length === 0) refs.push(...(await writeLogs(world, 1, random)));
-    expect(ends).toEqual(["fenced"]);
-    refs.push(...(await writeLogs(world, 5, random)));
+    await using last = world.start();
     await expect.poll(async () => (await world.rows()).length).toBe(refs.length);
+    await last.stop();
     await expectRowsOf(world, refs);
-  });
+  },
+);
 
-  test("what a stream has lost and stores again is measured once, as it is stored then", async () => {
-    await using world = await openLaneWorld(target);
-    const first = await writeLogs(world, 3, createSeededRandom(5));
-    await using lane = world.start();
-    await expect.poll(() => rowsOf(lane)).toBe(3);
-    await world.server.snapshotStore();
-    const lost = await writeLogs(world, 3, createSeededRandom(6));
-    await expect.poll(() => rowsOf(lane)).toBe(6);
-    await lane.stop();
-    await world.server.restoreStore();
-    const stored = await writeLogs(world, 2, createSeededRandom(7));
-    await using again = world.start();
-    await expect.poll(() => rowsOf(again)).toBeGreaterThanOrEqual(2);
-    await again.stop();
-    await expectRowsOf(world, [...first, ...lost, ...stored]);
-  });
+test("of two processes that fold one stream one is fenced, and no row is there twice", async () => {
+  await using world = await openLaneWorld();
+  const refs = await writeLogs(world, 5, createSeededRandom(4));
+  const limits = { maxMessages: 7, maxAgeMs: 10, maxBytes: 1_000_000 };
+  await using one = world.start({ limits });
+  await using other = world.start({ limits: { ...limits, maxMessages: 5 } });
+  const ends: string[] = [];
+  for (const lane of [one, other]) void lane.done.then((end) => ends.push(end));
+  // One that begins where the other has ended meets it at what comes next.
+  const random = createSeededRandom(5);
+  while (ends.length === 0) refs.push(...(await writeLogs(world, 1, random)));
+  expect(ends).toEqual(["fenced"]);
+  refs.push(...(await writeLogs(world, 5, random)));
+  await expect.poll(async () => (await world.rows()).length).toBe(refs.length);
+  await expectRowsOf(world, refs);
+});
+
+test("what a stream has lost and stores again is measured once, as it is stored then", async () => {
+  await using world = await openLaneWorld();
+  const first = await writeLogs(world, 3, createSeededRandom(5));
+  await using lane = world.start();
+  await expect.poll(() => rowsOf(lane)).toBe(3);
+  await world.server.snapshotStore();
+  const lost = await writeLogs(world, 3, createSeededRandom(6));
+  await expect.poll(() => rowsOf(lane)).toBe(6);
+  await lane.stop();
+  await world.server.restoreStore();
+  const stored = await writeLogs(world, 2, createSeededRandom(7));
+  await using again = world.start();
+  await expect.poll(() => rowsOf(again)).toBeGreaterThanOrEqual(2);
+  await again.stop();
+  await expectRowsOf(world, [...first, ...lost, ...stored]);
 });

@@ -21,9 +21,9 @@ import {
 } from "@reprise/protocol";
 import { recordSpans } from "@reprise/telemetry/testing";
 import { createRef, createSeededRandom, PATIENCE_MS, type SeededRandom } from "@reprise/testkit";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { recountDelivery } from "../facts/delivery-rows.fixture.ts";
-import { FACT_TARGETS, type FactTarget } from "../testing/fact-targets.ts";
+import { CALLS_OF_LANE } from "../testing/open-facts.ts";
 import { generationRowOf } from "../testing/generation-row.ts";
 import { type LaneWorld, openLaneWorld, type RunningOps } from "../testing/lane-world.ts";
 import { runOpsLane } from "./ops-lane.ts";
@@ -102,121 +102,115 @@ async function expectDeliveries(
 
 const rowsOf = ({ batches }: RunningOps) => batches.reduce((sum, { rows }) => sum + rows.length, 0);
 
-describe.each(FACT_TARGETS)("in $name", ({ start, calls }) => {
-  let target: FactTarget;
-  beforeAll(async () => void (target = await start()));
-  afterAll(() => target[Symbol.asyncDispose]());
+test("restarts at any place change nothing: each connection, attempt and report is one row", async () => {
+  await using world = await openLaneWorld();
+  const random = createSeededRandom(1);
+  const refs = Array.from({ length: 5 }, () => createRef());
+  const rows: DeliveryRow[] = [];
+  for (const ref of refs) rows.push(...(await recordReading(world, ref, random)));
+  await commitGenerations(world, refs);
+  const expected = new Map(refs.map((ref) => [ref.generation, recountDelivery(ref, rows)]));
+  // A lane that is stopped may have made its last commit without having heard so.
+  const isWhole = async () => isDeepStrictEqual(await deliveriesOf(world), expected);
+  for (let runs = 0; !(await isWhole()); runs++) {
+    expect(runs).toBeLessThan(100);
+    await using lane = world.startOps({ limits: SMALL });
+    await expect.poll(async () => lane.batches.length > 0 || (await isWhole())).toBe(true);
+    await lane.stop();
+  }
+});
 
-  test("restarts at any place change nothing: each connection, attempt and report is one row", async () => {
-    await using world = await openLaneWorld(target);
-    const random = createSeededRandom(1);
-    const refs = Array.from({ length: 5 }, () => createRef());
+test.each(["before", "after"] as const)(
+  "a process that dies at any call of its store, %s it has happened, changes no row",
+  async (when) => {
+    await using world = await openLaneWorld();
+    const random = createSeededRandom(2);
     const rows: DeliveryRow[] = [];
-    for (const ref of refs) rows.push(...(await recordReading(world, ref, random)));
-    await commitGenerations(world, refs);
-    const expected = new Map(refs.map((ref) => [ref.generation, recountDelivery(ref, rows)]));
-    // A lane that is stopped may have made its last commit without having heard so.
-    const isWhole = async () => isDeepStrictEqual(await deliveriesOf(world), expected);
-    for (let runs = 0; !(await isWhole()); runs++) {
-      expect(runs).toBeLessThan(100);
-      await using lane = world.startOps({ limits: SMALL });
-      await expect.poll(async () => lane.batches.length > 0 || (await isWhole())).toBe(true);
+    const refs: GenerationRef[] = [];
+    for (let call = 0; call < CALLS_OF_LANE; call += 3) {
+      const ref = createRef();
+      refs.push(ref);
+      rows.push(...(await recordReading(world, ref, random)));
+      await using lane = world.startOps({ facts: world.dying(call, when), limits: SMALL });
+      await expect.poll(() => lane.errors.length > 0 || rowsOf(lane) > 0).toBe(true);
       await lane.stop();
     }
-  });
-
-  test.each(["before", "after"] as const)(
-    "a process that dies at any call of its store, %s it has happened, changes no row",
-    async (when) => {
-      await using world = await openLaneWorld(target);
-      const random = createSeededRandom(2);
-      const rows: DeliveryRow[] = [];
-      const refs: GenerationRef[] = [];
-      for (let call = 0; call < calls; call += 3) {
-        const ref = createRef();
-        refs.push(ref);
-        rows.push(...(await recordReading(world, ref, random)));
-        await using lane = world.startOps({ facts: world.dying(call, when), limits: SMALL });
-        await expect.poll(() => lane.errors.length > 0 || rowsOf(lane) > 0).toBe(true);
-        await lane.stop();
-      }
-      await commitGenerations(world, refs);
-      await using _ = world.startOps();
-      const expected = new Map(refs.map((ref) => [ref.generation, recountDelivery(ref, rows)]));
-      await expect.poll(() => deliveriesOf(world)).toEqual(expected);
-    },
-  );
-
-  test("what OPS has lost and stores again is there once, as it is stored then", async () => {
-    await using world = await openLaneWorld(target);
-    const random = createSeededRandom(3);
-    const refs = [createRef(), createRef(), createRef()] as const;
-    const first = await recordReading(world, refs[0], random);
-    await using lane = world.startOps();
-    await expect.poll(() => rowsOf(lane)).toBe(first.length);
-    await world.server.snapshotStore();
-    const lost = await recordReading(world, refs[1], random);
-    await expect.poll(() => rowsOf(lane)).toBe(first.length + lost.length);
-    await lane.stop();
-    await world.server.restoreStore();
-    const again = await recordReading(world, refs[2], random);
-    await using next = world.startOps();
-    await expect.poll(() => rowsOf(next)).toBe(again.length);
-    await next.stop();
-    await expectDeliveries(world, [...first, ...again], refs);
-  });
-
-  test("a last mark that is stored again counts once, in one batch, in another one, and behind a restart", async () => {
-    await using world = await openLaneWorld(target);
-    const refs = [createRef(), createRef(), createRef()] as const;
     await commitGenerations(world, refs);
-    const rows: DeliveryRow[] = [];
-    const again = new Map<GenerationRef, () => Promise<void>>();
-    for (const [i, ref] of refs.entries()) {
-      const mark = markOf(`rdr_${i}`, 9, { ended_at: AT, finished: false, known_seq: asSeq(5) });
-      rows.push(connectionRow({ ...ref, storedAtUs: 0 }, mark));
-      const store = () => world.record(ref, { kind: "delivered", at: AT, node: NODE, readers: [mark] });
-      again.set(ref, store);
-      await store();
-    }
-    await again.get(refs[0])?.();
-    await using lane = world.startOps({ limits: { ...SMALL, maxMessages: 4 } });
-    await expect.poll(() => rowsOf(lane)).toBe(4);
-    await again.get(refs[1])?.();
-    await expect.poll(() => rowsOf(lane)).toBe(5);
-    await lane.stop();
-    await again.get(refs[2])?.();
-    await using next = world.startOps();
-    await expect.poll(() => rowsOf(next)).toBe(1);
-    const expected = refs.map((ref) => [ref.generation, recountDelivery(ref, rows)] as const);
-    expect(await deliveriesOf(world)).toEqual(new Map(expected));
-  });
+    await using _ = world.startOps();
+    const expected = new Map(refs.map((ref) => [ref.generation, recountDelivery(ref, rows)]));
+    await expect.poll(() => deliveriesOf(world)).toEqual(expected);
+  },
+);
 
-  test("a connection whose node has died is a row in the end, one that goes on is none", async () => {
-    await using world = await openLaneWorld(target);
-    const ref = createRef();
-    const facts = world.facts.deliveries(OPS_STREAM);
-    await facts.last();
-    const aged = { ...ref, storedAtUs: (Date.now() - HOURS_49_MS) * 1_000 };
-    const changed = [["rdr_dead", encodeConnection(aged, markOf("rdr_dead", 4))]] as const;
-    const { created } = await world.broker.main
-      .request(`$JS.API.STREAM.INFO.${OPS_STREAM}`, undefined, { timeout: PATIENCE_MS })
-      .then((answer) => answer.json<{ created: string }>());
-    const lane = { stream: OPS_STREAM, epoch: 0, created, last_at: 0, last: STREAM_START };
-    await facts.commit(
-      { lane: { ...lane, last_seq_stored: STREAM_START }, rows: [], changed, closed: [] },
-      () => changed,
-    );
-    await using running = world.startOps();
-    const readers = [markOf("rdr_alive", 2)];
-    await world.record(ref, { kind: "delivered", at: AT, node: NODE, readers });
-    await expect.poll(() => running.batches.at(-1)?.open).toBe(1);
-    await commitGenerations(world, [ref]);
-    expect((await deliveriesOf(world)).get(ref.generation)).toMatchObject({
-      streams: 1,
-      disconnects: 1,
-      events: 4,
-    });
+test("what OPS has lost and stores again is there once, as it is stored then", async () => {
+  await using world = await openLaneWorld();
+  const random = createSeededRandom(3);
+  const refs = [createRef(), createRef(), createRef()] as const;
+  const first = await recordReading(world, refs[0], random);
+  await using lane = world.startOps();
+  await expect.poll(() => rowsOf(lane)).toBe(first.length);
+  await world.server.snapshotStore();
+  const lost = await recordReading(world, refs[1], random);
+  await expect.poll(() => rowsOf(lane)).toBe(first.length + lost.length);
+  await lane.stop();
+  await world.server.restoreStore();
+  const again = await recordReading(world, refs[2], random);
+  await using next = world.startOps();
+  await expect.poll(() => rowsOf(next)).toBe(again.length);
+  await next.stop();
+  await expectDeliveries(world, [...first, ...again], refs);
+});
+
+test("a last mark that is stored again counts once, in one batch, in another one, and behind a restart", async () => {
+  await using world = await openLaneWorld();
+  const refs = [createRef(), createRef(), createRef()] as const;
+  await commitGenerations(world, refs);
+  const rows: DeliveryRow[] = [];
+  const again = new Map<GenerationRef, () => Promise<void>>();
+  for (const [i, ref] of refs.entries()) {
+    const mark = markOf(`rdr_${i}`, 9, { ended_at: AT, finished: false, known_seq: asSeq(5) });
+    rows.push(connectionRow({ ...ref, storedAtUs: 0 }, mark));
+    const store = () => world.record(ref, { kind: "delivered", at: AT, node: NODE, readers: [mark] });
+    again.set(ref, store);
+    await store();
+  }
+  await again.get(refs[0])?.();
+  await using lane = world.startOps({ limits: { ...SMALL, maxMessages: 4 } });
+  await expect.poll(() => rowsOf(lane)).toBe(4);
+  await again.get(refs[1])?.();
+  await expect.poll(() => rowsOf(lane)).toBe(5);
+  await lane.stop();
+  await again.get(refs[2])?.();
+  await using next = world.startOps();
+  await expect.poll(() => rowsOf(next)).toBe(1);
+  const expected = refs.map((ref) => [ref.generation, recountDelivery(ref, rows)] as const);
+  expect(await deliveriesOf(world)).toEqual(new Map(expected));
+});
+
+test("a connection whose node has died is a row in the end, one that goes on is none", async () => {
+  await using world = await openLaneWorld();
+  const ref = createRef();
+  const facts = world.facts.deliveries(OPS_STREAM);
+  await facts.last();
+  const aged = { ...ref, storedAtUs: (Date.now() - HOURS_49_MS) * 1_000 };
+  const changed = [["rdr_dead", encodeConnection(aged, markOf("rdr_dead", 4))]] as const;
+  const { created } = await world.broker.main
+    .request(`$JS.API.STREAM.INFO.${OPS_STREAM}`, undefined, { timeout: PATIENCE_MS })
+    .then((answer) => answer.json<{ created: string }>());
+  const lane = { stream: OPS_STREAM, epoch: 0, created, last_at: 0, last: STREAM_START };
+  await facts.commit(
+    { lane: { ...lane, last_seq_stored: STREAM_START }, rows: [], changed, closed: [] },
+    () => changed,
+  );
+  await using running = world.startOps();
+  const readers = [markOf("rdr_alive", 2)];
+  await world.record(ref, { kind: "delivered", at: AT, node: NODE, readers });
+  await expect.poll(() => running.batches.at(-1)?.open).toBe(1);
+  await commitGenerations(world, [ref]);
+  expect((await deliveriesOf(world)).get(ref.generation)).toMatchObject({
+    streams: 1,
+    disconnects: 1,
+    events: 4,
   });
 });
 

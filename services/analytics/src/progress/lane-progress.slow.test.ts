@@ -12,9 +12,8 @@ import {
   STREAM_START,
 } from "@reprise/protocol";
 import { completed, createRef, delta, requested, started } from "@reprise/testkit";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { FactStore } from "../facts/fact-store.ts";
-import { FACT_TARGETS, type FactTarget } from "../testing/fact-targets.ts";
 import { type LaneWorld, openLaneWorld } from "../testing/lane-world.ts";
 import { LanePlaces } from "./lane-places.ts";
 import { LaneProgress } from "./lane-progress.ts";
@@ -68,92 +67,86 @@ async function expectTrue(world: LaneWorld, untilUs: () => Promise<number | unde
   return until ?? 0;
 }
 
-describe.each(FACT_TARGETS)("in $name", ({ start }) => {
-  let target: FactTarget;
-  beforeAll(async () => void (target = await start()));
-  afterAll(() => target[Symbol.asyncDispose]());
+test("an idle stream is whole until now, for its own process and for any other, and after a restart", async () => {
+  await using world = await openLaneWorld();
+  const own = openProgress(world);
+  const beforeUs = Date.now() * US_PER_MS;
+  expect(await own.untilUs()).toBeGreaterThanOrEqual(beforeUs);
+  await using lane = world.start({ onCommitted: ({ position }) => own.places.committed(STREAM, position) });
+  await appendWhole(world);
+  const endUs = Math.max(...(await endsOf(world)).values());
+  await expect.poll(() => expectTrue(world, own.untilUs)).toBeGreaterThan(endUs);
+  const first = await own.untilUs();
+  await expect.poll(own.untilUs).toBeGreaterThan(first ?? Infinity);
+  await lane.stop();
+  const other = openProgress(world);
+  expect(await expectTrue(world, other.untilUs)).toBeGreaterThan(first ?? Infinity);
+  expect(other.progress.unreadRatio).toBe(0);
+});
 
-  test("an idle stream is whole until now, for its own process and for any other, and after a restart", async () => {
-    await using world = await openLaneWorld(target);
+test("while nothing is committed the time stands at the oldest event without a row, and is true again after a restart", async () => {
+  await using world = await openLaneWorld();
+  const own = openProgress(world);
+  await using lane = world.start({ onCommitted: ({ position }) => own.places.committed(STREAM, position) });
+  await appendWhole(world);
+  await expect.poll(async () => (await world.rows()).length).toBe(1);
+  await lane.stop();
+  const ref = createRef();
+  await append(world, ref, [requested(ref), started(), delta("a"), completed()]);
+  const frozen = openProgress(world);
+  const [unreadUs, until] = [await own.untilUs(), await expectTrue(world, frozen.untilUs)];
+  expect(until).toBe(unreadUs);
+  await appendWhole(world);
+  expect(await expectTrue(world, own.untilUs)).toBe(until);
+  expect(await expectTrue(world, frozen.untilUs)).toBe(until);
+  expect(frozen.progress.unreadRatio).toBeGreaterThan(0);
+  await using _ = world.start();
+  await expect.poll(() => expectTrue(world, openProgress(world).untilUs)).toBeGreaterThan(until);
+  await expect.poll(async () => (await world.rows()).length).toBe(3);
+});
+
+test("under traffic, with a commit that fails now and then and lanes that come and go, no row is missing that ended before", async () => {
+  await using world = await openLaneWorld();
+  let isWriting = true;
+  const writing = (async () => {
+    for (let i = 0; i < 25; i++) await appendWhole(world);
+    isWriting = false;
+  })();
+  const other = openProgress(world);
+  for (let call = 0; isWriting; call++) {
     const own = openProgress(world);
-    const beforeUs = Date.now() * US_PER_MS;
-    expect(await own.untilUs()).toBeGreaterThanOrEqual(beforeUs);
-    await using lane = world.start({ onCommitted: ({ position }) => own.places.committed(STREAM, position) });
-    await appendWhole(world);
-    const endUs = Math.max(...(await endsOf(world)).values());
-    await expect.poll(() => expectTrue(world, own.untilUs)).toBeGreaterThan(endUs);
-    const first = await own.untilUs();
-    await expect.poll(own.untilUs).toBeGreaterThan(first ?? Infinity);
+    const onCommitted = ({ position }: { position: Parameters<LanePlaces["committed"]>[1] }) =>
+      own.places.committed(STREAM, position);
+    await using lane = world.start({ facts: world.dying(4 + (call % 9), "after"), onCommitted });
+    await expect.poll(() => lane.errors.length > 0 || lane.batches.length > 2 || !isWriting).toBe(true);
+    await expectTrue(world, own.untilUs);
+    await expectTrue(world, other.untilUs);
     await lane.stop();
-    const other = openProgress(world);
-    expect(await expectTrue(world, other.untilUs)).toBeGreaterThan(first ?? Infinity);
-    expect(other.progress.unreadRatio).toBe(0);
-  });
+  }
+  await writing;
+  await using _ = world.start();
+  const endUs = Math.max(...(await endsOf(world)).values());
+  await expect.poll(() => expectTrue(world, openProgress(world).untilUs)).toBeGreaterThan(endUs);
+});
 
-  test("while nothing is committed the time stands at the oldest event without a row, and is true again after a restart", async () => {
-    await using world = await openLaneWorld(target);
-    const own = openProgress(world);
-    await using lane = world.start({ onCommitted: ({ position }) => own.places.committed(STREAM, position) });
-    await appendWhole(world);
-    await expect.poll(async () => (await world.rows()).length).toBe(1);
-    await lane.stop();
-    const ref = createRef();
-    await append(world, ref, [requested(ref), started(), delta("a"), completed()]);
-    const frozen = openProgress(world);
-    const [unreadUs, until] = [await own.untilUs(), await expectTrue(world, frozen.untilUs)];
-    expect(until).toBe(unreadUs);
-    await appendWhole(world);
-    expect(await expectTrue(world, own.untilUs)).toBe(until);
-    expect(await expectTrue(world, frozen.untilUs)).toBe(until);
-    expect(frozen.progress.unreadRatio).toBeGreaterThan(0);
-    await using _ = world.start();
-    await expect.poll(() => expectTrue(world, openProgress(world).untilUs)).toBeGreaterThan(until);
-    await expect.poll(async () => (await world.rows()).length).toBe(3);
-  });
-
-  test("under traffic, with a commit that fails now and then and lanes that come and go, no row is missing that ended before", async () => {
-    await using world = await openLaneWorld(target);
-    let isWriting = true;
-    const writing = (async () => {
-      for (let i = 0; i < 25; i++) await appendWhole(world);
-      isWriting = false;
-    })();
-    const other = openProgress(world);
-    for (let call = 0; isWriting; call++) {
-      const own = openProgress(world);
-      const onCommitted = ({ position }: { position: Parameters<LanePlaces["committed"]>[1] }) =>
-        own.places.committed(STREAM, position);
-      await using lane = world.start({ facts: world.dying(4 + (call % 9), "after"), onCommitted });
-      await expect.poll(() => lane.errors.length > 0 || lane.batches.length > 2 || !isWriting).toBe(true);
-      await expectTrue(world, own.untilUs);
-      await expectTrue(world, other.untilUs);
-      await lane.stop();
-    }
-    await writing;
-    await using _ = world.start();
-    const endUs = Math.max(...(await endsOf(world)).values());
-    await expect.poll(() => expectTrue(world, openProgress(world).untilUs)).toBeGreaterThan(endUs);
-  });
-
-  test("a stream that has lost its end and goes on is not whole beyond what it has kept", async () => {
-    await using world = await openLaneWorld(target);
-    const own = openProgress(world);
-    const lane = world.start({ onCommitted: ({ position }) => own.places.committed(STREAM, position) });
-    await appendWhole(world);
-    await world.server.snapshotStore();
-    await appendWhole(world);
-    await expect.poll(async () => (await world.rows()).length).toBe(2);
-    await lane.stop();
-    await world.server.restoreStore();
-    await appendWhole(world);
-    await appendWhole(world);
-    const firstEndUs = Math.min(...(await endsOf(world)).values());
-    expect(await expectTrue(world, own.untilUs)).toBeLessThanOrEqual(firstEndUs);
-    expect(await expectTrue(world, openProgress(world).untilUs)).toBeLessThanOrEqual(firstEndUs);
-    await using _ = world.start();
-    const lastEndUs = Math.max(...(await endsOf(world)).values());
-    await expect.poll(() => expectTrue(world, openProgress(world).untilUs)).toBeGreaterThan(lastEndUs);
-  });
+test("a stream that has lost its end and goes on is not whole beyond what it has kept", async () => {
+  await using world = await openLaneWorld();
+  const own = openProgress(world);
+  const lane = world.start({ onCommitted: ({ position }) => own.places.committed(STREAM, position) });
+  await appendWhole(world);
+  await world.server.snapshotStore();
+  await appendWhole(world);
+  await expect.poll(async () => (await world.rows()).length).toBe(2);
+  await lane.stop();
+  await world.server.restoreStore();
+  await appendWhole(world);
+  await appendWhole(world);
+  const firstEndUs = Math.min(...(await endsOf(world)).values());
+  expect(await expectTrue(world, own.untilUs)).toBeLessThanOrEqual(firstEndUs);
+  expect(await expectTrue(world, openProgress(world).untilUs)).toBeLessThanOrEqual(firstEndUs);
+  await using _ = world.start();
+  const lastEndUs = Math.max(...(await endsOf(world)).values());
+  await expect.poll(() => expectTrue(world, openProgress(world).untilUs)).toBeGreaterThan(lastEndUs);
 });
 
 test("a stream of which no commit is known is whole until it was made, and all of it waits", async () => {

@@ -6,7 +6,7 @@ import { localFiles } from "@reprise/tables";
 import { completed, createRef, createTempDir, delta, requested, started } from "@reprise/testkit";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createObjectFacts } from "../facts/object-facts.ts";
+import { createFactStore } from "../facts/fact-store.ts";
 import { ParquetRows } from "../facts/parquet-rows.ts";
 import { openArchiveWorld } from "../testing/archive-world.ts";
 import { rebuildRows } from "./rebuild-rows.ts";
@@ -43,7 +43,7 @@ test("rows that are made from the archive are those of the logs, and what goes o
   }));
   await world.addLog(running, log.slice(0, 3));
   const store = createFileStore(folder.path);
-  const facts = createObjectFacts(store);
+  const facts = createFactStore(store);
   const { archived } = world;
   const { lanes } = world.archive.state;
   const rebuilt = await rebuildRows({ archived, lanes, facts, keys: KEYS });

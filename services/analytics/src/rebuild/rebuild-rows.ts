@@ -1,6 +1,5 @@
 import type { LanePosition } from "@reprise/lane";
-import type { GenerationFold } from "@reprise/metering";
-import { type EncodedFold, type GenerationRow } from "@reprise/metering";
+import type { GenerationFold, EncodedFold, GenerationRow } from "@reprise/metering";
 import {
   generationsStream,
   type GenerationRef,
@@ -12,7 +11,7 @@ import {
 } from "@reprise/protocol";
 import type { FactStore } from "../facts/fact-store.ts";
 import type { LaneFacts } from "../facts/lane-facts.ts";
-import type { ArchivedGenerations } from "../reconcile/archived-generations.ts";
+import type { ArchivedGenerations } from "../rebuild/archived-generations.ts";
 
 export interface RebuildOptions {
   readonly archived: ArchivedGenerations;
@@ -26,17 +25,17 @@ export interface RebuildOptions {
 
 export interface Rebuilt {
   readonly rows: number;
-  /** Generations that go on: their folds are as the archive has their logs. */
+  /** Running generations: their folds hold what the archive has of their logs. */
   readonly open: number;
-  /** Of which the archive has not all that a row is made of. */
+  /** Generations without a row, as the archive lacks a part of them. */
   readonly left: number;
 }
 
 const ROWS_PER_COMMIT = 5_000;
 
 /**
- * Makes the rows of all generations that the archive has, and stands each lane where the archive's stands: analytics goes on behind that from the live log. Its caller marks the store
- * once this is done: what was interrupted is not a store that analytics takes.
+ * Writes the rows of all archived generations and sets each lane to the archive's place; analytics continues from there with the live log. The caller marks the store afterwards, so
+ * analytics refuses a store whose rebuild was interrupted.
  * @throws RepriseError `config_invalid` for a store that has commits; `archive_unavailable`, `archive_corrupt`
  */
 export async function rebuildRows({ archived, lanes, facts, keys }: RebuildOptions): Promise<Rebuilt> {

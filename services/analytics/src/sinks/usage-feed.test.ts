@@ -13,8 +13,7 @@ import {
 } from "@reprise/protocol";
 import { createRef, createTempDir } from "@reprise/testkit";
 import { Webhook } from "standardwebhooks";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { FACT_TARGETS, type FactTarget } from "../testing/fact-targets.ts";
+import { expect, test } from "vitest";
 import { generationRowOf } from "../testing/generation-row.ts";
 import { type LaneWorld, openLaneWorld } from "../testing/lane-world.ts";
 import { createFileSink } from "./file-sink.ts";
@@ -95,55 +94,49 @@ async function startReceiver() {
   };
 }
 
-describe.each(FACT_TARGETS)("from $name", ({ start: startTarget }) => {
-  let target: FactTarget;
-  beforeAll(async () => void (target = await startTarget()));
-  afterAll(() => target[Symbol.asyncDispose]());
-
-  test("each generation's usage is delivered, with its exact cost, and after a restart only what is new", async () => {
-    await using world = await openLaneWorld(target);
-    await using lane = world.start();
-    const batches: UsageBatch[] = [];
-    const sink: UsageSink = { name: "test", deliver: async (batch) => void batches.push(batch) };
-    const events = () => batches.flatMap((batch) => batch.events);
-    const first = await writeLogs(world, [5, 7]);
-    {
-      await using _ = start(world, sink);
-      await expect.poll(() => events().length).toBe(2);
-    }
-    const second = await writeLogs(world, [9]);
+test("each generation's usage is delivered, with its exact cost, and after a restart only what is new", async () => {
+  await using world = await openLaneWorld();
+  await using lane = world.start();
+  const batches: UsageBatch[] = [];
+  const sink: UsageSink = { name: "test", deliver: async (batch) => void batches.push(batch) };
+  const events = () => batches.flatMap((batch) => batch.events);
+  const first = await writeLogs(world, [5, 7]);
+  {
     await using _ = start(world, sink);
-    await expect.poll(() => events().length).toBe(3);
-    expect(events().map(({ id }) => id)).toEqual([...first, ...second].map(({ generation }) => generation));
-    expect(events().map(({ data }) => data.cost)).toEqual(["0.000013", "0.000017", "0.000021"]);
-    expect(events()[0]).toMatchObject({ specversion: "1.0", source: "/test", subject: "acme" });
-    expect(lane.errors).toEqual([]);
-  });
+    await expect.poll(() => events().length).toBe(2);
+  }
+  const second = await writeLogs(world, [9]);
+  await using _ = start(world, sink);
+  await expect.poll(() => events().length).toBe(3);
+  expect(events().map(({ id }) => id)).toEqual([...first, ...second].map(({ generation }) => generation));
+  expect(events().map(({ data }) => data.cost)).toEqual(["0.000013", "0.000017", "0.000021"]);
+  expect(events()[0]).toMatchObject({ specversion: "1.0", source: "/test", subject: "acme" });
+  expect(lane.errors).toEqual([]);
+});
 
-  test("a webhook is signed as Standard Webhooks wants it, and a batch that fails comes again, the same", async () => {
-    await using world = await openLaneWorld(target);
-    await using receiver = await startReceiver();
-    await using lane = world.start();
-    receiver.statuses.push(500, 302, 410);
-    const errors: unknown[] = [];
-    const sink = createWebhookSink({ url: receiver.url, key: parseWebhookSecret(SECRET) });
-    await using _ = start(world, sink, (error) => errors.push(error));
-    const [ref] = await writeLogs(world, [5]);
-    await expect.poll(() => receiver.received.length).toBe(4);
-    expect(errors.map(String)).toEqual(
-      [500, 302, 410].map((status) => `Error: The receiver answered ${status}.`),
-    );
-    expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1);
-    expect(new Set(receiver.received.map(({ headers }) => headers["webhook-id"])).size).toBe(1);
-    const verifier = new Webhook(SECRET);
-    for (const { body, headers } of receiver.received) {
-      expect(headers["content-type"]).toBe("application/cloudevents-batch+json");
-      const verified = verifier.verify(body, headers as Record<string, string>);
-      expect(verified).toMatchObject([{ id: ref?.generation, data: { output_tokens: 5 } }]);
-      expect(() => verifier.verify(`${body} `, headers as Record<string, string>)).toThrow();
-    }
-    expect(lane.errors).toEqual([]);
-  });
+test("a webhook is signed as Standard Webhooks wants it, and a batch that fails comes again, the same", async () => {
+  await using world = await openLaneWorld();
+  await using receiver = await startReceiver();
+  await using lane = world.start();
+  receiver.statuses.push(500, 302, 410);
+  const errors: unknown[] = [];
+  const sink = createWebhookSink({ url: receiver.url, key: parseWebhookSecret(SECRET) });
+  await using _ = start(world, sink, (error) => errors.push(error));
+  const [ref] = await writeLogs(world, [5]);
+  await expect.poll(() => receiver.received.length).toBe(4);
+  expect(errors.map(String)).toEqual(
+    [500, 302, 410].map((status) => `Error: The receiver answered ${status}.`),
+  );
+  expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1);
+  expect(new Set(receiver.received.map(({ headers }) => headers["webhook-id"])).size).toBe(1);
+  const verifier = new Webhook(SECRET);
+  for (const { body, headers } of receiver.received) {
+    expect(headers["content-type"]).toBe("application/cloudevents-batch+json");
+    const verified = verifier.verify(body, headers as Record<string, string>);
+    expect(verified).toMatchObject([{ id: ref?.generation, data: { output_tokens: 5 } }]);
+    expect(() => verifier.verify(`${body} `, headers as Record<string, string>)).toThrow();
+  }
+  expect(lane.errors).toEqual([]);
 });
 
 test("usage in files is a line for each generation", async () => {

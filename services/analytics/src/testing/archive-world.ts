@@ -19,7 +19,7 @@ import type { StoredBytes } from "@reprise/metering/testing";
 import { asSeq, asStreamSeq, decodeEvent, type GenerationRef, streamOf } from "@reprise/protocol";
 import { localFiles } from "@reprise/tables";
 import { createTempDir } from "@reprise/testkit";
-import { ArchivedGenerations } from "../reconcile/archived-generations.ts";
+import { ArchivedGenerations } from "../rebuild/archived-generations.ts";
 
 const MASTER_KEY = Buffer.alloc(32, 7);
 

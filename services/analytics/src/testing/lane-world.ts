@@ -26,7 +26,7 @@ import type { FactStore } from "../facts/fact-store.ts";
 import { type CommittedBatch, runLogLane } from "../lanes/log-lane.ts";
 import { type CommittedDeliveries, runOpsLane } from "../lanes/ops-lane.ts";
 import { keepErrors } from "./keep-errors.ts";
-import { FACT_TARGETS, type FactTarget, type OpenFacts } from "./fact-targets.ts";
+import { type OpenFacts, openFacts } from "./open-facts.ts";
 
 const STREAM = generationsStream(0);
 const KEYS = ["plan"];
@@ -39,8 +39,7 @@ export interface LaneWorld extends AsyncDisposable {
   readonly broker: Broker;
   readonly facts: FactStore;
   readonly rowSource: RowSource;
-  /** Undefined where commits are no objects. */
-  readonly store: BlobStore | undefined;
+  readonly store: BlobStore;
   /** `OpenFacts` */
   dying: OpenFacts["dying"];
   /** Stores the next event of a log. */
@@ -81,19 +80,13 @@ export interface RunningOps extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/**
- * @param target default: objects
- * @param retentionMs of the logs. Default: an hour. With a minute all that is gone may have expired
- */
-export async function openLaneWorld(
-  target?: FactTarget,
-  { retentionMs = HOUR_MS }: { readonly retentionMs?: number } = {},
-): Promise<LaneWorld> {
+/** @param retentionMs of the logs. Default: an hour. With a minute all that is gone may have expired */
+export async function openLaneWorld({
+  retentionMs = HOUR_MS,
+}: { readonly retentionMs?: number } = {}): Promise<LaneWorld> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startStoredBroker());
-  const { facts, rows, store, dying } = stack.use(
-    await (target ?? stack.use(await FACT_TARGETS[0].start())).open(),
-  );
+  const { facts, rows, store, dying } = stack.use(await openFacts());
   const topology = { shards: 1, replicas: 1, retentionMs };
   const broker = stack.use(await openBroker({ url: server.url, name: "test", ...topology }));
   const log = createGenerationLog(broker);

@@ -1,21 +1,6 @@
 import type { BlobStore } from "@reprise/archive";
-import { decodeMarker, encodeMarker, type MarkedStore } from "./store-marker.ts";
+import type { RowSource } from "../row-source.ts";
 import type { StoreIdentity } from "./store-identity.ts";
-
-const MARKER_KEY = "store.json";
-
-export function markedObjects(store: BlobStore): MarkedStore {
-  return {
-    async marker() {
-      const bytes = await store.get(MARKER_KEY);
-      return bytes && decodeMarker(bytes, MARKER_KEY);
-    },
-    async mark(marker) {
-      await store.create(MARKER_KEY, encodeMarker(marker));
-    },
-    remark: (marker) => store.put(MARKER_KEY, encodeMarker(marker)),
-  };
-}
 
 /**
  * A store whose emptiness is believed only while it is the one that it was. What is missing is asked for by looking at the marker afterwards. What is written is written between two looks: so nothing is made
@@ -41,5 +26,23 @@ export function createIdentifiedStore(store: BlobStore, identity: Pick<StoreIden
     put: (key, bytes) => between(() => store.put(key, bytes)),
     create: (key, bytes) => between(() => store.create(key, bytes)),
     delete: (key) => between(() => store.delete(key)),
+  };
+}
+
+/** Rows that count only if the store, looked at after the reading, is the one that it was. */
+export function identifyRows(
+  rows: RowSource & AsyncDisposable,
+  identity: Pick<StoreIdentity, "check">,
+): RowSource & AsyncDisposable {
+  const checked = async <T>(read: Promise<T>): Promise<T> => {
+    const result = await read;
+    await identity.check();
+    return result;
+  };
+  return {
+    read: (query, create) => checked(rows.read(query, create)),
+    page: (query) => checked(rows.page(query)),
+    objectsOf: (generations) => checked(rows.objectsOf(generations)),
+    [Symbol.asyncDispose]: () => rows[Symbol.asyncDispose](),
   };
 }

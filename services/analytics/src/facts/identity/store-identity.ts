@@ -1,8 +1,10 @@
+import type { BlobStore } from "@reprise/archive";
+import { pause, raceAbort } from "@reprise/async";
 import { RepriseError } from "@reprise/protocol";
-import { type MarkedStore, newStoreMarker, type StoreMarker } from "./store-marker.ts";
+import { markStore, newStoreMarker, readMarker, type StoreMarker } from "./store-marker.ts";
 
 export interface StoreIdentityOptions {
-  readonly store: MarkedStore;
+  readonly store: Pick<BlobStore, "get" | "create">;
   /** The ids that the broker keeps with places of this platform's lanes. @throws RepriseError `broker_unavailable` */
   readonly known: () => Promise<readonly string[]>;
 }
@@ -33,17 +35,17 @@ export class StoreIdentity {
       this.#id = await this.#opening;
       return;
     }
-    const marker = await this.#options.store.marker();
+    const marker = await readMarker(this.#options.store);
     if (marker?.id !== this.#id) throw otherStore(marker, [this.#id]);
   }
 
   async #open(): Promise<string> {
     const { store, known } = this.#options;
     const ids = [...new Set(await known())];
-    let marker = await store.marker();
+    let marker = await readMarker(store);
     if (!marker && ids.length === 0) {
-      await store.mark(newStoreMarker());
-      marker = await store.marker();
+      await markStore(store, newStoreMarker());
+      marker = await readMarker(store);
     }
     const isKnown = (id: string) => marker?.id === id || marker?.replaces.includes(id) === true;
     if (!marker || !ids.every(isKnown)) throw otherStore(marker, ids);
@@ -57,4 +59,32 @@ function otherStore(marker: StoreMarker | undefined, ids: readonly string[]): Re
     "archive_unavailable",
     `The store of analytics ${found}. Rows are in store ${ids.join(", ")}: bring it back, or see docs/operations.md#when-the-rows-are-gone.`,
   );
+}
+
+export interface KeepCheckedOptions {
+  readonly identity: Pick<StoreIdentity, "check">;
+  readonly onFound: () => void;
+  readonly onError: (error: unknown) => void;
+}
+
+const EVERY_MS = 2_000;
+
+/** Looks at the store every two seconds until it is disposed of: one that nothing is written to is missed as well. */
+export function keepChecked({ identity, onFound, onError }: KeepCheckedOptions): AsyncDisposable {
+  const stop = new AbortController();
+  const check = async () => {
+    while (!stop.signal.aborted) {
+      await raceAbort(identity.check(), stop.signal).then(onFound, (error: unknown) => {
+        if (!stop.signal.aborted) onError(error);
+      });
+      await pause(EVERY_MS, stop.signal);
+    }
+  };
+  const done = check();
+  return {
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await done;
+    },
+  };
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import type { BlobStore } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
 
 /** What a store is told from every other one by. */
@@ -8,14 +9,22 @@ export interface StoreMarker {
   readonly replaces: readonly string[];
 }
 
-/** Where a marker is kept, of whatever kind the store is. */
-export interface MarkedStore {
-  /** Undefined where it has none. @throws RepriseError `archive_unavailable`, `archive_corrupt` */
-  marker(): Promise<StoreMarker | undefined>;
-  /** Marks a store that has no marker. One that another process has made meanwhile stays. @throws RepriseError `archive_unavailable` */
-  mark(marker: StoreMarker): Promise<void>;
-  /** Marks a store, whatever its marker was. @throws RepriseError `archive_unavailable` */
-  remark(marker: StoreMarker): Promise<void>;
+const KEY = "store.json";
+
+/** Undefined for a store without one. @throws RepriseError `archive_unavailable`, `archive_corrupt` */
+export async function readMarker(store: Pick<BlobStore, "get">): Promise<StoreMarker | undefined> {
+  const bytes = await store.get(KEY);
+  if (!bytes) return undefined;
+  try {
+    return parseMarker(JSON.parse(Buffer.from(bytes).toString()));
+  } catch (cause) {
+    throw new RepriseError("archive_corrupt", `${KEY} is not a marker of a store of analytics.`, { cause });
+  }
+}
+
+/** Marks a store without a marker. One that another process has made meanwhile stays. @throws RepriseError `archive_unavailable` */
+export async function markStore(store: Pick<BlobStore, "create">, marker: StoreMarker): Promise<void> {
+  await store.create(KEY, Buffer.from(`${JSON.stringify(marker)}\n`));
 }
 
 const ID_BYTES = 12;
@@ -24,21 +33,8 @@ export function newStoreMarker(replaces: readonly string[] = []): StoreMarker {
   return { id: randomBytes(ID_BYTES).toString("hex"), replaces };
 }
 
-export function encodeMarker(marker: StoreMarker): Uint8Array {
-  return Buffer.from(`${JSON.stringify(marker)}\n`);
-}
-
-/** @throws RepriseError `archive_corrupt` */
-export function decodeMarker(bytes: Uint8Array, key: string): StoreMarker {
-  try {
-    return parseMarker(JSON.parse(Buffer.from(bytes).toString()));
-  } catch (cause) {
-    throw new RepriseError("archive_corrupt", `${key} is not a marker of a store of analytics.`, { cause });
-  }
-}
-
 /** @throws TypeError */
-export function parseMarker(value: unknown): StoreMarker {
+function parseMarker(value: unknown): StoreMarker {
   const { id, replaces } = value as Partial<StoreMarker>;
   if (typeof id !== "string" || id === "" || !Array.isArray(replaces) || !replaces.every(isText))
     throw new TypeError("not a marker");

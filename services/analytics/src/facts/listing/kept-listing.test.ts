@@ -7,9 +7,9 @@ import { expect, test } from "vitest";
 import { generationRowOf } from "../../testing/generation-row.ts";
 import { commitKeyOf, COMMITS_PER_BASE } from "../commit.ts";
 import { CommitTidier } from "../merging/tidy-commits.ts";
-import { ObjectLaneFacts } from "../object-lane-facts.ts";
+import { ObjectLaneFacts } from "../lane-facts.ts";
 import { ParquetRows } from "../parquet-rows.ts";
-import { GENERATIONS } from "../tables/generations-table.ts";
+import { GENERATIONS } from "../fact-tables.ts";
 import { KeptListing } from "./kept-listing.ts";
 
 const STREAM = generationsStream(0);

@@ -1,7 +1,10 @@
+import { hash } from "node:crypto";
 import type { BlobInfo, BlobStore, ByteRange } from "@reprise/archive";
 import { Semaphore } from "@reprise/async";
 import { RepriseError } from "@reprise/protocol";
-import { commitPrefix, parseCommitKey } from "../commit.ts";
+import type { StoredFile } from "@reprise/tables";
+import { commitPrefix, parseCommitKey, tableNameOf } from "../commit.ts";
+import type { TableName } from "../fact-tables.ts";
 import { parseMergedKey } from "../merging/merged-file.ts";
 import { parseSuperseded } from "../superseded.ts";
 import { type StreamFiles, StreamListing } from "./stream-listing.ts";
@@ -194,4 +197,26 @@ export class KeptListing implements BlobStore {
 
 function streamOf(key: string): string | undefined {
   return (parseCommitKey(key) ?? parseMergedKey(key) ?? parseSuperseded(key))?.stream;
+}
+
+/** The files that have rows of a table, of all lanes: what is merged, and commits behind it that were not superseded. */
+export function rowFilesOf(files: ReadonlyMap<string, StreamFiles>, table: TableName): readonly BlobInfo[] {
+  return [...files].flatMap(([stream, { merged, commits }]) =>
+    tableNameOf(stream) === table ? [...merged, ...commits] : [],
+  );
+}
+
+/** What is written anew under its key has another size, as a rule, and another name in a cache then. */
+export function toStoredFile({ key, bytes }: BlobInfo): StoredFile {
+  return { key, bytes, sha256: hash("sha256", `${key} ${bytes}`) };
+}
+
+/** All of a table, listed now. @throws RepriseError `archive_unavailable`, `archive_corrupt` */
+export async function listRowFiles(store: BlobStore, table: TableName): Promise<readonly StoredFile[]> {
+  return rowFilesOf(await listingOf(store).files(), table).map(toStoredFile);
+}
+
+/** That of a store which keeps one. */
+export function listingOf(store: BlobStore): KeptListing {
+  return store instanceof KeptListing ? store : new KeptListing(store);
 }

@@ -1,4 +1,4 @@
-import { GENERATIONS } from "../tables/generations-table.ts";
+import { GENERATIONS } from "../fact-tables.ts";
 import { join } from "node:path";
 import { type BlobStore, createFileStore } from "@reprise/archive";
 import { createFaultyStore, dyingAt } from "@reprise/archive/testing";
@@ -14,10 +14,9 @@ import {
 import { localFiles, readParquetRows } from "@reprise/tables";
 import { completed, createRef, createTempDir, delta, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { decodeBase } from "../base.ts";
-import { COMMITS_PER_BASE, decodeCommit, parseCommitKey } from "../commit.ts";
-import { createObjectFacts } from "../object-facts.ts";
-import { ObjectLaneFacts } from "../object-lane-facts.ts";
+import { decodeBase, COMMITS_PER_BASE, decodeCommit, parseCommitKey } from "../commit.ts";
+import { createFactStore } from "../fact-store.ts";
+import { ObjectLaneFacts } from "../lane-facts.ts";
 import { ParquetRows } from "../parquet-rows.ts";
 import { CommitTidier } from "./tidy-commits.ts";
 
@@ -116,7 +115,7 @@ test("what a client wrote of a forgotten generation is in no object any more, an
   await new CommitTidier({ table: GENERATIONS, store: world.store, stream: STREAM }).tidy({
     expiredBeforeUs: undefined,
   });
-  const facts = createObjectFacts(world.store);
+  const facts = createFactStore(world.store);
   const refs = FORGOTTEN.map((n) => world.refs[n]!);
   for (const n of FORGOTTEN) expect((await keysWith(world.store, n)).length).toBeGreaterThan(1);
   expect(await facts.forget(STREAM, refs, world.rows)).toBe(FORGOTTEN.length);
@@ -140,7 +139,7 @@ test.each(["before", "after"] as const)(
     });
     const refs = FORGOTTEN.map((n) => world.refs[n]!);
     for (let call = 0; call < 50; call += 3) {
-      const facts = createObjectFacts(createFaultyStore(world.store, dyingAt(call, when)));
+      const facts = createFactStore(createFaultyStore(world.store, dyingAt(call, when)));
       await facts
         .forget(STREAM, refs, world.rows)
         .catch((error: unknown) => expect(error).toMatchObject({ code: "archive_unavailable" }));
@@ -149,7 +148,7 @@ test.each(["before", "after"] as const)(
         world.expected.map((row) => ({ ...row, metadata: {} })),
       );
     }
-    await createObjectFacts(world.store).forget(STREAM, refs, world.rows);
+    await createFactStore(world.store).forget(STREAM, refs, world.rows);
     expectForgotten(await readRows(world.rows), world.expected);
     const left = (await Promise.all(FORGOTTEN.map((n) => keysWith(world.store, n)))).flat();
     // What a version had that no longer counts is deleted with the next round of tidying.

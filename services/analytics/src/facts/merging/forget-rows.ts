@@ -2,9 +2,16 @@ import type { BlobStore } from "@reprise/archive";
 import type { EncodedFold, GenerationRow } from "@reprise/metering";
 import { type GenerationRef, logSubject } from "@reprise/protocol";
 import { readParquetRows } from "@reprise/tables";
-import { type Commit, commitKeyOf, decodeCommit, encodeCommit, parseCommitKey } from "../commit.ts";
-import { decodeBase, encodeBase } from "../base.ts";
-import { GENERATIONS } from "../tables/generations-table.ts";
+import {
+  type Commit,
+  commitKeyOf,
+  decodeCommit,
+  encodeCommit,
+  parseCommitKey,
+  decodeBase,
+  encodeBase,
+} from "../commit.ts";
+import { GENERATIONS } from "../fact-tables.ts";
 import { holds } from "../superseded.ts";
 import { decodeMerged, encodeMerged, mergedKey, parseMergedKey } from "./merged-file.ts";
 

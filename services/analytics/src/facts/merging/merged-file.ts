@@ -1,8 +1,8 @@
 import type { BlobInfo } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
 import { createParquetEncoder, readParquetMetadata, readParquetRows } from "@reprise/tables";
-import { encodeGroups } from "../tables/encode-groups.ts";
-import type { FactTable } from "../tables/fact-table.ts";
+import { encodeGroups } from "../commit.ts";
+import type { FactTable } from "../fact-tables.ts";
 import { type CommitRange, overlaps } from "../superseded.ts";
 
 /*

@@ -1,8 +1,8 @@
 import type { BlobStore } from "@reprise/archive";
 import type { GenerationRow } from "@reprise/metering";
 import { decodeMerged, type MergedFile, type RowsByCommit } from "./merged-file.ts";
-import { GENERATIONS } from "../tables/generations-table.ts";
-import { listingOf } from "../row-files.ts";
+import { GENERATIONS } from "../fact-tables.ts";
+import { listingOf } from "../listing/kept-listing.ts";
 import { holds } from "../superseded.ts";
 
 /** A consumer that has come to the end asks again and again: a listing for each time would cost more than all else. */

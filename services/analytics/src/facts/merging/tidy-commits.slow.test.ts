@@ -1,4 +1,4 @@
-import { GENERATIONS } from "../tables/generations-table.ts";
+import { GENERATIONS } from "../fact-tables.ts";
 import type { BlobStore } from "@reprise/archive";
 import { createFaultyStore, createMemoryStore, dyingAt } from "@reprise/archive/testing";
 import { GenerationFold, type GenerationRow } from "@reprise/metering";
@@ -7,10 +7,10 @@ import { readParquetRows } from "@reprise/tables";
 import { completed, createRef, delta, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { COMMITS_PER_BASE, commitKeyOf } from "../commit.ts";
-import { createObjectFacts } from "../object-facts.ts";
-import { ObjectLaneFacts } from "../object-lane-facts.ts";
+import { createFactStore } from "../fact-store.ts";
+import { ObjectLaneFacts } from "../lane-facts.ts";
 import { decodeMerged, encodeMerged, mergedKey } from "./merged-file.ts";
-import { listRowFiles } from "../row-files.ts";
+import { listRowFiles } from "../listing/kept-listing.ts";
 import { CommitTidier } from "./tidy-commits.ts";
 
 const STREAM = generationsStream(0);
@@ -227,7 +227,7 @@ test("a sink that is far behind gets the rows of each deleted commit, under thei
   const tidier = impatient(world.store);
   for (let round = 0; round < 3; round++) await tidier.tidy({ expiredBeforeUs: atUs(2 * COMMITS_PER_BASE) });
   expect(await world.store.get(commitKeyOf(STREAM, 0))).toBeUndefined();
-  const outbox = createObjectFacts(world.store).outbox("test", STREAM);
+  const outbox = createFactStore(world.store).outbox("test", STREAM);
   for (const { n, row } of world.rows) expect(await outbox.rowsOf(n)).toEqual([row]);
   expect(await outbox.rowsOf(world.rows.length)).toBeUndefined();
 });

@@ -4,10 +4,9 @@ import { readParquetRows } from "@reprise/tables";
 import { COMMITS_PER_BASE, commitKeyOf, decodeCommit } from "../commit.ts";
 import type { Tidier, TidyOptions } from "../fact-store.ts";
 import { decodeMerged, encodeMerged, mergedKey } from "./merged-file.ts";
-import type { FactTable } from "../tables/fact-table.ts";
-import type { KeptListing } from "../listing/kept-listing.ts";
+import type { FactTable } from "../fact-tables.ts";
+import { type KeptListing, listingOf } from "../listing/kept-listing.ts";
 import type { StreamListing } from "../listing/stream-listing.ts";
-import { listingOf } from "../row-files.ts";
 import { type CommitRange, holds, listSuperseded, overlaps } from "../superseded.ts";
 
 export interface TidierOptions<Row> {

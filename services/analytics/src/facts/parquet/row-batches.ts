@@ -1,6 +1,6 @@
 import type { DuckDBDataChunk, DuckDBListVector, DuckDBVarCharVector } from "@duckdb/node-api";
 import { deliverySums } from "../delivery-sums.ts";
-import { GENERATIONS } from "../tables/generations-table.ts";
+import { GENERATIONS } from "../fact-tables.ts";
 import { type DeliveryNumbers, type Facets, type RowNumbers, toDelivered, toRow } from "./rows-of-columns.ts";
 import type { DeliveredRow } from "@reprise/metering";
 

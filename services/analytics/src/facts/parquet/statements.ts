@@ -12,7 +12,6 @@ import { LIMITS } from "@reprise/protocol";
 import { escapeGlob } from "@reprise/tables";
 import {
   countedOnce,
-  type FirstOf,
   joinDelivery,
   LATEST_RECORD_US,
   LONGEST_READING_US,
@@ -60,10 +59,6 @@ export const DELIVERIES_FILES = `
   select distinct filename as file from read_parquet($deliveries, union_by_name = true, filename = true)
   where ${DELIVERIES_CONDITIONS} and (tenant, generation) in (select tenant, generation from (${GENERATIONS_READ}))`;
 
-/** In the memory of one number, and not of all rows of a group. */
-const firstOf: FirstOf = (value, order, where, last) =>
-  `${last ? "arg_max_null" : "arg_min_null"}(${value}, ${order}) filter (where ${where})`;
-
 const FOUND_IDS = `
   select tenant, generation, min(ended_us) as least_us, max(ended_us) as most_us from (${GENERATIONS_READ}) group by all`;
 /** When the generations ended (two rows of one may differ), and how many rows of connections there are. */
@@ -80,14 +75,14 @@ const deliveriesOf = (ids: string) =>
  *
  * To count each connection once takes a sort of all rows; few generations have several, so that is done for these alone, afterwards: `CROWDED`, and what follows it.
  */
-export const DELIVERED = `create temp table delivered as ${sumDeliveries(deliveriesOf(FOUND_IDS), firstOf, BESIDE_SUMS)}`;
+export const DELIVERED = `create temp table delivered as ${sumDeliveries(deliveriesOf(FOUND_IDS), BESIDE_SUMS)}`;
 export const CROWDED = `
   create temp table crowded as
     select tenant, generation, from_us as least_us, until_us as most_us from delivered where connections > 1`;
 export const COUNT_CROWDED = "select count(*) as generations from crowded";
 export const WITHOUT_CROWDED = "delete from delivered where connections > 1";
 export const AND_CROWDED = `
-  insert into delivered ${sumDeliveries(countedOnce(`(select * from ${deliveriesOf("select * from crowded")}) as recorded`), firstOf, BESIDE_SUMS)}`;
+  insert into delivered ${sumDeliveries(countedOnce(`(select * from ${deliveriesOf("select * from crowded")}) as recorded`), BESIDE_SUMS)}`;
 const DELIVERED_OF_PART = "select * from delivered where until_us >= $from and from_us < $to";
 export const READ = {
   plain: inBatches(GENERATIONS_READ),

@@ -1,0 +1,36 @@
+import { join } from "node:path";
+import { type BlobStore, createFileStore } from "@reprise/archive";
+import { createFaultyStore, dyingAt } from "@reprise/archive/testing";
+import { localFiles } from "@reprise/tables";
+import { createTempDir } from "@reprise/testkit";
+import { createFactStore, type FactStore } from "../facts/fact-store.ts";
+import { ParquetRows } from "../facts/parquet-rows.ts";
+import type { RowSource } from "../facts/row-source.ts";
+
+export interface OpenFacts extends AsyncDisposable {
+  readonly facts: FactStore;
+  readonly rows: RowSource;
+  readonly store: BlobStore;
+  /** The same store for a process that dies at its n-th call, before or after the store has done it. */
+  readonly dying: (n: number, when: "before" | "after") => FactStore;
+}
+
+/** A lane that begins and commits makes so many calls to its store at most. */
+export const CALLS_OF_LANE = 20;
+
+/** Opens an empty folder for commits. */
+export async function openFacts(): Promise<OpenFacts> {
+  await using stack = new AsyncDisposableStack();
+  const folder = stack.use(await createTempDir("facts"));
+  const dir = join(folder.path, "analytics");
+  const store = createFileStore(dir);
+  const rows = stack.use(new ParquetRows({ store, files: localFiles(dir), partRows: 2 }));
+  const opened = stack.move();
+  return {
+    facts: createFactStore(store),
+    rows,
+    store,
+    dying: (n, when) => createFactStore(createFaultyStore(store, dyingAt(n, when))),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
