@@ -231,13 +231,6 @@ test("every model gets an engine, and the default number of slots unless it has 
   await Promise.all([...engines.values()].map(({ engine }) => engine.close()));
 });
 
-test("files that are uploaded need no address of delivery's", async () => {
-  const models = parse({ llama: { ...LLAMA, media: "upload" } });
-  expect(models.get("llama")).toMatchObject({ openai: { media: "upload" } });
-  await using stack = new AsyncDisposableStack();
-  for (const { engine } of createEngines(models, 1).values()) stack.defer(() => engine.close());
-});
-
 test("media by address need to know where model servers reach delivery", async () => {
   const dir = await mkdtemp(join(tmpdir(), "reprise-models-"));
   const path = join(dir, "models.json");

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { blobs } from "@reprise/log";
@@ -6,7 +5,6 @@ import { OPTIONAL_EVENTS, type RequestMedia } from "@reprise/protocol";
 import { base64HashOf, startMediaModel } from "@reprise/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createOpenaiEngine } from "../engines/openai/openai-engine.ts";
-import { answer, type FilesServer, startFilesServer } from "../engines/testing/files-server.ts";
 import { createFakeEngine } from "../testing/fake-engine.ts";
 import { storeBlob } from "../testing/stored-blob.ts";
 import { openWorld, type World } from "../testing/world.ts";
@@ -19,7 +17,6 @@ const collectGarbage = runInNewContext("gc") as () => void;
 const MIB = 1_024 * 1_024;
 const BYTES = 30 * MIB;
 const MOST = 4 * MIB;
-const BLANK = "\r\n\r\n";
 const PIECE = Buffer.alloc(64 * 1_024, "the same sixty-four kilobytes, again and again; ");
 
 let world: World;
@@ -91,18 +88,6 @@ test("a blob of 30 MiB goes into an engine's request with less than 4 MiB of mem
   expect(passage.held).toBeLessThan(MOST);
 });
 
-test("a blob of 30 MiB is uploaded to an engine with less than 4 MiB of memory", async () => {
-  const named = await store();
-  const passage = new Passage(BYTES);
-  await using server = await startFilesServer();
-  const sum = takeUpload(server, named.bytes, (bytes) => passage.arrive(bytes));
-  server.nextCompletions(answer);
-  await ask(named, server.baseUrl, { media: "upload", blobs: passage.watch(world.blobs) });
-  expect(sum.digest("hex")).toBe(named.sha256);
-  expect(passage.most).toBeLessThan(MOST);
-  expect(passage.held).toBeLessThan(MOST);
-});
-
 test("sound of 30 MiB that an engine makes is stored with less than 4 MiB of memory", async () => {
   const passage = new Passage(BYTES);
   const piece = { type: "media", kind: "audio", mediaType: "audio/pcm", isLast: false } as const;
@@ -131,39 +116,14 @@ function store(): Promise<RequestMedia> {
   return storeBlob(world.blobs, pieces(), "text/plain");
 }
 
-/** @returns the SHA-256 of the file, once the server has it */
-function takeUpload(server: FilesServer, bytes: number, onPiece: (bytes: number) => void) {
-  const sum = createHash("sha256");
-  server.nextUploads((request, response) => {
-    let head: string | undefined = "";
-    let left = bytes;
-    request.on("data", (piece: Buffer) => {
-      onPiece(piece.length);
-      let rest = piece;
-      if (head !== undefined) {
-        head += piece.toString("latin1");
-        const at = head.indexOf(BLANK, head.indexOf("filename="));
-        if (at === -1) return;
-        rest = Buffer.from(head.slice(at + BLANK.length), "latin1");
-        head = undefined;
-      }
-      sum.update(rest.subarray(0, left));
-      left -= Math.min(left, rest.length);
-    });
-    request.on("end", () => response.end('{"id":"file-1"}'));
-  });
-  return sum;
-}
-
 async function ask(
   named: RequestMedia,
   baseUrl: string,
-  { media, blobs: storage }: { media?: "upload"; blobs: blobs.BlobStorage },
+  { blobs: storage }: { blobs: blobs.BlobStorage },
 ): Promise<void> {
   const engine = createOpenaiEngine({
     baseUrl,
     upstreamModel: "m",
-    media,
     capabilities: new Set(["content_parts", "files", "media_references"]),
   });
   const ref = await world.submit({

@@ -12,9 +12,8 @@ import type { ReasoningField } from "./dialect-form.ts";
 import { canContinueRequest, toChatRequest, type UpstreamModel } from "./request/chat-request.ts";
 import { type CacheSalt, cacheSaltOf, defaultCacheSalt } from "./request/cache-salt.ts";
 import { findPlaces, type MediaForm } from "./request/placed-media.ts";
-import { createBodies } from "./files/file-bodies.ts";
+import { createBodies } from "./request/server-body.ts";
 import { RefusedFields } from "./request/refused-fields.ts";
-import { createServerFiles, type ServerFiles } from "./files/server-files.ts";
 import { audioTypeOf } from "./response/made-media.ts";
 import type { ThinkTagForm } from "./response/think-tags.ts";
 import { readChatStream } from "./response/chat-stream.ts";
@@ -67,7 +66,6 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
   const model: UpstreamModel = { upstreamModel, continuation, maxTokensField, dialect };
   const pool = createReplicaPool({ ...poolOptions, baseUrls: [baseUrl, ...moreBaseUrls] });
   const [only, ...more] = pool.servers;
-  const files = media === "upload" ? pool.upstreams.map((upstream) => createServerFiles(upstream)) : [];
   const leftOut = new Set<string>();
   const refused = pool.upstreams.map(() => new RefusedFields());
   let reasoningField: ReasoningField | undefined;
@@ -96,7 +94,6 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
           pool,
           model: { ...model, reasoningField },
           media,
-          files,
           refused,
           cacheSalt,
           leftOut,
@@ -107,10 +104,7 @@ export function createOpenaiEngine(options: OpenaiEngineOptions): Engine {
         request,
         generateOptions,
       ),
-    async close() {
-      await Promise.all(files.map((server) => server.close()));
-      await pool.close();
-    },
+    close: () => pool.close(),
   };
 
   /** The model can what all servers can that have said it, and takes as little as one; one that has not answered is asked again. */
@@ -139,8 +133,6 @@ interface Target {
   pool: ReplicaPool;
   model: UpstreamModel;
   media: MediaForm;
-  /** Of each server, where they are uploaded. */
-  files: readonly ServerFiles[];
   /** One for each server. */
   refused: readonly RefusedFields[];
   cacheSalt: CacheSalt;
@@ -157,7 +149,6 @@ function generate(
     pool,
     model,
     media: mediaForm,
-    files,
     refused,
     cacheSalt,
     leftOut,
@@ -187,9 +178,7 @@ function generate(
     const sent = unsent;
     unsent = undefined;
     if (!sent) throw new RepriseError("internal", "A request is sent to its engine once.");
-    // A file at a server is a tenant's.
-    const form = mediaForm === "upload" && tenant === undefined ? "data" : mediaForm;
-    const places = await findPlaces({ input: sent.input, turns: progress.turns }, media, form);
+    const places = await findPlaces({ input: sent.input, turns: progress.turns }, media, mediaForm);
     const salt = cacheSaltOf(cacheSalt, tenant);
     const chat = toChatRequest(sent, progress, model, places.place);
     const json = JSON.stringify(salt === undefined ? chat : { ...chat, cache_salt: salt });
@@ -198,7 +187,7 @@ function generate(
       return undefined;
     // What no other tenant's request finds is another beginning.
     const affinityKey = pool.hasAffinity ? `${salt ?? ""} ${affinityKeyOf(sent)}` : undefined;
-    const bodies = createBodies(places, { json, tenant, servers: files, refused, onWithoutField });
+    const bodies = createBodies(places, { json, refused, onWithoutField });
     return postToReplica(pool, bodies, { signal, traceparent, route, affinityKey });
   };
   const tellOnce = (part: string) => {

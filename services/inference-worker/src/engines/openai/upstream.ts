@@ -44,8 +44,6 @@ export interface PostOptions {
   readonly signal: AbortSignal;
   /** The header of this name. */
   readonly traceparent?: string | undefined;
-  /** The media type that is asked for. Default: that of a stream of events. */
-  readonly accept?: string | undefined;
 }
 
 export interface Upstream {
@@ -58,8 +56,6 @@ export interface Upstream {
   post(path: string, body: RequestBody, options: PostOptions): Promise<UpstreamAnswer>;
   /** Throws as `post` does. */
   get(path: string, signal: AbortSignal): Promise<UpstreamAnswer>;
-  /** `DELETE`. Throws as `post` does. */
-  remove(path: string, signal: AbortSignal): Promise<UpstreamAnswer>;
   close(): Promise<void>;
 }
 
@@ -114,21 +110,18 @@ export function createUpstream({ baseUrl, apiKey, ...timeouts }: UpstreamOptions
   const base = pathname.replace(/\/$/, "");
   const pathOf = (path: string) =>
     path.startsWith("../") ? base.replace(/\/[^/]*$/, "") + path.slice(2) : base + path;
-  const ask = (method: "GET" | "DELETE", path: string, signal: AbortSignal) => {
-    const asked = { path: pathOf(path), method, headers: { ...headers, accept: "application/json" } };
-    return answerOf(unpooled.request({ ...asked, signal }), signal);
-  };
   return {
-    get: (path, signal) => ask("GET", path, signal),
-    remove: (path, signal) => ask("DELETE", path, signal),
-    async post(path, body, { signal, traceparent, accept = headers.accept }) {
+    get(path, signal) {
+      const asked = { path: pathOf(path), headers: { ...headers, accept: "application/json" } };
+      return answerOf(unpooled.request({ ...asked, method: "GET", signal }), signal);
+    },
+    async post(path, body, { signal, traceparent }) {
       const request = {
         path: pathOf(path),
         method: "POST" as const,
         headers: {
           ...headers,
-          accept,
-          "content-type": body.type ?? "application/json",
+          "content-type": "application/json",
           "content-length": String(body.bytes),
           ...(traceparent !== undefined && { traceparent }),
         },

@@ -14,21 +14,18 @@ export function mayBeStream({ status, headers }: UpstreamAnswer): boolean {
   return status === 200 && !NO_STREAM.test(String(headers["content-type"]));
 }
 
-/**
- * An answer that is not what was asked for, as an error. Reads what it says.
- * @param to what it is an answer to, where that is no chat completion: ` to …`
- */
-export async function toStatusError(answer: UpstreamAnswer, nowMs: UnixMs, to = ""): Promise<EngineError> {
+/** Reads what an answer says that is not what was asked for, and returns it as an error. */
+export async function toStatusError(answer: UpstreamAnswer, nowMs: UnixMs): Promise<EngineError> {
   const { status, headers } = answer;
   const body = parseBody(await answer.readStart(MAX_ERROR_BYTES));
   if (status < 400) {
     // A body that is not an error may hold the model's own words.
     const said = isError(body) ? redactUpstream(body) : undefined;
-    const message = `The engine answered ${status}${to || ", but not with text/event-stream"}.`;
+    const message = `The engine answered ${status}, but not with text/event-stream.`;
     return new EngineError("engine_failed", message, { retry: "never", said });
   }
   return toRefusal(status, {
-    message: `The engine answered ${status}${to}.`,
+    message: `The engine answered ${status}.`,
     retryAfterMs: parseRetryAfterMs(headers, nowMs),
     error: body,
   });

@@ -3,7 +3,7 @@ import type { ServerRoute } from "../../engine.ts";
 import { EngineError } from "../../engine-error.ts";
 import { MAX_ERROR_BYTES, mayBeStream, toStatusError } from "../errors/status-error.ts";
 import { parseRetryAfterMs } from "../errors/retry-after.ts";
-import type { BodyFor, ServerBody } from "../files/file-bodies.ts";
+import type { BodyFor, ServerBody } from "../request/server-body.ts";
 import type { RequestBody } from "../request/request-body.ts";
 import type { ChatAnswer } from "../response/chat-stream.ts";
 import type { PostOptions, UpstreamAnswer } from "../upstream.ts";
@@ -19,7 +19,7 @@ export interface ReplicaPost extends PostOptions {
 
 /**
  * Sends a request to one of the servers. One that has no room, or can't be reached, has not begun with it: then the next one is asked, each
- * once. A server that has no room for an upload of the request's files is passed over so too.
+ * once.
  * @throws EngineError, of several the one that is over first; what the body fails with; the signal's reason
  */
 export async function postToReplica(
@@ -49,9 +49,7 @@ async function ask(
 ): Promise<ChatAnswer | EngineError> {
   let status: number | undefined;
   try {
-    const onRefused = (refused: number) => void (status = refused);
-    const body = await bodyFor(lease.replica, { signal, onRefused });
-    const answer = await post(lease, body, { signal, traceparent });
+    const answer = await post(lease, bodyFor(lease.replica), { signal, traceparent });
     ({ status } = answer);
     if (mayBeStream(answer)) return toChatAnswer(lease, answer, signal);
     try {
@@ -68,7 +66,7 @@ async function ask(
   }
 }
 
-/** Sends the request, and again where the server has refused what it can do without. */
+/** Sends the request, and again without a field if the server has refused that one. */
 async function post({ upstream }: Lease, body: ServerBody, options: PostOptions): Promise<UpstreamAnswer> {
   let next: RequestBody = body;
   for (;;) {
@@ -77,13 +75,7 @@ async function post({ upstream }: Lease, body: ServerBody, options: PostOptions)
       body.accepted();
       return answer;
     }
-    let renewed: RequestBody | undefined;
-    try {
-      renewed = await body.renew(answer.status, await answer.readStart(MAX_ERROR_BYTES));
-    } catch (error) {
-      answer.release(false);
-      throw error;
-    }
+    const renewed = body.renew(answer.status, await answer.readStart(MAX_ERROR_BYTES));
     if (!renewed) return answer;
     answer.release(false);
     next = renewed;

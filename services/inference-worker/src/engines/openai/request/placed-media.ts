@@ -8,21 +8,17 @@ import {
   toTurnMessages,
 } from "@reprise/protocol";
 import type { EngineRequest, MediaSource, Progress } from "../../engine.ts";
-import { MediaMarks, type NamedFile, type RequestBody } from "./request-body.ts";
+import { MediaMarks, type RequestBody } from "./request-body.ts";
 
-/** How a model server is given what parts name: within the request, or, for images, by an address that it fetches, or, for files, uploaded before. */
-export const MEDIA_FORMS = ["data", "url", "upload"] as const;
+/** How a model server is given what parts name: within the request or, for images, by an address that it fetches. */
+export const MEDIA_FORMS = ["data", "url"] as const;
 export type MediaForm = (typeof MEDIA_FORMS)[number];
 
-/**
- * Where the content of a part is: its base64, or a mark where that is put in while it is sent; an address, where the upstream fetches it; a mark for
- * the id that the upstream has for it, where it is a file of its own.
- */
+/** Where the content of a part is: its base64, or a mark that is replaced by it while it is sent; an address if the upstream fetches it. */
 export interface PlacedMedia {
   readonly mediaType: string;
   readonly base64: string;
   readonly link?: string;
-  readonly fileId?: string;
 }
 
 export type PlaceMedia = (part: MediaPart) => PlacedMedia;
@@ -30,13 +26,8 @@ export type PlaceMedia = (part: MediaPart) => PlacedMedia;
 /** What a request names, found and ready to be sent. */
 export interface RequestPlaces {
   readonly place: PlaceMedia;
-  /** To be uploaded to the server that is asked. */
-  readonly files: readonly NamedFile[];
-  /**
-   * @param json of a body whose parts were placed by `place`
-   * @param ids what the server calls each of `files`
-   */
-  toBody(json: string, ids?: ReadonlyMap<NamedFile, string>): RequestBody;
+  /** @param json of a body whose parts were placed by `place` */
+  toBody(json: string): RequestBody;
 }
 
 /** Only what is in the request itself. */
@@ -50,8 +41,7 @@ export const placeInline: PlaceMedia = (part) => {
 };
 
 /**
- * Looks up what the parts name, those of tools' answers too, before an engine is asked. Sound and files have no form in which a chat completion's part names an address,
- * and images and sound none in which it names a file of the server's.
+ * Looks up what the parts name, those of tools' answers too, before an engine is asked. Sound and files have no form in which a chat completion's part names an address.
  * @throws RepriseError as `MediaSource.find`
  */
 export async function findPlaces(
@@ -61,33 +51,17 @@ export async function findPlaces(
 ): Promise<RequestPlaces> {
   const marks = new MediaMarks();
   const found = new Map<string, PlacedMedia>();
-  const files: NamedFile[] = [];
   for (const { part } of [...partsOf(input), ...partsOf(toTurnMessages(turns))]) {
     if (!media || !isMediaPart(part)) continue;
     const reference = referenceOf(part);
-    const key = keyOf(part);
-    if (reference === undefined || found.has(key)) continue;
+    if (reference === undefined || found.has(reference)) continue;
     const named = await media.find(reference);
     const placed = { mediaType: named.type, base64: marks.mark(named) };
-    if (form === "upload" && part.type === "file") {
-      const file = { media: named, name: part.name };
-      files.push(file);
-      found.set(key, { ...placed, fileId: marks.markId(file) });
-    } else if (form === "url" && part.type !== "file" && named.type.startsWith("image/"))
-      found.set(key, { ...placed, link: await named.link() });
-    else found.set(key, placed);
+    const isLinked = form === "url" && named.type.startsWith("image/");
+    found.set(reference, isLinked ? { ...placed, link: await named.link() } : placed);
   }
   return {
-    place: (part) => found.get(keyOf(part)) ?? placeInline(part),
-    files,
-    toBody: (json, ids) => marks.toBody(json, ids),
+    place: (part) => found.get(referenceOf(part) ?? "") ?? placeInline(part),
+    toBody: (json) => marks.toBody(json),
   };
-}
-
-/** A file is uploaded under the name that its part has for it. */
-function keyOf(part: MediaPart): string {
-  const reference = referenceOf(part);
-  return reference === undefined
-    ? ""
-    : JSON.stringify([reference, part.type === "file" ? (part.name ?? "") : null]);
 }

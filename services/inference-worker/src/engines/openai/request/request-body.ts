@@ -2,17 +2,8 @@ import { randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
 import type { NamedMedia } from "../../engine.ts";
 
-/** A file that a part names, which the server has as one of its own. */
-export interface NamedFile {
-  readonly media: NamedMedia;
-  /** What the part calls it. */
-  readonly name: string | undefined;
-}
-
 /** The body of a request, which may be sent more than once. */
 export interface RequestBody {
-  /** Default: JSON. */
-  readonly type?: string | undefined;
   readonly bytes: number;
   /** From its beginning. Fails as its media do. */
   open(): Readable;
@@ -24,45 +15,26 @@ export interface RequestBody {
  */
 export class MediaMarks {
   readonly #random = randomBytes(16).toString("hex");
-  readonly #marked: (NamedMedia | NamedFile)[] = [];
+  readonly #marked: NamedMedia[] = [];
 
   /** What to write in the place of the content's base64. */
   mark(media: NamedMedia): string {
-    return this.#mark(media);
+    return `${this.#random}.${this.#marked.push(media) - 1}.`;
   }
 
-  /** What to write in the place of what the server calls a file. */
-  markId(file: NamedFile): string {
-    return this.#mark(file);
-  }
-
-  /**
-   * @param json with marks of this object's
-   * @param ids of files: a file without one is no part of the JSON
-   */
-  toBody(json: string, ids: ReadonlyMap<NamedFile, string> = NO_IDS): RequestBody {
+  /** @param json with marks of this object's */
+  toBody(json: string): RequestBody {
     const pieces = json
       .split(new RegExp(`${this.#random}\\.(\\d+)\\.`))
       // Texts and the numbers of marks by turns.
-      .map((piece, i) => (i % 2 === 0 ? piece : toPiece(this.#marked[Number(piece)]!, ids)));
+      .map((piece, i) => (i % 2 === 0 ? piece : this.#marked[Number(piece)]!));
     const bytes = pieces.reduce((sum, piece) => sum + encodedBytes(piece), 0);
     // Pieces are as large as a store's chunks: one at a time.
     return { bytes, open: () => Readable.from(encode(pieces), { highWaterMark: 1 }) };
   }
-
-  #mark(marked: NamedMedia | NamedFile): string {
-    return `${this.#random}.${this.#marked.push(marked) - 1}.`;
-  }
 }
 
 type Piece = string | NamedMedia;
-
-const NO_IDS: ReadonlyMap<NamedFile, string> = new Map();
-
-/** Ids have no character that JSON escapes. */
-function toPiece(marked: NamedMedia | NamedFile, ids: ReadonlyMap<NamedFile, string>): Piece {
-  return "media" in marked ? ids.get(marked)! : marked;
-}
 
 function encodedBytes(piece: Piece): number {
   return typeof piece === "string" ? Buffer.byteLength(piece) : 4 * Math.ceil(piece.bytes / 3);

@@ -27,12 +27,9 @@ function toPart(part: ContentPart, { refusalParts, place = placeInline }: Messag
     }
     case "file": {
       const { name } = part;
-      const placed = place(part);
-      // It was uploaded with its name.
-      if (placed.fileId !== undefined) return { type: "file", file: { file_id: placed.fileId } };
       return {
         type: "file",
-        file: { ...(name !== undefined && { filename: name }), file_data: toDataUrl(placed) },
+        file: { ...(name !== undefined && { filename: name }), file_data: toDataUrl(place(part)) },
       };
     }
   }
