@@ -1,4 +1,4 @@
-export { type CommandIo, type CommandOptions, parseOptions, required } from "./cli/command-line.ts";
+export { collect, type CommandIo, runProgram } from "./cli/command-line.ts";
 export { endWithReader } from "./cli/end-with-reader.ts";
 export { boundPipelining, MAX_UNANSWERED } from "./http/bound-pipelining.ts";
 export { BROKER_ADDRESS_NAMES, brokerAddressOf, findBrokerAddress } from "./broker/broker-address.ts";

@@ -1,27 +1,51 @@
 import type { Writable } from "node:stream";
-import { parseArgs, type ParseArgsConfig } from "node:util";
 import { RepriseError } from "@reprise/protocol";
+import type { Command, CommanderError } from "commander";
 
-/** What a command of a CLI has of its process. */
+/** What a command has of its process. */
 export interface CommandIo {
   readonly out: Writable;
   readonly err: Writable;
   readonly env: Readonly<Record<string, string | undefined>>;
+  exitCode: number;
 }
 
-export type CommandOptions = NonNullable<ParseArgsConfig["options"]>;
-
-/** @throws RepriseError `invalid_request` */
-export function parseOptions<const O extends CommandOptions>(args: readonly string[], options: O) {
+/**
+ * Runs a program of commander's, which writes its help and ends no process.
+ * @throws RepriseError `invalid_request` for a wrong call; what the command throws
+ */
+export async function runProgram(
+  program: Command,
+  args: readonly string[],
+  { out, err }: Pick<CommandIo, "out" | "err">,
+): Promise<void> {
+  const configure = (command: Command) => {
+    command.exitOverride().configureOutput({
+      writeOut: (text) => out.write(text),
+      writeErr: (text) => err.write(text),
+      // The message is in the error.
+      outputError: () => undefined,
+    });
+    command.commands.forEach(configure);
+  };
+  configure(program);
   try {
-    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
-  } catch (cause) {
-    throw new RepriseError("invalid_request", (cause as Error).message, { cause });
+    await program.parseAsync(args, { from: "user" });
+  } catch (error) {
+    if (!isCommanderError(error)) throw error;
+    if (error.exitCode === 0) return;
+    const isHelp = error.code === "commander.help";
+    const message = isHelp ? "No command is named." : error.message.replace(/^error: /, "");
+    throw new RepriseError("invalid_request", message, { cause: error });
   }
 }
 
-/** @throws RepriseError `invalid_request` */
-export function required(value: string | undefined, name: string): string {
-  if (value === undefined) throw new RepriseError("invalid_request", `--${name} is missing.`);
-  return value;
+/** Reads the code, not the class: services that have no command line do not load commander. */
+function isCommanderError(error: unknown): error is CommanderError {
+  return error instanceof Error && "code" in error && String(error.code).startsWith("commander.");
+}
+
+/** Collects the values of an option that may be given more than once. */
+export function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
 }

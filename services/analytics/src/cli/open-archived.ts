@@ -1,7 +1,6 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ParseArgsConfig } from "node:util";
 import {
   type Archive,
   type BlobStore,
@@ -14,29 +13,38 @@ import {
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
 import { localFiles, openFetchedFiles } from "@reprise/tables";
+import type { Command } from "commander";
 import type { CommandEnvironment } from "../config.ts";
 import { ArchivedGenerations } from "../rebuild/archived-generations.ts";
 
-export const ARCHIVE_OPTIONS = {
-  archive: { type: "string" },
-  keys: { type: "string" },
-  "master-key-file": { type: "string" },
-  name: { type: "string" },
-} as const satisfies ParseArgsConfig["options"];
+/** Adds the options of a command that reads the archive. */
+export function withArchive(command: Command): Command {
+  return command
+    .option(
+      "--archive <folder>",
+      "default: $REPRISE_AUDIT_S3_URL, $REPRISE_AUDIT_DIR, or audit in the data folder",
+    )
+    .option("--keys <folder>", "default: $REPRISE_AUDIT_KEYS_DIR, or audit-keys in the data folder")
+    .option(
+      "--master-key-file <file>",
+      "default: $REPRISE_AUDIT_MASTER_KEY(_FILE), or master.key in the folder of the keys",
+    )
+    .option("--name <name>", "of the archive; default: $REPRISE_AUDIT_NAME, or reprise");
+}
 
-export const ARCHIVE_USAGE = `  --archive <folder>          default: $REPRISE_AUDIT_S3_URL, $REPRISE_AUDIT_DIR, or audit in the data folder
-  --keys <folder>             default: $REPRISE_AUDIT_KEYS_DIR, or audit-keys in the data folder
-  --master-key-file <file>    default: $REPRISE_AUDIT_MASTER_KEY(_FILE), or master.key in the folder of the keys
-  --name <name>               of the archive; default: $REPRISE_AUDIT_NAME, or reprise`;
-
-type Values = { readonly [Name in keyof typeof ARCHIVE_OPTIONS]?: string | undefined };
+export interface ArchiveValues {
+  readonly archive?: string;
+  readonly keys?: string;
+  readonly masterKeyFile?: string;
+  readonly name?: string;
+}
 
 /** Bytes of archive files that are fetched from a bucket at a time. */
 const MAX_FETCHED_BYTES = 4 * 1_024 * 1_024 * 1_024;
 
 /** Opens the archive and its keys for reading. @throws RepriseError `config_invalid`, `archive_unavailable`, `archive_corrupt` */
 export async function openArchived(
-  values: Values,
+  values: ArchiveValues,
   env: CommandEnvironment,
   stack: AsyncDisposableStack,
 ): Promise<{ readonly archive: Archive; readonly archived: ArchivedGenerations }> {
@@ -66,9 +74,9 @@ function openS3(url: string, env: CommandEnvironment): BlobStore {
   );
 }
 
-async function openKeys(values: Values, env: CommandEnvironment): Promise<Keyring> {
+async function openKeys(values: ArchiveValues, env: CommandEnvironment): Promise<Keyring> {
   const dir = values.keys ?? env.REPRISE_AUDIT_KEYS_DIR ?? join(env.REPRISE_DATA_DIR, "audit-keys");
-  const named = values["master-key-file"];
+  const named = values.masterKeyFile;
   const given = named === undefined ? env.REPRISE_AUDIT_MASTER_KEY : undefined;
   const file = named ?? env.REPRISE_AUDIT_MASTER_KEY_FILE ?? join(dir, "master.key");
   const text = given ?? (await readFile(file, "utf8").catch(() => undefined));

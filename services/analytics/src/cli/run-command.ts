@@ -1,43 +1,42 @@
 import type { Writable } from "node:stream";
 import { RepriseError, toRepriseError } from "@reprise/protocol";
-import { type CommandIo, parseOptions } from "@reprise/service";
+import { collect, type CommandIo, runProgram } from "@reprise/service";
+import { Command } from "commander";
 import { parseCommandEnvironment } from "../config.ts";
 import { createFactStore } from "../facts/fact-store.ts";
 import { markStore, newStoreMarker, readMarker } from "../facts/identity/store-marker.ts";
 import { rebuildRows } from "../rebuild/rebuild-rows.ts";
 import { openAnalyticsStorage } from "../storage.ts";
-import { ARCHIVE_OPTIONS, ARCHIVE_USAGE, openArchived } from "./open-archived.ts";
+import { type ArchiveValues, openArchived, withArchive } from "./open-archived.ts";
 
 const EXIT = { done: 0, usage: 2, failed: 3 } as const;
 
-const OPTIONS = {
-  ...ARCHIVE_OPTIONS,
-  rows: { type: "string" },
-  replaces: { type: "string", multiple: true },
-} as const;
-
-const USAGE = `Usage: reprise-usage rebuild [options]
-
-Computes the rows of analytics from the archive, into an empty store: 0 done, 2 wrong use, 3 failed
-
-  --replaces <id>             the lost store, as analytics' log names it; may be given several times
-  --rows <folder>             default: $REPRISE_ANALYTICS_S3_URL, $REPRISE_ANALYTICS_DIR, or analytics in the data folder
-${ARCHIVE_USAGE}`;
+interface Values extends ArchiveValues {
+  readonly rows?: string;
+  readonly replaces?: readonly string[];
+}
 
 const STORE_ID = /^[0-9a-f]{24}$/;
 
 /** Runs `reprise-usage`. @returns its exit code */
-export async function runCommand([name, ...args]: readonly string[], io: CommandIo): Promise<number> {
-  if (name === "--help" || args.includes("--help")) {
-    writeLine(io.out, USAGE);
-    return EXIT.done;
-  }
-  if (name !== "rebuild") {
-    writeLine(io.err, USAGE);
-    return EXIT.usage;
-  }
+export async function runCommand(args: readonly string[], io: Omit<CommandIo, "exitCode">): Promise<number> {
+  const program = new Command("reprise-usage");
+  withArchive(program.command("rebuild"))
+    .description(
+      "computes the rows of analytics from the archive, into an empty store: 0 done, 2 wrong use, 3 failed",
+    )
+    .option(
+      "--replaces <id>",
+      "the lost store, as analytics' log names it; may be given several times",
+      collect,
+    )
+    .option(
+      "--rows <folder>",
+      "default: $REPRISE_ANALYTICS_S3_URL, $REPRISE_ANALYTICS_DIR, or analytics in the data folder",
+    )
+    .action((values: Values) => rebuild(values, io));
   try {
-    await rebuild(args, io);
+    await runProgram(program, args, io);
     return EXIT.done;
   } catch (error) {
     const { code, message } = toRepriseError(error);
@@ -46,10 +45,7 @@ export async function runCommand([name, ...args]: readonly string[], io: Command
   }
 }
 
-async function rebuild(args: readonly string[], { out, env }: CommandIo): Promise<void> {
-  const { values, positionals } = parseOptions(args, OPTIONS);
-  if (positionals[0] !== undefined)
-    throw new RepriseError("invalid_request", `rebuild takes no argument "${positionals[0]}".`);
+async function rebuild(values: Values, { out, env }: Pick<CommandIo, "out" | "env">): Promise<void> {
   const replaces = values.replaces ?? [];
   const wrong = replaces.find((id) => !STORE_ID.test(id));
   if (wrong !== undefined)

@@ -1,7 +1,8 @@
 import type { Writable } from "node:stream";
 import type { CommandIo } from "@reprise/service";
+import type { Command } from "commander";
 
-/** What every command's end says. */
+/** The exit codes of every command. */
 export const EXIT = {
   fine: 0,
   /** The archive is not as it was written, or a proof is wrong. */
@@ -14,18 +15,12 @@ export const EXIT = {
   usage: 64,
 } as const;
 
-/** One of `reprise-audit`. */
-export interface Command {
-  /** One line. */
-  readonly summary: string;
-  /** The options, as they are to be written. */
-  readonly usage: string;
-  /**
-   * @returns an exit code
-   * @throws RepriseError: `invalid_request` and `config_invalid` for a wrong call, `archive_corrupt`, `archive_unavailable`
-   */
-  run(args: readonly string[], io: CommandIo): Promise<number>;
-}
+/**
+ * Makes one of `reprise-audit`'s commands, which leaves its exit code in `io`.
+ *
+ * It throws RepriseError: `invalid_request` and `config_invalid` for a wrong call, `archive_corrupt`, `archive_unavailable`.
+ */
+export type MakeCommand = (io: CommandIo) => Command;
 
 /** Writes, and waits while the reader of the pipe is behind. */
 export async function write(stream: Writable, text: string | Uint8Array): Promise<void> {

@@ -1,6 +1,7 @@
+import type { CommandIo } from "@reprise/service";
+import { Command } from "commander";
 import { blob } from "./commands/blob.ts";
 import { checkProof } from "./commands/check-proof.ts";
-import type { Command } from "./command.ts";
 import { erase } from "./commands/erase.ts";
 import { exportEvents } from "./commands/export.ts";
 import { hold } from "./commands/hold.ts";
@@ -10,16 +11,10 @@ import { rewrap } from "./commands/rewrap.ts";
 import { search } from "./commands/search.ts";
 import { verify } from "./commands/verify.ts";
 
-/** In the order in which they are listed. */
-export const COMMANDS: Readonly<Record<string, Command>> = {
-  verify,
-  prove,
-  "check-proof": checkProof,
-  replay,
-  search,
-  export: exportEvents,
-  blob,
-  erase,
-  hold,
-  rewrap,
-};
+/** Lists its commands in this order. */
+export function createProgram(io: CommandIo): Command {
+  const program = new Command("reprise-audit");
+  const commands = [verify, prove, checkProof, replay, search, exportEvents, blob, erase, hold, rewrap];
+  for (const make of commands) program.addCommand(make(io));
+  return program;
+}

@@ -1,19 +1,22 @@
-import type { ParseArgsConfig } from "node:util";
 import { type Archive, ArchiveReader, type Keyring } from "@reprise/archive";
 import { type GenerationRef, parseGenerationId, parseTenantId, RepriseError } from "@reprise/protocol";
-import { type CommandIo, required } from "@reprise/service";
-import { READING_OPTIONS } from "./commands/access.ts";
-import { openArchiveCopy, openKeyringCopy, type ValuesOf } from "./options.ts";
+import type { CommandIo } from "@reprise/service";
+import type { Command } from "commander";
+import { type ReadingValues, withReading } from "./commands/access.ts";
+import { openArchiveCopy, openKeyringCopy } from "./options.ts";
 
-/** For commands that show something of one generation. */
-export const GENERATION_OPTIONS = {
-  ...READING_OPTIONS,
-  generation: { type: "string" },
-  tenant: { type: "string" },
-} as const satisfies ParseArgsConfig["options"];
+/** Adds the options of commands that show something of one generation. */
+export function withGeneration(command: Command): Command {
+  command
+    .requiredOption("--generation <id>", "which generation")
+    .option("--tenant <id>", "default: whose it is");
+  return withReading(command);
+}
 
-export const GENERATION_USAGE = `  --generation <id>
-  --tenant <id>               default: whose it is`;
+export interface GenerationValues extends ReadingValues {
+  readonly generation: string;
+  readonly tenant?: string;
+}
 
 export interface OpenGeneration {
   readonly ref: GenerationRef;
@@ -28,10 +31,10 @@ export interface OpenGeneration {
  *   `archive_unavailable`, `config_invalid`
  */
 export async function openGeneration(
-  values: ValuesOf<typeof GENERATION_OPTIONS>,
+  values: GenerationValues,
   env: CommandIo["env"],
 ): Promise<OpenGeneration> {
-  const generation = parseGenerationId(required(values.generation, "generation"));
+  const generation = parseGenerationId(values.generation);
   const archive = await openArchiveCopy(values, env);
   const keyring = await openKeyringCopy(values, env);
   const reader = new ArchiveReader({ archive, keyring });

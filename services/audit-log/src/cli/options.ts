@@ -1,6 +1,5 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { ParseArgsConfig } from "node:util";
 import {
   type Archive,
   createFileStore,
@@ -15,26 +14,28 @@ import {
   seenKey,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import type { CommandOptions, parseOptions } from "@reprise/service";
+import type { Command } from "commander";
 
-/** What every command that reads an archive may be told. */
-export const ARCHIVE_OPTIONS = {
-  archive: { type: "string" },
-  name: { type: "string" },
-  keys: { type: "string" },
-  "master-key-file": { type: "string" },
-} as const satisfies ParseArgsConfig["options"];
+/** Adds the options of every command that reads an archive. */
+export function withArchive(command: Command): Command {
+  return command
+    .option("--archive <folder>", "default: $REPRISE_AUDIT_DIR, or audit in the data folder")
+    .option("--keys <folder>", "default: $REPRISE_AUDIT_KEYS_DIR, or audit-keys in the data folder")
+    .option(
+      "--master-key-file <file>",
+      "default: $REPRISE_AUDIT_MASTER_KEY(_FILE), or master.key in the folder of the keys",
+    )
+    .option("--name <name>", "of the archive; default: $REPRISE_AUDIT_NAME, or reprise");
+}
 
-export const ARCHIVE_USAGE = `  --archive <folder>          default: $REPRISE_AUDIT_DIR, or audit in the data folder
-  --keys <folder>             default: $REPRISE_AUDIT_KEYS_DIR, or audit-keys in the data folder
-  --master-key-file <file>    default: $REPRISE_AUDIT_MASTER_KEY(_FILE), or master.key in the folder of the keys
-  --name <name>               of the archive; default: $REPRISE_AUDIT_NAME, or reprise`;
+export interface ArchiveValues {
+  readonly archive?: string;
+  readonly keys?: string;
+  readonly masterKeyFile?: string;
+  readonly name?: string;
+}
 
 type Env = Readonly<Record<string, string | undefined>>;
-
-/** What `parseOptions` gives for these options. */
-export type ValuesOf<O extends CommandOptions> = Readonly<ReturnType<typeof parseOptions<O>>["values"]>;
-export type ArchiveValues = ValuesOf<typeof ARCHIVE_OPTIONS>;
 
 export function archiveDir(values: ArchiveValues, env: Env): string {
   return values.archive ?? env["REPRISE_AUDIT_DIR"] ?? join(dataDir(env), "audit");
@@ -73,7 +74,7 @@ export async function openKeyringCopy(values: ArchiveValues, env: Env): Promise<
 /** Undefined when there is no master key. Nothing is made that is missing. @throws RepriseError `config_invalid` */
 export async function findKeyringCopy(values: ArchiveValues, env: Env): Promise<Keyring | undefined> {
   const dir = keysDir(values, env);
-  const named = values["master-key-file"];
+  const named = values.masterKeyFile;
   const file = named ?? env["REPRISE_AUDIT_MASTER_KEY_FILE"] ?? join(dir, "master.key");
   const given = named === undefined ? env["REPRISE_AUDIT_MASTER_KEY"] : undefined;
   const text = given ?? (await readFile(file, "utf8").catch(() => undefined));

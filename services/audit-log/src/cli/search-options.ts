@@ -1,45 +1,48 @@
-import type { ParseArgsConfig } from "node:util";
 import { type AuditSearch, auditSearchSchema, parseWith, RepriseError } from "@reprise/protocol";
-import { required } from "@reprise/service";
-import type { ValuesOf } from "./options.ts";
+import { collect } from "@reprise/service";
+import type { Command } from "commander";
 
-/** Which generations a command is about. */
-export const SEARCH_OPTIONS = {
-  tenant: { type: "string" },
-  from: { type: "string" },
-  to: { type: "string" },
-  model: { type: "string" },
-  status: { type: "string" },
-  metadata: { type: "string", multiple: true },
-  subject: { type: "string" },
-} as const satisfies ParseArgsConfig["options"];
+/** Adds the options that select generations. */
+export function withSearch(command: Command): Command {
+  return command
+    .requiredOption("--tenant <id>", "whose generations")
+    .option("--from <time>", "created at or after: 2026-11-21 or 2026-11-21T12:00:00Z")
+    .option("--to <time>", "created before")
+    .option("--model <model>", "as the request names it")
+    .option("--status <status>", "open, completed, failed or cancelled")
+    .option("--metadata <key=value>", "of the request; more than once for pairs that are all there", collect)
+    .option("--subject <subject>", "of the request");
+}
 
-export const SEARCH_USAGE = `  --tenant <id>
-  --from <time> --to <time>   created at or after, and before: 2026-11-21 or 2026-11-21T12:00:00Z
-  --model <model>             as the request names it
-  --status <status>           open, completed, failed or cancelled
-  --metadata <key>=<value>    of the request; more than once for pairs that are all there
-  --subject <subject>         of the request`;
-
-export interface SearchValues extends ValuesOf<typeof SEARCH_OPTIONS> {
-  readonly limit?: string | undefined;
-  readonly after?: string | undefined;
+export interface SearchValues {
+  readonly tenant: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly model?: string;
+  readonly status?: string;
+  readonly metadata?: readonly string[];
+  readonly subject?: string;
+  readonly limit?: string;
+  readonly after?: string;
 }
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
 /** @throws RepriseError `invalid_request` */
-export function toSearch({ tenant, metadata, from, to, limit, ...rest }: SearchValues): AuditSearch {
-  const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
+export function toSearch(values: SearchValues): AuditSearch {
+  const { tenant, from, to, model, status, metadata, subject, limit, after } = values;
   return parseWith(
     auditSearchSchema,
     {
-      ...given,
-      tenant: required(tenant, "tenant"),
+      tenant,
       ...(from !== undefined && { from: toTime(from) }),
       ...(to !== undefined && { to: toTime(to) }),
+      ...(model !== undefined && { model }),
+      ...(status !== undefined && { status }),
       ...(metadata && { metadata: Object.fromEntries(metadata.map(toPair)) }),
+      ...(subject !== undefined && { subject }),
       ...(limit !== undefined && { limit: Number(limit) }),
+      ...(after !== undefined && { after }),
     },
     "options",
   );

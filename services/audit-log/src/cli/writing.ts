@@ -1,6 +1,5 @@
 import { access } from "node:fs/promises";
 import { userInfo } from "node:os";
-import type { ParseArgsConfig } from "node:util";
 import { openArchive, probeStore } from "@reprise/archive";
 import { connectBroker, createGenerationLog, readShardCount } from "@reprise/log";
 import { RepriseError } from "@reprise/protocol";
@@ -9,35 +8,43 @@ import { createBrokerFencedStore } from "@reprise/lane";
 import { parseStorageEnvironment } from "../config.ts";
 import type { LifecycleContext } from "../lifecycle/lifecycle-context.ts";
 import { openAuditStorage } from "../storage.ts";
+import type { Command } from "commander";
 import { writeLine } from "./command.ts";
 import {
-  ARCHIVE_OPTIONS,
-  ARCHIVE_USAGE,
   archiveDir,
   archiveName,
+  type ArchiveValues,
   keysDir,
   signingKeyFile,
-  type ValuesOf,
+  withArchive,
 } from "./options.ts";
 
-/** For commands that change what an archive keeps. */
-export const WRITING_OPTIONS = {
-  ...ARCHIVE_OPTIONS,
-  tenant: { type: "string" },
-  subject: { type: "string" },
-  generation: { type: "string" },
-  by: { type: "string" },
-  reason: { type: "string" },
-  nats: { type: "string" },
-} as const satisfies ParseArgsConfig["options"];
+/** Adds the options of commands that change what an archive keeps. */
+export function withWriting(command: Command): Command {
+  command
+    .requiredOption("--tenant <id>", "whose archive")
+    .option("--subject <pseudonym>", "as requests name the person")
+    .option("--generation <id>", "one generation")
+    .option("--reason <text>", "is archived, and stays for good: must name no person")
+    .option("--by <name>", "who does it; default: cli:<user>")
+    .option("--nats <url>", "default: $REPRISE_NATS_URL");
+  return withArchive(command);
+}
 
-export const WRITING_USAGE = `  --tenant <id>
-  --subject <pseudonym>       as requests name the person
-  --generation <id>
-  --reason <text>             is archived, and stays for good: must name no person
-  --by <name>                 who does it; default: cli:<user>
-  --nats <url>                default: $REPRISE_NATS_URL
-${ARCHIVE_USAGE}`;
+export interface WritingValues extends ArchiveValues {
+  readonly tenant: string;
+  readonly subject?: string;
+  readonly generation?: string;
+  readonly reason?: string;
+  readonly by?: string;
+  readonly nats?: string;
+}
+
+/** @throws RepriseError `invalid_request` */
+export function reasonOf({ reason }: WritingValues): string {
+  if (reason === undefined) throw new RepriseError("invalid_request", "--reason is missing.");
+  return reason;
+}
 
 /** Everything that is opened for such a command. */
 export interface Writing extends LifecycleContext, AsyncDisposable {}
@@ -52,7 +59,7 @@ export function operator(by: string | undefined): string {
  * @throws RepriseError `config_invalid`, `archive_corrupt`, `archive_unavailable`, `broker_unavailable`
  */
 export async function openForWriting(
-  values: ValuesOf<typeof WRITING_OPTIONS>,
+  values: WritingValues,
   { env, err }: Pick<CommandIo, "env" | "err">,
 ): Promise<Writing> {
   // Another key than the archive's own would make it look tampered with.
@@ -67,7 +74,7 @@ export async function openForWriting(
       ...env,
       REPRISE_AUDIT_NAME: archiveName(values, env),
       REPRISE_AUDIT_KEYS_DIR: keysDir(values, env),
-      REPRISE_AUDIT_MASTER_KEY_FILE: values["master-key-file"] ?? env["REPRISE_AUDIT_MASTER_KEY_FILE"],
+      REPRISE_AUDIT_MASTER_KEY_FILE: values.masterKeyFile ?? env["REPRISE_AUDIT_MASTER_KEY_FILE"],
       REPRISE_AUDIT_DIR: archiveDir(values, env),
       REPRISE_AUDIT_S3_URL: values.archive === undefined ? env["REPRISE_AUDIT_S3_URL"] : undefined,
     }),

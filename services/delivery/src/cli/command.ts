@@ -1,8 +1,9 @@
 import type { Writable } from "node:stream";
 import { RepriseError } from "@reprise/protocol";
-import { type CommandIo, type CommandOptions, parseOptions } from "@reprise/service";
+import type { CommandIo } from "@reprise/service";
+import type { Command } from "commander";
 
-/** What every command's end says. */
+/** The exit codes of every command. */
 export const EXIT = {
   fine: 0,
   /** The platform has refused the call: nothing was changed. */
@@ -13,32 +14,11 @@ export const EXIT = {
   usage: 64,
 } as const;
 
-/** One of `reprise-admin`. */
-export interface Command {
-  /** One line. */
-  readonly summary: string;
-  /** Its arguments and options, as they are to be written. */
-  readonly usage: string;
-  /** @throws RepriseError `invalid_request` and `config_invalid` for a wrong call; RefusedError; `connection_lost` */
-  run(args: readonly string[], io: CommandIo): Promise<void>;
-}
+/** Adds the commands of one noun to `reprise-admin`. */
+export type AddCommands = (program: Command, io: CommandIo) => void;
 
-/**
- * The options, and as many arguments as there are names for them.
- * @throws RepriseError `invalid_request`
- */
-export function parseCall<const O extends CommandOptions>(
-  args: readonly string[],
-  names: readonly string[],
-  options: O,
-) {
-  const { values, positionals } = parseOptions(args, options);
-  const missing = names[positionals.length];
-  if (missing !== undefined) throw new RepriseError("invalid_request", `<${missing}> is missing.`);
-  // The argument itself may be a secret that was given by mistake.
-  if (positionals.length > names.length)
-    throw new RepriseError("invalid_request", `There are more arguments than ${names.length}.`);
-  return { values, positionals };
+export interface JsonOption {
+  readonly json?: true;
 }
 
 /** @throws RepriseError `invalid_request` */

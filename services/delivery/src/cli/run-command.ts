@@ -1,35 +1,26 @@
 import { RepriseError, toRepriseError } from "@reprise/protocol";
-import type { CommandIo } from "@reprise/service";
+import { type CommandIo, runProgram } from "@reprise/service";
+import { Command } from "commander";
 import { RefusedError } from "./admin-api.ts";
 import { EXIT, writeLine } from "./command.ts";
-import { COMMANDS } from "./commands.ts";
+import { addAnalyticsCommands } from "./commands/analytics.ts";
+import { addBudgetsCommands } from "./commands/budgets.ts";
+import { addKeyCommands } from "./commands/key.ts";
+import { addSigningKeyCommands } from "./commands/signing-key.ts";
+import { addTenantCommands } from "./commands/tenant.ts";
+import { addTokenCommands } from "./commands/token.ts";
+import { addTokenKeyCommands } from "./commands/token-key.ts";
 
 const FIRST_SERVER_ERROR = 500;
 
 /** Runs what a command line says. @returns one of `EXIT` */
 export async function runCommand(
-  [noun = "", verb = "", ...args]: readonly string[],
-  io: CommandIo,
+  args: readonly string[],
+  given: Omit<CommandIo, "exitCode">,
 ): Promise<number> {
-  const name = `${noun} ${verb}`;
-  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (!command) {
-    const list = Object.entries(COMMANDS).map(([each, { summary }]) => `  ${each.padEnd(18)} ${summary}`);
-    const asked = noun === "--help";
-    const out = asked ? io.out : io.err;
-    writeLine(out, `Usage: reprise-admin <command> [arguments]\n\n${list.join("\n")}`);
-    writeLine(
-      out,
-      "\nREPRISE_URL names the platform, and REPRISE_ADMIN_KEY has the key. `--help` behind a command lists its options.",
-    );
-    return asked ? EXIT.fine : EXIT.usage;
-  }
-  if (args.includes("--help")) {
-    writeLine(io.out, `${command.summary}\n\n${command.usage}`);
-    return EXIT.fine;
-  }
+  const io = { ...given, exitCode: EXIT.fine };
   try {
-    await command.run(args, io);
+    await runProgram(createProgram(io), args, io);
     return EXIT.fine;
   } catch (error) {
     if (error instanceof RefusedError) {
@@ -40,4 +31,19 @@ export async function runCommand(
     writeLine(io.err, error instanceof RepriseError ? message : ((error as Error).stack ?? message));
     return code === "invalid_request" || code === "config_invalid" ? EXIT.usage : EXIT.unknown;
   }
+}
+
+export function createProgram(io: CommandIo): Command {
+  const program = new Command("reprise-admin").addHelpText(
+    "after",
+    "\nREPRISE_URL names the platform, and REPRISE_ADMIN_KEY has the key.",
+  );
+  addTenantCommands(program, io);
+  addKeyCommands(program, io);
+  addSigningKeyCommands(program, io);
+  addTokenCommands(program, io);
+  addTokenKeyCommands(program, io);
+  addBudgetsCommands(program, io);
+  addAnalyticsCommands(program, io);
+  return program;
 }

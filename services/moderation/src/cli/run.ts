@@ -7,17 +7,28 @@ import {
   listGenerations,
 } from "@reprise/log";
 import {
+  type GenerationId,
   type GenerationRef,
   moderationRuleSchema,
   parseWith,
   RepriseError,
   ruleSetId,
   type Seq,
+  type TenantId,
 } from "@reprise/protocol";
 import { assertRules, compileRuleSet } from "@reprise/rules";
 import { checkCoverage } from "./check-coverage.ts";
-import type { CliOptions } from "./options.ts";
 import { rejudgeLog } from "./rejudge-log.ts";
+
+interface Scope {
+  readonly tenant: TenantId;
+  /** Undefined: all that are kept. */
+  readonly generation: GenerationId | undefined;
+}
+
+export type CliOptions =
+  | ({ readonly command: "coverage" } & Scope)
+  | ({ readonly command: "rejudge"; readonly rulesFile: string; readonly apply: boolean } & Scope);
 
 interface Surroundings {
   readonly broker: Broker;

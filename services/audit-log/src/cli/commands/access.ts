@@ -1,5 +1,4 @@
 import { userInfo } from "node:os";
-import type { ParseArgsConfig } from "node:util";
 import { connectBroker, createGenerationLog } from "@reprise/log";
 import {
   type AccessRecord,
@@ -10,17 +9,22 @@ import {
   type TenantId,
 } from "@reprise/protocol";
 import { findBrokerAddress, type CommandIo } from "@reprise/service";
+import type { Command } from "commander";
 import { writeLine } from "../command.ts";
-import { ARCHIVE_OPTIONS, ARCHIVE_USAGE } from "../options.ts";
+import { type ArchiveValues, withArchive } from "../options.ts";
 
-/** For commands that show what is kept. */
-export const READING_OPTIONS = {
-  ...ARCHIVE_OPTIONS,
-  nats: { type: "string" },
-} as const satisfies ParseArgsConfig["options"];
+/** Adds the options of commands that show what is kept. */
+export function withReading(command: Command): Command {
+  command.option(
+    "--nats <url>",
+    "records there, for the audit log to keep, that you have looked; nothing is shown when that fails",
+  );
+  return withArchive(command);
+}
 
-export const READING_USAGE = `  --nats <url>                records there, for the audit log to keep, that you have looked; nothing is shown when that fails
-${ARCHIVE_USAGE}`;
+export interface ReadingValues extends ArchiveValues {
+  readonly nats?: string;
+}
 
 /** The caller and the object of an access. `query` is what was asked for, without text of a generation and without names of people. */
 export interface Access extends Pick<AccessRecord, "call" | "query"> {

@@ -8,35 +8,41 @@ import {
   readCopy,
 } from "@reprise/archive";
 import { parseTenantId, RepriseError } from "@reprise/protocol";
-import { parseOptions, required } from "@reprise/service";
-import { type Command, EXIT, writeLine } from "../command.ts";
+import type { CommandIo } from "@reprise/service";
+import { Command } from "commander";
+import { EXIT, type MakeCommand, writeLine } from "../command.ts";
 import { openArchiveCopy, openKeyringCopy } from "../options.ts";
-import { READING_OPTIONS, READING_USAGE, recordAccess } from "./access.ts";
+import { type ReadingValues, recordAccess, withReading } from "./access.ts";
 
 /** Writes the archived bytes of a blob to a file, and says what they are. */
-export const blob: Command = {
-  summary: "writes the archived content of a blob to a file, where the tenant has its content archived",
-  usage: `  <id>                        of the blob
-  --out <file>                must not be there; is there only when the content is whole and its hash is right
-  --tenant <id>               default: whose it is
-${READING_USAGE}`,
+export const blob: MakeCommand = (io) =>
+  withReading(new Command("blob"))
+    .description("writes the archived content of a blob to a file, where the tenant has its content archived")
+    .argument("<id>", "of the blob")
+    .requiredOption(
+      "--out <file>",
+      "must not exist; exists only when the content is whole and its hash is right",
+    )
+    .option("--tenant <id>", "default: whose it is")
+    .action(async (id: string, values: Values) => {
+      io.exitCode = await run(id, values, io);
+    });
 
-  async run(args, io) {
-    const options = { ...READING_OPTIONS, tenant: { type: "string" }, out: { type: "string" } } as const;
-    const { values, positionals } = parseOptions(args, options);
-    const [id, ...rest] = positionals;
-    if (id === undefined || rest.length > 0)
-      throw new RepriseError("invalid_request", "Name one blob: reprise-audit blob <id> --out <file>.");
-    const out = required(values.out, "out");
-    const archive = await openArchiveCopy(values, io.env);
-    const keyring = await openKeyringCopy(values, io.env);
-    const { tenant, copy } = findCopy(archive, id, values.tenant);
-    await recordAccess(values.nats, { tenant: parseTenantId(tenant), call: "read", query: { blob: id } }, io);
-    const content = await writeCopy({ archive, keyring, tenant, copy, out });
-    await writeLine(io.out, JSON.stringify({ ...content, tenant, stored_at: copy.at }));
-    return EXIT.fine;
-  },
-};
+interface Values extends ReadingValues {
+  readonly out: string;
+  readonly tenant?: string;
+}
+
+async function run(id: string, values: Values, io: CommandIo): Promise<number> {
+  const { out } = values;
+  const archive = await openArchiveCopy(values, io.env);
+  const keyring = await openKeyringCopy(values, io.env);
+  const { tenant, copy } = findCopy(archive, id, values.tenant);
+  await recordAccess(values.nats, { tenant: parseTenantId(tenant), call: "read", query: { blob: id } }, io);
+  const content = await writeCopy({ archive, keyring, tenant, copy, out });
+  await writeLine(io.out, JSON.stringify({ ...content, tenant, stored_at: copy.at }));
+  return EXIT.fine;
+}
 
 /** @throws RepriseError `blob_not_found`, `invalid_request` where several tenants have it */
 function findCopy(

@@ -6,42 +6,49 @@ import {
   parseVerifierKey,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { parseOptions } from "@reprise/service";
-import { type Command, EXIT, writeLine } from "../command.ts";
+import { collect, type CommandIo } from "@reprise/service";
+import { Command } from "commander";
+import { EXIT, type MakeCommand, writeLine } from "../command.ts";
 
 type Valid = Extract<CheckedProof, { kind: "valid" }>;
 
 /** Whether a proof holds. Needs neither archive nor network. */
-export const checkProof: Command = {
-  summary: "whether a proof holds: 0 it does, 2 it does not, 4 a witness is missing",
-  usage: `  <file>                      what prove has written
-  --vkey <key>                of the archive, from a source that you trust; once for each key it has had
-  --witness <key>             of a witness that must have cosigned
-  --json                      for programs`,
-  async run(args, { out }) {
-    const { values, positionals } = parseOptions(args, {
-      vkey: { type: "string", multiple: true },
-      witness: { type: "string", multiple: true },
-      json: { type: "boolean", default: false },
+export const checkProof: MakeCommand = (io) =>
+  new Command("check-proof")
+    .description("tells if a proof holds: 0 it does, 2 it does not, 4 a witness is missing")
+    .argument("<file>", "what prove has written")
+    .requiredOption(
+      "--vkey <key>",
+      "of the archive, from a source that you trust; once for each key it has had",
+      collect,
+    )
+    .option("--witness <key>", "of a witness that must have cosigned", collect)
+    .option("--json", "for programs")
+    .action(async (file: string, values: Values) => {
+      io.exitCode = await run(file, values, io);
     });
-    const [file] = positionals;
-    if (file === undefined || !values.vkey)
-      throw new RepriseError("invalid_request", "A file and --vkey are needed.");
-    const checked = checkSegmentProof(await readProof(file), {
-      vkeys: values.vkey.map(parseVerifierKey),
-      witnesses: (values.witness ?? []).map(parseVerifierKey),
-    });
-    for (const line of values.json ? [toJson(checked)] : toLines(checked)) await writeLine(out, line);
-    switch (checked.kind) {
-      case "valid":
-        return EXIT.fine;
-      case "wrong":
-        return EXIT.tampered;
-      case "unwitnessed":
-        return EXIT.unknown;
-    }
-  },
-};
+
+interface Values {
+  readonly vkey: readonly string[];
+  readonly witness?: readonly string[];
+  readonly json?: true;
+}
+
+async function run(file: string, values: Values, { out }: CommandIo): Promise<number> {
+  const checked = checkSegmentProof(await readProof(file), {
+    vkeys: values.vkey.map(parseVerifierKey),
+    witnesses: (values.witness ?? []).map(parseVerifierKey),
+  });
+  for (const line of values.json ? [toJson(checked)] : toLines(checked)) await writeLine(out, line);
+  switch (checked.kind) {
+    case "valid":
+      return EXIT.fine;
+    case "wrong":
+      return EXIT.tampered;
+    case "unwitnessed":
+      return EXIT.unknown;
+  }
+}
 
 /** Undefined, which is no proof, for what is not JSON. @throws RepriseError `invalid_request` */
 async function readProof(file: string): Promise<unknown> {

@@ -1,36 +1,41 @@
 import { parseGenerationId, parseTenantId, RepriseError, type TenantId } from "@reprise/protocol";
-import { type CommandIo, parseOptions, required } from "@reprise/service";
+import type { CommandIo } from "@reprise/service";
+import { Argument, Command } from "commander";
 import { liftHold, setHold } from "../../lifecycle/hold.ts";
 import { recordAccess } from "./access.ts";
-import { type Command, EXIT, writeLine } from "../command.ts";
-import type { ValuesOf } from "../options.ts";
-import { openForWriting, operator, type Writing, WRITING_OPTIONS, WRITING_USAGE } from "../writing.ts";
+import { EXIT, type MakeCommand, writeLine } from "../command.ts";
+import {
+  openForWriting,
+  operator,
+  reasonOf,
+  withWriting,
+  type Writing,
+  type WritingValues,
+} from "../writing.ts";
 
-const OPTIONS = { ...WRITING_OPTIONS, id: { type: "string" } } as const;
-type Values = ValuesOf<typeof OPTIONS>;
+interface Values extends WritingValues {
+  readonly id?: string;
+}
 
 /** Sets, lifts and lists legal holds. `set` prints the id of the hold, which is what lifts it. */
-export const hold: Command = {
-  summary: "hold set | lift | list: forbids erasure and deletion until it is lifted",
-  usage: `${WRITING_USAGE}
-  --id <hold>                 of the one to lift
+export const hold: MakeCommand = (io) =>
+  withWriting(new Command("hold"))
+    .description("forbids erasure and deletion until it is lifted; prints the id of the hold that it sets")
+    .addArgument(new Argument("<action>").choices(Object.keys(ACTIONS)))
+    .option("--id <hold>", "of the one to lift")
+    .addHelpText("after", "\nWithout --subject and --generation, everything of the tenant is held.")
+    .action(async (action: keyof typeof ACTIONS, values: Values) => {
+      io.exitCode = await run(action, values, io);
+    });
 
-Without --subject and --generation, everything of the tenant is held.`,
-
-  async run(args, io) {
-    const { values, positionals } = parseOptions(args, OPTIONS);
-    const [action = "", ...rest] = positionals;
-    const run = Object.hasOwn(ACTIONS, action) ? ACTIONS[action as keyof typeof ACTIONS] : undefined;
-    if (!run || rest.length > 0)
-      throw new RepriseError("invalid_request", "Say one of: hold set, hold lift, hold list.");
-    const tenant = parseTenantId(required(values.tenant, "tenant"));
-    await using writing = await openForWriting(values, io);
-    const nats = values.nats ?? io.env["REPRISE_NATS_URL"];
-    await recordAccess(nats, { tenant, call: "hold", query: { action } }, io);
-    await run(writing, tenant, values, io);
-    return EXIT.fine;
-  },
-};
+async function run(action: keyof typeof ACTIONS, values: Values, io: CommandIo): Promise<number> {
+  const tenant = parseTenantId(values.tenant);
+  await using writing = await openForWriting(values, io);
+  const nats = values.nats ?? io.env["REPRISE_NATS_URL"];
+  await recordAccess(nats, { tenant, call: "hold", query: { action } }, io);
+  await ACTIONS[action](writing, tenant, values, io);
+  return EXIT.fine;
+}
 
 type Action = (writing: Writing, tenant: TenantId, values: Values, io: CommandIo) => Promise<void>;
 
@@ -41,14 +46,15 @@ async function set(writing: Writing, tenant: TenantId, values: Values, { out }: 
   const generation = values.generation === undefined ? undefined : parseGenerationId(values.generation);
   if (subject !== undefined && generation !== undefined)
     throw new RepriseError("invalid_request", "--subject and --generation exclude each other.");
-  const reason = required(values.reason, "reason");
+  const reason = reasonOf(values);
   const id = await setHold(writing, { tenant, subject, generation, by: operator(values.by), reason });
   await writeLine(out, id);
 }
 
 async function lift({ archive }: Writing, tenant: TenantId, values: Values): Promise<void> {
-  const id = required(values.id, "id");
-  await liftHold(archive, { tenant, id, by: operator(values.by), reason: required(values.reason, "reason") });
+  const { id } = values;
+  if (id === undefined) throw new RepriseError("invalid_request", "--id is missing.");
+  await liftHold(archive, { tenant, id, by: operator(values.by), reason: reasonOf(values) });
 }
 
 async function list({ archive }: Writing, tenant: TenantId, _: Values, { out }: CommandIo): Promise<void> {

@@ -1,6 +1,7 @@
 import { pause } from "@reprise/async";
 import { type DeliveryMark, RepriseError } from "@reprise/protocol";
-import { parseOptions } from "@reprise/service";
+import type { CommandIo } from "@reprise/service";
+import { Command } from "commander";
 import { inPace } from "../../replaying/pace.ts";
 import { openReplay } from "../../replaying/replay.ts";
 import {
@@ -9,53 +10,58 @@ import {
   REPLAY_FORMATS,
   type ReplayFormat,
 } from "../../replaying/replay-format.ts";
-import { READING_USAGE, recordAccess } from "./access.ts";
-import { type Command, EXIT, write, writeLine } from "../command.ts";
-import { GENERATION_OPTIONS, GENERATION_USAGE, openGeneration } from "../open-generation.ts";
+import { recordAccess } from "./access.ts";
+import { EXIT, type MakeCommand, write, writeLine } from "../command.ts";
+import { type GenerationValues, openGeneration, withGeneration } from "../open-generation.ts";
 
 /** Shows one generation again. Ends with `EXIT.gap`, and shows nothing, when events of it are not in the archive. */
-export const replay: Command = {
-  summary: "shows a generation again, as it is now, as it was, or as one connection got it",
-  usage: `${GENERATION_USAGE}
-  --as-shown-to <reader>      byte for byte what that connection was handed
-  --original                  what was generated, and the request; default: what a reader is shown who comes now
-  --speed <n>|max             1: as long as it took; 10: ten times as fast; default: max
-  --format sse|text|json      default: text
-${READING_USAGE}`,
-  async run(args, io) {
-    const { values } = parseOptions(args, {
-      ...GENERATION_OPTIONS,
-      "as-shown-to": { type: "string" },
-      original: { type: "boolean", default: false },
-      speed: { type: "string", default: "max" },
-      format: { type: "string", default: "text" },
+export const replay: MakeCommand = (io) =>
+  withGeneration(new Command("replay"))
+    .description("shows a generation again, as it is now, as it was, or as one connection got it")
+    .option("--as-shown-to <reader>", "byte for byte what that connection was handed")
+    .option(
+      "--original",
+      "what was generated, and the request; default: what a reader is shown who comes now",
+    )
+    .option("--speed <n>", "1: as long as it took; 10: ten times as fast", "max")
+    .option("--format <format>", REPLAY_FORMATS.join(", "), "text")
+    .action(async (values: Values) => {
+      io.exitCode = await run(values, io);
     });
-    const [speed, format] = [parseSpeed(values.speed), parseFormat(values.format)];
-    const { original, "as-shown-to": shownTo } = values;
-    if (original && shownTo !== undefined)
-      throw new RepriseError("invalid_request", "--as-shown-to and --original exclude each other.");
-    const { ref, reader } = await openGeneration(values, io.env);
-    const query = { ...(shownTo !== undefined && { as_shown_to: shownTo }), original: String(original) };
-    await recordAccess(values.nats, { ...ref, call: "replay", query }, io);
 
-    const found = await openReplay(reader, { ref, shownTo, original });
-    if (found.kind === "gap") {
-      const holes = found.holes.map(({ fromSeq, toSeq }) => `${fromSeq} to ${toSeq}`);
-      await writeLine(io.err, `Events ${holes.join(", ")} of ${ref.generation} are not in the archive.`);
-      return EXIT.gap;
-    }
-    if (found.kind === "reader_unknown") {
-      await writeLine(io.err, `No connection ${shownTo} is recorded. There were ${found.readers.length}:`);
-      for (const mark of found.readers) await writeLine(io.err, `  ${describe(mark)}`);
-      return EXIT.unknown;
-    }
-    if (found.mark) await writeLine(io.err, describe(found.mark));
-    const paced = inPace(found.events, { speed, now: () => performance.now(), pause });
-    await write(io.out, formatBeginning(format));
-    for await (const event of paced) await write(io.out, formatEvent(format, event));
-    return EXIT.fine;
-  },
-};
+interface Values extends GenerationValues {
+  readonly asShownTo?: string;
+  readonly original?: true;
+  readonly speed: string;
+  readonly format: string;
+}
+
+async function run(values: Values, io: CommandIo): Promise<number> {
+  const [speed, format] = [parseSpeed(values.speed), parseFormat(values.format)];
+  const { original = false, asShownTo: shownTo } = values;
+  if (original && shownTo !== undefined)
+    throw new RepriseError("invalid_request", "--as-shown-to and --original exclude each other.");
+  const { ref, reader } = await openGeneration(values, io.env);
+  const query = { ...(shownTo !== undefined && { as_shown_to: shownTo }), original: String(original) };
+  await recordAccess(values.nats, { ...ref, call: "replay", query }, io);
+
+  const found = await openReplay(reader, { ref, shownTo, original });
+  if (found.kind === "gap") {
+    const holes = found.holes.map(({ fromSeq, toSeq }) => `${fromSeq} to ${toSeq}`);
+    await writeLine(io.err, `Events ${holes.join(", ")} of ${ref.generation} are not in the archive.`);
+    return EXIT.gap;
+  }
+  if (found.kind === "reader_unknown") {
+    await writeLine(io.err, `No connection ${shownTo} is recorded. There were ${found.readers.length}:`);
+    for (const mark of found.readers) await writeLine(io.err, `  ${describe(mark)}`);
+    return EXIT.unknown;
+  }
+  if (found.mark) await writeLine(io.err, describe(found.mark));
+  const paced = inPace(found.events, { speed, now: () => performance.now(), pause });
+  await write(io.out, formatBeginning(format));
+  for await (const event of paced) await write(io.out, formatEvent(format, event));
+  return EXIT.fine;
+}
 
 function describe({
   reader,

@@ -10,29 +10,18 @@ import {
   verifyArchive,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { type CommandIo, parseOptions } from "@reprise/service";
-import { type Command, EXIT, writeLine } from "../command.ts";
+import { collect, type CommandIo } from "@reprise/service";
+import { Command, Option } from "commander";
+import { EXIT, type MakeCommand, writeLine } from "../command.ts";
 import {
-  ARCHIVE_OPTIONS,
-  ARCHIVE_USAGE,
   archiveDir,
   archiveName,
   findKeyringCopy,
   findWitnessCopy,
-  type ValuesOf,
+  type ArchiveValues,
   verifierKeys,
+  withArchive,
 } from "../options.ts";
-
-const OPTIONS = {
-  ...ARCHIVE_OPTIONS,
-  tenant: { type: "string" },
-  vkey: { type: "string", multiple: true },
-  witness: { type: "string", multiple: true },
-  witnessed: { type: "string", multiple: true },
-  since: { type: "string" },
-  "no-keys": { type: "boolean" },
-  json: { type: "boolean" },
-} as const;
 
 const VERDICTS = {
   fine: EXIT.fine,
@@ -42,45 +31,74 @@ const VERDICTS = {
 } as const;
 
 /** Whether an archive is as it was written. */
-export const verify: Command = {
-  summary: "whether the archive is as it was written: 0 fine, 2 tampered with, 3 a gap, 4 can't tell",
-  usage: `${ARCHIVE_USAGE}
-  --vkey <key>                of the archive's signatures, once for each key it has had; default: the one whose signing key is with the keys
-  --witness <key>             of a witness that must have cosigned
-  --witnessed <file|url>      a checkpoint kept outside the archive, without which a cut end is not found
-                              without --witness, --witnessed, --archive and --vkey: the witness in the data folder, and what it remembers
-  --tenant <id>               only the files of this tenant; all commits
-  --since <n>                 only files that commit n or a later one has named; all commits
-  --no-keys                   opens nothing, as when there are no keys: all else is verified without them
-  --json                      the whole report; without it, of findings of one sort the first five`,
-
-  async run(args, { out, env }) {
-    const { values } = parseOptions(args, OPTIONS);
-    const name = archiveName(values, env);
-    const vkeys = await verifierKeys(values, env);
-    const { witnesses, witnessed } = await findWitnesses(values, env, { name, vkeys });
-    const report = await verifyArchive({
-      store: createFileStore(archiveDir(values, env)),
-      name,
-      vkeys,
-      witnesses,
-      witnessed,
-      tenant: values.tenant,
-      since: parseSince(values.since),
-      keyring: values["no-keys"] ? undefined : await findKeyringCopy(values, env),
+export const verify: MakeCommand = (io) =>
+  withArchive(new Command("verify"))
+    .description("tells if the archive is as it was written: 0 fine, 2 tampered with, 3 a gap, 4 can't tell")
+    .option(
+      "--vkey <key>",
+      "of the archive's signatures, once for each key it has had; default: the one whose signing key is with the keys",
+      collect,
+    )
+    .option("--witness <key>", "of a witness that must have cosigned", collect)
+    .option(
+      "--witnessed <file|url>",
+      "a checkpoint kept outside the archive, without which a cut end is not found; without --witness, --witnessed, --archive and --vkey: the witness in the data folder, and what it remembers",
+      collect,
+    )
+    .option("--tenant <id>", "only the files of this tenant; all commits")
+    .option("--since <n>", "only files that commit n or a later one has named; all commits")
+    .addOption(noKeys())
+    .option("--json", "the whole report; without it, of findings of one sort the first five")
+    .action(async (values: Values) => {
+      io.exitCode = await run(values, io);
     });
-    if (values.json) await writeLine(out, JSON.stringify(report, undefined, 2));
-    else for (const line of toLines(report)) await writeLine(out, line);
-    return VERDICTS[report.verdict];
-  },
-};
+
+interface Values extends ArchiveValues {
+  readonly vkey?: readonly string[];
+  readonly witness?: readonly string[];
+  readonly witnessed?: readonly string[];
+  readonly tenant?: string;
+  readonly since?: string;
+  readonly noKeys?: true;
+  readonly json?: true;
+}
+
+/** Makes an option of its own: to commander a name that begins with `no-` takes back `--keys`, which also names the signing key. */
+function noKeys(): Option {
+  const option = new Option(
+    "--no-keys",
+    "opens nothing, as when there are no keys: all else is verified without them",
+  );
+  option.negate = false;
+  option.attributeName = () => "noKeys";
+  return option;
+}
+
+async function run(values: Values, { out, env }: CommandIo): Promise<number> {
+  const name = archiveName(values, env);
+  const vkeys = await verifierKeys(values, env);
+  const { witnesses, witnessed } = await findWitnesses(values, env, { name, vkeys });
+  const report = await verifyArchive({
+    store: createFileStore(archiveDir(values, env)),
+    name,
+    vkeys,
+    witnesses,
+    witnessed,
+    tenant: values.tenant,
+    since: parseSince(values.since),
+    keyring: values.noKeys ? undefined : await findKeyringCopy(values, env),
+  });
+  if (values.json) await writeLine(out, JSON.stringify(report, undefined, 2));
+  else for (const line of toLines(report)) await writeLine(out, line);
+  return VERDICTS[report.verdict];
+}
 
 /**
  * The witnesses that are named; else, of the archive in the data folder, the one that lies beside it: its key, and what it remembers.
  * @throws RepriseError `config_invalid`, `archive_unavailable`
  */
 async function findWitnesses(
-  values: ValuesOf<typeof OPTIONS>,
+  values: Values,
   env: CommandIo["env"],
   { name, vkeys }: Pick<VerifyOptions, "name" | "vkeys">,
 ): Promise<Pick<VerifyOptions, "witnesses" | "witnessed">> {

@@ -49,11 +49,10 @@ export function openCopyingWorld(world: CopyingPlace): CopyingWorld {
         ...(generation && { generation }),
         ttlSeconds: 3_600,
       });
-      const place = await storage.chunks.place(blobs.refOf(upload));
       const source = async function* () {
         yield content;
       };
-      const { sum } = await blobs.receiveContent(storage, upload, place, source());
+      const sum = await blobs.receiveContent(storage, upload, source());
       return (await blobs.finishUpload(storage, upload, sum)).blob;
     },
     async tell(tenant, { id, sha256, bytes, type, generation }) {

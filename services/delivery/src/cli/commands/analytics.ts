@@ -1,20 +1,9 @@
-import type { CommandIo, CommandOptions } from "@reprise/service";
+import type { CommandIo } from "@reprise/service";
+import type { Command } from "commander";
 import * as z from "zod";
 import { openApi } from "../admin-api.ts";
-import { type Command, parseCall, writeJson, writeLine } from "../command.ts";
+import { type AddCommands, type JsonOption, writeJson, writeLine } from "../command.ts";
 import { formatTable } from "../format-table.ts";
-
-/** What narrows, as the API has it. */
-const QUERY_OPTIONS = {
-  tenant: { type: "string" },
-  from: { type: "string" },
-  to: { type: "string" },
-  model: { type: "string" },
-} as const satisfies CommandOptions;
-const QUERY_USAGE = `  --tenant <tenant>  of this one: the operator's key asks for all, another key for its own
-  --from <time>      generations that ended from then on; the last 24 hours without
-  --to <time>        and before
-  --model <model>    that were served by this model`;
 
 const ms = z.number().nullable();
 const completeUntil = z.string().nullish();
@@ -58,94 +47,107 @@ const usageSchema = z.looseObject({
   next: z.string().optional(),
 });
 
-export const analyticsBudget: Command = {
-  summary: "shows where the time to the first tokens went, against a class of applications",
-  usage: `reprise-admin analytics budget [--class <class>] [--target-ms <n> [--quantile <q>]] [--tokens <n>]
-  --class <class>    chat-responsive, chat-instant, voice or captions
-  --target-ms <n>    an own target in place of a class, of 95 in 100 or as --quantile says
-  --tokens <n>       up to which output token, 1 to 1000; as the class says, or 1
-${QUERY_USAGE}
-  --json             the platform's answer`,
-  async run(args, io) {
-    const {
-      json,
-      "target-ms": target,
-      ...rest
-    } = parseCall(args, [], {
-      ...QUERY_OPTIONS,
-      json: { type: "boolean" },
-      class: { type: "string" },
-      "target-ms": { type: "string" },
-      quantile: { type: "string" },
-      tokens: { type: "string" },
-    }).values;
-    const body = await ask(io, "/analytics/budget", { ...rest, target_ms: target }, budgetSchema);
-    if (json) return writeJson(io.out, body);
-    const { without_output: without } = body;
-    const left = without > 0 ? `, ${without} of them without output: not counted below` : "";
-    const count = `${body.generations} ${body.generations === 1 ? "generation" : "generations"}`;
-    writeLine(io.out, `${body.class}, ${count}${left}`);
-    const output = body.tokens === 1 ? "the first output" : `the first ${body.tokens} tokens`;
-    for (const { quantile, target_ms: at, measured_ms: measured, met } of body.targets) {
-      const verdict = met === null ? "nothing was measured" : met ? "met" : "MISSED";
-      writeLine(
-        io.out,
-        `p${quantile * 100} of ${output} within ${at} ms: ${toText(measured)} ms, ${verdict}`,
-      );
-    }
-    const rows = body.terms.map(({ term, allotted_ms, measured, p50_ms, p95_ms, over_ms, blamed }) => [
-      term,
-      toText(allotted_ms),
-      ...(measured === 0 ? ["not measured", "", ""] : [toText(p50_ms), toText(p95_ms), toText(over_ms)]),
-      `${blamed}`,
-    ]);
-    const head = ["term", "allotted ms", "p50 ms", "p95 ms", "over ms", "late by it"];
-    writeLine(io.out, formatTable([head, ...rows]));
-    const { decode_ms_per_token: decode } = body;
-    if (decode) {
-      const [p50, p95] = [toText(decode.p50), toText(decode.p95)];
-      writeLine(io.out, `decode, behind the first output: ${p50} ms per token at p50, ${p95} ms at p95`);
-    }
-    if (body.breaks !== null) writeLine(io.out, `The term that breaks it: ${body.breaks}`);
-    writeCompleteness(io, body);
-  },
+interface QueryValues extends JsonOption {
+  readonly tenant?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly model?: string;
+}
+
+interface BudgetValues extends QueryValues {
+  readonly class?: string;
+  readonly targetMs?: string;
+  readonly quantile?: string;
+  readonly tokens?: string;
+}
+
+interface UsageValues extends QueryValues {
+  readonly by?: string;
+  readonly all?: true;
+}
+
+export const addAnalyticsCommands: AddCommands = (program, io) => {
+  const analytics = program.command("analytics").description("asks analytics");
+  withQuery(
+    analytics
+      .command("budget")
+      .description("shows where the time to the first tokens went, against a class of applications")
+      .option("--class <class>", "chat-responsive, chat-instant, voice or captions")
+      .option("--target-ms <n>", "an own target in place of a class, of 95 in 100 or as --quantile says")
+      .option("--quantile <q>", "of --target-ms")
+      .option("--tokens <n>", "up to which output token, 1 to 1000; default: the class's, or 1"),
+  ).action((values: BudgetValues) => showBudget(values, io));
+  withQuery(
+    analytics
+      .command("usage")
+      .description("shows the tokens that generations have used, and what they cost")
+      .option("--by <dimensions>", "such as tenant,model or day or metadata.team: the 50 largest groups")
+      .option("--all", "all groups, in the order of their keys"),
+  ).action((values: UsageValues) => showUsage(values, io));
 };
 
-export const analyticsUsage: Command = {
-  summary: "shows the tokens that generations have used, and what they cost",
-  usage: `reprise-admin analytics usage [--by <dimensions>] [--all]
-  --by <dimensions>  such as tenant,model or day or metadata.team: the 50 largest groups
-  --all              all groups, in the order of their keys
-${QUERY_USAGE}
-  --json             the platform's answer`,
-  async run(args, io) {
-    const { json, all, ...rest } = parseCall(args, [], {
-      ...QUERY_OPTIONS,
-      json: { type: "boolean" },
-      by: { type: "string" },
-      all: { type: "boolean" },
-    }).values;
-    const body = await askUsage(io, rest, all ?? false);
-    if (json) return writeJson(io.out, body);
-    const keys = Object.keys(body.data[0]?.key ?? {});
-    const rows = body.data.map(({ key, cost, ...sums }) => [
-      ...keys.map((name) => key[name] ?? ""),
-      `${sums.generations}`,
-      `${sums.input_tokens}`,
-      `${sums.output_tokens}`,
-      `${sums.output_tokens_kept}`,
-      Object.entries(cost)
-        .map(([currency, amount]) => `${amount} ${currency}`)
-        .join(", "),
-    ]);
-    const head = [...keys, "generations", "input", "output", "kept", "cost"];
-    writeLine(io.out, formatTable([head, ...rows]));
-    const incomplete = body.data.reduce((sum, group) => sum + group.incomplete, 0);
-    if (incomplete > 0)
-      writeLine(io.out, `incomplete, as events expired before analytics read them: ${incomplete}`);
-    writeCompleteness(io, body);
-  },
-};
+function withQuery(command: Command): Command {
+  return command
+    .option("--tenant <tenant>", "of this one: the operator's key asks for all, another key for its own")
+    .option("--from <time>", "generations that ended from then on; default: the last 24 hours")
+    .option("--to <time>", "and before")
+    .option("--model <model>", "that were served by this model")
+    .option("--json", "the platform's answer");
+}
+
+async function showBudget(
+  { json, targetMs: target_ms, ...rest }: BudgetValues,
+  io: CommandIo,
+): Promise<void> {
+  const body = await ask(io, "/analytics/budget", { ...rest, target_ms }, budgetSchema);
+  if (json) return writeJson(io.out, body);
+  const { without_output: without } = body;
+  const left = without > 0 ? `, ${without} of them without output: not counted below` : "";
+  const count = `${body.generations} ${body.generations === 1 ? "generation" : "generations"}`;
+  writeLine(io.out, `${body.class}, ${count}${left}`);
+  const output = body.tokens === 1 ? "the first output" : `the first ${body.tokens} tokens`;
+  for (const { quantile, target_ms: at, measured_ms: measured, met } of body.targets) {
+    const verdict = met === null ? "nothing was measured" : met ? "met" : "MISSED";
+    writeLine(io.out, `p${quantile * 100} of ${output} within ${at} ms: ${toText(measured)} ms, ${verdict}`);
+  }
+  const rows = body.terms.map(({ term, allotted_ms, measured, p50_ms, p95_ms, over_ms, blamed }) => [
+    term,
+    toText(allotted_ms),
+    ...(measured === 0 ? ["not measured", "", ""] : [toText(p50_ms), toText(p95_ms), toText(over_ms)]),
+    `${blamed}`,
+  ]);
+  const head = ["term", "allotted ms", "p50 ms", "p95 ms", "over ms", "late by it"];
+  writeLine(io.out, formatTable([head, ...rows]));
+  const { decode_ms_per_token: decode } = body;
+  if (decode) {
+    const [p50, p95] = [toText(decode.p50), toText(decode.p95)];
+    writeLine(io.out, `decode, behind the first output: ${p50} ms per token at p50, ${p95} ms at p95`);
+  }
+  if (body.breaks !== null) writeLine(io.out, `The term that breaks it: ${body.breaks}`);
+  writeCompleteness(io, body);
+}
+
+async function showUsage({ json, all, ...rest }: UsageValues, io: CommandIo): Promise<void> {
+  const body = await askUsage(io, rest, all ?? false);
+  if (json) return writeJson(io.out, body);
+  const keys = Object.keys(body.data[0]?.key ?? {});
+  const rows = body.data.map(({ key, cost, ...sums }) => [
+    ...keys.map((name) => key[name] ?? ""),
+    `${sums.generations}`,
+    `${sums.input_tokens}`,
+    `${sums.output_tokens}`,
+    `${sums.output_tokens_kept}`,
+    Object.entries(cost)
+      .map(([currency, amount]) => `${amount} ${currency}`)
+      .join(", "),
+  ]);
+  const head = [...keys, "generations", "input", "output", "kept", "cost"];
+  writeLine(io.out, formatTable([head, ...rows]));
+  const incomplete = body.data.reduce((sum, group) => sum + group.incomplete, 0);
+  if (incomplete > 0)
+    writeLine(io.out, `incomplete, as events expired before analytics read them: ${incomplete}`);
+  writeCompleteness(io, body);
+}
 
 /** What ended later may be missing. */
 function writeCompleteness(

@@ -1,6 +1,7 @@
+import { RepriseError } from "@reprise/protocol";
 import * as z from "zod";
 import { openAdminApi } from "../admin-api.ts";
-import { type Command, parseCall, writeJson, writeLine } from "../command.ts";
+import { type AddCommands, type JsonOption, writeJson, writeLine } from "../command.ts";
 import { formatTable } from "../format-table.ts";
 import { listTenants, pathOf } from "./tenant.ts";
 
@@ -17,36 +18,38 @@ const seededSchema = z.object({
   ),
 });
 
-export const budgetsSeed: Command = {
-  summary: "tells budgets whose Redis has lost its data what analytics' rows say was used in this period",
-  usage: `reprise-admin budgets seed <tenant> | --all
-  --all              those of all tenants
-  --json             the platform's answers`,
-  async run(args, io) {
-    const isAll = args.includes("--all");
-    const { values, positionals } = parseCall(args, isAll ? [] : ["tenant"], {
-      json: { type: "boolean" },
-      all: { type: "boolean" },
+export const addBudgetsCommands: AddCommands = (program, io) => {
+  program
+    .command("budgets")
+    .description("restores what budgets have counted")
+    .command("seed [tenant]")
+    .description(
+      "tells budgets whose Redis has lost its data what analytics' rows say was used in this period",
+    )
+    .option("--all", "those of all tenants")
+    .option("--json", "the platform's answers")
+    .action(async (named: string | undefined, { all, json }: JsonOption & { all?: true }) => {
+      if ((named === undefined) === (all === undefined))
+        throw new RepriseError("invalid_request", "Name a tenant or --all.");
+      const api = openAdminApi(io);
+      const tenants = named === undefined ? (await listTenants(api)).map(({ id }) => id) : [named];
+      const seeded: ({ tenant: string } & z.infer<typeof seededSchema>["data"][number])[] = [];
+      for (const tenant of tenants) {
+        const call = { method: "POST", body: {}, schema: seededSchema } as const;
+        const { body } = await api(`${pathOf(tenant)}/budgets/seed`, call);
+        seeded.push(...body.data.map((budget) => ({ tenant, ...budget })));
+      }
+      if (json) return writeJson(io.out, seeded);
+      const head = ["tenant", "budget", "period", "limit", "used before", "used", "unpriced"];
+      const rows = seeded.map(({ tenant, name, period, limit, used_before, used, unpriced }) => [
+        tenant,
+        name,
+        period,
+        limit,
+        used_before,
+        used,
+        `${unpriced}`,
+      ]);
+      writeLine(io.out, formatTable([head, ...rows]));
     });
-    const api = openAdminApi(io);
-    const tenants = isAll ? (await listTenants(api)).map(({ id }) => id) : positionals;
-    const seeded: ({ tenant: string } & z.infer<typeof seededSchema>["data"][number])[] = [];
-    for (const tenant of tenants) {
-      const call = { method: "POST", body: {}, schema: seededSchema } as const;
-      const { body } = await api(`${pathOf(tenant)}/budgets/seed`, call);
-      seeded.push(...body.data.map((budget) => ({ tenant, ...budget })));
-    }
-    if (values.json) return writeJson(io.out, seeded);
-    const head = ["tenant", "budget", "period", "limit", "used before", "used", "unpriced"];
-    const rows = seeded.map(({ tenant, name, period, limit, used_before, used, unpriced }) => [
-      tenant,
-      name,
-      period,
-      limit,
-      used_before,
-      used,
-      `${unpriced}`,
-    ]);
-    writeLine(io.out, formatTable([head, ...rows]));
-  },
 };

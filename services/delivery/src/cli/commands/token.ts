@@ -20,10 +20,12 @@ import {
   TOKEN_LIMITS,
   UNBOUND_WARNING,
 } from "@reprise/tenancy";
-import { required } from "@reprise/service";
+import type { CommandIo } from "@reprise/service";
 import * as z from "zod";
-import { type Command, parseCall, parseSeconds, writeJson, writeLine } from "../command.ts";
+import { openAdminApi } from "../admin-api.ts";
+import { type AddCommands, type JsonOption, parseSeconds, writeJson, writeLine } from "../command.ts";
 import { readPrivateKey } from "../key-file.ts";
+import { pathOf } from "./tenant.ts";
 
 const TOKEN_ID_BYTES = 15;
 const DEFAULT_TTL = "900";
@@ -34,64 +36,120 @@ const endUserSchema = z.string().refine(isEndUser, END_USER_RULE);
 const scopesOption = z.object({ "--scopes": scopesSchema });
 const ttlSchema = z.int().min(1).max(TOKEN_LIMITS.lifeSeconds);
 
-export const tokenMint: Command = {
-  summary: "mints a stream token with a signing key of the tenant, without asking the platform",
-  usage: `reprise-admin token mint <tenant> --signing-key-file <file> --kid <kid> --scopes <scope,…>
-  --signing-key-file <file>  the private key of Ed25519 as a JWK: kty, crv, x, d
-  --kid <kid>                the id under which its public key is registered
-  --scopes <scope,…>         read, cancel, tool, create
-  --generation <id>          the one generation that the token is for
-  --end-user <id>            the end user whose generations alone it is for; this, --generation or both
-  --template <file>          JSON with what requests that it creates are fixed to: model, policy, limits, metadata, …; only the messages are the page's
-  --rules                    requests that it creates may have moderation rules of their own
-  --ttl-seconds <n>          1 to 3600; default: ${DEFAULT_TTL}
-  --audience <text>          the platform's REPRISE_TOKEN_AUDIENCE; default: $REPRISE_TOKEN_AUDIENCE, or ${DEFAULT_AUDIENCE}
-  --json                     with its id and expiry`,
-  async run(args, { out, err, env }) {
-    const { values, positionals } = parseCall(args, ["tenant"], {
-      json: { type: "boolean" },
-      "signing-key-file": { type: "string" },
-      kid: { type: "string" },
-      scopes: { type: "string" },
-      generation: { type: "string" },
-      "end-user": { type: "string" },
-      template: { type: "string" },
-      rules: { type: "boolean", default: false },
-      "ttl-seconds": { type: "string", default: DEFAULT_TTL },
-      audience: { type: "string", default: env["REPRISE_TOKEN_AUDIENCE"] || DEFAULT_AUDIENCE },
+const revocationSchema = z.looseObject({
+  kind: z.string(),
+  value: z.string(),
+  at: z.string(),
+  until: z.string(),
+});
+
+interface MintValues extends JsonOption {
+  readonly signingKeyFile: string;
+  readonly kid: string;
+  readonly scopes: string;
+  readonly generation?: string;
+  readonly endUser?: string;
+  readonly template?: string;
+  readonly rules?: true;
+  readonly ttlSeconds: string;
+  readonly audience: string;
+}
+
+interface RevokeValues extends JsonOption {
+  readonly tokenId?: string;
+  readonly generation?: string;
+  readonly endUser?: string;
+}
+
+export const addTokenCommands: AddCommands = (program, io) => {
+  const token = program.command("token").description("mints and revokes stream tokens");
+  token
+    .command("mint <tenant>")
+    .description("mints a stream token with a signing key of the tenant, without asking the platform")
+    .requiredOption("--signing-key-file <file>", "the private key of Ed25519 as a JWK: kty, crv, x, d")
+    .requiredOption("--kid <kid>", "the id under which its public key is registered")
+    .requiredOption("--scopes <scope,…>", "read, cancel, tool, create")
+    .option("--generation <id>", "the one generation that the token is for")
+    .option("--end-user <id>", "the end user whose generations alone it is for; this, --generation or both")
+    .option(
+      "--template <file>",
+      "JSON with what requests that it creates are fixed to: model, policy, limits, metadata, …; only the messages are the page's",
+    )
+    .option("--rules", "requests that it creates may have moderation rules of their own")
+    .option("--ttl-seconds <n>", "1 to 3600", DEFAULT_TTL)
+    .option(
+      "--audience <text>",
+      "the platform's REPRISE_TOKEN_AUDIENCE",
+      io.env["REPRISE_TOKEN_AUDIENCE"] || DEFAULT_AUDIENCE,
+    )
+    .option("--json", "with its id and expiry")
+    .action((tenant: string, values: MintValues) => mint(tenant, values, io));
+  token
+    .command("revoke <tenant>")
+    .description("revokes stream tokens: they are refused within a second, and their streams are broken off")
+    .option("--token-id <jti>", "one token")
+    .option("--generation <id>", "all tokens for this generation that were issued until now")
+    .option("--end-user <id>", "all tokens for this end user that were issued until now")
+    .option("--json", "the platform's answer")
+    .action(async (tenant: string, { tokenId, generation, endUser, json }: RevokeValues) => {
+      const named = [
+        { kind: "token", value: tokenId },
+        { kind: "generation", value: generation },
+        { kind: "user", value: endUser },
+      ].filter(({ value }) => value !== undefined);
+      const [revoked] = named;
+      if (!revoked || named.length > 1)
+        throw new RepriseError("invalid_request", "Name one of --token-id, --generation and --end-user.");
+      const { body } = await openAdminApi(io)(`${pathOf(tenant)}/revocations`, {
+        method: "POST",
+        body: revoked,
+        schema: revocationSchema,
+      });
+      if (json) writeJson(io.out, body);
+      else writeLine(io.err, `${body.kind} ${body.value} is revoked.`);
     });
-    const { generation, "end-user": endUser } = values;
-    if (generation === undefined && endUser === undefined)
-      throw new RepriseError("invalid_request", "--generation, --end-user or both are needed.");
-    const tokenId = randomBytes(TOKEN_ID_BYTES).toString("base64url");
-    const { token, expiresAtMs } = await mintStreamToken({
-      key: {
-        keyId: parseWith(keyIdSchema, required(values.kid, "kid"), "--kid"),
-        privateKey: await importPrivateKey(
-          await readPrivateKey(required(values["signing-key-file"], "signing-key-file")),
-        ),
-      },
-      audience: parseWith(audienceSchema, values.audience, "--audience"),
-      tenant: parseTenantId(positionals[0]),
-      scopes: parseWith(scopesOption, { "--scopes": required(values.scopes, "scopes").split(",") })[
-        "--scopes"
-      ],
-      generation:
-        generation === undefined ? undefined : parseWith(generationSchema, generation, "--generation"),
-      endUser: endUser === undefined ? undefined : parseWith(endUserSchema, endUser, "--end-user"),
-      template: values.template === undefined ? undefined : await readTemplate(values.template),
-      mayBringRules: values.rules,
-      ttlSeconds: parseWith(ttlSchema, parseSeconds(values["ttl-seconds"], "ttl-seconds"), "--ttl-seconds"),
-      tokenId,
-      nowMs: unixNow(),
+  token
+    .command("revocations <tenant>")
+    .description("lists the revocations of a tenant's stream tokens that are not forgotten yet")
+    .option("--json", "all fields")
+    .action(async (tenant: string, { json }: JsonOption) => {
+      const schema = z.object({ data: z.array(revocationSchema) });
+      const { body } = await openAdminApi(io)(`${pathOf(tenant)}/revocations`, { schema });
+      if (json) return writeJson(io.out, body.data);
+      for (const { kind, value, at, until } of body.data)
+        writeLine(io.out, [kind, value, `at ${at}`, `until ${until}`].join("\t"));
     });
-    if (values.template === undefined && values.scopes?.split(",").includes("create"))
-      writeLine(err, `Warning: ${UNBOUND_WARNING}`);
-    if (values.json)
-      return writeJson(out, { id: tokenId, token, expires_at: new Date(expiresAtMs).toISOString() });
-    writeLine(out, token);
-  },
 };
+
+async function mint(tenant: string, values: MintValues, { out, err }: CommandIo): Promise<void> {
+  const { generation, endUser } = values;
+  if (generation === undefined && endUser === undefined)
+    throw new RepriseError("invalid_request", "--generation, --end-user or both are needed.");
+  const tokenId = randomBytes(TOKEN_ID_BYTES).toString("base64url");
+  const { "--scopes": scopes } = parseWith(scopesOption, { "--scopes": values.scopes.split(",") });
+  const { token, expiresAtMs } = await mintStreamToken({
+    key: {
+      keyId: parseWith(keyIdSchema, values.kid, "--kid"),
+      privateKey: await importPrivateKey(await readPrivateKey(values.signingKeyFile)),
+    },
+    audience: parseWith(audienceSchema, values.audience, "--audience"),
+    tenant: parseTenantId(tenant),
+    scopes,
+    generation:
+      generation === undefined ? undefined : parseWith(generationSchema, generation, "--generation"),
+    endUser: endUser === undefined ? undefined : parseWith(endUserSchema, endUser, "--end-user"),
+    template: values.template === undefined ? undefined : await readTemplate(values.template),
+    mayBringRules: values.rules ?? false,
+    ttlSeconds: parseWith(ttlSchema, parseSeconds(values.ttlSeconds, "ttl-seconds"), "--ttl-seconds"),
+    tokenId,
+    nowMs: unixNow(),
+  });
+  if (values.template === undefined && scopes.includes("create"))
+    writeLine(err, `Warning: ${UNBOUND_WARNING}`);
+  if (values.json)
+    return writeJson(out, { id: tokenId, token, expires_at: new Date(expiresAtMs).toISOString() });
+  writeLine(out, token);
+}
 
 /** @throws RepriseError `invalid_request` */
 async function readTemplate(file: string) {
