@@ -54,12 +54,6 @@ export const COMMANDS = {
   usage: { args: ["services/analytics/src/cli/main.ts"], needsBroker: () => false },
   admin: { args: ["services/delivery/src/cli/main.ts"], needsBroker: () => false },
   bench: { args: ["test/bench/main.ts"], needsBroker: () => true },
-  scaling: {
-    args: ["test/bench/plot-scaling.ts"],
-    needsBroker: () => false,
-    help: "npm run scaling -- [plot.svg]: simulates a day of scaling with KEDA, and prints the tables of docs/scaling.md.",
-  },
-  capacity: { args: ["test/bench/plan-capacity.ts"], needsBroker: () => false },
   pack: {
     args: ["scripts/pack/main.ts"],
     needsBroker: () => false,

@@ -22,7 +22,6 @@ export const SCENARIOS = [
   "FLOOD",
   "FAIR",
   "LIMITS",
-  "CAPACITY",
 ] as const;
 
 /** What fits in two minutes. */
@@ -60,7 +59,7 @@ export interface BenchOptions {
 
 export const USAGE = `npm run bench -- [options]
 
-  --quick               two minutes, without STALLED, SCALE, RULES, AUDIT, ANALYTICS, OBSERVED, FLOOD, FAIR and CAPACITY; its figures are a hint
+  --quick               two minutes, without STALLED, SCALE, RULES, AUDIT, ANALYTICS, OBSERVED, FLOOD and FAIR; its figures are a hint
   --only S1,S2          some of ${SCENARIOS.join(", ")}
   --targets floor,…     some of ${TARGET_NAMES.join(", ")}
   --trace <file>        replay the arrivals of a trace (TIMESTAMP,ContextTokens,GeneratedTokens) instead

@@ -66,7 +66,6 @@ export { isWhole, readStreamHealth, type StreamHealth } from "./topology/stream-
 export { openBroker } from "./topology/open-broker.ts";
 export * as openJobs from "./jobs/open-jobs.ts";
 export type { OpenJob, QueuedJob } from "./jobs/open-jobs.ts";
-export { NodeExchange } from "./presence/node-exchange.ts";
 export {
   assertPresenceStored,
   publishPresence,

@@ -85,7 +85,6 @@ export const TABLE: Readonly<Record<string, Entry>> = {
   "GET /v1/analytics/generations": { roles: ["usage"], operator: true, status: 503 },
   "GET /v1/analytics/budget": { roles: ["usage"], operator: true, status: 503 },
   "GET /v1/usage": { roles: ["usage"], operator: true, status: 503 },
-  "GET /v1/ops/scale": { roles: [], operator: true, status: 200 },
   "GET /v1/admin/tenants": { roles: ["admin"], operator: true, status: 200 },
   "POST /v1/admin/tenants": { roles: [], operator: true, status: 201 },
   "GET /v1/admin/tenants/:id": { roles: ["admin"], operator: true, status: 200 },

@@ -19,7 +19,6 @@ import {
 } from "@reprise/protocol";
 import type { CertificateFiles } from "./connections/certificate.ts";
 import type { AccessLogMode } from "./http/access-log.ts";
-import { SCALE_DEFAULTS, type ScaleSettings } from "./scaling/plan-scale.ts";
 
 const NAMES = [
   ...BROKER_SERVICE_NAMES,
@@ -45,9 +44,6 @@ const NAMES = [
   "REPRISE_CORS_ORIGINS",
   "REPRISE_TOKEN_AUDIENCE",
   "REPRISE_DRAIN_NOTICE_MS",
-  "REPRISE_SCALE_WAIT_MS",
-  "REPRISE_SCALE_COLD_START_MS",
-  "REPRISE_SCALE_READERS",
 ] as const;
 
 /** Load balancers and kube-proxies hear within this time that a node is to get no more requests. */
@@ -100,8 +96,6 @@ export interface DeliverySettings {
   corsOrigins: readonly string[];
   /** What stream tokens for this platform name as their audience. */
   tokenAudience: string;
-  /** By what it is planned how many workers and nodes there should be. Default: `SCALE_DEFAULTS`. */
-  scaling?: ScaleSettings;
 }
 
 type SettingName =
@@ -123,10 +117,7 @@ type SettingName =
   | "REDIS_URL"
   | "METRICS_TENANTS"
   | "CORS_ORIGINS"
-  | "TOKEN_AUDIENCE"
-  | "SCALE_WAIT_MS"
-  | "SCALE_COLD_START_MS"
-  | "SCALE_READERS";
+  | "TOKEN_AUDIENCE";
 
 /** @throws RepriseError `config_invalid` where one of the two files is missing */
 export function toDeliverySettings(
@@ -151,18 +142,6 @@ export function toDeliverySettings(
     metricTenants: env.REPRISE_METRICS_TENANTS,
     corsOrigins: env.REPRISE_CORS_ORIGINS,
     tokenAudience: env.REPRISE_TOKEN_AUDIENCE,
-    scaling: scaleSettingsOf(env),
-  };
-}
-
-function scaleSettingsOf(
-  env: Pick<DeliveryEnvironment, `REPRISE_SCALE_${string}` & keyof DeliveryEnvironment>,
-) {
-  const { workers, delivery } = SCALE_DEFAULTS;
-  const target = { ...workers.target, waitMs: env.REPRISE_SCALE_WAIT_MS };
-  return {
-    workers: { ...workers, target, coldStartMs: env.REPRISE_SCALE_COLD_START_MS },
-    delivery: { ...delivery, readersPerNode: env.REPRISE_SCALE_READERS },
   };
 }
 

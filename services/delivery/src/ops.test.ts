@@ -55,7 +55,6 @@ test("metrics count what was delivered, in the form of Prometheus, and name no t
     reprise_repairs_total: expect.any(Number),
     reprise_hub_memory_bytes: expect.any(Number),
     reprise_hub_generations: 2,
-    reprise_wanted_delivery_nodes: expect.any(Number),
     reprise_moderation_lag_seconds_sum: 0,
     reprise_moderation_lag_seconds_count: 0,
     reprise_moderation_lag_characters_sum: 0,

@@ -43,7 +43,6 @@ import { addChatRoute, CHAT_PATHS } from "./routes/openai/chat-completions.ts";
 import { addResponseRoutes, RESPONSE_PATHS } from "./routes/openai/responses/response-routes.ts";
 import { addReviewRoutes } from "./routes/reviews.ts";
 import { addTimingsRoute } from "./routes/analytics/timings.ts";
-import { addScaleRoute, SCALE_PATH } from "./scaling/scale-route.ts";
 import { addTokenRoutes } from "./routes/tokens.ts";
 
 export interface ServerOptions {
@@ -243,8 +242,6 @@ export async function buildServer({
   });
   if (administration) {
     addAdminRoutes(app, { ...context, administration });
-    addScaleRoute(app, { ...context, administration });
-    refuseOtherMethods(app, SCALE_PATH, ["GET"], { operators: true });
     for (const [path, methods] of Object.entries(ADMIN_PATHS))
       refuseOtherMethods(app, path, methods, { administers: true });
   }

@@ -56,7 +56,7 @@ import { Threads } from "./threads/threads.ts";
 import { TlsConnections } from "./connections/tls-connections.ts";
 import { watchResponses } from "./connections/unsent-responses.ts";
 import { countRefusedConnections } from "./telemetry/refused-connections.ts";
-import { ScaleWatch } from "./scaling/scale-watch.ts";
+import { FleetWatch } from "./fleet/fleet-watch.ts";
 import { observeDelivery } from "./telemetry/observe-delivery.ts";
 import { ReaderMetrics } from "./telemetry/reader-metrics.ts";
 import { ReaderTraces } from "./telemetry/reader-traces.ts";
@@ -235,7 +235,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const ends = subscribeEnds(broker.main, { onEnd: (ref, usage) => limits.ended(ref, usage), onError });
   stack.defer(() => ends.unsubscribe());
   const onRefused = countRefusedConnections({ logger, metrics, most: maxConnectionsPerAddress });
-  const scale = stack.use(new ScaleWatch({ ...options, node, readers, models: () => names.models, onError }));
+  const fleet = stack.use(new FleetWatch({ ...options, models: () => names.models, onError }));
   observeDelivery(metrics, { hub, readers, marks, bodies, isLocal: () => shared.isAway });
 
   const notes = new RequestNotes();
@@ -257,7 +257,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       ruleChecks: new RuleChecks(),
       audit: createAuditClient(broker.reads),
       analytics: createAnalyticsClient(broker.reads),
-      scale,
+      fleet,
       projections: new ProjectedCaches(hub),
       readers,
       bodies,

@@ -3,7 +3,6 @@ import type { FanOutResult } from "../scenarios/fan-out.ts";
 import type { TraceResult } from "../scenarios/trace/trace.ts";
 import { formatAnalytics, formatObserved } from "./format-analytics.ts";
 import { formatArchive, formatAudit } from "./format-audit.ts";
-import { formatCapacity } from "./format-capacity.ts";
 import { formatChurn } from "./format-churn.ts";
 import { formatFair } from "./tenants/format-fair.ts";
 import { formatFlood } from "./tenants/format-flood.ts";
@@ -94,8 +93,6 @@ export function formatResult(result: ScenarioResult): string {
       return formatFair(result);
     case "LIMITS":
       return formatLimits(result);
-    case "CAPACITY":
-      return formatCapacity(result);
     case "TRACE":
       return formatTrace(result);
   }

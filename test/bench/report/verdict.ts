@@ -67,8 +67,6 @@ export function judge(results: readonly ScenarioResult[]): Verdict[] {
         return judgeFair(result);
       case "LIMITS":
         return judgeLimits(result);
-      case "CAPACITY":
-        return [];
       case "TRACE":
         return [atLeast("TRACE", "requests completed", ratioCompleted(result), 1, "of all")];
     }

@@ -5,7 +5,6 @@ import { type AppendResult, runAppend } from "./append.ts";
 import { type ArchiveResult, runArchive } from "./audit/archive.ts";
 import { type AuditResult, runAudit } from "./audit/audit.ts";
 import { type BacklogResult, runBacklog } from "./backlog.ts";
-import { type CapacityResult, runCapacity } from "./capacity/capacity.ts";
 import { type ChurnResult, runChurn } from "./churn.ts";
 import { type FairResult, runFair } from "./tenants/fair.ts";
 import { type FanOutResult, runFanOut } from "./fan-out.ts";
@@ -42,7 +41,6 @@ export type ScenarioResult =
   | FloodResult
   | FairResult
   | LimitsResult
-  | CapacityResult
   | TraceResult;
 
 /** The scenarios by name. */
@@ -67,5 +65,4 @@ export const RUN: Readonly<Record<ScenarioName, (context: RunContext) => Promise
   FLOOD: runFlood,
   FAIR: runFair,
   LIMITS: runLimits,
-  CAPACITY: runCapacity,
 };

@@ -117,8 +117,6 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
   USAGE_SUBJECTS: [[protocol.USAGE_SUBJECTS, "Y", ""]],
   ERASED_SUBJECTS: [[protocol.ERASED_SUBJECTS, "", "D"]],
   OPS_SUBJECTS: [[protocol.OPS_SUBJECTS, "", ""]],
-  nodeSubject: [[protocol.nodeSubject(node), "D", "D"]],
-  NODE_SUBJECTS: [[protocol.NODE_SUBJECTS, "", "D"]],
   yieldSubject: [[protocol.yieldSubject(ref), "DWMAY", "W"]],
   YIELD_SUBJECTS: [[protocol.YIELD_SUBJECTS, "", "W"]],
   endSubject: [[protocol.endSubject(ref), "DW", "D"]],

@@ -41,7 +41,6 @@ import {
   LIVE_LOG_SUBJECTS,
   LIVE_VERDICTS_SUBJECTS,
   LOG_SUBJECTS,
-  NODE_SUBJECTS,
   OPS_STREAM,
   OPS_SUBJECTS,
   opsSubjects,
@@ -208,9 +207,8 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       THREADS.subjects,
       ...[BLOBS, BLOB_CHUNKS, CONVERSATIONS, THREADS].flatMap(reading),
       ...[BLOBS, BLOB_CHUNKS, CONVERSATIONS].map(({ name }) => streamCall("PURGE", name)),
-      // How many jobs wait, and how busy nodes are: what a scaler is told.
+      // The number of waiting jobs, for a scaler.
       consumerList(JOBS.name),
-      NODE_SUBJECTS,
     ],
     subscribe: [
       LIVE_LOG_SUBJECTS,
@@ -221,7 +219,6 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       ERASED_SUBJECTS,
       END_SUBJECTS,
       SLOTS_SUBJECTS,
-      NODE_SUBJECTS,
     ],
   }),
 

@@ -79,14 +79,13 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     running: () => sharing.running(),
     capabilities: options.capabilities,
     contextTokens: options.contextTokens,
-    totals: () => ({ ...totals, slotMs: Math.round(totals.slotMs), held: running.size }),
+    held: () => running.size,
     onOthers: (others) => void next({ kind: "others", ...others }),
     onGone: () => (renewalsToList = 0),
     onError,
   });
   let stopped = false;
   let slotsUsed = 0;
-  const totals = { taken: 0, ended: 0, slotMs: 0 };
   let countedAtMs = performance.now();
   const retries = new Set<NodeJS.Timeout>();
   let renewalsToList = LIST_RENEWALS;
@@ -95,7 +94,6 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
   function next(input: SharingInput) {
     const now = performance.now();
     if (slotsUsed > 0) options.onSlotTime?.((now - countedAtMs) * slotsUsed);
-    totals.slotMs += (now - countedAtMs) * slotsUsed;
     const effects = sharing.next(input, now, {
       ...pulls.room(memory.free),
       isFor: (tenant) => memory.hasRoomFor(tenant),
@@ -171,7 +169,6 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     });
     const bytes = delivered.payload.length;
     memory.hold(tenant, bytes);
-    totals.taken++;
     const ended = (async () => run(job))()
       .catch((error: unknown) => {
         onError(error);
@@ -180,7 +177,6 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
       })
       .finally(() => {
         running.delete(ended);
-        totals.ended++;
         memory.release(tenant, bytes);
         slot.end();
       });

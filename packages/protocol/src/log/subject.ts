@@ -232,13 +232,6 @@ export function parseYieldSubject(subject: string): GenerationRef {
   return parseShardSubject(subject, "yield", "a subject to ask for a log");
 }
 
-/** Where a node of delivery tells the others how busy it is. */
-export function nodeSubject(node: NodeId): string {
-  return `node.${node}`;
-}
-
-export const NODE_SUBJECTS = "node.*";
-
 /** Where nodes hear that a generation has ended. */
 export function endSubject({ tenant, generation }: GenerationRef): string {
   return `end.${shardOf(generation)}.${tenant}.${generation}`;

@@ -324,21 +324,6 @@ export const ENVIRONMENT_VARIABLES = {
     list(origin()),
     "Origins whose pages may call the API, separated by commas; `*` is any.",
   ),
-  REPRISE_SCALE_WAIT_MS: defaulted(
-    "500",
-    integer(0, 600_000),
-    "Milliseconds that 95 % of the jobs may wait for a slot at most: what delivery plans the wanted workers for.",
-  ),
-  REPRISE_SCALE_COLD_START_MS: defaulted(
-    "60000",
-    integer(0, 3_600_000),
-    "Milliseconds from the order of a worker until it takes jobs, for that plan.",
-  ),
-  REPRISE_SCALE_READERS: defaulted(
-    "5000",
-    integer(1, 1_000_000),
-    "How many readers a delivery node is to have, for the plan of the wanted nodes.",
-  ),
   REPRISE_OTLP_URL: optional(
     url("http", "https"),
     "URL of an OpenTelemetry collector that takes OTLP over HTTP, without `/v1/traces`; without it nothing is traced.",

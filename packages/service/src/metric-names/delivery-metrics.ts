@@ -48,15 +48,6 @@ export const DELIVERY_METRICS = {
     labels: ["model"],
     help: "For how long the oldest of them has waited, 0 without one; what workers have lost or given back is not looked at. As of the same moment.",
   },
-  reprise_wanted_workers: {
-    kind: "gauge",
-    labels: ["model"],
-    help: "Workers that a model needs, as this delivery node plans it; absent while that is not known. A scaler takes the greatest of all nodes.",
-  },
-  reprise_wanted_delivery_nodes: {
-    kind: "gauge",
-    help: "Delivery nodes that all readers need, as this node plans it; NaN while that is not known. A scaler takes the greatest of all nodes.",
-  },
   reprise_blob_bytes_total: {
     kind: "counter",
     labels: ["direction"],

@@ -10,9 +10,9 @@ import {
   toStoredNeeds,
 } from "@reprise/protocol";
 import type { RequestAdditions } from "../domain/create-generation.ts";
-import type { ScaleWatch } from "../scaling/scale-watch.ts";
+import type { FleetWatch } from "../fleet/fleet-watch.ts";
 
-type Told = Awaited<ReturnType<ScaleWatch["capabilitiesOf"]>>;
+type Told = Awaited<ReturnType<FleetWatch["capabilitiesOf"]>>;
 
 const OLDER_RETRY_MS = 2_000;
 
@@ -25,7 +25,7 @@ const OLDER_RETRY_MS = 2_000;
 export async function checkRequest(
   requested: Pick<RequestedEvent, "request" | "prompt">,
   servedBy: ServedBy | undefined,
-  workers: Pick<ScaleWatch, "capabilitiesOf">,
+  workers: Pick<FleetWatch, "capabilitiesOf">,
 ): Promise<RequestAdditions> {
   const request = effectiveRequest(requested);
   const history: Need[] = requested.prompt ? [{ capability: "history", param: "conversation" }] : [];

@@ -13,7 +13,7 @@ import { toRequested } from "../domain/to-requested.ts";
 import type { RouteContext } from "../routes/context.ts";
 import { assertTold, withTold } from "./check-request.ts";
 
-type CheckContext = Pick<RouteContext, "log" | "blobs" | "servedBy" | "scale">;
+type CheckContext = Pick<RouteContext, "log" | "blobs" | "servedBy" | "fleet">;
 
 /**
  * Refuses parts of a tool's answer that the model, or a worker of an earlier version, can't be given, and renews the time of the blobs that they name.
@@ -21,14 +21,14 @@ type CheckContext = Pick<RouteContext, "log" | "blobs" | "servedBy" | "scale">;
  *   `invalid_request` where a blob is not of its part's kind, or all of them are too large; `generation_not_found`, `broker_unavailable`
  */
 export async function checkToolContent(
-  { log, blobs: { storage }, servedBy, scale }: CheckContext,
+  { log, blobs: { storage }, servedBy, fleet }: CheckContext,
   ref: GenerationRef,
   content: ToolContent,
 ): Promise<void> {
   const first = await log.reader.readFirst(ref);
   if (!first) throw generationNotFound();
   const { request, policy } = toRequested(first.payload);
-  const told = await scale.capabilitiesOf(request.model);
+  const told = await fleet.capabilitiesOf(request.model);
   const known = servedBy(request.model);
   const can = known && withTold(known, told).capabilities;
   const needs = needsOf({ ...request, input: [{ role: "tool", call_id: "answer", content }] });

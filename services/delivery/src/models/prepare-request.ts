@@ -27,7 +27,7 @@ interface Earlier {
  * @throws RepriseError what `checkRequest`, `resolveMedia` and `readEarlier` throw
  */
 export async function prepareRequest(
-  { servedBy, scale, blobs }: Pick<RouteContext, "servedBy" | "scale" | "blobs">,
+  { servedBy, fleet, blobs }: Pick<RouteContext, "servedBy" | "fleet" | "blobs">,
   request: GenerationRequest,
   principal: Principal,
   readEarlier: (own: { media: MediaMap; forMs: number }) => Promise<Earlier | undefined>,
@@ -37,7 +37,7 @@ export async function prepareRequest(
   const { tenant } = principal;
   const own = await resolveMedia(request, { storage, tenant, forMs, allowed: egress?.allowed });
   const { additions, known, media: earlier } = (await readEarlier({ media: own ?? {}, forMs })) ?? {};
-  const checked = await checkRequest({ request, prompt: known }, servedBy(request.model), scale);
+  const checked = await checkRequest({ request, prompt: known }, servedBy(request.model), fleet);
   const media = { ...earlier, ...own };
   return {
     ...checked,

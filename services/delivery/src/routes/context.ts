@@ -11,7 +11,7 @@ import type { RequestBudgets } from "../limits/request-budgets.ts";
 import type { RequestLimits } from "../limits/request-limits.ts";
 import type { ProjectedCaches } from "../projected/projected-caches.ts";
 import type { ReaderRegistry } from "../readers/reader-registry.ts";
-import type { ScaleWatch } from "../scaling/scale-watch.ts";
+import type { FleetWatch } from "../fleet/fleet-watch.ts";
 import type { Threads } from "../threads/threads.ts";
 import type { ReaderMetrics } from "../telemetry/reader-metrics.ts";
 import type { ReaderTraces } from "../telemetry/reader-traces.ts";
@@ -41,7 +41,7 @@ export interface RouteContext {
   readonly conversations: NodeConversations;
   /** Which generation a chat of another protocol is at. */
   readonly threads: Threads;
-  readonly scale: Pick<ScaleWatch, "report" | "capabilitiesOf" | "contextTokensOf">;
+  readonly fleet: Pick<FleetWatch, "capabilitiesOf" | "contextTokensOf">;
   readonly shards: number;
   /** The public names by which models can be asked for. */
   readonly modelNames: () => ReadonlySet<string>;

@@ -23,7 +23,7 @@ const UNKNOWN_ORIGIN = { created: 0, owned_by: "reprise" };
 
 /** What a tenant's clients may ask for, as OpenAI's API has it, with what the platform knows beside. */
 export function addModelRoutes(app: FastifyInstance, context: RouteContext): void {
-  const { authentication, modelNames, servedBy, scale } = context;
+  const { authentication, modelNames, servedBy, fleet } = context;
   const config = { roles: ["create", "read"], streamTokens: true, errors: toOpenAiErrorBody } as const;
   app.get("/v1/models", { config }, async (request) => {
     const { models: allowed } = principalOf(request);
@@ -54,7 +54,7 @@ export function addModelRoutes(app: FastifyInstance, context: RouteContext): voi
   async function toModel(id: string): Promise<object> {
     const served = servedBy(id);
     const contextTokens = await contextTokensOf(context, id);
-    const known = served && withTold(served, await scale.capabilitiesOf(id)).capabilities;
+    const known = served && withTold(served, await fleet.capabilitiesOf(id)).capabilities;
     return {
       id,
       object: "model",

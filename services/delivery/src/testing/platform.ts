@@ -142,7 +142,6 @@ export type NodeOptions = Partial<
     | "limitCheckMs"
     | "tenants"
     | "tracing"
-    | "scaling"
   >
 > & {
   /** Tenants beside `acme` and `beta`, as a tenants file has them. */

@@ -4,13 +4,13 @@ import { expect, test, vi } from "vitest";
 import { newRef, openWorld, requested, type World } from "../../testing/world.ts";
 import { enqueueJob } from "../enqueue-job.ts";
 import type { Job } from "../job.ts";
-import { formatAnnouncement, type JobTotals } from "../lanes/slots-announcement.ts";
+import { formatAnnouncement } from "../lanes/slots-announcement.ts";
 import { pullJobs } from "../pull-jobs.ts";
 import { WorkersWatch } from "./workers-watch.ts";
 
 const MODEL = "org/model-1.5";
 const acme = parseTenantId("acme");
-const NONE = { workers: 0, slots: 0, running: 0, held: 0, taken: 0, ended: 0, slotMs: 0 };
+const NONE = { workers: 0, slots: 0, running: 0, held: 0 };
 
 async function watching(world: World) {
   const watch = new WorkersWatch({
@@ -21,12 +21,12 @@ async function watching(world: World) {
   return { watch, [Symbol.dispose]: () => watch.stop() };
 }
 
-function announce(world: World, worker: string, slots: number, running: number, totals?: JobTotals) {
-  const text = formatAnnouncement({ worker, slots, running: new Map([[acme, running]]), totals });
+function announce(world: World, worker: string, slots: number, running: number, held?: number) {
+  const text = formatAnnouncement({ worker, slots, running: new Map([[acme, running]]), held });
   world.broker.reads.publish(slotsSubject(MODEL), text);
 }
 
-test("tells the slots of a real worker, what it has in them, and what it has done", async () => {
+test("tells the slots of a real worker and the jobs that it has", async () => {
   await using world = await openWorld();
   using heard = await watching(world);
   const jobs: Job[] = [];
@@ -54,51 +54,38 @@ test("tells the slots of a real worker, what it has in them, and what it has don
       payload: encodeEvent(asSeq(0), requested(ref)),
     });
   }
-  await eventually(() =>
-    expect(heard.watch.read(MODEL)).toMatchObject({ running: 1, held: 2, taken: 2, ended: 0 }),
-  );
+  await eventually(() => expect(heard.watch.read(MODEL)).toMatchObject({ running: 1, held: 2 }));
   ended.resolve();
-  await eventually(() =>
-    expect(heard.watch.read(MODEL)).toMatchObject({ running: 0, held: 0, taken: 2, ended: 2 }),
-  );
-  expect(heard.watch.read(MODEL).slotMs).toBeGreaterThan(0);
+  await eventually(() => expect(heard.watch.read(MODEL)).toMatchObject({ running: 0, held: 0 }));
   puller.stop();
   await eventually(() => expect(heard.watch.read(MODEL)).toMatchObject({ workers: 0, slots: 0 }));
   expect(heard.watch.read("another")).toEqual(NONE);
   expect(world.errors).toEqual([]);
 });
 
-test("a worker that falls silent is counted no more, and what it has done is counted once when it is heard again", async () => {
+test("a worker that falls silent is counted no more until it is heard again", async () => {
   await using world = await openWorld();
   vi.useFakeTimers({ toFake: ["performance"] });
   using realTimers = { [Symbol.dispose]: () => vi.useRealTimers() };
   using heard = await watching(world);
   const { watch } = heard;
-  const totals = (done: number) => ({ taken: done, ended: done, slotMs: 10 * done, held: 1 });
-  announce(world, "old", 4, 1, totals(100));
+  announce(world, "old", 4, 1, 1);
   await eventually(() =>
     expect(watch.read(MODEL)).toEqual({ ...NONE, workers: 1, slots: 4, running: 1, held: 1 }),
   );
   expect(watch.isComplete).toBe(false);
   vi.advanceTimersByTime(7_001);
   expect([watch.isComplete, watch.read(MODEL)]).toEqual([true, NONE]);
-  // One that begins now is heard from its beginning.
-  announce(world, "new", 2, 1, totals(3));
-  await eventually(() =>
-    expect(watch.read(MODEL)).toMatchObject({ workers: 1, taken: 3, ended: 3, slotMs: 30 }),
-  );
-  announce(world, "old", 4, 0, totals(105));
-  await eventually(() =>
-    expect(watch.read(MODEL)).toMatchObject({ workers: 2, slots: 6, taken: 8, slotMs: 80 }),
-  );
+  announce(world, "old", 4, 0);
+  await eventually(() => expect(watch.read(MODEL)).toEqual({ ...NONE, workers: 1, slots: 4 }));
   realTimers[Symbol.dispose]();
 });
 
-test("a worker without totals, and one whose totals are malformed, are counted by their slots", async () => {
+test("a worker that does not tell what it holds, or tells it malformed, is counted by its slots", async () => {
   await using world = await openWorld();
   using heard = await watching(world);
   announce(world, "earlier version", 2, 1);
-  const bad = `{"worker":"bad","slots":3,"running":{"acme":1},"totals":{"taken":-1,"ended":"x","slotMs":1e400,"held":0}}`;
+  const bad = `{"worker":"bad","slots":3,"running":{"acme":1},"held":-1}`;
   world.broker.reads.publish(slotsSubject(MODEL), bad);
   world.broker.reads.publish(slotsSubject(MODEL), "no announcement");
   world.broker.reads.publish("slots._", "{}");

@@ -14,10 +14,6 @@ export interface ModelWorkers {
   readonly running: number;
   /** Jobs that workers have, parked ones included. */
   readonly held: number;
-  /** What workers have done since this process listens: jobs that were given a slot, those that have ended, and the time in slots. They only grow. */
-  readonly taken: number;
-  readonly ended: number;
-  readonly slotMs: number;
 }
 
 export interface WorkersWatchOptions {
@@ -30,15 +26,6 @@ interface HeardWorker extends SlotsAnnouncement {
   readonly heardAtMs: number;
 }
 
-interface Model {
-  readonly workers: Map<string, HeardWorker>;
-  taken: number;
-  ended: number;
-  slotMs: number;
-}
-
-/** What a worker had done is remembered for so long after it has fallen silent: one that is heard again must not count twice. */
-const REMEMBERED_MS = 600_000;
 /** Behind its announcement a worker is heard again within this time, as long as no message is lost. */
 const HEARD_MS = REPEAT_MS + 500;
 /** Of all models: beyond that, announcements of further workers are ignored. */
@@ -49,16 +36,13 @@ const NO_WORKERS: ModelWorkers = {
   slots: 0,
   running: 0,
   held: 0,
-  taken: 0,
-  ended: 0,
-  slotMs: 0,
 };
 
 /** Hears what workers tell each other of their slots, of all models. */
 export class WorkersWatch {
   readonly #connection: NatsConnection;
   readonly #subscription: Subscription;
-  readonly #models = new Map<string, Model>();
+  readonly #models = new Map<string, Map<string, HeardWorker>>();
   #sinceMs = performance.now();
   #known = 0;
 
@@ -80,16 +64,14 @@ export class WorkersWatch {
     const nowMs = performance.now();
     this.#forget(found, nowMs);
     let [workers, slots, running, held] = [0, 0, 0, 0];
-    for (const one of found.workers.values()) {
-      if (nowMs - one.heardAtMs > GONE_MS) continue;
+    for (const one of found.values()) {
       if (one.slots > 0) workers++;
       slots += one.slots;
       const used = [...one.running.values()].reduce((sum, count) => sum + count, 0);
       running += used;
-      held += one.totals?.held ?? used;
+      held += one.held ?? used;
     }
-    const { taken, ended, slotMs } = found;
-    return { workers, slots, running, held, taken, ended, slotMs };
+    return { workers, slots, running, held };
   }
 
   /** What the engine of each worker of the model can do, by the worker's own word; undefined for one of a version that does not tell. */
@@ -116,7 +98,7 @@ export class WorkersWatch {
 
   #present(model: string): HeardWorker[] {
     const nowMs = performance.now();
-    const heard = [...(this.#models.get(model)?.workers.values() ?? [])];
+    const heard = [...(this.#models.get(model)?.values() ?? [])];
     return heard.filter(({ slots, heardAtMs }) => slots > 0 && nowMs - heardAtMs <= GONE_MS);
   }
 
@@ -124,28 +106,15 @@ export class WorkersWatch {
     const announcement = parseAnnouncement(msg.string());
     if (!announcement) return;
     const name = parseSlotsSubject(msg.subject);
-    const model = this.#models.get(name) ?? { workers: new Map(), taken: 0, ended: 0, slotMs: 0 };
-    this.#models.set(name, model);
-    const earlier = model.workers.get(announcement.worker);
-    if (!earlier && ++this.#known > MAX_WORKERS) return void this.#known--;
-    // What a worker had done before this process has heard of any counts for nothing; one that begins later is heard from its beginning.
-    const before = earlier ? earlier.totals : this.isComplete ? NO_WORKERS : announcement.totals;
-    const { totals } = announcement;
-    if (totals && before) {
-      model.taken += Math.max(0, totals.taken - before.taken);
-      model.ended += Math.max(0, totals.ended - before.ended);
-      model.slotMs += Math.max(0, totals.slotMs - before.slotMs);
-    }
-    model.workers.set(announcement.worker, {
-      ...announcement,
-      totals: totals ?? earlier?.totals,
-      heardAtMs: nowMs,
-    });
+    const workers = this.#models.get(name) ?? new Map<string, HeardWorker>();
+    this.#models.set(name, workers);
+    if (!workers.has(announcement.worker) && ++this.#known > MAX_WORKERS) return void this.#known--;
+    workers.set(announcement.worker, { ...announcement, heardAtMs: nowMs });
   }
 
-  #forget({ workers }: Model, nowMs: number): void {
+  #forget(workers: Map<string, HeardWorker>, nowMs: number): void {
     for (const [worker, { heardAtMs }] of workers) {
-      if (nowMs - heardAtMs <= REMEMBERED_MS) continue;
+      if (nowMs - heardAtMs <= GONE_MS) continue;
       workers.delete(worker);
       this.#known--;
     }

@@ -109,7 +109,7 @@ test("what still runs on a queue that has been stopped counts for its tenant at 
     model: MODEL,
     slots: () => 2,
     running: () => new Map(),
-    totals: () => ({ taken: 0, ended: 0, slotMs: 0, held: 0 }),
+    held: () => 0,
     onOthers: ({ slots, running }) => told.push([slots, ...running]),
     onGone: () => {},
     onError: (error) => world.errors.push(error),

@@ -1,22 +1,13 @@
 import { contextTokensSchema, isTenantId, type TenantId } from "@reprise/protocol";
 
-/** What a worker has done with the jobs of a model since it began; `held` is what it has now, parked jobs included. */
-export interface JobTotals {
-  readonly taken: number;
-  readonly ended: number;
-  /** Milliseconds in which slots had jobs, over all slots. */
-  readonly slotMs: number;
-  readonly held: number;
-}
-
 /** What a worker tells the other workers of its model. */
 export interface SlotsAnnouncement {
   readonly worker: string;
   readonly slots: number;
   /** The slots that tenants have there. */
   readonly running: ReadonlyMap<TenantId, number>;
-  /** Of workers that tell them: delivery plans by these, and workers do not need them. */
-  readonly totals?: JobTotals | undefined;
+  /** Jobs that the worker has, parked ones included: for delivery. */
+  readonly held?: number | undefined;
   /** What the model's engine can do there, by names that this version may not know: for delivery. Workers that do not tell know no such names. */
   readonly capabilities?: readonly string[] | undefined;
   /** How many tokens the model takes there, as far as its engine says it: for delivery. */
@@ -35,7 +26,7 @@ export function formatAnnouncement({ running, ...told }: SlotsAnnouncement): str
 
 /** Undefined for what `formatAnnouncement` has not made: any service that may publish on the subject can send it. */
 export function parseAnnouncement(text: string): SlotsAnnouncement | undefined {
-  const { worker, slots, running, totals, capabilities, contextTokens } = parseObject(text) ?? {};
+  const { worker, slots, running, held, capabilities, contextTokens } = parseObject(text) ?? {};
   if (typeof worker !== "string" || worker.length > MAX_WORKER_LENGTH) return undefined;
   if (!isCount(slots) || !isObject(running)) return undefined;
   const counts = new Map<TenantId, number>();
@@ -47,7 +38,7 @@ export function parseAnnouncement(text: string): SlotsAnnouncement | undefined {
     worker,
     slots,
     running: counts,
-    totals: parseTotals(totals),
+    held: isCount(held) ? held : undefined,
     capabilities: parseCapabilities(capabilities),
     contextTokens: contextTokensSchema.safeParse(contextTokens).data,
   };
@@ -58,18 +49,6 @@ function parseCapabilities(value: unknown): readonly string[] | undefined {
   if (!Array.isArray(value) || value.length > MAX_CAPABILITIES) return undefined;
   const isName = (name: unknown) => typeof name === "string" && name.length <= MAX_CAPABILITY_LENGTH;
   return value.every(isName) ? (value as string[]) : undefined;
-}
-
-/** Undefined for what is none: the rest of the announcement counts all the same. */
-function parseTotals(value: unknown): JobTotals | undefined {
-  if (!isObject(value)) return undefined;
-  const { taken, ended, slotMs, held } = value;
-  if (!isTotal(taken) || !isTotal(ended) || !isTotal(slotMs) || !isCount(held)) return undefined;
-  return { taken, ended, slotMs, held };
-}
-
-function isTotal(value: unknown): value is number {
-  return typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER;
 }
 
 function parseObject(text: string): Record<string, unknown> | undefined {

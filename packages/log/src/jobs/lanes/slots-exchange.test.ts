@@ -15,7 +15,7 @@ function exchange(world: World) {
     model: MODEL,
     slots: () => 4,
     running: () => new Map(),
-    totals: () => ({ taken: 0, ended: 0, slotMs: 0, held: 0 }),
+    held: () => 0,
     onOthers: (others) => told.push(others),
     onGone: () => {},
     onError: (error) => world.errors.push(error),

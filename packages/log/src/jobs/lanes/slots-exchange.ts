@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
 import { slotsSubject, type TenantId } from "@reprise/protocol";
 import { subscribeGuarded } from "../../nats/subscribe-guarded.ts";
-import { formatAnnouncement, type JobTotals, parseAnnouncement } from "./slots-announcement.ts";
+import { formatAnnouncement, parseAnnouncement } from "./slots-announcement.ts";
 
 /** The slots of a model that other workers have, and which tenants hold how many of them. */
 export interface OtherSlots {
@@ -16,7 +16,8 @@ export interface SlotsExchangeOptions {
   slots: () => number;
   /** The slots that tenants have here. */
   running: () => ReadonlyMap<TenantId, number>;
-  totals: () => JobTotals;
+  /** Jobs that this process has, parked ones included. */
+  held: () => number;
   /** What the model's engine can do here. Default: it is not told. */
   capabilities?: (() => readonly string[]) | undefined;
   /** How many tokens the model takes here. Default: it is not told. */
@@ -80,11 +81,11 @@ export class SlotsExchange {
   }
 
   #publish(now: OtherSlots): void {
-    const { connection, model, totals, capabilities, contextTokens } = this.#options;
+    const { connection, model, held, capabilities, contextTokens } = this.#options;
     const announcement = formatAnnouncement({
       worker: this.#worker,
       ...now,
-      totals: totals(),
+      held: held(),
       capabilities: capabilities?.(),
       contextTokens: contextTokens?.(),
     });
