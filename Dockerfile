@@ -23,6 +23,8 @@ FROM ${NODE_IMAGE} AS system
 RUN mkdir -p /system/usr/local/bin /system/etc /system/tmp /system/data && chmod 1777 /system/tmp \
   && cp "$(command -v node)" /system/usr/local/bin/node \
   && ldd /usr/local/bin/node | grep -o '/[^ ]*' | xargs -I '{}' cp --parents --dereference '{}' /system \
+  && for licence in /usr/local/LICENSE /usr/share/doc/libc6/copyright /usr/share/doc/libgcc-s1/copyright /usr/share/doc/libstdc++6/copyright \
+  /usr/share/common-licenses; do if [ -e "$licence" ]; then cp -r --parents "$licence" /system; fi; done \
   && echo 'reprise:x:1000:1000::/data:/usr/sbin/nologin' >/system/etc/passwd \
   && echo 'reprise:x:1000:' >/system/etc/group \
   && chown 1000:1000 /system/data

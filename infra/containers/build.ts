@@ -2,14 +2,11 @@
 import { join, resolve } from "node:path";
 import { bundleImage } from "./bundle-image.ts";
 import { IMAGES } from "./images.ts";
-import { findSystemPackages } from "./system-packages.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const [target] = process.argv.slice(2);
 if (target === undefined) throw new Error("Name the folder to write into.");
-// This runs on the base image that the Dockerfile takes Node and its libraries from.
-const system = await findSystemPackages();
 for (const image of IMAGES) {
-  await bundleImage(image, root, join(resolve(target), image.name), system);
+  await bundleImage(image, root, join(resolve(target), image.name));
   process.stdout.write(`${image.name}\n`);
 }

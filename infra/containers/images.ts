@@ -4,14 +4,11 @@ export interface ServiceImage {
   readonly name: string;
   /** What it runs, and the commands that are beside it, without `.ts`: the first is what the image starts. */
   readonly entries: readonly string[];
-  /** The workspaces whose runtime dependencies the image may hold. */
-  readonly workspaces: readonly string[];
 }
 
 const service = (name: string, more: readonly string[] = []): ServiceImage => ({
   name,
   entries: [`services/${name}/src/main`, ...more.map((entry) => `services/${name}/src/${entry}`)],
-  workspaces: [`@reprise/${name}`],
 });
 
 export const IMAGES: readonly ServiceImage[] = [
@@ -24,6 +21,5 @@ export const IMAGES: readonly ServiceImage[] = [
   {
     name: "set-up",
     entries: ["infra/nats/main", "infra/containers/main"],
-    workspaces: ["@reprise/archive", "@reprise/log", "@reprise/service", "@reprise/tenancy"],
   },
 ];

@@ -8,7 +8,7 @@ import { describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { prepare, readAccess } from "../../infra/containers/prepare.ts";
 import { chooseProfile, moveToProfile, type Profile } from "../../infra/containers/profiles.ts";
-import { SERVICE_PARSERS } from "../kubernetes/testing/service-parsers.ts";
+import { SERVICE_PARSERS } from "./testing/service-parsers.ts";
 import { imageOf, mountsOf, readComposeFile, ROOT } from "./testing/compose-file.ts";
 import { readDockerfileEnvironment } from "./testing/dockerfile.ts";
 

@@ -2,7 +2,6 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { installSchemas } from "../../../scripts/schemas/install-schemas.ts";
-import { DATA_DIR } from "../../kubernetes/testing/overlay.ts";
 
 interface Validation {
   (value: unknown): boolean;
@@ -17,9 +16,9 @@ interface Ajv {
   compile(schema: unknown): Validation;
 }
 
-/** What the Compose Specification's JSON schema, as the package dclint has it, says of a project; nothing when it is fine. */
+/** Checks a project against the Compose Specification's JSON schema, as the package dclint has it. @returns what is wrong */
 export async function composeErrors(project: unknown): Promise<string[]> {
-  const packages = await installSchemas(DATA_DIR);
+  const packages = await installSchemas();
   const { $schema, ...schema } = JSON.parse(
     await readFile(join(packages, "dclint/schemas/compose.schema.json"), "utf8"),
   ) as Record<string, unknown>;

@@ -6,13 +6,12 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { spawnSupervised } from "@reprise/service";
 import { expect } from "vitest";
-import { adaptProxy, type ProxyOptions } from "./adapt-proxy.ts";
-import type { Command, ProxyKind } from "./proxy-kind.ts";
+import { copyNginxFiles, type NginxFiles, type NginxOptions } from "./nginx-files.ts";
 
 const run = promisify(execFile);
 
-/** A proxy that runs with its files of `infra/proxies`, on ports of its own. */
-export interface Proxy extends AsyncDisposable {
+/** An nginx with the files of `infra/proxies/nginx`, on ports of its own. */
+export interface Nginx extends AsyncDisposable {
   /** Plain HTTP. */
   readonly url: string;
   /** TLS, with a certificate that `ca` has signed. */
@@ -24,32 +23,32 @@ export interface Proxy extends AsyncDisposable {
   log(): Promise<string>;
 }
 
-/** Runs a command to its end and gives what it has said. @throws with that, when it fails */
-export async function runCommand([program, ...args]: Command): Promise<string> {
-  const { stdout, stderr } = await run(program, args);
-  return stdout + stderr;
+/** Reads the configuration and runs nothing. @throws Error for a configuration that nginx refuses */
+export async function checkNginxFiles({ dir }: NginxFiles): Promise<void> {
+  // nginx opens /dev/stdout, which fails for a socket, as Node's pipes are.
+  await run("sh", ["-c", `nginx -t -c '${dir}/nginx.conf' >'${dir}/check.log'`]);
 }
 
-export async function startProxy(kind: ProxyKind, options: ProxyOptions): Promise<Proxy> {
+export async function startNginx(options: NginxOptions): Promise<Nginx> {
   await using stack = new AsyncDisposableStack();
-  const files = stack.use(await adaptProxy(kind, options));
-  const { httpPort, tlsPort, ca } = files;
-  const logFile = join(files.dir, "output.log");
+  const files = stack.use(await copyNginxFiles(options));
+  const { dir, httpPort, tlsPort, ca } = files;
+  const config = join(dir, "nginx.conf");
+  const logFile = join(dir, "output.log");
   const output = stack.use(await open(logFile, "a"));
-  const server = await spawnSupervised(kind.run(files), { output: output.fd });
+  const server = await spawnSupervised(["nginx", "-c", config, "-g", "daemon off;"], { output: output.fd });
   stack.defer(() => server.stop());
   const log = () => readFile(logFile, "utf8");
   const ended = server.exited.then(async ({ code }) => {
-    throw new Error(`${kind.name} ended with status ${code}: ${await log()}`);
+    throw new Error(`nginx ended with status ${code}: ${await log()}`);
   });
   await Promise.race([untilListening(httpPort, tlsPort), ended]);
   ended.catch(() => {});
 
-  const pidFile = kind.pidFile?.(files);
+  const pidFile = join(dir, "nginx.pid");
   const reload = async (): Promise<void> => {
-    const before = pidFile === undefined ? [] : await childrenOf(pidFile);
-    await runCommand(kind.reload(files));
-    if (pidFile === undefined) return;
+    const before = await childrenOf(pidFile);
+    await run("nginx", ["-c", config, "-s", "reload"]);
     const isNew = (pid: string) => !before.includes(pid);
     await expect.poll(async () => (await childrenOf(pidFile)).some(isNew)).toBe(true);
   };

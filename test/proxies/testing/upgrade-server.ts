@@ -1,10 +1,9 @@
-import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, request as httpRequest } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import type { Upstreams } from "./adapt-proxy.ts";
+import type { Upstreams } from "./nginx-files.ts";
 
-/** In place of delivery, which has no WebSocket: it upgrades whoever asks, and sends back each byte. Answers 200 to all else. */
+/** A stand-in for delivery, which has no WebSocket: it accepts every upgrade, sends back each byte, and answers 200 to all else. */
 export interface UpgradeServer extends AsyncDisposable {
   readonly upstreams: Upstreams;
   /** The headers of requests without an upgrade. */
@@ -14,17 +13,15 @@ export interface UpgradeServer extends AsyncDisposable {
 export async function startUpgradeServer(): Promise<UpgradeServer> {
   const plain: IncomingHttpHeaders[] = [];
   const sockets = new Set<Socket>();
-  const server = createServer(({ url, headers }, response) => {
-    if (url !== "/readyz") plain.push(headers);
+  const server = createServer(({ headers }, response) => {
+    plain.push(headers);
     response.end("plain");
   });
   server.on("connection", (socket: Socket) => sockets.add(socket));
   server.on("upgrade", ({ headers }, socket) => {
     socket.write(
-      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${headers.upgrade}\r\n`,
+      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${headers.upgrade}\r\n\r\n`,
     );
-    // HAProxy passes no answer on that lacks it.
-    socket.write(`Sec-WebSocket-Accept: ${acceptOf(headers["sec-websocket-key"])}\r\n\r\n`);
     socket.on("error", () => {}).pipe(socket);
   });
   server.listen(0, "127.0.0.1");
@@ -32,7 +29,7 @@ export async function startUpgradeServer(): Promise<UpgradeServer> {
   const { port } = server.address() as AddressInfo;
   const address = `127.0.0.1:${port}`;
   return {
-    upstreams: { api: [address, address], opsPort: port },
+    upstreams: [address, address],
     plain,
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
@@ -40,11 +37,6 @@ export async function startUpgradeServer(): Promise<UpgradeServer> {
       await once(server, "close");
     },
   };
-}
-
-/** RFC 6455, section 4.2.2. */
-function acceptOf(key = ""): string {
-  return createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
 }
 
 /** Asks for an upgrade. @returns the protocol that it got and what came back for the bytes sent behind it; undefined without an upgrade */

@@ -1,10 +1,10 @@
 import { createClient, type Generation, type Policy } from "@reprise/client";
 import { findFreePort } from "@reprise/testkit";
-import { type Cluster, type DeliveryProcess, startCluster } from "../../../e2e/testing/cluster.ts";
-import type { Upstreams } from "./adapt-proxy.ts";
+import { type Cluster, type DeliveryProcess, startCluster } from "../../e2e/testing/cluster.ts";
+import type { Upstreams } from "./nginx-files.ts";
 
 const TENANT = "acme";
-/** Addresses of this machine, so that both nodes have the ports that the files of `infra/proxies` name once for all nodes. */
+/** Two addresses of this machine. */
 const HOSTS = ["127.0.1.1", "127.0.1.2"] as const;
 
 /** What a generation says, and how fast, by the simulator. */
@@ -41,15 +41,15 @@ export interface ProxiedPlatform extends AsyncDisposable {
 export async function startProxiedPlatform(): Promise<ProxiedPlatform> {
   await using stack = new AsyncDisposableStack();
   const cluster = stack.use(await startCluster({ tenants: [TENANT] }));
-  const [port, opsPort] = [await findFreePort(), await findFreePort()];
-  const startNode = (index: 0 | 1) => startAt(cluster, HOSTS[index], port, opsPort);
+  const port = await findFreePort();
+  const startNode = (index: 0 | 1) => startAt(cluster, HOSTS[index], port);
   const [first, second] = await Promise.all([startNode(0), startNode(1), cluster.startWorker()]);
   const nodes = [first, second];
   const apiKey = cluster.keys[TENANT]!;
   const { generations } = createClient({ url: first.url, apiKey });
   const kept = stack.move();
   return {
-    upstreams: { api: [`${HOSTS[0]}:${port}`, `${HOSTS[1]}:${port}`], opsPort },
+    upstreams: [`${HOSTS[0]}:${port}`, `${HOSTS[1]}:${port}`],
     apiKey,
     nodes,
     create: (options, policy = {}) =>
@@ -68,12 +68,10 @@ export async function startProxiedPlatform(): Promise<ProxiedPlatform> {
   };
 }
 
-function startAt(cluster: Cluster, host: string, port: number, opsPort: number): Promise<DeliveryProcess> {
+function startAt(cluster: Cluster, host: string, port: number): Promise<DeliveryProcess> {
   return cluster.startDelivery({
     REPRISE_HOST: host,
     REPRISE_PORT: String(port),
-    REPRISE_OPS_HOST: host,
-    REPRISE_OPS_PORT: String(opsPort),
     // What docs/operations/proxies.md says to set.
     REPRISE_TRUSTED_PROXIES: "127.0.0.1",
     REPRISE_MAX_CONNECTIONS_PER_ADDRESS: "0",

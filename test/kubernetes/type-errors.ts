@@ -3,15 +3,14 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { createTempDir } from "@reprise/testkit";
-import { installSchemas } from "../../../scripts/schemas/install-schemas.ts";
-import { DATA_DIR, ROOT } from "./overlay.ts";
-import type { Resource } from "./resources.ts";
+import { installSchemas } from "../../scripts/schemas/install-schemas.ts";
+import { type Resource, ROOT } from "./manifests.ts";
 
 const TSC = join(ROOT, "node_modules/@typescript/native/bin/tsc");
 
 /**
- * Modules of TypeScript types: of Kubernetes 1.30, generated from its OpenAPI document, and of KEDA 2 and the Prometheus Operator, generated from
- * the sources of their custom resources.
+ * Modules of TypeScript types: of Kubernetes 1.30, generated from its OpenAPI document; of KEDA 2 and the Prometheus Operator, generated from their
+ * custom resources.
  */
 const MODULES: Readonly<Record<string, { readonly path: string; readonly prefix: string }>> = {
   v1: { path: "kubernetes-types/core/v1", prefix: "" },
@@ -26,7 +25,7 @@ const MODULES: Readonly<Record<string, { readonly path: string; readonly prefix:
   },
 };
 
-/** To KEDA's types the metadata of a trigger are texts of any name. These are those of its Prometheus scaler that the manifests use, after its documentation. */
+/** KEDA's types allow any metadata of a trigger. These are the ones of its Prometheus scaler that the manifests use, by its documentation. */
 const TRIGGER = `
 interface Trigger {
   type: "prometheus";
@@ -36,12 +35,12 @@ interface Trigger {
 `;
 
 /**
- * What TypeScript says of manifests against the types of Kubernetes and of its extensions: unknown, missing and wrong fields; empty when it says nothing.
+ * Type-checks manifests against the types of Kubernetes and of its extensions: returns unknown, missing and wrong fields; empty if there are none.
  *
  * @throws Error for a kind of an API without types here
  */
 export async function typeErrors(resources: readonly Resource[]): Promise<string> {
-  const packages = await installSchemas(DATA_DIR);
+  const packages = await installSchemas();
   await using dir = await createTempDir("kubernetes-types");
   const checks = resources.flatMap((resource, i) => {
     const constant = (name: string, type: string, value: unknown) =>

@@ -1,4 +1,0 @@
-import { describeProxy } from "./testing/describe-proxy.ts";
-import { NGINX } from "./testing/kinds.ts";
-
-describeProxy(NGINX);
