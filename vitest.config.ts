@@ -2,21 +2,14 @@ import { existsSync, globSync, readFileSync, statfsSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { configDefaults, defineConfig } from "vitest/config";
-import { leavesRedisOut } from "./scripts/programs/missing-test-programs.ts";
+import { testsLeftOut } from "./scripts/programs/test-programs.ts";
 
 const TESTS = ["{packages,services}/*/src/**/*.test.ts", "scripts/**/*.test.ts", "test/**/*.test.ts"];
 /** Long tests, of clusters, campaigns, crashes and browsers: `npm run test:all`. */
 const SLOW = "**/*.slow.test.ts";
-/** Set-up says so where they are left out. */
-const LEFT_OUT = leavesRedisOut() ? ["**/*.redis.test.ts"] : [];
-// Those of `test/infra` and `test/engine` need programs of their own: `npm run test:infra`, `npm run test:engine`.
-const NO_TESTS = [
-  ...configDefaults.exclude,
-  ...LEFT_OUT,
-  "test/bench/**",
-  "test/infra/{proxies,containers}/**",
-  "test/engine/**",
-];
+/** Set-up names them. */
+const LEFT_OUT = testsLeftOut();
+const NO_TESTS = [...configDefaults.exclude, ...LEFT_OUT, "test/bench/**"];
 
 /** Changes the process that a test runs in, or measures it: such a test has a process of its own. */
 const CHANGES_PROCESS =

@@ -24,21 +24,6 @@ export const COMMANDS = {
   test: { args: ["scripts/test/main.ts", "gate"], needsBroker: () => true },
   "test:all": { args: ["scripts/test/main.ts", "all"], needsBroker: () => true },
   "test:fault": { args: ["test/fault/main.ts"], needsBroker: () => true },
-  "test:infra": {
-    args: ["test/infra/main.ts"],
-    needsBroker: () => true,
-    help: "npm run test:infra: runs the files of infra/ with Docker and the proxies that they are for, and says what is missing.",
-  },
-  "docker:engine": {
-    args: ["test/infra/engine/main.ts"],
-    needsBroker: () => false,
-    help: "npm run docker:engine: installs a Docker engine, Compose and Buildx on Debian, as root.",
-  },
-  "test:engine": {
-    args: ["test/engine/main.ts"],
-    needsBroker: () => true,
-    help: "npm run test:engine: runs the platform in front of a real llama-server, which it builds or fetches first.",
-  },
   chaos: { args: ["test/fault/chaos/main.ts"], needsBroker: () => true },
   soak: { args: ["test/fault/soak/main.ts"], needsBroker: () => true },
   drill: { args: ["test/fault/drill/main.ts"], needsBroker: () => true },
@@ -58,11 +43,6 @@ export const COMMANDS = {
     args: ["scripts/pack/main.ts"],
     needsBroker: () => false,
     help: "npm run pack: makes the packages that are published, in the data folder.",
-  },
-  "release:check": {
-    args: ["scripts/release/main.ts"],
-    needsBroker: () => true,
-    help: "npm run release:check: makes a release's packages, licences and bill of materials, and checks them.",
   },
   check: {
     args: ["scripts/check/main.ts"],

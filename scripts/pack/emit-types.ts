@@ -1,7 +1,7 @@
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import type { Workspace } from "./public-packages.ts";
-import { run } from "./run.ts";
+import { runProgram } from "../run-program.ts";
 
 export interface EmitTypesOptions {
   readonly root: string;
@@ -43,7 +43,7 @@ export async function emitTypes({ root, workspaces, entries, staging }: EmitType
   };
   const project = join(staging, "tsconfig.json");
   await writeFile(project, JSON.stringify(config));
-  await run(process.execPath, [join(root, "node_modules/@typescript/native/bin/tsc"), "-p", project]);
+  await runProgram(process.execPath, [join(root, "node_modules/@typescript/native/bin/tsc"), "-p", project]);
   await rm(project);
 
   const installed = new Set<string>();

@@ -2,7 +2,7 @@ import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { type OutputChunk, rolldown } from "rolldown";
-import { run } from "./run.ts";
+import { runProgram } from "../run-program.ts";
 import { emitTypes } from "./emit-types.ts";
 import { isPublic, type Workspace } from "./public-packages.ts";
 
@@ -49,7 +49,7 @@ export async function packPackage(packed: Workspace, options: PackOptions): Prom
     await writeFile(join(staging, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
     await mkdir(folder, { recursive: true });
     const pack = ["pack", "--silent", "--ignore-scripts", "--pack-destination", folder];
-    const { stdout } = await run("npm", pack, { cwd: staging });
+    const stdout = await runProgram("npm", pack, { cwd: staging });
     return join(folder, stdout.trim());
   } finally {
     await rm(staging, { recursive: true });

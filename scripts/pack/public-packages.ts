@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** What of a `package.json` packing and releasing read. */
+/** The fields of a `package.json` that packing reads. */
 export interface Manifest {
   readonly name: string;
   readonly version: string;
@@ -35,7 +35,7 @@ export function readWorkspaces(root: string): Workspace[] {
     .map((folder) => ({ folder, manifest: readManifest(join(root, folder)) }));
 }
 
-/** The public workspaces, each behind those that it depends on. */
+/** Lists the public workspaces, each after those that it depends on. */
 export function findPublic(workspaces: readonly Workspace[]): Workspace[] {
   const found = workspaces.filter(isPublic);
   const sorted = new Set<Workspace>();

@@ -1,9 +1,8 @@
-// Prints the path of a nats-server that is new enough, after fetching one into the data folder where there is none. With `--tests gate` or
-// `--tests all` it also says what these tests miss on this machine.
+// Prints the path of a nats-server that is new enough, after fetching one into the data folder if there is none. With `--tests gate` or
+// `--tests all` it also says which tests this machine leaves out.
 import { parseArgs } from "node:util";
-import { ensureNatsServer } from "./ensure-nats-server.ts";
-import { readMachine } from "./machine.ts";
-import { describeMissing, missingTestPrograms } from "./missing-test-programs.ts";
+import { ensureNatsServer } from "./nats-server.ts";
+import { describeMissing } from "./test-programs.ts";
 
 const { values, positionals } = parseArgs({
   options: { tests: { type: "string" } },
@@ -13,10 +12,9 @@ const [dataDir = ".reprise"] = positionals;
 
 try {
   console.log(await ensureNatsServer(dataDir));
-  if (values.tests === "gate" || values.tests === "all") {
-    const missing = describeMissing(missingTestPrograms(values.tests), await readMachine());
-    if (missing !== undefined) console.error(missing);
-  }
+  const missing =
+    values.tests === "gate" || values.tests === "all" ? describeMissing(values.tests) : undefined;
+  if (missing !== undefined) console.error(missing);
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { ENVIRONMENT_TABLE } from "@reprise/service";
 import { describe, expect, test } from "vitest";
 import { readDockerfileEnvironment } from "../containers/testing/dockerfile.ts";
-import { SERVICE_PARSERS } from "../kubernetes/testing/service-parsers.ts";
+import { SERVICE_PARSERS } from "../containers/testing/service-parsers.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const known = new Set<string>(ENVIRONMENT_TABLE.map(({ name }) => name));

@@ -1,12 +1,9 @@
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type Browser, chromium, type Page } from "playwright-core";
 import type { TestContext } from "vitest";
-import { findChromium } from "../../../scripts/programs/find-chromium.ts";
-import { installCommand } from "../../../scripts/programs/install-command.ts";
-import { readMachine } from "../../../scripts/programs/machine.ts";
+import { findChromium } from "../../../scripts/programs/test-programs.ts";
 
 const CHROMIUM_ARGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"];
 
@@ -41,16 +38,9 @@ export async function openPage(context: TestContext, args: readonly string[] = [
 
 /** Chromium. Where there is none it says so, and is undefined: what needs it is to be skipped. */
 export async function openBrowser(args: readonly string[] = []): Promise<Browser | undefined> {
-  const executablePath = findChromium() ?? findPlaywrightChromium();
+  const executablePath = findChromium();
   if (executablePath !== undefined)
     return chromium.launch({ executablePath, args: [...CHROMIUM_ARGS, ...args], timeout: 0 });
-  const command = installCommand(await readMachine(), ["chromium"]) ?? "your system's package of it";
-  const reason = `there is no Chromium on PATH. To install it: ${command}`;
-  process.stderr.write(`SKIPPED, NOT TESTED IN A BROWSER: ${reason}\n`);
+  process.stderr.write("SKIPPED, NOT TESTED IN A BROWSER: there is no Chromium on PATH\n");
   return undefined;
-}
-
-function findPlaywrightChromium(): string | undefined {
-  const path = chromium.executablePath();
-  return existsSync(path) ? path : undefined;
 }

@@ -1,8 +1,10 @@
 import { spawn } from "node:child_process";
+import { open } from "node:fs/promises";
+import { join } from "node:path";
 import { once } from "node:events";
-import { createServer } from "node:net";
 import { createInterface } from "node:readline";
-import { MODEL } from "./install.ts";
+import { createTempDir, findFreePort } from "@reprise/testkit";
+import { encodeRandomModel } from "./random-model.ts";
 
 /** Two slots with 4,096 tokens each. */
 const SETTINGS = [
@@ -25,19 +27,19 @@ export interface EngineServer extends AsyncDisposable {
   readonly baseUrl: string;
 }
 
-/**
- * @param root as `installServer` has made it
- * @param more arguments of llama-server
- */
-export async function startServer(root: string, more: readonly string[] = []): Promise<EngineServer> {
+/** Starts the llama-server of PATH with a model of random weights. @param more further arguments */
+export async function startServer(more: readonly string[] = []): Promise<EngineServer> {
+  const dir = await createTempDir("engine");
+  const model = join(dir.path, "model.gguf");
+  await writeModel(model);
   const port = String(await findFreePort());
-  const address = ["--host", "127.0.0.1", "--port", port];
-  const args = [root, "/usr/bin/llama-server", "-m", MODEL, ...address, ...SETTINGS, ...more];
-  const child = spawn("chroot", args, { stdio: ["ignore", "ignore", "pipe"] });
+  const args = ["-m", model, "--host", "127.0.0.1", "--port", port, ...SETTINGS, ...more];
+  const child = spawn("llama-server", args, { stdio: ["ignore", "ignore", "pipe"] });
   const ended = once(child, "exit");
   const stop = async () => {
     child.kill("SIGKILL");
     await ended;
+    await dir[Symbol.asyncDispose]();
   };
   const lines: string[] = [];
   const ready = (async () => {
@@ -52,11 +54,7 @@ export async function startServer(root: string, more: readonly string[] = []): P
   return { baseUrl: `http://127.0.0.1:${port}/v1`, [Symbol.asyncDispose]: stop };
 }
 
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address !== null ? address.port : 0;
+async function writeModel(path: string): Promise<void> {
+  await using file = await open(path, "w");
+  for (const bytes of encodeRandomModel()) await file.appendFile(bytes);
 }

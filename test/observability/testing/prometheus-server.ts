@@ -5,7 +5,6 @@ import { spawnSupervised } from "@reprise/service";
 import { createTempDir, findFreePort, startOnFreePorts } from "@reprise/testkit";
 import { ruleTexts } from "../../../infra/observability/rule-texts.ts";
 import type { ObservedService } from "./observed-platform.ts";
-import { prometheusPrograms } from "./prometheus-programs.ts";
 
 /** An alert as Prometheus tells of it. */
 export interface ActiveAlert {
@@ -30,7 +29,6 @@ export interface PrometheusOptions {
 
 export async function startPrometheus({ services, scale }: PrometheusOptions): Promise<PrometheusServer> {
   await using stack = new AsyncDisposableStack();
-  const { prometheus } = await prometheusPrograms();
   const dir = stack.use(await createTempDir("prometheus"));
   const files = Object.entries(ruleTexts(scale));
   await Promise.all(files.map(([name, text]) => writeFile(join(dir.path, name), text)));
@@ -48,7 +46,7 @@ export async function startPrometheus({ services, scale }: PrometheusOptions): P
     const free = `127.0.0.1:${await findFreePort()}`;
     const started = await spawnSupervised(
       [
-        prometheus,
+        "prometheus",
         `--config.file=${join(dir.path, "prometheus.yml")}`,
         `--storage.tsdb.path=${join(dir.path, "data")}`,
         `--web.listen-address=${free}`,

@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
-import { prometheusPrograms } from "./prometheus-programs.ts";
 
 export interface PromtoolResult {
   readonly code: number | null;
@@ -11,8 +10,7 @@ export interface PromtoolResult {
 
 /** Runs `promtool` with these arguments, and with `input` on its stdin. */
 export async function promtool(args: readonly string[], input = ""): Promise<PromtoolResult> {
-  const { promtool: program } = await prometheusPrograms();
-  const child = spawn(program, args, { stdio: ["pipe", "pipe", "pipe"] });
+  const child = spawn("promtool", args, { stdio: ["pipe", "pipe", "pipe"] });
   child.stdin.end(input);
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),

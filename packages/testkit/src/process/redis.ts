@@ -1,8 +1,6 @@
 import { createInterface } from "node:readline";
 import { RepriseError } from "@reprise/protocol";
 import { spawnSupervised } from "@reprise/service";
-import { installCommand } from "../../../../scripts/programs/install-command.ts";
-import { readMachine } from "../../../../scripts/programs/machine.ts";
 import { findFreePort, startOnFreePorts } from "../network/free-port.ts";
 import { createTempDir } from "./temp-dir.ts";
 
@@ -51,10 +49,9 @@ async function startOn(port: number, binary: string, configFile: string | undefi
   if (!ready) {
     const { code } = await server.exited;
     await stop();
-    const command = installCommand(await readMachine(), ["redis-server"]) ?? "your system's package of it";
     throw new RepriseError(
       "config_invalid",
-      `${binary} did not start (status ${code}); is Redis installed? To install it: ${command} ${said.slice(-3).join("\n")}`.trimEnd(),
+      `${binary} did not start (status ${code}); is Redis installed? ${said.slice(-3).join("\n")}`.trimEnd(),
     );
   }
   return { url: `redis://127.0.0.1:${port}`, port, stop, [Symbol.asyncDispose]: stop };

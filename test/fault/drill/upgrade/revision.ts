@@ -3,14 +3,21 @@ import { access, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink } from "
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual, promisify } from "node:util";
-import type { Lockfile } from "../../../../scripts/release/versions.ts";
-import { findNeeds, servicesIn } from "./find-needs.ts";
 
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 const LOCKFILE = "package-lock.json";
 const WORKSPACES = ["packages", "services", "test"] as const;
 const SCOPE = "@reprise";
 const run = promisify(execFile);
+
+interface Lockfile {
+  readonly packages: Readonly<Record<string, LockedPackage>>;
+}
+
+interface LockedPackage {
+  readonly integrity?: string;
+  readonly dev?: boolean;
+}
 
 /**
  * The commit that a revision names.
@@ -54,6 +61,18 @@ export async function checkOutRevision(commit: string): Promise<string> {
     throw error;
   }
   return made;
+}
+
+/** The folders of a lockfile's services. */
+function servicesIn({ packages }: Lockfile): readonly string[] {
+  return Object.keys(packages).filter((path) => /^services\/[^/]+$/.test(path));
+}
+
+/** What runs with the packages of a lockfile runs with those of another one that returns the same here: their places and their content. */
+function findNeeds({ packages }: Lockfile): readonly string[] {
+  return Object.entries(packages)
+    .flatMap(([path, { integrity, dev }]) => (integrity && !dev ? [`${path} ${integrity}`] : []))
+    .toSorted();
 }
 
 async function readLock(dir: string): Promise<Lockfile> {

@@ -9,8 +9,6 @@ import { type EngineServer, startServer } from "./server/start.ts";
  * token took. Prints the table of docs/benchmarks.md.
  */
 
-const { REPRISE_TEST_ENGINE_FOLDER: FOLDER = "" } = process.env;
-
 const ROUNDS = 3;
 const TURNS = 20;
 const INPUT_WORDS = 40;
@@ -140,19 +138,19 @@ test(
     for (let round = 0; round < ROUNDS; round++) {
       const inputs = inputsOf(round);
       {
-        await using server = await startServer(FOLDER);
+        await using server = await startServer();
         await using platform = await startPlatformAt(server.baseUrl);
         ways["conversation"]!.push(await converse(platform, inputs));
       }
       {
-        await using server = await startServer(FOLDER);
+        await using server = await startServer();
         await using platform = await startPlatformAt(server.baseUrl);
         ways["whole"]!.push(await sendWhole(inputs, (input) => ask(platform, { input })));
       }
-      await using server = await startServer(FOLDER);
+      await using server = await startServer();
       const direct = await sendWhole(inputs, (messages) => askDirectly(server, messages));
       ways["direct"]!.push(direct);
-      await using uncached = await startServer(FOLDER, NO_REUSE);
+      await using uncached = await startServer(NO_REUSE);
       const last = inputs.flatMap((content, turn): Message[] => [
         { role: "user", content },
         ...(turn === TURNS - 1 ? [] : [{ role: "assistant" as const, content: direct[turn]!.answer }]),

@@ -2,8 +2,7 @@ import type { GenerationEvent, GenerationRequest } from "@reprise/client";
 import { createSseDecoder } from "@reprise/protocol/wire";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MODEL, type Platform, startPlatformAt } from "./platform.ts";
-
-const { REPRISE_TEST_ENGINE: ENGINE = "" } = process.env;
+import { type EngineServer, startServer } from "./server/start.ts";
 
 const FUNCTION = {
   name: "look_up",
@@ -128,9 +127,16 @@ const DIRECT = {
   ...COMMON,
 };
 
+let engine: EngineServer;
 let platform: Platform;
-beforeAll(async () => (platform = await startPlatformAt(ENGINE)));
-afterAll(() => platform[Symbol.asyncDispose]());
+beforeAll(async () => {
+  engine = await startServer();
+  platform = await startPlatformAt(engine.baseUrl);
+});
+afterAll(async () => {
+  await platform?.[Symbol.asyncDispose]();
+  await engine?.[Symbol.asyncDispose]();
+});
 
 describe("through the platform", () => {
   test("each field brings what a direct call brings, byte for byte", async () => {
@@ -210,7 +216,7 @@ function toLikely({ token, logprob }: Likely): Likely {
 }
 
 async function callDirectly(body: object): Promise<{ text: string; logprobs: DirectToken[] }> {
-  const response = await fetch(`${ENGINE}/chat/completions`, {
+  const response = await fetch(`${engine.baseUrl}/chat/completions`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ model: "random", stream: true, ...body }),

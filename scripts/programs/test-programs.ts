@@ -1,0 +1,47 @@
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+
+/** Programs that tests take from PATH, and the tests that are left out without them. */
+const TESTS_WITH: Readonly<Record<string, readonly string[]>> = {
+  "redis-server": ["**/*.redis.test.ts", "test/observability/live.slow.test.ts"],
+  promtool: ["test/observability/{promtool,rules}.slow.test.ts"],
+  prometheus: ["test/observability/live.slow.test.ts"],
+  nginx: ["test/proxies/**"],
+  "llama-server": ["test/engine/**"],
+};
+
+/** Ubuntu's `chromium-browser` may be a script that only says which snap to install. */
+const CHROMIUM = ["chromium", "google-chrome-stable", "google-chrome", "chromium-browser"];
+const CHROMIUM_OFF_PATH = [
+  "/Applications/Chromium.app/Contents/MacOS/Chromium",
+  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+];
+
+/** Globs of the tests that can't run on this machine. CI runs the tests of Redis in any case. */
+export function testsLeftOut(): string[] {
+  return missingPrograms()
+    .filter((program) => program !== "redis-server" || !process.env["CI"])
+    .flatMap((program) => TESTS_WITH[program] ?? []);
+}
+
+/** Describes what a tier's tests miss on this machine; undefined if they miss nothing. */
+export function describeMissing(tier: "gate" | "all"): string | undefined {
+  const missing = missingPrograms().filter((program) => tier === "all" || program === "redis-server");
+  if (tier === "all" && findChromium() === undefined) missing.push("chromium");
+  if (missing.length === 0) return undefined;
+  return `Tests that need ${missing.join(", ")} are left out: PATH has no such program.`;
+}
+
+/** Finds a Chromium or Chrome: on PATH, or where macOS keeps it. */
+export function findChromium(): string | undefined {
+  return CHROMIUM.map(findOnPath).find(Boolean) ?? CHROMIUM_OFF_PATH.find((file) => existsSync(file));
+}
+
+function missingPrograms(): string[] {
+  return Object.keys(TESTS_WITH).filter((program) => findOnPath(program) === undefined);
+}
+
+function findOnPath(program: string): string | undefined {
+  const folders = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
+  return folders.map((folder) => join(folder, program)).find((file) => existsSync(file));
+}

@@ -1,6 +1,0 @@
-// Runs as it is, and bundled: node main.mjs <url> <key>
-import { createClient } from "@reprise/client";
-import { readGenerations } from "./read-generations.mjs";
-
-const [url = "", apiKey = ""] = process.argv.slice(2);
-console.log(JSON.stringify(await readGenerations(createClient({ url, apiKey }))));
