@@ -65,11 +65,6 @@ export const ENVIRONMENT_VARIABLES = {
     text(),
     "Path of the nats-server binary; without it PATH is searched, then the data folder.",
   ),
-  REPRISE_DOWNLOAD_URL: defaulted(
-    "https://github.com",
-    url("http", "https"),
-    "Where the npm commands fetch nats-server, and tests Prometheus, outside Debian: a mirror has their releases under the same paths. Services ignore it.",
-  ),
   REPRISE_SYNC_INTERVAL: defaulted(
     "2m",
     syncInterval(),

@@ -16,7 +16,6 @@ describe("the environment", () => {
       REPRISE_NATS_URL: undefined,
       REPRISE_NATS_TLS_FIRST: "off",
       REPRISE_NATS_SERVER: undefined,
-      REPRISE_DOWNLOAD_URL: "https://github.com",
       REPRISE_SYNC_INTERVAL: "2m",
       REPRISE_REDIS_URL: undefined,
       REPRISE_MODELS_FILE: undefined,
