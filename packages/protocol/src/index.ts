@@ -64,10 +64,8 @@ export {
   isBlobId,
   isUploadId,
   parseBlobId,
-  parseUploadId,
   toBlobId,
   type UploadId,
-  uploadNotFound,
 } from "./blob/blob-id.ts";
 export {
   type BlobAccount,
@@ -92,12 +90,20 @@ export { CONVERSATION_LIMITS } from "./conversation/conversation-limits.ts";
 export { type ConversationRequest, parseConversationRequest } from "./conversation/conversation-request.ts";
 export {
   type ConversationRecord,
+  type ConversationSummary,
   type ConversationRow,
   type DeletedConversation,
   decodeConversationRow,
   encodeConversationRow,
 } from "./conversation/conversation-row.ts";
-export { fitPrompt, mediaRoomOf, type PromptRoom } from "./conversation/fit-prompt.ts";
+export {
+  fitPrompt,
+  isPinned,
+  mediaRoomOf,
+  type PromptRoom,
+  segmentId,
+  turnsBeyondHalf,
+} from "./conversation/fit-prompt.ts";
 export { findOrphan, joinPrompt, toMessages } from "./conversation/join-prompt.ts";
 export { blobsIn, withoutMedia } from "./conversation/lost-media.ts";
 export { type EndedTurn, hasNeverBegun, promptBehind, toSegments, toSummary } from "./conversation/prompt.ts";

@@ -13,7 +13,7 @@ import fastify, {
 import type { AccessLog } from "./http/access-log.ts";
 import { setAnswerHeaders } from "./http/answer-headers.ts";
 import { boundConnections, type ConnectionBounds } from "./connections/bound-connections.ts";
-import type { Administration } from "./admin/administration.ts";
+import type { AdminContext } from "./admin/admin-call.ts";
 import { ADMIN_PATHS, addAdminRoutes } from "./admin/admin-routes.ts";
 import { addClientAddress, TrustedProxies } from "./http/client-address.ts";
 import { answerClientError, refuseConnect } from "./connections/client-error.ts";
@@ -48,7 +48,7 @@ import { addTokenRoutes } from "./routes/tokens.ts";
 export interface ServerOptions {
   context: RouteContext;
   /** Undefined: there is no admin API. */
-  administration: Administration | undefined;
+  admin: AdminContext | undefined;
   /** Which pages may read answers. */
   corsPolicy: CorsPolicy;
   /** Addresses and ranges of the proxies whose `X-Forwarded-For` counts. */
@@ -72,7 +72,7 @@ const MAX_SWEEP_MS = 1_000;
 /** The HTTP server with all its routes, not listening yet. */
 export async function buildServer({
   context,
-  administration,
+  admin,
   corsPolicy,
   trustedProxies,
   accessLog,
@@ -240,8 +240,8 @@ export async function buildServer({
     scope.addContentTypeParser("text/plain", { parseAs: "buffer" }, parseBody);
     addUiChatRoutes(scope, context);
   });
-  if (administration) {
-    addAdminRoutes(app, { ...context, administration });
+  if (admin) {
+    addAdminRoutes(app, admin);
     for (const [path, methods] of Object.entries(ADMIN_PATHS))
       refuseOtherMethods(app, path, methods, { administers: true });
   }

@@ -30,6 +30,8 @@ import {
 } from "@reprise/tenancy";
 import { NO_TRACING, type Tracing } from "@reprise/telemetry";
 import { type BlobTimes, openBlobs } from "./blobs/open-blobs.ts";
+import { withSummaries } from "./conversations/summarize.ts";
+import { createGenerations } from "./create/create-generation.ts";
 import { openConversations } from "./conversations/open-conversations.ts";
 import { createAccessLog } from "./http/access-log.ts";
 import { createAuthentication } from "./http/auth.ts";
@@ -242,27 +244,59 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const requestMetrics = new RequestMetrics(metrics, stack.use(new Stalls()));
   const traces = new RequestTraces({ tracing, authentication, notes, metrics: requestMetrics });
 
+  const audit = createAuditClient(broker.reads);
+  const analytics = createAnalyticsClient(broker.reads);
+
   let isStopping = false;
   const notReadyBecause = () => [...(isStopping ? ["draining"] : []), ...brokerProblems()];
   const announceStop = () => void (isStopping = true);
+  const readerMetrics = new ReaderMetrics(metrics);
+  const ruleChecks = new RuleChecks();
+  const servedBy = (model: string) => names.served?.get(model);
+  const modelNames = () => names.models;
+  const classifiers = () => names.classifiers;
+  const create = withSummaries(
+    createGenerations({
+      log,
+      broker,
+      shards,
+      ruleSets: createRuleSetStore(log.publish, retentionMs),
+      ruleChecks,
+      classifiers,
+      modelNames,
+      servedBy,
+      fleet,
+      limits,
+      budgets,
+      bodies,
+      blobs,
+      conversations,
+      hub,
+      audit,
+      logger,
+      notes,
+      readerMetrics,
+      tracing,
+      traces,
+      onError,
+    }),
+    { rows: conversations.rows, logger },
+  );
   const app = await buildServer({
     context: {
+      create,
       authentication,
       tokens,
-      platformKeys,
       broker,
       log,
       hub,
-      ruleSets: createRuleSetStore(log.publish, retentionMs),
-      ruleChecks: new RuleChecks(),
-      audit: createAuditClient(broker.reads),
-      analytics: createAnalyticsClient(broker.reads),
+      audit,
+      analytics,
       fleet,
       projections: new ProjectedCaches(hub),
       readers,
       bodies,
       limits,
-      budgets,
       blobs,
       conversations,
       threads: new Threads({
@@ -271,19 +305,29 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
         budgetMs: () => log.budgetMs,
       }),
       shards,
-      modelNames: () => names.models,
-      servedBy: (model) => names.served?.get(model),
-      classifiers: () => names.classifiers,
+      modelNames,
+      servedBy,
       logger,
       notes,
       requestMetrics,
-      readerMetrics: new ReaderMetrics(metrics),
+      readerMetrics,
       tracing,
       traces,
       readerTraces: new ReaderTraces(tracing),
       draining: draining.signal,
     },
-    administration: options.administration,
+    admin: options.administration && {
+      administration: options.administration,
+      authentication,
+      platformKeys,
+      log,
+      reads: broker.reads,
+      analytics,
+      budgets,
+      ruleChecks,
+      classifiers,
+      logger,
+    },
     corsPolicy,
     trustedProxies,
     accessLog:

@@ -20,10 +20,21 @@ const headSchema = z.object({
   generation,
   /** The turn that it goes on behind. Absent: it is the first. */
   parent: generation.optional(),
-  /** The summary that it waits for: an erasure finds it here, too, while it is created. */
-  summary: generation.optional(),
   /** When it was claimed. RFC 3339, UTC. */
   claimed_at: z.string(),
+});
+
+/** A generation that sums up the oldest turns, for turns that have no room for these. */
+const summarySchema = z.object({
+  generation,
+  /** The turn whose prompt it was made from: turns after that one may use it. */
+  turn: generation,
+  /** The last segment of the prompt that it sums up: `segmentId`. */
+  through: z.string(),
+  /** How many segments it sums up. */
+  turns: z.int().min(1),
+  /** UTF-8 bytes as JSON that it may take; a longer one is not used. */
+  bytes: z.int().min(1),
 });
 
 const conversationSchema = z.object({
@@ -51,6 +62,7 @@ const conversationSchema = z.object({
   /** How many turns were claimed, without those whose generation never came. */
   turns: z.int().min(0),
   head: headSchema.optional(),
+  summary: summarySchema.optional(),
 });
 
 /** In the place of a conversation until the audit log has erased its generations. */
@@ -63,7 +75,7 @@ const deletedSchema = z.object({
   deleted_at: z.string(),
   /** The turn that was claimed last: it may still have been on its way. */
   head: generation.optional(),
-  /** The summary that this one waits for, likewise. */
+  /** The conversation's last summary, likewise. */
   summary: generation.optional(),
 });
 
@@ -80,6 +92,7 @@ const rowSchema = z.discriminatedUnion("kind", [
   sweepSchema,
 ]);
 
+export type ConversationSummary = z.infer<typeof summarySchema>;
 export type ConversationRecord = z.infer<typeof conversationSchema>;
 export type DeletedConversation = z.infer<typeof deletedSchema>;
 export type ConversationRow = z.infer<typeof rowSchema>;

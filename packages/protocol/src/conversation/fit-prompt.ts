@@ -35,14 +35,6 @@ interface Fitted {
   readonly bytes: number;
 }
 
-/** What some turns take. */
-interface Use {
-  readonly bytes: number;
-  readonly tokens: number;
-  readonly references: number;
-  readonly mediaBytes: number;
-}
-
 const BYTES_PER_TOKEN = 4;
 
 /**
@@ -52,31 +44,83 @@ const BYTES_PER_TOKEN = 4;
  */
 export function fitPrompt(prompt: Prompt, room: PromptRoom, policy: FullPolicy): Fitted {
   if (prompt.length === 0) return { prompt, left: [], dropped: 0, bytes: 0 };
-  const bytes = prompt.map((segment) => bytesOf(segment));
-  const all = sum(bytes);
-  // A count of the engine's is worth more than a guess from bytes.
-  const tokensPerByte = room.counted === undefined || all === 0 ? 1 / BYTES_PER_TOKEN : room.counted / all;
-  const media = new MediaUse(prompt, room.media);
-  const used = (size: number): Use => ({
-    bytes: size,
-    tokens: size * tokensPerByte,
-    references: media.references,
-    mediaBytes: media.bytes,
-  });
-  if (isWithin(used(all), room, 1)) return { prompt, left: [], dropped: 0, bytes: all };
-  if (policy === "error") throw full(used(all), room);
-  const kept = new Set(prompt.keys());
-  let left = all;
-  for (const [i, segment] of prompt.entries()) {
-    if (isWithin(used(left), room, 0.5)) break;
-    if (isPinned(segment)) continue;
-    kept.delete(i);
-    left -= bytes[i] ?? 0;
-    media.leaveOut(segment);
+  const use = new PromptUse(prompt, room);
+  if (use.isWithin(1)) return { prompt, left: [], dropped: 0, bytes: use.bytes };
+  if (policy === "error") throw use.full();
+  const left = use.leaveOldest();
+  if (!use.isWithin(1)) throw use.full();
+  const gone = new Set(left);
+  return {
+    prompt: prompt.filter((segment) => !gone.has(segment)),
+    left,
+    dropped: left.length,
+    bytes: use.bytes,
+  };
+}
+
+/** Returns the oldest turns of a prompt, without which half of the room is free. */
+export function turnsBeyondHalf(prompt: Prompt, room: PromptRoom): Prompt {
+  return new PromptUse(prompt, room).leaveOldest();
+}
+
+/** Measures a prompt against its room while its oldest turns are left out. */
+class PromptUse {
+  readonly #prompt: Prompt;
+  readonly #room: PromptRoom;
+  readonly #media: MediaUse;
+  readonly #tokensPerByte: number;
+  bytes: number;
+
+  constructor(prompt: Prompt, room: PromptRoom) {
+    this.#prompt = prompt;
+    this.#room = room;
+    this.#media = new MediaUse(prompt, room.media);
+    this.bytes = prompt.reduce((total, segment) => total + bytesOf(segment), 0);
+    // An engine's count is worth more than a guess from bytes.
+    const isCounted = room.counted !== undefined && this.bytes > 0;
+    this.#tokensPerByte = isCounted ? room.counted / this.bytes : 1 / BYTES_PER_TOKEN;
   }
-  if (!isWithin(used(left), room, 1)) throw full(used(left), room);
-  const gone = prompt.filter((_, i) => !kept.has(i));
-  return { prompt: prompt.filter((_, i) => kept.has(i)), left: gone, dropped: gone.length, bytes: left };
+
+  isWithin(share: number): boolean {
+    const { bytes, tokens, media } = this.#room;
+    return (
+      this.bytes <= bytes * share &&
+      (tokens === undefined || this.#tokens <= tokens * share) &&
+      this.#media.references <= media.references * share &&
+      this.#media.bytes <= media.bytes * share
+    );
+  }
+
+  leaveOldest(): PromptSegment[] {
+    const left: PromptSegment[] = [];
+    for (const segment of this.#prompt) {
+      if (this.isWithin(0.5)) break;
+      if (isPinned(segment)) continue;
+      left.push(segment);
+      this.bytes -= bytesOf(segment);
+      this.#media.leaveOut(segment);
+    }
+    return left;
+  }
+
+  full(): RepriseError {
+    const { bytes, tokens, media } = this.#room;
+    const has = [`about ${Math.ceil(this.#tokens)} tokens, ${this.bytes} bytes`];
+    const may = [
+      ...(tokens === undefined ? [] : [`${Math.max(0, Math.floor(tokens))} tokens`]),
+      `${Math.max(0, bytes)} bytes`,
+    ];
+    if (this.#media.references > 0) {
+      has.push(` and ${this.#media.references} blobs of ${this.#media.bytes} bytes`);
+      may.push(`${Math.max(0, media.references)} blobs of ${Math.max(0, media.bytes)} bytes`);
+    }
+    const message = `The conversation so far takes ${has.join("")}; there is room for ${may.join(" and ")} beside the new turn.`;
+    return new RepriseError("conversation_full", message, { param: "conversation" });
+  }
+
+  get #tokens(): number {
+    return this.bytes * this.#tokensPerByte;
+  }
 }
 
 /**
@@ -124,18 +168,14 @@ class MediaUse {
   }
 }
 
-function isWithin(use: Use, { bytes, tokens, media }: PromptRoom, share: number): boolean {
-  return (
-    use.bytes <= bytes * share &&
-    (tokens === undefined || use.tokens <= tokens * share) &&
-    use.references <= media.references * share &&
-    use.mediaBytes <= media.bytes * share
-  );
+/** Instructions and summaries stay, whatever else is left out. */
+export function isPinned(segment: PromptSegment): boolean {
+  return isInstructions(segment) || segment.summary === true;
 }
 
-/** Instructions and summaries stay, whatever else is left out. */
-function isPinned(segment: PromptSegment): boolean {
-  return isInstructions(segment) || segment.summary === true;
+/** Names a turn's or an imported segment in its conversation. */
+export function segmentId({ generation, imported }: PromptSegment): string {
+  return generation ?? `items.${imported}`;
 }
 
 /** Those that a conversation begins with. */
@@ -146,22 +186,4 @@ export function isInstructions({ generation, imported }: PromptSegment): boolean
 /** Of UTF-8, as JSON. */
 export function bytesOf(segment: PromptSegment): number {
   return new TextEncoder().encode(JSON.stringify(segment)).length;
-}
-
-function full(use: Use, { bytes, tokens, media }: PromptRoom): RepriseError {
-  const has = [`about ${Math.ceil(use.tokens)} tokens, ${use.bytes} bytes`];
-  const may = [
-    ...(tokens === undefined ? [] : [`${Math.max(0, Math.floor(tokens))} tokens`]),
-    `${Math.max(0, bytes)} bytes`,
-  ];
-  if (use.references > 0) {
-    has.push(` and ${use.references} blobs of ${use.mediaBytes} bytes`);
-    may.push(`${Math.max(0, media.references)} blobs of ${Math.max(0, media.bytes)} bytes`);
-  }
-  const message = `The conversation so far takes ${has.join("")}; there is room for ${may.join(" and ")} beside the new turn.`;
-  return new RepriseError("conversation_full", message, { param: "conversation" });
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }

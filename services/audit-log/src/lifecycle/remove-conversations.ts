@@ -51,7 +51,7 @@ export async function closeConversations(
         by,
         deleted_at: new Date().toISOString(),
         ...(row.head && { head: row.head.generation }),
-        ...(row.head?.summary !== undefined && { summary: row.head.summary }),
+        ...(row.summary && { summary: row.summary.generation }),
       } as const;
       const stored = await rows.write(subject, deleted, at);
       if (stored !== undefined) {

@@ -1,15 +1,29 @@
 import { type AddressClass, parseTenantId, RepriseError, type TenantId } from "@reprise/protocol";
-import { type TenantRecord, tenantNotFound } from "@reprise/tenancy";
+import type { AnalyticsClient, Broker, GenerationLog } from "@reprise/log";
+import type { Logger } from "@reprise/service";
+import { type PlatformKeys, type TenantRecord, tenantNotFound } from "@reprise/tenancy";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { onlyOperator } from "../http/auth.ts";
+import { type Authentication, onlyOperator } from "../http/auth.ts";
+import type { RequestBudgets } from "../limits/request-budgets.ts";
 import { addressClassOf } from "../readers/delivery-marks/address-class.ts";
-import type { RouteContext } from "../routes/context.ts";
+import type { RuleChecks } from "../review/rule-checks.ts";
 import type { Administration, Administrator } from "./administration.ts";
 import { parseIfMatch, toETag } from "./etag.ts";
 import { recordChange, type RecordedChange } from "./record-change.ts";
 
-export interface AdminContext extends RouteContext {
+/** What the admin API works with. */
+export interface AdminContext {
   readonly administration: Administration;
+  readonly authentication: Pick<Authentication, "administratorOf">;
+  readonly platformKeys: Pick<PlatformKeys, "list" | "rotate">;
+  readonly log: Pick<GenerationLog, "publish">;
+  readonly reads: Broker["reads"];
+  readonly analytics: AnalyticsClient;
+  readonly budgets: Pick<RequestBudgets, "ledger">;
+  readonly ruleChecks: Pick<RuleChecks, "checkPolicy">;
+  /** The classifiers that rules may name; undefined if this node does not know them. */
+  readonly classifiers: () => ReadonlySet<string> | undefined;
+  readonly logger: Logger;
 }
 
 /** One call of the admin API: who makes it, and what it may be about. */

@@ -37,7 +37,7 @@ export function addKeyRoutes(app: FastifyInstance, context: AdminContext): void 
     parseWith(noQuery, request.query, "query");
     const tenant = call.tenantOf(request.params.id);
     const { record, revision } = await readTenant(context, tenant);
-    const used = await readKeyUse(context.broker.reads, tenant);
+    const used = await readKeyUse(context.reads, tenant);
     return sendTenant(reply, revision, {
       object: "list",
       data: record.keys.map((key) => viewKey(key, used)),
@@ -66,7 +66,7 @@ export function addKeyRoutes(app: FastifyInstance, context: AdminContext): void 
     const tenant = call.tenantOf(request.params.id);
     const { record, revision } = await readTenant(context, tenant);
     const key = findKey(record, request.params.key);
-    return sendTenant(reply, revision, viewKey(key, await readKeyUse(context.broker.reads, tenant)));
+    return sendTenant(reply, revision, viewKey(key, await readKeyUse(context.reads, tenant)));
   });
 
   app.post<Params>(`${all}/:key/rotate`, { config }, async (request, reply) => {

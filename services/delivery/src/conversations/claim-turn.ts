@@ -169,15 +169,13 @@ async function readEnded(sources: TurnSources, ref: GenerationRef, conversation?
 
 /**
  * Makes a generation the last turn, if the row is the one that was read. A claim of an earlier try is made anew: another create may have passed it over since.
- * @param summary what the turn waits for and is created behind the claim
- * @returns whether it is; false where another turn has come before it, and turns wait for each other: it is to be made anew, behind that one
- * @throws RepriseError `conversation_busy` where another turn has come before it, `conversation_not_found` where it was deleted, `broker_unavailable`
+ * @returns false if the place must be found again: the row has changed, by another turn that this one may wait for, or without one
+ * @throws RepriseError `conversation_busy` if another turn has come before it, `conversation_not_found` if it was deleted, `broker_unavailable`
  */
 export async function claimTurn(
   rows: conversations.ConversationRows,
   { tenant, generation }: GenerationRef,
   { row, at, parent, turn }: Place,
-  summary?: GenerationId,
 ): Promise<boolean> {
   const now = new Date(unixNow());
   // Behind a first turn: that one has them in its seq 0.
@@ -190,14 +188,15 @@ export async function claimTurn(
     head: {
       generation,
       ...(parent !== undefined && { parent }),
-      ...(summary !== undefined && { summary }),
       claimed_at: now.toISOString(),
     },
   };
   const isStored = (await rows.write(conversationSubject(tenant, row.id), next, at)) !== undefined;
-  if (!isStored && !(await hasClaimed(rows, tenant, row.id, generation))) {
-    if (row.on_busy === "queue") return false;
-    throw conversationBusy();
+  if (!isStored) {
+    const head = await readClaimed(rows, tenant, row.id);
+    const isOurs = head === generation;
+    if (!isOurs && head !== row.head?.generation && row.on_busy !== "queue") throw conversationBusy();
+    if (!isOurs) return false;
   }
   assertInTime(asUnixMs(now.getTime()));
   return true;
@@ -207,7 +206,7 @@ export async function claimTurn(
  * A process that slept since it claimed a turn must not queue what another create may have passed over.
  * @throws RepriseError `conversation_busy`
  */
-export function assertInTime(claimedAtMs: UnixMs): void {
+function assertInTime(claimedAtMs: UnixMs): void {
   if (unixNow() - claimedAtMs > LATE_MS) throw conversationBusy();
 }
 
@@ -224,16 +223,15 @@ export async function unclaimTurn(
   await rows.write(conversationSubject(tenant, row.id), next, at);
 }
 
-/** Whether another try of the same create has claimed it. */
-async function hasClaimed(
+/** Returns the turn that has the last place now: another try of the same create may have claimed it. */
+async function readClaimed(
   rows: conversations.ConversationRows,
   tenant: TenantId,
   id: ConversationId,
-  generation: GenerationId,
-): Promise<boolean> {
+): Promise<GenerationId | undefined> {
   const { row } = await rows.read(tenant, id);
   if (row?.kind !== "conversation") throw conversationNotFound();
-  return row.head?.generation === generation;
+  return row.head?.generation;
 }
 
 function gone(): RepriseError {

@@ -156,7 +156,7 @@ export async function deleteConversation(
       by,
       deleted_at: new Date(nowMs).toISOString(),
       ...(row.head && { head: row.head.generation }),
-      ...(row.head?.summary !== undefined && { summary: row.head.summary }),
+      ...(row.summary && { summary: row.summary.generation }),
     } as const;
     if ((await rows.write(conversationSubject(tenant, id), deleted, at)) === undefined) continue;
     return accounts.add(tenant, -1);

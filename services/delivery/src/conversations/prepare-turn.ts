@@ -21,10 +21,11 @@ import {
   toImportedPrompt,
   type TurnContext,
 } from "@reprise/protocol";
-import type { RequestAdditions } from "../domain/create-generation.ts";
-import type { RouteContext } from "../routes/context.ts";
+import type { NodeBlobs } from "../blobs/open-blobs.ts";
+import type { RequestBodies } from "../bodies/request-bodies.ts";
 import { findPlace, type Place } from "./claim-turn.ts";
-import { type PlannedSummary, planSummary } from "./plan-summary.ts";
+import type { NodeConversations } from "./open-conversations.ts";
+import { type PlannedSummary, planSummary, useSummary } from "./summarize.ts";
 import { findPromptMedia } from "./prompt-media.ts";
 import type { TurnSources } from "./read-turn.ts";
 import { promptOfQueue, type TurnQueue } from "./turn-queue.ts";
@@ -38,15 +39,20 @@ export interface PreparedTurn {
   readonly known: Prompt;
   /** What the parts of that name. */
   readonly media: MediaMap;
-  /** A generation that is to be created before it. */
-  readonly summary: PlannedSummary | undefined;
+  /** A summary for later turns, to be made once this turn has begun. */
+  readonly planned: PlannedSummary | undefined;
 }
 
 /** What else seq 0 has: the policy, budgets, a trace. */
 const OTHER_BYTES = 65_536;
 const MOST_ANSWER_TOKENS = 4_096;
 
-type Sources = TurnSources & Pick<RouteContext, "conversations" | "bodies" | "blobs" | "shards">;
+export interface TurnPorts extends TurnSources {
+  readonly conversations: NodeConversations;
+  readonly bodies: Pick<RequestBodies, "read">;
+  readonly blobs: Pick<NodeBlobs, "storage">;
+  readonly shards: number;
+}
 
 interface NewTurn {
   readonly ref: GenerationRef;
@@ -67,7 +73,7 @@ interface NewTurn {
  * Where a new turn comes, and what its model is given before its input; undefined for a request of no conversation.
  * @throws RepriseError as `findPlace`; `overloaded`; `conversation_full`; `invalid_request` for a tool's answer whose call no earlier turn has made
  */
-export async function prepareTurn(sources: Sources, turn: NewTurn): Promise<PreparedTurn | undefined> {
+export async function prepareTurn(sources: TurnPorts, turn: NewTurn): Promise<PreparedTurn | undefined> {
   const { request, ref, raw } = turn;
   const { conversation } = request;
   if (conversation === undefined) return undefined;
@@ -78,7 +84,7 @@ export async function prepareTurn(sources: Sources, turn: NewTurn): Promise<Prep
 }
 
 async function readPlace(
-  sources: Sources,
+  sources: TurnPorts,
   { ref, request, instructions, contextTokens, media: own, forMs }: NewTurn,
   conversation: ConversationId,
 ): Promise<PreparedTurn & { readonly bytes: number }> {
@@ -99,19 +105,16 @@ async function readPlace(
   const tokens = contextTokens === undefined ? undefined : roomFor(request, contextTokens);
   const policy = fullPolicyOf(row.when_full);
   const mediaRoom = mediaRoomOf({ request, media: { ...found.media, ...own } });
-  const { prompt, left, dropped, bytes } = fitPrompt(
-    whole,
-    { bytes: most, tokens, counted: before.counted, media: mediaRoom },
-    policy,
-  );
+  const room = { bytes: most, tokens, counted: before.counted, media: mediaRoom };
+  const summarized = await useSummary(sources.log, ref.tenant, row, { whole, room, policy });
+  const fitted = summarized ?? fitPrompt(whole, room, policy);
+  const { prompt, dropped, bytes } = fitted;
   // Those that the turn waits for may make calls yet.
   if (!queue) assertAnswers(prompt, request);
-  const { shards } = sources;
-  const room = { bytes: most, tokens };
-  const planned = before.summary
+  const summary = before.summary ?? summarized?.summary;
+  const planned = summary
     ? undefined
-    : planSummary({ tenant: ref.tenant, row, turn, left, whole, room, shards });
-  const summary = before.summary ?? planned?.needed;
+    : planSummary({ ref, row, turn, whole, room, left: fitted.left, shards: sources.shards });
   const droppedTurns = before.dropped + dropped;
   const isCounted = before.counted !== undefined && dropped === 0;
   const context: TurnContext = {
@@ -136,7 +139,7 @@ async function readPlace(
   const named = new Set(known.flatMap((segment) => [...blobsIn(segment)]));
   const media = Object.fromEntries(Object.entries(found.media).filter(([blob]) => named.has(blob)));
   const allBytes = bytes + (planned ? Buffer.byteLength(JSON.stringify(planned.prompt)) : 0);
-  return { place, context, prompt, known, media, summary: planned, bytes: allBytes };
+  return { place, context, prompt, known, media, planned, bytes: allBytes };
 }
 
 function whatIsBefore(
@@ -149,17 +152,6 @@ function whatIsBefore(
     return { prompt: toImportedPrompt(row.items, instructions), dropped: 0, counted: undefined, summary };
   const dropped = before.requested.context?.dropped_turns ?? 0;
   return { prompt: promptBehind(before), dropped, counted: countedOf(before), summary };
-}
-
-/** What seq 0 says of it. */
-export function toAdditions({ context, prompt }: PreparedTurn): Pick<RequestAdditions, "context" | "prompt"> {
-  return { context, ...(prompt.length > 0 && { prompt }) };
-}
-
-/** The same turn where its summary is refused: what does not fit is left out. */
-export function withoutSummary(turn: PreparedTurn): PreparedTurn {
-  const { summary: _, ...context } = turn.context;
-  return { ...turn, context, summary: undefined };
 }
 
 /** What the model's context has for earlier turns. */

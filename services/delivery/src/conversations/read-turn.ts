@@ -1,4 +1,13 @@
-import { conversations, type GenerationLog, hasMessage, type Hub, type LogSnapshot } from "@reprise/log";
+import {
+  type AuditClient,
+  type Broker,
+  conversations,
+  type GenerationLog,
+  hasMessage,
+  type Hub,
+  type LogSnapshot,
+} from "@reprise/log";
+import type { Logger } from "@reprise/service";
 import {
   type ConversationId,
   FIRST_SEQ,
@@ -15,9 +24,14 @@ import {
 import { readArchived } from "../archive-fallback/archived-events.ts";
 import { SHOWN_MS } from "../domain/shown-generation.ts";
 import { waitForCache } from "../domain/wait-for-cache.ts";
-import type { RouteContext } from "../routes/context.ts";
 
-export type TurnSources = Pick<RouteContext, "log" | "hub" | "audit" | "broker" | "logger">;
+export interface TurnSources {
+  readonly log: GenerationLog;
+  readonly hub: Hub;
+  readonly audit: AuditClient;
+  readonly broker: Pick<Broker, "main">;
+  readonly logger: Pick<Logger, "error">;
+}
 
 /** How a turn stands, as far as a further one depends on it. */
 export type TurnState =

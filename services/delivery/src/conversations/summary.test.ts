@@ -1,5 +1,6 @@
 import { conversations } from "@reprise/log";
 import {
+  type ConversationId,
   type EventDraft,
   type GenerationId,
   joinPrompt,
@@ -43,6 +44,8 @@ const options = {
   ]),
 };
 const when_full = { policy: "summarize", model: "small" };
+/** A summary is made after its turn is answered. */
+const WAIT = { timeout: 120_000 };
 const LONG = "x".repeat(6_000);
 const key = (tenant: string) => `rk_${tenant}_0123456789abcdef`;
 const tenant = (id: string, more: object) => ({
@@ -81,13 +84,29 @@ async function said(body: object, text: string): Promise<GenerationId> {
   return generation;
 }
 
-/** With two turns, behind which there is no room for a third. */
+/** Three turns that leave no room for a fourth one; the first is more than half of the room. */
 async function openFull(body: object = {}) {
   const conversation = await openConversation(platform, { when_full, ...body });
   const input = [{ role: "system", content: "Be brief." }, user("One?")];
   const turns = [await said({ conversation, input }, LONG)];
   for (const one of ["Two?", "Three?"]) turns.push(await said({ conversation, input: one }, LONG));
   return { conversation, turns };
+}
+
+/** Waits until the conversation has a summary that was made with a turn, and returns it. */
+async function summaryMadeWith(conversation: string, made: GenerationId): Promise<GenerationId> {
+  const find = async () => (await openRows().find(ACME, conversation as ConversationId)).row.summary;
+  await expect.poll(async () => (await find())?.turn, WAIT).toBe(made);
+  const { generation } = (await find())!;
+  const first = () => platform.log.reader.readFirst({ tenant: ACME, generation });
+  await expect.poll(first, WAIT).toBeDefined();
+  return generation;
+}
+
+/** The same with the summary of the first turn, which the third has made. */
+async function openSummarized(body: object = {}) {
+  const opened = await openFull(body);
+  return { ...opened, summary: await summaryMadeWith(opened.conversation, opened.turns[2]!) };
 }
 
 const contextOf = async (generation: GenerationId) => (await requestedOf(platform, generation)).context!;
@@ -113,93 +132,98 @@ function openRows() {
 }
 
 describe("a turn that does not fit", () => {
-  test("waits for a generation of the same owners that sums up what it is without", async () => {
-    const { conversation, turns } = await openFull({ subject: "s", end_user: "ann" });
+  test("waits for the summary of the oldest turns, which an earlier turn has made, by the same owners", async () => {
+    const { conversation, turns, summary: made } = await openSummarized({ subject: "s", end_user: "ann" });
+    expect(await requestedOf(platform, made)).toMatchObject({
+      request: { model: "small", conversation, subject: "s", end_user: "ann" },
+      context: { conversation, turn: 3, summarizes: 1 },
+    });
+    expect(await idsOf(made)).toEqual(turns.slice(0, 1));
     const fourth = await turn(platform, { conversation, input: "Four?" });
     const { summary, ...context } = await contextOf(fourth);
-    expect(context).toEqual({ conversation, turn: 4, parent: turns[2], dropped_turns: 2 });
-    expect(summary).toMatchObject({ turns: 2 });
-    expect(await idsOf(fourth)).toEqual([undefined, turns[2]]);
-    const made = await requestedOf(platform, summary!.generation);
-    expect(made).toMatchObject({
-      request: { model: "small", conversation, subject: "s", end_user: "ann" },
-      context: { conversation, turn: 4, summarizes: 2 },
-    });
-    expect(made.prompt?.map(({ generation }) => generation)).toEqual(turns.slice(0, 2));
+    expect(context).toEqual({ conversation, turn: 4, parent: turns[2], dropped_turns: 1 });
+    expect(summary).toMatchObject({ generation: made, turns: 1 });
+    expect(await idsOf(fourth)).toEqual([undefined, ...turns.slice(1)]);
   });
 
   test("has it in the prompts of all later ones, at the same place, until they do not fit either", async () => {
-    const { conversation, turns } = await openFull();
-    const fourth = await turn(platform, { conversation, input: "Four?" });
-    const { generation: first } = (await contextOf(fourth)).summary!;
+    const { conversation, turns, summary: first } = await openSummarized();
     await say(first, "In short.");
-    await say(fourth, "4.");
+    const fourth = await said({ conversation, input: "Four?" }, "4.");
     const fifth = await said({ conversation, input: "Five?" }, LONG);
     expect(await contextOf(fifth)).toEqual({ conversation, turn: 5, parent: fourth });
-    expect(await idsOf(fifth)).toEqual([undefined, first, turns[2], fourth]);
+    expect(await idsOf(fifth)).toEqual([undefined, first, turns[1], turns[2], fourth]);
     const prompt = await promptOf(fifth);
     expect(prompt.slice(0, 1)).toEqual([{ role: "system", content: "Be brief." }]);
     expect(prompt[2]).toEqual(assistant("In short."));
     expect(await itemsOf(conversation)).not.toContainEqual(expect.objectContaining({ generation: first }));
 
-    const sixth = await said({ conversation, input: "Six?" }, LONG);
-    expect((await promptOf(sixth)).slice(0, prompt.length)).toEqual(prompt);
+    const second = await summaryMadeWith(conversation, fifth);
+    expect(await idsOf(second)).toEqual([first, turns[1]]);
+    await say(second, "In shorter.");
+    const sixth = await said({ conversation, input: "Six?" }, "6.");
     const seventh = await turn(platform, { conversation, input: "Seven?" });
-    const { summary } = await contextOf(seventh);
-    const again = await idsOf(summary!.generation);
-    expect(again.slice(0, 2)).toEqual([first, turns[2]]);
-    await say(summary!.generation, "In shorter.");
-    await say(seventh, "7.");
-    const eighth = await turn(platform, { conversation, input: "Eight?" });
-    expect((await idsOf(eighth)).slice(0, 2)).toEqual([undefined, summary!.generation]);
-    expect(await contextOf(eighth)).not.toHaveProperty("dropped_turns");
-    const all = [...turns, fourth, fifth, sixth, seventh, eighth];
+    expect(await idsOf(seventh)).toEqual([undefined, second, turns[2], fourth, fifth, sixth]);
+    expect(await contextOf(seventh)).not.toHaveProperty("dropped_turns");
+    const all = [...turns, fourth, fifth, sixth, seventh];
     expect(await turnsOf(conversation)).toEqual([null, ...all]);
-    expect(await turnsOf(conversation, "?order=desc&limit=3")).toEqual([eighth, seventh]);
+    expect(await turnsOf(conversation, "?order=desc&limit=2")).toEqual([seventh, sixth]);
   });
 
-  test("and whose summary fails is without those turns, and later ones say so", async () => {
-    const { conversation, turns } = await openFull();
+  test("is without those turns if the summary fails, and later ones say so", async () => {
+    const { conversation, turns, summary: generation } = await openSummarized();
     const fourth = await turn(platform, { conversation, input: "Four?" });
-    const { generation } = (await contextOf(fourth)).summary!;
     const error = { code: "engine_failed", message: "It broke off.", retryable: true } as const;
     await say(generation, "In", { type: "generation.failed", error, usage: done.usage });
     await say(fourth, "4.");
     const fifth = await turn(platform, { conversation, input: "Five?" });
-    expect(await idsOf(fifth)).toEqual([undefined, turns[2], fourth]);
-    expect(await contextOf(fifth)).toMatchObject({ dropped_turns: 2 });
+    expect(await idsOf(fifth)).toEqual([undefined, ...turns.slice(1), fourth]);
+    expect(await contextOf(fifth)).toMatchObject({ dropped_turns: 1 });
     expect(await turnsOf(conversation)).toEqual([null, ...turns, fourth, fifth]);
   });
 
+  test("has no summary of turns that it does not continue", async () => {
+    const { conversation, turns } = await openSummarized();
+    const fork = { conversation, previous_generation: turns[1], input: "Other?", max_output_tokens: 4_000 };
+    const forked = await turn(platform, fork);
+    expect(await contextOf(forked)).not.toHaveProperty("summary");
+    expect(await contextOf(forked)).toMatchObject({ dropped_turns: 2 });
+  });
+
   test("waits in a queue for the summary of the one before it", async () => {
-    const { conversation } = await openFull({ on_busy: "queue" });
+    const { conversation, summary } = await openSummarized({ on_busy: "queue" });
     const fourth = await turn(platform, { conversation, input: "Four?" });
     const fifth = await turn({ ...platform, node: other }, { conversation, input: "Five?" });
-    const { summary } = await contextOf(fourth);
-    expect(await contextOf(fifth)).toMatchObject({ summary, waits_for: [fourth], dropped_turns: 2 });
-    await say(summary!.generation, "In short.");
+    const { summary: named } = await contextOf(fourth);
+    expect(named).toMatchObject({ generation: summary });
+    expect(await contextOf(fifth)).toMatchObject({ summary: named, waits_for: [fourth], dropped_turns: 1 });
+    await say(summary, "In short.");
     await say(fourth, "4.");
     await say(fifth, "5.");
     const sixth = await turn(platform, { conversation, input: "Six?" });
-    expect((await idsOf(sixth)).slice(1)).toEqual([summary!.generation, expect.anything(), fourth, fifth]);
+    expect((await idsOf(sixth)).slice(1)).toEqual([
+      summary,
+      expect.anything(),
+      expect.anything(),
+      fourth,
+      fifth,
+    ]);
   });
 });
 
-test("a conversation that is deleted names the summary of its last turn, which may be on its way", async () => {
-  const { conversation } = await openFull();
-  const fourth = await turn(platform, { conversation, input: "Four?" });
-  const { summary } = await contextOf(fourth);
+test("a conversation that is deleted names its last summary, which may be on its way", async () => {
+  const { conversation, turns, summary } = await openSummarized();
   const at = `${platform.node.url}/v1/conversations/${conversation}`;
   expect((await call(at, { method: "DELETE", key: KEYS.acmeEraser })).status).toBe(202);
   expect((await openRows().read(ACME, conversation)).row).toMatchObject({
     kind: "deleted",
-    head: fourth,
-    summary: summary!.generation,
+    head: turns[2],
+    summary,
   });
 });
 
-test("of turns that race at two nodes each has the same summary", async () => {
-  const { conversation } = await openFull({ on_busy: "queue" });
+test("turns that race at two nodes all have the same summary", async () => {
+  const { conversation, summary } = await openSummarized({ on_busy: "queue" });
   const answers = await Promise.all(
     Array.from({ length: 6 }, (_, i) =>
       ask({ node: i % 2 === 0 ? platform.node : other }, { conversation, input: `${i}` }),
@@ -207,67 +231,74 @@ test("of turns that race at two nodes each has the same summary", async () => {
   );
   const ids = answers.map(({ json }) => parseGenerationId((json as { id: string }).id));
   const named = await Promise.all(ids.map(async (id) => (await contextOf(id)).summary?.generation));
-  expect(new Set(named).size).toBe(1);
-  expect(named[0]).toBeDefined();
-  expect((await openRows().find(ACME, conversation)).row).toMatchObject({
-    turns: 9,
-    head: { summary: named[0] },
-  });
+  expect(new Set(named)).toEqual(new Set([summary]));
+  expect((await openRows().find(ACME, conversation)).row).toMatchObject({ turns: 9 });
 });
 
 test("two nodes that create one turn at once make one summary", async () => {
-  const { conversation } = await openFull();
+  const conversation = await openConversation(platform, { when_full });
+  for (const one of ["One?", "Two?"]) await said({ conversation, input: one }, LONG);
   const headers = { "idempotency-key": "at-two-nodes" };
   const answers = await Promise.all(
-    [platform.node, other].map((node) => ask({ node }, { conversation, input: "Four?" }, { headers })),
+    [platform.node, other].map((node) => ask({ node }, { conversation, input: "Three?" }, { headers })),
   );
   const [id, ...same] = answers.map(({ json }) => parseGenerationId((json as { id: string }).id));
   expect(same).toEqual([id]);
-  const { summary } = await contextOf(id!);
-  expect(await requestedOf(platform, summary!.generation)).toMatchObject({ context: { summarizes: 2 } });
+  const summary = await summaryMadeWith(conversation, id!);
+  expect(await requestedOf(platform, summary)).toMatchObject({ context: { summarizes: 1 } });
 });
 
-test("a summary is no turn: nothing goes on behind it", async () => {
-  const { conversation } = await openFull();
-  const fourth = await turn(platform, { conversation, input: "Four?" });
-  const { generation } = (await contextOf(fourth)).summary!;
+test("a summary is no turn: none continues it", async () => {
+  const { conversation, summary: generation } = await openSummarized();
   await say(generation, "In short.");
-  await say(fourth, "4.");
   const fork = await ask(platform, { conversation, previous_generation: generation });
   expect(fork).toMatchObject({ status: 404, json: { error: { code: "generation_not_found" } } });
 });
 
-/** The context of a first turn whose conversation was created with more than fits. */
-async function contextOfImported(own: Platform, id: string) {
+/** Creates the first turn of a conversation that was created with more than fits, and returns it. */
+async function turnOfImported(own: Platform, id: string) {
   const at = { method: "POST", key: key(id) };
   const body = { when_full, items: many() };
   const created = await call(`${own.node.url}/v1/conversations`, { ...at, body });
-  const { id: conversation } = created.json as { id: string };
+  const { id: conversation } = created.json as { id: ConversationId };
   const asked = { model: "sim", input: "Now?", conversation };
   const { status, json } = await call(`${own.node.url}/v1/generations`, { ...at, body: asked });
   expect(status).toBe(201);
-  const ref = { tenant: parseTenantId(id), generation: parseGenerationId((json as { id: string }).id) };
-  return toRequested((await own.log.reader.readFirst(ref))?.payload).context!;
+  const tenant = parseTenantId(id);
+  const ref = { tenant, generation: parseGenerationId((json as { id: string }).id) };
+  const { log, broker } = own;
+  const requestedOfRef = async ({ generation }: { generation: GenerationId }) =>
+    toRequested((await log.reader.readFirst({ tenant, generation }))?.payload);
+  const rows = new conversations.ConversationRows({
+    publish: log.publish,
+    reads: broker.reads,
+    budgetMs: () => 20_000,
+  });
+  const row = async () => (await rows.find(tenant, conversation)).row;
+  return { context: (await requestedOfRef(ref)).context!, row, requestedOf: requestedOfRef };
 }
 
 test.each([
   ["a limit", { limits: { tenant: { generations: 1 } } }],
   ["a budget", { budgets: [{ name: "all", unit: "tokens", limit: 4_000, period: "total" }] }],
-])("where a summary is refused by %s, the turns are left out", async (_, more) => {
+])("a conversation whose summary is refused by %s has none", async (_, more) => {
   await using own = await openPlatform({ ...options, moreTenants: [tenant("bound", more)] });
-  const context = await contextOfImported(own, "bound");
+  const { context, row } = await turnOfImported(own, "bound");
   expect(context).toMatchObject({ turn: 1, dropped_turns: 2 });
   expect(context).not.toHaveProperty("summary");
+  await expect.poll(() => own.node.logged, WAIT).toContain("a conversation has no summary");
+  expect(await row()).not.toHaveProperty("summary");
 });
 
-test("a summary has its tenant's policy, but for what is about readers: it has none", async () => {
+test("a summary has its tenant's policy without what is about readers: it has none", async () => {
   const policy = { max_attempts: 2, on_disconnect: { cancel_after: 1 }, pace: { max_lead_tokens: 1 } };
   await using own = await openPlatform({ ...options, moreTenants: [tenant("strict", { policy })] });
-  const { summary } = await contextOfImported(own, "strict");
-  const ref = { tenant: parseTenantId("strict"), generation: summary!.generation };
-  const { policy: effective } = toRequested((await own.log.reader.readFirst(ref))?.payload);
-  expect(effective).toMatchObject({ max_attempts: 2, on_disconnect: "keep" });
-  expect(effective).not.toHaveProperty("pace");
+  const { row, requestedOf: read } = await turnOfImported(own, "strict");
+  await expect.poll(async () => (await row()).summary, WAIT).toBeDefined();
+  const { summary } = await row();
+  const first = async () => (await read(summary!).catch(() => undefined))?.policy;
+  await expect.poll(first, WAIT).toMatchObject({ max_attempts: 2, on_disconnect: "keep" });
+  expect(await first()).not.toHaveProperty("pace");
 });
 
 const many = () => Array.from({ length: 3 }, () => [user("?"), assistant(LONG)]).flat();

@@ -1,4 +1,5 @@
-import { GENERATION_ID_HEADER, SHOULD_RETRY_HEADER } from "../creation/start-generation.ts";
+import { GENERATION_ID_HEADER } from "../create/create-generation.ts";
+import { SHOULD_RETRY_HEADER } from "../create/store.ts";
 import { RUN_ID_HEADER, TAIL_INDEX_HEADER, UI_STREAM_HEADER } from "../routes/ai-sdk/stream-run.ts";
 import { REQUEST_ID_HEADER } from "./request-id.ts";
 

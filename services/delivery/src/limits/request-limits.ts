@@ -94,7 +94,7 @@ export class RequestLimits implements AsyncDisposable {
     const counted = this.#counted.get(request) ?? new Set();
     this.#counted.set(request, counted);
     const own = { requests: 1, requestBytes: bodyBytesOf(request), ...use };
-    const checks = this.#checksOf(request, principal, own).map((check) =>
+    const checks = this.#checksOf(request.clientAddress, principal, own).map((check) =>
       check.kind === "rate" && counted.has(check.key) ? { ...check, cost: 0 } : check,
     );
     if (checks.length === 0) return;
@@ -103,9 +103,9 @@ export class RequestLimits implements AsyncDisposable {
     if (decision.refused) throw this.#refusal(decision.refused);
     for (const { name, key } of checks)
       if (name.endsWith(REQUESTS) || name.endsWith(REQUEST_BYTES)) counted.add(key);
-    const leases = checks.filter(isLease);
     const { reader } = use;
     if (reader !== undefined) {
+      const leases = checks.filter(isLease);
       this.#held.keep(
         reader,
         leases.filter(({ member }) => member === reader),
@@ -114,14 +114,18 @@ export class RequestLimits implements AsyncDisposable {
       if (hasLeft(reply.raw)) this.#held.release(reader);
       else reply.raw.once("close", () => this.#held.release(reader));
     }
-    if (use.generation !== undefined) {
-      this.#held.keep(
-        use.generation,
-        leases.filter(({ member }) => member === use.generation),
-      );
-      const tokens = checks.filter(isRate).filter(({ name }) => name.endsWith(TOKENS));
-      if (tokens.length > 0) this.#reserve(use.generation, tokens, use.tokens ?? 0);
-    }
+    this.#keep(checks, use);
+  }
+
+  /** Holds what a new generation takes until it has ended. */
+  #keep(checks: readonly LimitCheck[], { generation, tokens: units = 0 }: LimitUse): void {
+    if (generation === undefined) return;
+    this.#held.keep(
+      generation,
+      checks.filter(isLease).filter(({ member }) => member === generation),
+    );
+    const tokens = checks.filter(isRate).filter(({ name }) => name.endsWith(TOKENS));
+    if (tokens.length > 0) this.#reserve(generation, tokens, units);
   }
 
   /** Counts a reader; a stream holds its share until its answer has ended. */
@@ -137,21 +141,29 @@ export class RequestLimits implements AsyncDisposable {
     });
   }
 
-  /** Counts a create: of a new generation what it may use, of one that is joined the call alone. */
+  /**
+   * Counts a create: of a new generation what it may use, of one that is joined the call alone.
+   * @param call undefined for a generation of the platform's own, which is no call
+   */
   async create(
-    [request, reply]: Call,
-    principal: Principal,
-    { endUser = principal.endUser, generation, tokens, isStream }: CreateUse,
+    call: Call | undefined,
+    caller: Principal,
+    { endUser = caller.endUser, generation, tokens, isStream }: CreateUse,
   ): Promise<void> {
-    await this.count(
-      [request, reply],
-      { ...principal, endUser },
-      {
-        ...(isStream && { attaches: 1, reader: randomUUID() }),
-        // One that is joined has events to replay.
-        ...(generation === undefined ? isStream && { replayBytes: 0 } : { generation, tokens }),
-      },
-    );
+    const principal = { ...caller, endUser };
+    const use: LimitUse = {
+      ...(isStream && { attaches: 1, reader: randomUUID() }),
+      // One that is joined has events to replay.
+      ...(generation === undefined ? isStream && { replayBytes: 0 } : { generation, tokens }),
+    };
+    if (call) await this.count(call, principal, use);
+    else {
+      const checks = this.#checksOf(undefined, principal, use);
+      if (checks.length === 0) return;
+      const { refused } = await this.#options.counters.take(checks);
+      if (refused) throw this.#refusal(refused);
+      this.#keep(checks, use);
+    }
     if (generation !== undefined && this.#held.has(generation))
       this.#generations.add({ tenant: principal.tenant, generation });
   }
@@ -174,7 +186,7 @@ export class RequestLimits implements AsyncDisposable {
 
   /** Counts what a reader is replayed. It is not refused for it: the next one is. */
   replayed(request: FastifyRequest, principal: Principal, bytesOf: () => number): void {
-    const checks = this.#checksOf(request, principal, { replayBytes: 0 }).filter(isRate);
+    const checks = this.#checksOf(request.clientAddress, principal, { replayBytes: 0 }).filter(isRate);
     if (checks.length === 0) return;
     const bytes = bytesOf();
     if (bytes <= 0) return;
@@ -211,10 +223,10 @@ export class RequestLimits implements AsyncDisposable {
     if (oldest !== undefined) this.#reservations.delete(oldest);
   }
 
-  #checksOf(request: FastifyRequest, principal: Principal, use: LimitUse): readonly LimitCheck[] {
+  #checksOf(clientAddress: string | undefined, principal: Principal, use: LimitUse): readonly LimitCheck[] {
     const { limits, tenant, endUser } = principal;
     if (!limits) return [];
-    const address = countedAddress(request.clientAddress ?? "");
+    const address = countedAddress(clientAddress ?? "");
     // A stream token's key is the one that signed it, which may have signed all of the tenant's tokens.
     const keyId = principal.tokenId === undefined ? principal.keyId : undefined;
     return toLimitChecks(limits, { tenant, keyId, endUser, address }, use);

@@ -1,6 +1,5 @@
 import { RepriseError } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
-import type { RouteContext } from "../routes/context.ts";
 
 /**
  * Whether a caller may ask for a model.
@@ -8,7 +7,7 @@ import type { RouteContext } from "../routes/context.ts";
  * @throws RepriseError `model_not_found`, `model_not_allowed`
  */
 export function assertModel(
-  { modelNames }: Pick<RouteContext, "modelNames">,
+  { modelNames }: { readonly modelNames: () => ReadonlySet<string> },
   { models }: Pick<Principal, "models">,
   model: string,
   param = "model",

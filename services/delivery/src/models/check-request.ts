@@ -9,24 +9,30 @@ import {
   type ServedBy,
   toStoredNeeds,
 } from "@reprise/protocol";
-import type { RequestAdditions } from "../domain/create-generation.ts";
-import type { FleetWatch } from "../fleet/fleet-watch.ts";
 
-type Told = Awaited<ReturnType<FleetWatch["capabilitiesOf"]>>;
+/** The workers of this platform, as they announce themselves. */
+export interface ModelWorkers {
+  /** What each worker of a model can do; undefined for one that does not say. */
+  capabilitiesOf(model: string): Promise<Told>;
+  /** How many tokens the model takes, its answer included; undefined if no worker says it. */
+  contextTokensOf(model: string): Promise<number | undefined>;
+}
+
+type Told = readonly (readonly string[] | undefined)[];
 
 const OLDER_RETRY_MS = 2_000;
 
 /**
  * Refuses, before anything is stored, what the model can't do, and what a worker of an earlier version would leave out in silence.
  * @param servedBy undefined where this node does not know the model's engine: then its worker is the judge
- * @returns what is to be stored with the request
+ * @returns the needs that seq 0 names for the worker
  * @throws RepriseError `capability_unsupported`, `invalid_request` (options), `request_unsupported`
  */
 export async function checkRequest(
   requested: Pick<RequestedEvent, "request" | "prompt">,
   servedBy: ServedBy | undefined,
-  workers: Pick<FleetWatch, "capabilitiesOf">,
-): Promise<RequestAdditions> {
+  workers: Pick<ModelWorkers, "capabilitiesOf">,
+): Promise<RequestedEvent["needs"]> {
   const request = effectiveRequest(requested);
   const history: Need[] = requested.prompt ? [{ capability: "history", param: "conversation" }] : [];
   const needs = [...history, ...needsOf(request)];
@@ -34,7 +40,7 @@ export async function checkRequest(
   const told = stored ? await workers.capabilitiesOf(request.model) : [];
   if (servedBy) assertServable(request, needs, withTold(servedBy, told));
   assertTold(told);
-  return stored ? { needs: stored } : {};
+  return stored;
 }
 
 /** What a model can do by the models file, and what else by the word of each of its workers: model servers tell some of it themselves. */

@@ -1,13 +1,13 @@
-import type { AnalyticsClient, AuditClient, Broker, GenerationLog, Hub, RuleSetStore } from "@reprise/log";
+import type { AnalyticsClient, AuditClient, Broker, GenerationLog, Hub } from "@reprise/log";
 import type { ServedBy } from "@reprise/protocol";
 import type { Logger } from "@reprise/service";
-import type { PlatformKeys, StreamTokens } from "@reprise/tenancy";
+import type { StreamTokens } from "@reprise/tenancy";
 import type { Authentication } from "../http/auth.ts";
 import type { Tracing } from "@reprise/telemetry";
 import type { RequestBodies } from "../bodies/request-bodies.ts";
 import type { NodeBlobs } from "../blobs/open-blobs.ts";
+import type { CreateGeneration } from "../create/create-generation.ts";
 import type { NodeConversations } from "../conversations/open-conversations.ts";
-import type { RequestBudgets } from "../limits/request-budgets.ts";
 import type { RequestLimits } from "../limits/request-limits.ts";
 import type { ProjectedCaches } from "../projected/projected-caches.ts";
 import type { ReaderRegistry } from "../readers/reader-registry.ts";
@@ -17,26 +17,22 @@ import type { ReaderMetrics } from "../telemetry/reader-metrics.ts";
 import type { ReaderTraces } from "../telemetry/reader-traces.ts";
 import type { RequestMetrics } from "../telemetry/request-metrics.ts";
 import type { RequestNotes } from "../telemetry/request-notes.ts";
-import type { RuleChecks } from "../review/rule-checks.ts";
 import type { RequestTraces } from "../telemetry/request-traces.ts";
 
 /** What the routes work with; made once, by `service.ts`. */
 export interface RouteContext {
   readonly authentication: Authentication;
   readonly tokens: StreamTokens;
-  readonly platformKeys: Pick<PlatformKeys, "list" | "rotate">;
   readonly broker: Broker;
   readonly log: GenerationLog;
   readonly hub: Hub;
-  readonly ruleSets: RuleSetStore;
-  readonly ruleChecks: RuleChecks;
+  readonly create: CreateGeneration;
   readonly audit: AuditClient;
   readonly analytics: AnalyticsClient;
   readonly projections: ProjectedCaches;
   readonly readers: ReaderRegistry;
   readonly bodies: RequestBodies;
   readonly limits: RequestLimits;
-  readonly budgets: RequestBudgets;
   readonly blobs: NodeBlobs;
   readonly conversations: NodeConversations;
   /** Which generation a chat of another protocol is at. */
@@ -47,8 +43,6 @@ export interface RouteContext {
   readonly modelNames: () => ReadonlySet<string>;
   /** What can be asked of a model; undefined where this node does not know its engine. */
   readonly servedBy: (model: string) => ServedBy | undefined;
-  /** The classifiers that rules may name; undefined where this node does not know them. */
-  readonly classifiers: () => ReadonlySet<string> | undefined;
   readonly logger: Logger;
   /** What routes find out of a request. */
   readonly notes: RequestNotes;

@@ -35,20 +35,6 @@ test("a page of any origin may call, and may read what it needs", async () => {
   expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([404, "*"]);
 });
 
-test("a page can't resume an upload: no preflight allows what that needs", async () => {
-  await using platform = await openPlatform();
-  const { headers } = await fetch(`${platform.node.url}/v1/blobs`, {
-    method: "OPTIONS",
-    headers: { origin: ORIGIN, "access-control-request-method": "PATCH" },
-  });
-  expect(headers.get("access-control-allow-methods")).toBe("GET, POST");
-  expect(headers.get("access-control-allow-headers")).not.toMatch(/Upload-/);
-  const answer = await call(`${platform.node.url}/v1/generations/x`, { headers: { origin: ORIGIN } });
-  const exposed = answer.headers.get("access-control-expose-headers")?.split(", ");
-  expect(exposed).toContain("Upload-Limit");
-  expect(exposed).not.toContain("Upload-Offset");
-});
-
 test("a page of another origin may not change tenants by PUT or DELETE, nor send If-Match", async () => {
   await using platform = await openPlatform({ liveTenants: true });
   for (const [method, path] of [

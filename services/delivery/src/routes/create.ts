@@ -7,8 +7,7 @@ import {
   START,
 } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
-import { startGeneration } from "../creation/start-generation.ts";
-import { withTemplateModel } from "../creation/with-token.ts";
+import { withTemplateModel } from "../create/with-token.ts";
 import { readGeneration } from "../domain/read-generation.ts";
 import { requestedCursor } from "../domain/resume-cursor.ts";
 import { toGeneration } from "../domain/to-generation.ts";
@@ -37,13 +36,15 @@ export function addCreateRoute(app: FastifyInstance, context: RouteContext): voi
       if (isStream && !principal.roles.has("read")) throw lacksRole("read");
       const lastEventId = headerOf(request, "last-event-id") || undefined;
       const resume = requestedCursor(lastEventId, undefined);
-      const starting = startGeneration(context, [request, reply], principal, {
+      const creating = context.create({
+        principal,
+        call: [request, reply],
         request: parseGenerationRequest(withTemplateModel(request.body, principal)),
         idempotencyKey: headerOf(request, "idempotency-key"),
         joinOnly: lastEventId !== undefined,
         isStream,
       });
-      using started = await readerMetrics.countGone(resume.cursor, starting);
+      using started = await readerMetrics.countGone(resume.cursor, creating);
       const { ref, requested, joined, status, begun } = started;
       if (isStream) {
         const onReplay = (bytesOf: () => number) => context.limits.replayed(request, principal, bytesOf);

@@ -153,8 +153,8 @@ async function requestErasure(
   try {
     if (closed.length === 0) return found && (await recordRequest(context, request, wanted, found));
     // A turn that was claimed last may be stored later.
-    const heads = closed.flatMap(({ before: { head } }) =>
-      [head?.generation, head?.summary].filter((generation) => generation !== undefined),
+    const heads = closed.flatMap(({ before: { head, summary } }) =>
+      [head?.generation, summary?.generation].filter((generation) => generation !== undefined),
     );
     const all = { ...wanted, generations: [...wanted.generations, ...heads] };
     const foundNow = await findErasable(context, request, all, known);

@@ -2,7 +2,6 @@ import { agUiProjection, agUiSoFar, parseRunInput, restartsOf, snapshotFrames } 
 import { parseWith } from "@reprise/protocol";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import * as z from "zod";
-import { startGeneration } from "../../creation/start-generation.ts";
 import { lacksRole } from "../../http/auth.ts";
 import { addStopRoute } from "../../threads/stop-route.ts";
 import { beginThreadRun } from "../../threads/thread-runs.ts";
@@ -51,10 +50,11 @@ export function addAgUiRoutes(app: FastifyInstance, context: RouteContext): void
       await limits.attach([request, reply], principal, { isStream: true, waits: false });
       return join([request, reply], run, messages);
     }
-    using started = await startGeneration(context, [request, reply], principal, {
+    using started = await context.create({
+      principal,
+      call: [request, reply],
       request: parsed.request,
       idempotencyKey: runKey(protocol, runId),
-      joinOnly: false,
       isStream: true,
     });
     const { ref, requested, begun } = started;

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { RUN_ID_METADATA } from "@reprise/projections";
 import { generationNotFound, RepriseError } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
-import { keyedGeneration } from "../../domain/create-generation.ts";
+import { keyedGeneration } from "../../create/creating.ts";
 import { accessGeneration } from "../../domain/generation-access.ts";
 import { readGeneration } from "../../domain/read-generation.ts";
 import { toRequested } from "../../domain/to-requested.ts";

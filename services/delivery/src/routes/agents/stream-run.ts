@@ -1,7 +1,7 @@
 import type { NewLog } from "@reprise/log";
 import { type Frame, type Projection, toRunErrorFrames } from "@reprise/projections";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { GENERATION_ID_HEADER } from "../../creation/start-generation.ts";
+import { GENERATION_ID_HEADER } from "../../create/create-generation.ts";
 import { type Opening, streamProjected } from "../../projected/stream-projected.ts";
 import { callerOf } from "../../readers/delivery-marks/caller.ts";
 import type { StreamCall } from "../../telemetry/reader-metrics.ts";

@@ -9,7 +9,7 @@ import {
 import { parseWith, RepriseError } from "@reprise/protocol";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import * as z from "zod";
-import { GENERATION_ID_HEADER, startGeneration } from "../../creation/start-generation.ts";
+import { GENERATION_ID_HEADER } from "../../create/create-generation.ts";
 import { lacksRole } from "../../http/auth.ts";
 import { headerOf } from "../../http/header-of.ts";
 import { preferredType } from "../negotiation.ts";
@@ -58,10 +58,11 @@ export function addTanstackRoutes(app: FastifyInstance, context: RouteContext): 
     assertNamedOnce(request, parsed.runId);
     if (lastEventId !== undefined) return resume([request, reply], parsed, lastEventId);
     const { threadId, runId } = parsed;
-    using started = await startGeneration(context, [request, reply], principal, {
+    using started = await context.create({
+      principal,
+      call: [request, reply],
       request: parsed.request,
       idempotencyKey: runKey(protocol, runId),
-      joinOnly: false,
       isStream: true,
     });
     const { ref, requested, begun } = started;

@@ -10,7 +10,7 @@ import { parseWith } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
-import { type Started, startGeneration, type ToStart } from "../../creation/start-generation.ts";
+import type { Started } from "../../create/create-generation.ts";
 import { lacksRole } from "../../http/auth.ts";
 import { headerOf } from "../../http/header-of.ts";
 import { addStopRoute } from "../../threads/stop-route.ts";
@@ -50,9 +50,14 @@ export function addUiChatRoutes(app: FastifyInstance, context: RouteContext): vo
     parseWith(noQuery, request.query, "query");
     const call = parseUiRequest(request.body, modelsOf(context, principal));
     const idempotencyKey = headerOf(request, "idempotency-key") ?? submissionKey(call, request.body);
-    const toStart: ToStart = { request: call.request, idempotencyKey, joinOnly: false, isStream: true };
-    const starting = startGeneration(context, [request, reply], principal, toStart);
-    using started: Started = await starting.catch((error: unknown) => {
+    const creating = context.create({
+      principal,
+      call: [request, reply],
+      request: call.request,
+      idempotencyKey,
+      isStream: true,
+    });
+    using started: Started = await creating.catch((error: unknown) => {
       throw call.inChatTerms(error);
     });
     const { ref, requested, begun } = started;

@@ -9,7 +9,7 @@ import {
 } from "@reprise/projections";
 import { SSE_HEADERS } from "@reprise/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { GENERATION_ID_HEADER } from "../../creation/start-generation.ts";
+import { GENERATION_ID_HEADER } from "../../create/create-generation.ts";
 import { encodeFrame } from "../../projected/encode-frame.ts";
 import { streamProjected } from "../../projected/stream-projected.ts";
 import { callerOf } from "../../readers/delivery-marks/caller.ts";

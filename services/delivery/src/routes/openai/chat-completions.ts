@@ -7,7 +7,7 @@ import {
 } from "@reprise/projections";
 import { parseWith, RepriseError } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
-import { SHOULD_RETRY_HEADER } from "../../creation/start-generation.ts";
+import { SHOULD_RETRY_HEADER } from "../../create/store.ts";
 import { lacksRole } from "../../http/auth.ts";
 import { toOpenAiErrorBody } from "../../http/error-body.ts";
 import { headerOf } from "../../http/header-of.ts";

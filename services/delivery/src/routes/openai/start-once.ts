@@ -2,13 +2,9 @@ import { hash } from "node:crypto";
 import type { GenerationRef } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import {
-  GENERATION_ID_HEADER,
-  SHOULD_RETRY_HEADER,
-  type Started,
-  startGeneration,
-  type ToStart,
-} from "../../creation/start-generation.ts";
+import { GENERATION_ID_HEADER, type Started } from "../../create/create-generation.ts";
+import type { Asked } from "../../create/creating.ts";
+import { SHOULD_RETRY_HEADER } from "../../create/store.ts";
 import { endedSinceMs } from "../../domain/ended-since.ts";
 import { readRequested } from "../../domain/to-requested.ts";
 import { unlessGone } from "../../domain/unless-gone.ts";
@@ -29,18 +25,18 @@ const RETRIED_WITHIN_MS = 60_000;
 /** The package waits 10 minutes for an answer, and then tries again, twice. Behind that no retry comes that would need a request's row. */
 const ROW_SECONDS = 1_800;
 
-/** A request, and what is to be created for it. */
-export type Asked = Pick<ToStart, "request" | "begins">;
+/** A request, and the conversation to create for it. */
+export type Wanted = Pick<Asked, "request" | "begins">;
 
-export interface ToStartOnce extends Omit<ToStart, keyof Asked> {
+export interface ToStartOnce extends Pick<Asked, "idempotencyKey" | "joinOnly" | "isStream"> {
   /** What the client has sent: its package sends the same again. */
   readonly body: unknown;
   /** Called where nothing is joined. One that reads counts the call before. */
-  readonly toAsked: () => Asked | Promise<Asked>;
+  readonly toAsked: () => Wanted | Promise<Wanted>;
 }
 
 /**
- * As `startGeneration`, for a client that sends a request again by itself and without a key when its connection was lost before an answer: the package
+ * Creates a generation for a client that sends a request again by itself and without a key when its connection was lost before an answer: the package
  * `openai` does, and would run the model twice. What it sends again joins the newest generation of the same caller with the same request, if that goes on
  * or has ended less than a minute ago.
  *
@@ -54,8 +50,8 @@ export async function startOnce(
   principal: Principal,
   { body, toAsked, ...toStart }: ToStartOnce,
 ): Promise<Pick<Started, "ref" | "requested" | "begun"> & Disposable> {
-  const start = async (onCreating?: ToStart["onCreating"]) =>
-    startGeneration(context, call, principal, { ...toStart, ...(await toAsked()), onCreating });
+  const start = async (onCreating?: Asked["onCreating"]) =>
+    context.create({ principal, call, ...toStart, ...(await toAsked()), onCreating });
   const [request] = call;
   const retries = headerOf(request, RETRY_COUNT_HEADER);
   const isCounted = retries !== undefined && COUNT.test(retries);
@@ -67,7 +63,7 @@ export async function startOnce(
     await context.limits.count(call, principal);
     const current = await findThreadRun(context, principal, { protocol: PROTOCOL, id });
     const found = current && (await findRetried(context, current).catch(unlessGone));
-    if (found) return join(context, call, principal, { ...found, isStream: toStart.isStream });
+    if (found) return join(context, call, principal, { ...found, isStream: toStart.isStream === true });
   }
   return start(({ generation }, requestedAtMs) => {
     const run = { generation, requestedAtMs };

@@ -10,7 +10,7 @@ import {
 import { conversationRulesOf, type Principal } from "@reprise/tenancy";
 import { conversationIdOf, createConversation } from "../../../conversations/create-conversation.ts";
 import { readTurn } from "../../../conversations/read-turn.ts";
-import type { NewConversation } from "../../../creation/start-generation.ts";
+import type { NewConversation } from "../../../create/creating.ts";
 import { accessGeneration } from "../../../domain/generation-access.ts";
 import { SHOWN_MS } from "../../../domain/shown-generation.ts";
 import { waitForCache } from "../../../domain/wait-for-cache.ts";

@@ -1,0 +1,112 @@
+import type { Broker, GenerationLog, NewLog } from "@reprise/log";
+import type { GenerationRef, RequestedEvent } from "@reprise/protocol";
+import type { RequestBodies } from "../bodies/request-bodies.ts";
+import type { PlannedSummary } from "../conversations/summarize.ts";
+import type { ReaderMetrics } from "../telemetry/reader-metrics.ts";
+import type { RequestNotes } from "../telemetry/request-notes.ts";
+import { admit } from "./admit.ts";
+import { claim } from "./claim.ts";
+import { type Asked, beginCreating, type BeginPorts } from "./creating.ts";
+import { identify } from "./identify.ts";
+import { fetch, place, prepare } from "./prepare.ts";
+import { reserve, reserveRest } from "./reserve.ts";
+import { runSteps, type Step } from "./run-steps.ts";
+import { begin, enqueue, store } from "./store.ts";
+
+/** The header that carries the id of a generation whose create is answered with its stream. */
+export const GENERATION_ID_HEADER = "Reprise-Generation-Id";
+
+type PortsOf<Make extends (ports: never) => Step> = Parameters<Make>[0];
+
+export type CreatePorts = BeginPorts &
+  PortsOf<typeof identify> &
+  PortsOf<typeof admit> &
+  PortsOf<typeof prepare> &
+  PortsOf<typeof place> &
+  PortsOf<typeof reserve> &
+  PortsOf<typeof fetch> &
+  PortsOf<typeof store> &
+  PortsOf<typeof claim> &
+  PortsOf<typeof enqueue> &
+  PortsOf<typeof begin> & {
+    readonly bodies: Pick<RequestBodies, "release">;
+    readonly notes: Pick<RequestNotes, "add">;
+    readonly readerMetrics: Pick<ReaderMetrics, "created">;
+    readonly log: GenerationLog;
+    readonly broker: Broker;
+  };
+
+/** Lists what a create does, in order. If a step before `enqueue` fails, the steps before it are undone. */
+export function createSteps(ports: CreatePorts): readonly Step[] {
+  return [
+    identify(ports),
+    admit(ports),
+    reserve(ports),
+    prepare(ports),
+    place(ports),
+    reserveRest(ports),
+    fetch(ports),
+    store(ports),
+    claim(ports),
+    enqueue(ports),
+    begin(ports),
+  ];
+}
+
+export interface Started extends Disposable {
+  readonly ref: GenerationRef;
+  readonly requested: RequestedEvent;
+  /** The generation existed before this call. */
+  readonly joined: boolean;
+  /** The status of the answer: 201, or 200 if the generation existed before. */
+  readonly status: 200 | 201;
+  /** A summary for later turns of the conversation. */
+  readonly planned: PlannedSummary | undefined;
+  /** Lets the hub serve a new generation without reading its log. Valid until disposal. */
+  readonly begun: NewLog | undefined;
+}
+
+/** Creates a generation, or joins the one that its idempotency key stands for. */
+export type CreateGeneration = (asked: Asked) => Promise<Started>;
+
+/**
+ * Makes the function by which routes of every protocol, and the platform itself, create generations. It sets the headers `Reprise-Generation-Id` and
+ * `X-Should-Retry` of the call's answer. The route keeps the body (`bodies.keep`) before it parses that; it is released here. Whether the caller may
+ * read the answer is the route's to check.
+ *
+ * The function throws RepriseError: whatever its steps and `beginCreating` throw.
+ */
+export function createGenerations(ports: CreatePorts): CreateGeneration {
+  const steps = createSteps(ports);
+  return async (asked) => {
+    const { call } = asked;
+    const creating = beginCreating(ports, asked);
+    // The parsed request is kept; the body would stay in memory for as long as the answer streams.
+    if (call) call[0].body = undefined;
+    try {
+      await runSteps(steps, creating, ports.onError);
+    } catch (error) {
+      creating.listening?.[Symbol.dispose]();
+      throw error;
+    }
+    const { ref, created, request, listening } = creating;
+    if (!created) throw new Error("a create ends with its generation");
+    const { requested, joined, first } = created;
+    if (call) {
+      ports.bodies.release(call[0].raw);
+      ports.notes.add(call[0], { generation: ref.generation, model: request.model });
+      void call[1].header(GENERATION_ID_HEADER, ref.generation);
+    }
+    if (!joined) ports.readerMetrics.created(request.model);
+    const snapshot = { events: [first.payload], streamSeq: first.streamSeq };
+    return {
+      ref,
+      requested,
+      joined,
+      status: joined ? 200 : 201,
+      planned: creating.turn?.planned,
+      begun: listening && !joined ? { listening, snapshot } : undefined,
+      [Symbol.dispose]: () => listening?.[Symbol.dispose](),
+    };
+  };
+}

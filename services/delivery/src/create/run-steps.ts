@@ -1,0 +1,45 @@
+import type { Creating } from "./creating.ts";
+
+/** One step of a create. Steps share what they find out in `Creating` and know nothing of each other. */
+export interface Step {
+  readonly name: string;
+  /** Returns "done" if there is nothing left to do, or the step to repeat from. */
+  run(creating: Creating): Promise<undefined | "done" | { readonly repeatFrom: string }>;
+  /** Takes back what `run` did, after a later step has failed. */
+  undo?(creating: Creating): Promise<void> | void;
+  /** Once this step begins, the generation may exist whatever the answer: a failure takes nothing back. */
+  readonly isFinal?: boolean;
+}
+
+/**
+ * Runs steps in order. If one fails, the steps before it are undone in reverse order and the failure is thrown.
+ * @param onError called if an undo fails
+ */
+export async function runSteps(
+  steps: readonly Step[],
+  creating: Creating,
+  onError: (error: unknown) => void,
+): Promise<void> {
+  const undoable = new Set<Step>();
+  let isFinal = false;
+  try {
+    for (let at = 0; at < steps.length;) {
+      const step = steps[at++] as Step;
+      isFinal ||= step.isFinal === true;
+      if (isFinal) undoable.clear();
+      const next = await step.run(creating);
+      if (next === "done") return;
+      if (!isFinal) undoable.add(step);
+      if (next) at = steps.findIndex(({ name }) => name === next.repeatFrom);
+    }
+  } catch (error) {
+    for (const step of [...undoable].toReversed()) {
+      try {
+        await step.undo?.(creating);
+      } catch (failure) {
+        onError(failure);
+      }
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,181 @@
+import {
+  beginLog,
+  type Broker,
+  bufferLiveFeed,
+  enqueueJob,
+  type GenerationLog,
+  type RuleSetStore,
+} from "@reprise/log";
+import { asUnixMs } from "@reprise/protocol";
+import {
+  formatTraceparent,
+  inSpan,
+  JOB_SPAN,
+  MESSAGING,
+  NO_SPAN,
+  REPRISE,
+  type Tracing,
+  type TraceSpan,
+} from "@reprise/telemetry";
+import { unclaimTurn } from "../conversations/claim-turn.ts";
+import type { NodeConversations } from "../conversations/open-conversations.ts";
+import { toRequested } from "../domain/to-requested.ts";
+import type { RequestLimits } from "../limits/request-limits.ts";
+import type { RequestTraces } from "../telemetry/request-traces.ts";
+import type { Created, Creating } from "./creating.ts";
+import { encodeRequest } from "./encode-request.ts";
+import { assertSameRequest } from "./identify.ts";
+import type { Step } from "./run-steps.ts";
+
+/** Tells clients of OpenAI's API, which otherwise retry by status, that the request must not be sent again after a failure. */
+export const SHOULD_RETRY_HEADER = "X-Should-Retry";
+
+/*
+ * The rule set first: moderation must find the rules of every log that it reads. Then the job, then seq 0. A node that dies between the two leaves a job,
+ * and its worker writes the seq 0 that the job carries; the other order would leave a generation that no worker ever runs. All three are harmless when
+ * repeated: the job's message id and the compare-and-set on an empty log let the first create win, and all others find what it wrote.
+ */
+
+/**
+ * Encodes seq 0 and stores the rule set that it names.
+ * @throws RepriseError `invalid_request` (too large), `broker_unavailable`
+ */
+export function store({
+  ruleSets,
+  traces,
+  blobs,
+}: {
+  readonly ruleSets: RuleSetStore;
+  readonly traces: Pick<RequestTraces, "traceparentOf">;
+  readonly blobs: { readonly ttlSeconds: number };
+}): Step {
+  return {
+    name: "store",
+    async run(creating) {
+      const { asked, ref, moderation } = creating;
+      const traceparent = asked.call && traces.traceparentOf(asked.call[0]);
+      creating.encoded = encodeRequest(creating, { traceparent, blobTtlSeconds: blobs.ttlSeconds });
+      if (moderation) await ruleSets.keep(ref.tenant, moderation.rules);
+      return undefined;
+    },
+  };
+}
+
+/**
+ * Queues the job. From here on the generation may exist: without a key each further request would make another one.
+ * @throws RepriseError `broker_unavailable`
+ */
+export function enqueue(ports: {
+  readonly log: Pick<GenerationLog, "publish" | "budgetMs">;
+  readonly broker: Pick<Broker, "main">;
+  readonly traces: Pick<RequestTraces, "spanOf">;
+  readonly tracing: Pick<Tracing, "start">;
+  readonly onError: (error: unknown) => void;
+}): Step {
+  const { log, broker, traces, tracing, onError } = ports;
+  return {
+    name: "enqueue",
+    isFinal: true,
+    async run(creating) {
+      const { asked, ref, request, idempotencyKey, requestedAt } = creating;
+      const { call, principal, isStream } = asked;
+      const { payload } = encodedOf(creating);
+      if (call && idempotencyKey === undefined) void call[1].header(SHOULD_RETRY_HEADER, "false");
+      if (isStream) creating.listening = bufferLiveFeed({ connection: broker.main, onError }, ref);
+      asked.onCreating?.(ref, asUnixMs(requestedAt.getTime()));
+      const { slots, storedAtUs } = principal;
+      const sending = call ? startSend(creating) : NO_SPAN;
+      const { duplicate } = await inSpan(sending, () =>
+        enqueueJob(log.publish, {
+          model: request.model,
+          ref,
+          priority: request.priority,
+          payload,
+          share: {
+            weight: slots?.weight ?? 1,
+            maxRunning: slots?.max ?? Number.POSITIVE_INFINITY,
+            storedAtUs,
+          },
+          trace: sending.context && formatTraceparent(sending.context),
+          budgetMs: log.budgetMs,
+        }),
+      );
+      creating.isOthersJob = duplicate;
+      return undefined;
+    },
+  };
+
+  function startSend({ asked, ref: { generation }, request }: Creating): TraceSpan {
+    return tracing.start("send jobs", {
+      kind: "producer",
+      parent: asked.call && traces.spanOf(asked.call[0]).context,
+      attributes: {
+        ...JOB_SPAN,
+        [MESSAGING.operation]: "send",
+        [MESSAGING.operationType]: "send",
+        [MESSAGING.messageId]: generation,
+        [REPRISE.generation]: generation,
+        [REPRISE.model]: request.model,
+      },
+    });
+  }
+}
+
+/**
+ * Writes seq 0, or finds the one that another create with the same key, or a faster worker, has written.
+ * @throws RepriseError `idempotency_conflict`, `generation_expired`, `generation_erased`, `broker_unavailable`
+ */
+export function begin(ports: {
+  readonly log: Pick<GenerationLog, "publish" | "budgetMs" | "reader">;
+  readonly broker: Pick<Broker, "main">;
+  readonly limits: Pick<RequestLimits, "joined">;
+  readonly conversations: Pick<NodeConversations, "rows">;
+  readonly onError: (error: unknown) => void;
+}): Step {
+  const { log, limits, conversations } = ports;
+  return {
+    name: "begin",
+    async run(creating) {
+      const { ref, request, tokens, turn, isOthersJob: joined = false } = creating;
+      const { requested, payload } = encodedOf(creating);
+      const first = await writeRequested(creating, payload);
+      if (joined) limits.joined(ref, tokens);
+      // A worker that was faster has written what its job holds, which is ours too.
+      if (Buffer.compare(first.payload, payload) === 0) {
+        creating.created = { requested, joined, first };
+        return undefined;
+      }
+      try {
+        const theirs = assertSameRequest(toRequested(first.payload), request);
+        creating.created = { requested: theirs, joined, first };
+      } catch (error) {
+        if (turn) await unclaimTurn(conversations.rows, ref, turn.place);
+        throw error;
+      }
+      return undefined;
+    },
+  };
+
+  /** If the job is another create's, that one gets the time to write the seq 0 that belongs to it. */
+  async function writeRequested(
+    { ref, isOthersJob }: Creating,
+    payload: Uint8Array,
+  ): Promise<Created["first"]> {
+    const begun = await beginLog({
+      connection: ports.broker.main,
+      onError: ports.onError,
+      publish: log.publish,
+      ref,
+      payload,
+      first: isOthersJob ? "wait" : "publish",
+      read: () => log.reader.readFirst(ref),
+      budgetMs: log.budgetMs,
+    });
+    return begun.kind === "found" ? begun.log : { payload, streamSeq: begun.streamSeq };
+  }
+}
+
+function encodedOf({ encoded }: Creating): NonNullable<Creating["encoded"]> {
+  if (!encoded) throw new Error("seq 0 is encoded by the step `store`");
+  return encoded;
+}
