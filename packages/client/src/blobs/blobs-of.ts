@@ -2,8 +2,7 @@ import type { Client } from "../client.ts";
 import type { Exchange } from "../http/http.ts";
 import type { Transport } from "../http/transport.ts";
 import { pathOf, withExchange } from "./blob-exchange.ts";
-import type { BlobContent } from "./parts-of.ts";
-import { upload, type UploadedBlob, type UploadOptions } from "./upload.ts";
+import { type BlobContent, upload, type UploadedBlob, type UploadOptions } from "./upload.ts";
 
 export interface DownloadedBlob {
   readonly type: string;
@@ -12,10 +11,7 @@ export interface DownloadedBlob {
 
 /** Every call needs an API key with the role `blob`, throws RepriseError, and retries what is retryable. */
 export interface Blobs {
-  /**
-   * Resolves when all of it is stored. What is longer than one part goes up part by part, over any number of broken connections and nodes; the
-   * same content has the same id. Parts that are stored are not sent again, and a stream is read once.
-   */
+  /** Uploads in one request, which is sent again whole if it breaks. The same content has the same id. */
   upload(content: BlobContent, options?: UploadOptions): Promise<UploadedBlob>;
   /** The whole content, in memory. */
   download(id: string, options?: { signal?: AbortSignal }): Promise<DownloadedBlob>;

@@ -40,7 +40,7 @@ export interface HttpSettings {
 }
 
 export interface HttpRequest {
-  method: "GET" | "POST" | "HEAD" | "PATCH" | "DELETE";
+  method: "GET" | "POST" | "DELETE";
   path: string;
   headers?: Record<string, string>;
   /** JSON, unless `headers` says that it is something else. */

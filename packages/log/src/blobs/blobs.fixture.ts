@@ -2,9 +2,8 @@ import { parseTenantId } from "@reprise/protocol";
 import type { World } from "../testing/world.ts";
 import { type BlobStorage, createBlobStorage } from "./blob-storage.ts";
 import { finishUpload } from "./finish-upload.ts";
-import type { ObjectStore } from "./chunks/object-chunks.ts";
 import { type FoundBlob, readBlob } from "./read-blob.ts";
-import { beginUpload, type NewUpload, receiveContent, refOf } from "./uploads.ts";
+import { beginUpload, type NewUpload, receiveContent } from "./uploads.ts";
 
 export const TENANT = parseTenantId("acme");
 
@@ -19,9 +18,9 @@ export const NEW: NewUpload = {
 
 export function storageOf(
   { broker, log }: Pick<World, "broker" | "log">,
-  { budgetMs = 20_000, objects }: { budgetMs?: number; objects?: ObjectStore } = {},
+  { budgetMs = 20_000 }: { budgetMs?: number } = {},
 ): BlobStorage {
-  return createBlobStorage({ broker, publish: log.publish, budgetMs: () => budgetMs, objects });
+  return createBlobStorage({ broker, publish: log.publish, budgetMs: () => budgetMs });
 }
 
 export async function* piecesOf(content: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
@@ -31,33 +30,10 @@ export async function* piecesOf(content: Uint8Array, size: number): AsyncGenerat
 /** An upload in one piece. */
 export async function store(storage: BlobStorage, content: Uint8Array, options: Partial<NewUpload> = {}) {
   const upload = await beginUpload(storage, TENANT, { ...NEW, ...options });
-  const place = await storage.chunks.place(refOf(upload));
-  const { sum } = await receiveContent(storage, upload, place, piecesOf(content, 50_000));
+  const sum = await receiveContent(storage, upload, piecesOf(content, 50_000));
   return { ...(await finishUpload(storage, upload, sum)), upload };
 }
 
 export async function contentOf(storage: BlobStorage, found: Pick<FoundBlob, "tenant" | "row">) {
   return Buffer.concat(await Array.fromAsync(readBlob(storage, found), (piece) => Uint8Array.from(piece)));
-}
-
-/** Objects in memory. */
-export function createMemoryObjects(): ObjectStore & { readonly keys: string[] } {
-  const objects = new Map<string, Uint8Array>();
-  return {
-    get: async (key) => objects.get(key),
-    async create(key, bytes) {
-      const there = objects.get(key);
-      if (there && Buffer.compare(there, bytes) !== 0) return "exists";
-      objects.set(key, bytes);
-      return "created";
-    },
-    async *list(prefix) {
-      for (const [key, bytes] of [...objects].toSorted(([a], [b]) => (a < b ? -1 : 1)))
-        if (key.startsWith(prefix)) yield { key, bytes: bytes.length };
-    },
-    delete: async (key) => void objects.delete(key),
-    get keys() {
-      return [...objects.keys()];
-    },
-  };
 }

@@ -1,15 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { type BlobId, BLOB_LIMITS, blobSubject } from "@reprise/protocol";
+import { type BlobId, BLOB_LIMITS, blobSubject, type UploadRecord, uploadSubject } from "@reprise/protocol";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openWorld, type World } from "../testing/world.ts";
-import { contentOf, createMemoryObjects, NEW, piecesOf, storageOf, store, TENANT } from "./blobs.fixture.ts";
+import { contentOf, NEW, piecesOf, storageOf, store, TENANT } from "./blobs.fixture.ts";
 import type { BlobStorage } from "./blob-storage.ts";
 import { finishUpload } from "./finish-upload.ts";
 import { findBlob } from "./read-blob.ts";
 import { removeBlob } from "./remove-blob.ts";
 import { sweepBlobs } from "./sweep-blobs.ts";
-import { placeOf } from "./upload-place.ts";
-import { abandonUpload, beginUpload, findUpload, type OpenUpload, receiveContent, refOf } from "./uploads.ts";
+import { abandonUpload, beginUpload, type OpenUpload, receiveContent } from "./uploads.ts";
 
 let world: World;
 let storage: BlobStorage;
@@ -20,17 +19,14 @@ beforeEach(async () => {
 });
 afterEach(() => world[Symbol.asyncDispose]());
 
-const CHARGE = BLOB_LIMITS.leastCharge;
-const CONFLICT = { code: "upload_conflict" };
-const NOT_FOUND = { code: "upload_not_found" };
+const NOT_FOUND = { code: "blob_not_found" };
 const charged = () => storage.accounts.bytesOf(TENANT);
 const chunksOf = (to: BlobStorage) => Array.fromAsync(to.chunks.list(), ({ upload }) => upload);
 const sweepLater = () =>
   sweepBlobs(storage, { nowMs: Date.now() + BLOB_LIMITS.uploadSeconds * 1_000 + 120_000 });
 
-async function append(to: BlobStorage, upload: OpenUpload, content: Uint8Array) {
-  return receiveContent(to, upload, await to.chunks.place(refOf(upload)), piecesOf(content, 50_000));
-}
+const append = (to: BlobStorage, upload: OpenUpload, content: Uint8Array) =>
+  receiveContent(to, upload, piecesOf(content, 50_000));
 
 /** A storage whose process dies, or does something first, at a step of a finish. */
 function before(
@@ -75,45 +71,19 @@ function slowRemoval() {
 }
 const die = () => Promise.reject(new Error("died here"));
 
-describe.each(["the broker", "a store of objects"])("a finished upload in %s", (where) => {
-  const open = () =>
-    where === "the broker" ? storage : storageOf(world, { objects: createMemoryObjects() });
-
-  test("takes no more, and is the one blob that it has become", async () => {
-    const to = open();
-    const upload = await beginUpload(to, TENANT, NEW);
-    const { place, sum } = await append(to, upload, randomBytes(1));
-    const { blob } = await finishUpload(to, upload, sum);
-    const more = piecesOf(randomBytes(99_999), 10_000);
-    await expect(receiveContent(to, upload, place, more)).rejects.toMatchObject(CONFLICT);
-    await expect(append(to, upload, randomBytes(99_999))).rejects.toMatchObject(CONFLICT);
-    const row = await findUpload(to, TENANT, upload.row.id);
-    expect(await placeOf(to, row)).toMatchObject({ place: { bytes: 1, isSealed: true }, blob });
-    expect(await finishUpload(to, row, { bytes: 1 })).toEqual({ blob, isNew: false });
-    expect(await charged()).toBe(CHARGE);
-    expect(await contentOf(to, { tenant: TENANT, row: blob })).toHaveLength(1);
-  });
-
-  test("is nothing once its blob is gone, and no bytes are left", async () => {
-    const to = open();
-    const { upload, blob } = await store(to, randomBytes(1_000));
-    await removeBlob(to, TENANT, blob.id);
-    const row = await findUpload(to, TENANT, upload.row.id);
-    await expect(placeOf(to, row)).rejects.toMatchObject(NOT_FOUND);
-    await expect(finishUpload(to, row, { bytes: 1_000 })).rejects.toMatchObject(NOT_FOUND);
-    expect([await charged(), await chunksOf(to)]).toEqual([0, []]);
-  });
-
-  test("does not have what another request has added beside its end", async () => {
-    const to = open();
-    const upload = await beginUpload(to, TENANT, NEW);
-    await append(to, upload, randomBytes(1_000));
-    const end = await append(to, upload, new Uint8Array());
-    await append(to, upload, randomBytes(10));
-    await expect(finishUpload(to, upload, end.sum)).rejects.toMatchObject(CONFLICT);
-    const { blob } = await finishUpload(to, upload, { bytes: 1_010 });
-    expect(await contentOf(to, { tenant: TENANT, row: blob })).toHaveLength(1_010);
-  });
+test("an upload that was removed is no blob, and no bytes of it are left", async () => {
+  const upload = await beginUpload(storage, TENANT, NEW);
+  const source = async function* () {
+    for await (const piece of piecesOf(randomBytes(900_000), 200_000)) {
+      yield piece;
+      await abandonUpload(storage, TENANT, upload.row.id);
+    }
+  };
+  await expect(receiveContent(storage, upload, source())).rejects.toMatchObject(NOT_FOUND);
+  expect([await charged(), await chunksOf(storage)]).toEqual([0, []]);
+  const { sha256, head } = { sha256: "0".repeat(64), head: randomBytes(10) };
+  const finished = finishUpload(storage, upload, { bytes: 900_000, sha256, head });
+  await expect(finished).rejects.toMatchObject(NOT_FOUND);
 });
 
 describe("what is charged is what is stored", () => {
@@ -121,15 +91,16 @@ describe("what is charged is what is stored", () => {
   /** A finish whose process died before it had settled. */
   const dieUnsettled = async () => {
     const upload = await beginUpload(storage, TENANT, NEW);
-    const { sum } = await append(storage, upload, content);
+    const sum = await append(storage, upload, content);
     await expect(finishUpload(before("settling", die), upload, sum)).rejects.toThrow("died here");
     const { row } = await storage.rows.read((await blobOf(upload)).subject);
     expect(row).toMatchObject({ kind: "blob", chunks: upload.row.id });
     return upload;
   };
   const blobOf = async (upload: OpenUpload) => {
-    const { row } = await findUpload(storage, TENANT, upload.row.id);
-    return { id: row.blob!, subject: blobSubject(TENANT, row.blob!) };
+    const { row } = await storage.rows.read(uploadSubject(TENANT, upload.row.id));
+    const id = (row as UploadRecord).blob!;
+    return { id, subject: blobSubject(TENANT, id) };
   };
 
   test("where an upload is given up between its blob and its account", async () => {
@@ -151,7 +122,7 @@ describe("what is charged is what is stored", () => {
 
   test("where an upload is given up while another request settles it", async () => {
     const upload = await beginUpload(storage, TENANT, NEW);
-    const { sum } = await append(storage, upload, content);
+    const sum = await append(storage, upload, content);
     const finishing = before("settling", () => abandonUpload(storage, TENANT, upload.row.id));
     const { blob } = await finishUpload(finishing, upload, sum);
     expect(await charged()).toBe(content.length);
@@ -160,7 +131,7 @@ describe("what is charged is what is stored", () => {
 
   test("where an upload is given up before its blob is there: there is none", async () => {
     const upload = await beginUpload(storage, TENANT, NEW);
-    const { sum } = await append(storage, upload, content);
+    const sum = await append(storage, upload, content);
     const finishing = before("the blob's row", () => abandonUpload(storage, TENANT, upload.row.id));
     await expect(finishUpload(finishing, upload, sum)).rejects.toMatchObject(NOT_FOUND);
     expect([await charged(), await chunksOf(storage)]).toEqual([0, []]);
@@ -182,7 +153,7 @@ describe("what is charged is what is stored", () => {
     "where an upload is given up that had no blob yet when that was looked for, %s: there is none",
     async (_, stops, meanwhile) => {
       const upload = await beginUpload(storage, TENANT, NEW);
-      const { sum } = await append(storage, upload, content);
+      const sum = await append(storage, upload, content);
       const slow = slowRemoval();
       let removing = Promise.resolve();
       const looks = before("the blob's row", () => {
@@ -212,18 +183,6 @@ describe("what is charged is what is stored", () => {
     await storage.accounts.add(TENANT, 5_000);
     expect(await charged()).toBe(0);
   });
-});
-
-test("bytes that come to an upload behind the end of its blob are swept", async () => {
-  const upload = await beginUpload(storage, TENANT, NEW);
-  const early = await storage.chunks.place(refOf(upload));
-  const { sum } = await append(storage, upload, randomBytes(1_000));
-  const { blob } = await finishUpload(storage, upload, sum);
-  await removeBlob(storage, TENANT, blob.id);
-  await receiveContent(storage, upload, early, piecesOf(randomBytes(1_000), 100));
-  expect(await chunksOf(storage)).toHaveLength(1);
-  expect(await sweepBlobs(storage)).toMatchObject({ orphans: 1 });
-  expect(await chunksOf(storage)).toEqual([]);
 });
 
 test("content whose blob has lost its bytes is there again when it is uploaded again", async () => {

@@ -7,23 +7,20 @@ import {
   type StreamSeq,
   type TenantId,
   unixNow,
-  uploadNotFound,
   uploadSubject,
 } from "@reprise/protocol";
 import type { BlobStorage } from "./blob-storage.ts";
-import type { UploadRef } from "./chunks/chunk-store.ts";
-import { type ContentLength, type ContentSum, goneOn, sumOf } from "./chunks/chunk-writer.ts";
+import { type ContentSum, uploadRemoved } from "./chunk-writer.ts";
 import { isOver } from "./read-blob.ts";
 import { endRemoval, removeBlobRow, removeUnchargedBlob } from "./remove-blob.ts";
 import { settleUpload } from "./settle-upload.ts";
-import { finishedBlob } from "./upload-place.ts";
-import { type OpenUpload, refOf } from "./uploads.ts";
+import type { OpenUpload } from "./uploads.ts";
 
 export interface FinishedUpload {
   readonly blob: BlobRecord;
-  /** Where its row lies. Absent where this upload was finished before. */
-  readonly at?: StreamSeq;
-  /** False where the tenant had the same content already: that blob's time to live begins anew. */
+  /** The place of its row. */
+  readonly at: StreamSeq;
+  /** False if the tenant had the same content already: that blob's time to live begins again. */
   readonly isNew: boolean;
 }
 
@@ -31,36 +28,29 @@ export interface FinishedUpload {
 const MARGIN_MS = 60_000;
 
 /*
- * A finished upload becomes a blob in four steps, each by compare-and-set and each repeated by whoever comes again: the chunks are sealed, so that
- * no other request adds to what was summed; the upload's row names the blob, so that nothing takes its chunks away; the blob's row names the chunks;
- * the upload's row gives back what was reserved. Whoever does the last one settles the account. An upload becomes one blob: once it is settled, it
- * is what it became, or nothing.
+ * A finished upload becomes a blob in three steps, each by compare-and-set: the upload's row names the blob, so that nothing takes its chunks away;
+ * the blob's row names the chunks; the upload's row gives back what was reserved, and whoever writes that settles the account. A process that dies in
+ * between leaves rows from which a sweep finishes the account, or takes the chunks away.
  */
 
 /**
- * @param sum of the content: what is not known of it is read again
- * @throws RepriseError `invalid_request` where the content is empty, shorter than the upload has said or of another type; `upload_conflict` where
- *   the upload has other bytes than those; `upload_not_found` where its time is nearly over, or what it became is gone; `broker_unavailable`,
- *   `archive_unavailable`
+ * @param sum of the content
+ * @throws RepriseError `invalid_request` if the content is empty or of another type; `blob_not_found` if the upload was removed, or its time is nearly
+ *   over; `broker_unavailable`
  */
 export async function finishUpload(
   storage: BlobStorage,
   begun: OpenUpload,
-  sum: ContentSum | ContentLength,
+  { sha256, bytes, head }: ContentSum,
 ): Promise<FinishedUpload> {
-  const ref = refOf(begun);
-  if (isOver(begun.row, unixNow() + MARGIN_MS)) throw uploadNotFound();
+  if (isOver(begun.row, unixNow() + MARGIN_MS)) throw uploadRemoved();
   const { tenant, row } = begun;
-  const { bytes } = sum;
-  const earlier = await finishedBlob(storage, begun);
-  if (earlier) return { blob: await settle(storage, begun, earlier), isNew: false };
-  assertWhole(row, bytes);
-  await seal(storage, ref, bytes);
-  const { sha256, head } = sum.sha256 === undefined ? await sumOf(storage.chunks, ref) : sum;
+  if (bytes === 0)
+    throw new RepriseError("invalid_request", "A blob has at least one byte.", { param: "body" });
   const { subject, end_user, generation } = row;
   const type = mediaTypeOf(row.type, head);
   const id = await storage.names.idOf(tenant, { sha256, type, subject, end_user, generation });
-  const upload = await putUploadRow(storage, begun, { blob: id, bytes });
+  const upload = await nameBlob(storage, begun, { blob: id, bytes });
   const now = unixNow();
   const blob: BlobRecord = {
     version: 1,
@@ -82,24 +72,14 @@ export async function finishUpload(
   return { blob: await settle(storage, upload, stored), at, isNew: stored.chunks === row.id };
 }
 
-/** Nothing comes behind so many bytes any more. */
-async function seal({ chunks }: BlobStorage, ref: UploadRef, bytes: number): Promise<void> {
-  const place = await chunks.place(ref);
-  if (place.bytes !== bytes) throw goneOn();
-  if (place.isSealed || (await chunks.seal(ref, place))) return;
-  // A request that finishes it too has done it.
-  const { isSealed, bytes: now } = await chunks.place(ref);
-  if (!isSealed || now !== bytes) throw goneOn();
-}
-
 /**
  * The end of every finish.
- * @throws RepriseError `upload_not_found` where the upload was removed before its blob was there, which is none then, or what it became is gone
+ * @throws RepriseError `blob_not_found` if the upload was removed before its blob was there, which is none then, or what it became is gone
  */
 async function settle(storage: BlobStorage, upload: OpenUpload, blob: BlobRecord): Promise<BlobRecord> {
   const { tenant } = upload;
   const isIts = blob.chunks === upload.row.id;
-  if (!isIts) await storage.chunks.remove(refOf(upload));
+  if (!isIts) await storage.chunks.remove({ tenant, upload: upload.row.id });
   const charge = isIts ? chargeOf(blob.bytes) : 0;
   for (let last = upload; !(await settleUpload(storage, last, charge));) {
     const { row, at } = await storage.rows.read(uploadSubject(tenant, upload.row.id));
@@ -108,41 +88,27 @@ async function settle(storage: BlobStorage, upload: OpenUpload, blob: BlobRecord
     else if (!isIts || (!row && (await isStored(storage, tenant, blob)))) break;
     else {
       await removeUnchargedBlob(storage, tenant, blob);
-      throw uploadNotFound();
+      throw uploadRemoved();
     }
   }
   return blob;
 }
 
-function assertWhole(row: OpenUpload["row"], bytes: number): void {
-  if (bytes === 0)
-    throw new RepriseError("invalid_request", "A blob has at least one byte.", { param: "body" });
-  if (row.length === undefined || row.length === bytes) return;
-  const message = `The upload has ${bytes} bytes, and was to have ${row.length}.`;
-  throw new RepriseError("invalid_request", message, { param: "Upload-Length" });
-}
-
-/** @throws RepriseError `upload_not_found` where it was removed meanwhile */
-async function putUploadRow(
+/** @throws RepriseError `blob_not_found` if the upload was removed meanwhile */
+async function nameBlob(
   { rows }: BlobStorage,
   { tenant, row, at }: OpenUpload,
   change: Pick<BlobRecord, "bytes"> & { readonly blob: BlobRecord["id"] },
 ): Promise<OpenUpload> {
-  const subject = uploadSubject(tenant, row.id);
-  for (let last: { row: OpenUpload["row"]; at: StreamSeq } = { row, at }; ;) {
-    if (last.row.blob === change.blob) return { tenant, ...last };
-    const next = { ...last.row, ...change };
-    const stored = await rows.write(subject, next, last.at);
-    if (stored !== undefined) return { tenant, row: next, at: stored };
-    const placed = await rows.read(subject);
-    if (placed.row?.kind !== "upload") throw uploadNotFound();
-    last = { row: placed.row, at: placed.at };
-  }
+  const next = { ...row, ...change };
+  const stored = await rows.write(uploadSubject(tenant, row.id), next, at);
+  if (stored === undefined) throw uploadRemoved();
+  return { tenant, row: next, at: stored };
 }
 
 /**
  * @returns the row that is there: this one, or the one of an earlier upload of the same content, whose time begins anew
- * @throws RepriseError `upload_not_found` where the upload was removed meanwhile, or its blob
+ * @throws RepriseError `blob_not_found` if the upload was removed meanwhile, or its blob
  */
 async function putBlobRow(
   storage: BlobStorage,
@@ -168,7 +134,7 @@ async function putBlobRow(
       if (stored === undefined) continue;
       if (await isStored(storage, tenant, blob)) return { row: blob, at: stored };
       await storage.rows.remove(subject, stored);
-      throw uploadNotFound();
+      throw uploadRemoved();
     }
   }
 }
@@ -178,7 +144,7 @@ async function isStored(
   tenant: TenantId,
   { chunks: upload, bytes }: BlobRecord,
 ): Promise<boolean> {
-  return (await chunks.place({ tenant, upload })).bytes >= bytes;
+  return (await chunks.bytesOf({ tenant, upload })) >= bytes;
 }
 
 /** The longer of two times counts. */

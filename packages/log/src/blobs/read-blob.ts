@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   type BlobId,
   blobNotFound,
@@ -34,18 +35,23 @@ export async function findBlob(
 }
 
 /**
- * The bytes of a blob, as its reader takes them: exactly as many as it has, or an error.
- * @throws RepriseError `blob_not_found` where it is removed meanwhile, `broker_unavailable`, `archive_unavailable`
+ * Reads the bytes of a blob as its reader takes them. Compares their hash before the last of them are given: a reader has exactly what was stored,
+ * or an error.
+ * @throws RepriseError `blob_not_found` if it is removed meanwhile, `broker_unavailable`; `internal` if the content is not what was stored
  */
 export async function* readBlob(
   { chunks }: Pick<BlobStorage, "chunks">,
   { tenant, row }: Pick<FoundBlob, "tenant" | "row">,
 ): AsyncGenerator<Uint8Array> {
+  const hash = createHash("sha256");
   let bytes = 0;
   for await (const chunk of chunks.read({ tenant, upload: row.chunks })) {
     bytes += chunk.length;
     if (bytes > row.bytes)
       throw new RepriseError("internal", `A blob has more than the ${row.bytes} bytes of its record.`);
+    hash.update(chunk);
+    if (bytes === row.bytes && hash.digest("hex") !== row.sha256)
+      throw new RepriseError("internal", "The content of a blob does not have the hash of its record.");
     yield chunk;
   }
   if (bytes < row.bytes) throw blobNotFound();

@@ -24,7 +24,7 @@ import { isOfBlob, settleUpload } from "./settle-upload.ts";
 /**
  * Removes a blob of this tenant, whatever its time.
  * @returns what it was
- * @throws RepriseError `blob_not_found`, `broker_unavailable`, `archive_unavailable`
+ * @throws RepriseError `blob_not_found`, `broker_unavailable`
  */
 export async function removeBlob(storage: BlobStorage, tenant: TenantId, id: BlobId): Promise<BlobRecord> {
   const subject = blobSubject(tenant, id);
@@ -58,7 +58,7 @@ export async function removeBlobRow(
 
 /**
  * Removes a blob whose upload was removed before anything was charged, as long as it has that upload's chunks.
- * @throws RepriseError `broker_unavailable`, `archive_unavailable`
+ * @throws RepriseError `broker_unavailable`
  */
 export async function removeUnchargedBlob(
   storage: BlobStorage,
@@ -132,7 +132,7 @@ export interface BlobOwners {
 /**
  * Removes all blobs and unfinished uploads of a tenant's subjects and generations.
  * @returns how many there were
- * @throws RepriseError `broker_unavailable`, `archive_unavailable`
+ * @throws RepriseError `broker_unavailable`
  */
 export async function removeBlobsOf(
   storage: BlobStorage,

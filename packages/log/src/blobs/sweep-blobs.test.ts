@@ -7,7 +7,7 @@ import type { BlobStorage } from "./blob-storage.ts";
 import { findBlob } from "./read-blob.ts";
 import { removeBlob } from "./remove-blob.ts";
 import { sweepBlobs } from "./sweep-blobs.ts";
-import { beginUpload, receiveContent, refOf } from "./uploads.ts";
+import { beginUpload, receiveContent } from "./uploads.ts";
 import { useBlob } from "./use-blob.ts";
 
 let world: World;
@@ -28,8 +28,7 @@ describe("a sweep", () => {
     const short = await store(storage, randomBytes(200_000), { ttlSeconds: 60 });
     const long = await store(storage, randomBytes(200_000), { ttlSeconds: 86_400 });
     const begun = await beginUpload(storage, TENANT, NEW);
-    const place = await storage.chunks.place(refOf(begun));
-    await receiveContent(storage, begun, place, piecesOf(randomBytes(300_000), 50_000));
+    await receiveContent(storage, begun, piecesOf(randomBytes(300_000), 50_000));
 
     expect(await sweepIn(60_000)).toMatchObject({ blobs: 0, uploads: 0, orphans: 0 });
     expect(await sweepIn(2 * HOUR_MS - 60_000)).toMatchObject({ blobs: 1, uploads: 0, orphans: 0 });
@@ -80,9 +79,8 @@ describe("a sweep", () => {
         sweeps++;
       }
     };
-    const place = await storage.chunks.place(refOf(upload));
-    const received = await receiveContent(storage, upload, place, source());
-    expect(received.place.bytes).toBe(content.length);
+    const { bytes } = await receiveContent(storage, upload, source());
+    expect(bytes).toBe(content.length);
     expect(sweeps).toBe(6);
   });
 });

@@ -7,7 +7,7 @@ import {
   unixNow,
 } from "@reprise/protocol";
 import type { BlobStorage } from "./blob-storage.ts";
-import type { UploadRef } from "./chunks/chunk-store.ts";
+import type { UploadRef } from "./blob-chunks.ts";
 import { isOver } from "./read-blob.ts";
 import { endRemoval, removeBlobRow, removeUploadRow } from "./remove-blob.ts";
 
@@ -36,7 +36,7 @@ const QUIET_MS = 60_000;
  * Removes what is over: blobs and uploads behind their time, removals that were interrupted, chunks without a row. Any process may do it; of those
  * that come at the same time one does.
  * @returns undefined where another process does it, or has done it lately
- * @throws RepriseError `broker_unavailable`, `archive_unavailable`
+ * @throws RepriseError `broker_unavailable`
  */
 export async function sweepBlobs(
   storage: BlobStorage,

@@ -25,12 +25,6 @@ export function parseBlobId(value: unknown): BlobId {
   throw blobNotFound();
 }
 
-/** @throws RepriseError `upload_not_found` */
-export function parseUploadId(value: unknown): UploadId {
-  if (isUploadId(value)) return value;
-  throw uploadNotFound();
-}
-
 /**
  * @param mac of the content, by a key of the tenant's: 17 bytes at least, 130 bits of which are used
  * @throws TypeError for less
@@ -50,8 +44,4 @@ export function createUploadId(random: Uint8Array): UploadId {
 /** The same whether the id is malformed, another tenant's, or that of a blob which is gone. */
 export function blobNotFound(): RepriseError {
   return new RepriseError("blob_not_found", "There is no blob with this id.", { param: "id" });
-}
-
-export function uploadNotFound(): RepriseError {
-  return new RepriseError("upload_not_found", "There is no upload with this id.", { param: "id" });
 }

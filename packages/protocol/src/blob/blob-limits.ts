@@ -10,7 +10,7 @@ export const BLOB_LIMITS = {
   ttlSeconds: 2_592_000,
   /** The least of it. */
   leastTtlSeconds: 60,
-  /** How long an upload may take, in seconds, all of its requests together. */
+  /** How long the content of one blob may take to be stored, in seconds. */
   uploadSeconds: 7_200,
   /** The length of a media type. */
   typeLength: 128,

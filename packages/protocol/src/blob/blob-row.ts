@@ -45,8 +45,6 @@ const uploadSchema = z.object({
   version,
   kind: z.literal("upload"),
   id: uploadId,
-  /** How long the content is, where its client has said so. */
-  length: bytes.optional(),
   /** The most that it may have. */
   max_bytes: bytes,
   /** What it takes of the tenant's quota; 0 once it is finished. */

@@ -52,10 +52,6 @@ export const ERROR_CATALOGUE = {
   review_conflict: { retryable: false },
   /** The tenant has no blob with this id, or has it no longer. */
   blob_not_found: { retryable: false },
-  /** The tenant has no upload with this id, or its time is over. */
-  upload_not_found: { retryable: false },
-  /** The upload is not at the offset that the call names: another call has gone on with it, or has ended it. */
-  upload_conflict: { retryable: false },
   /** The tenant has no conversation with this id, or has it no longer. */
   conversation_not_found: { retryable: false },
   /** The conversation's last turn has not ended, or another create came before this one. */

@@ -23,7 +23,6 @@ export function toHttpStatus(code: ErrorCode): number {
     case "tenant_not_found":
     case "key_not_found":
     case "blob_not_found":
-    case "upload_not_found":
     case "conversation_not_found":
       return 404;
     case "method_not_allowed":
@@ -38,7 +37,6 @@ export function toHttpStatus(code: ErrorCode): number {
     case "tenant_removed":
     case "tenants_read_only":
     case "erasure_refused":
-    case "upload_conflict":
     case "conversation_busy":
       return 409;
     case "cursor_expired":

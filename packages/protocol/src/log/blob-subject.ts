@@ -2,14 +2,14 @@ import { type BlobId, isBlobId, isUploadId, type UploadId } from "../blob/blob-i
 import { isTenantId, type TenantId } from "../id.ts";
 
 /*
- * Where blobs are in the broker: what is known of each in BLOBS, the last value of each subject; their bytes in BLOB_CHUNKS, or elsewhere. Ids
+ * Where blobs are in the broker: what is known of each in BLOBS, the last value of each subject; their bytes in BLOB_CHUNKS. Ids
  * and names of their kind are the only parts that vary.
  */
 
 /** What is known of blobs and uploads. */
 export const BLOBS_STREAM = "BLOBS";
 export const BLOBS_SUBJECTS = "blob.>";
-/** Their bytes: all chunks of an upload have one subject, each behind the one before. */
+/** Their bytes: all chunks of an upload have one subject. */
 export const BLOB_CHUNKS_STREAM = "BLOB_CHUNKS";
 export const BLOB_CHUNKS_SUBJECTS = "chunk.>";
 

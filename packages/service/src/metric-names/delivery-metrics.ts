@@ -56,7 +56,7 @@ export const DELIVERY_METRICS = {
   reprise_blob_uploads_total: {
     kind: "counter",
     labels: ["result"],
-    help: "Requests that have brought content of blobs: `stored`, `joined` (the tenant had it already), `cut` (the client may go on) or `refused`.",
+    help: "Requests that have brought content of blobs: `stored`, `joined` (the tenant had it already) or `refused`.",
   },
   reprise_blobs_removed_total: {
     kind: "counter",

@@ -1,6 +1,6 @@
 import type { Metrics } from "@reprise/service";
 
-const RESULTS = ["stored", "joined", "cut", "refused"] as const;
+const RESULTS = ["stored", "joined", "refused"] as const;
 const REMOVED = ["blob", "upload", "orphan"] as const;
 
 export type UploadResult = (typeof RESULTS)[number];

@@ -3,16 +3,15 @@ import { RepriseError } from "@reprise/protocol";
 import type { FastifyRequest } from "fastify";
 
 /**
- * Stores a request's body as the next part of an upload. The client is read no faster than that: what it sends meanwhile waits in its socket.
- * @throws RepriseError `connection_lost` where the client has left; what `receiveContent` throws
+ * Stores a request's body. The client is read no faster than that: what it sends meanwhile waits in its socket.
+ * @throws RepriseError `connection_lost` if the client has left; what `receiveContent` throws
  */
 export function receiveBody(
   storage: blobs.BlobStorage,
   upload: blobs.OpenUpload,
-  place: blobs.ChunkPlace,
   { raw }: FastifyRequest,
-): Promise<blobs.Received> {
-  return blobs.receiveContent(storage, upload, place, piecesOf(raw));
+): ReturnType<typeof blobs.receiveContent> {
+  return blobs.receiveContent(storage, upload, piecesOf(raw));
 }
 
 async function* piecesOf(raw: FastifyRequest["raw"]): AsyncGenerator<Uint8Array> {

@@ -161,8 +161,7 @@ async function fetchOne(
       ttlSeconds,
     });
     try {
-      const place = await storage.chunks.place(blobs.refOf(upload));
-      const { sum } = await blobs.receiveContent(storage, upload, place, within(content, allowance, path));
+      const sum = await blobs.receiveContent(storage, upload, within(content, allowance, path));
       const { blob, at, isNew } = await blobs.finishUpload(storage, upload, sum);
       await record(principal, blob, isNew ? "stored" : "joined");
       const isEnough = Date.parse(blob.expires_at) - unixNow() >= forMs;

@@ -79,10 +79,7 @@ export class OutputMedia implements AsyncDisposable {
       await open.writer.flush();
       const sum = open.writer.sum();
       // Before it is a blob.
-      if (
-        !mediaTypeOf(open.upload.row.type, sum.sha256 === undefined ? bytes : sum.head).startsWith(`${kind}/`)
-      )
-        throw notOfItsKind(kind);
+      if (!mediaTypeOf(open.upload.row.type, sum.head).startsWith(`${kind}/`)) throw notOfItsKind(kind);
       const { blob } = await blobs.finishUpload(storage, open.upload, sum);
       this.#open.delete(kind);
       await this.#record(blob);

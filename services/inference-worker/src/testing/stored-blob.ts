@@ -20,8 +20,7 @@ export async function storeBlob(
     by: "test",
     ttlSeconds: 3_600,
   });
-  const place = await storage.chunks.place(blobs.refOf(upload));
-  const { sum } = await blobs.receiveContent(storage, upload, place, pieces);
+  const sum = await blobs.receiveContent(storage, upload, pieces);
   const { blob } = await blobs.finishUpload(storage, upload, sum);
   return { blob: blob.id, type: blob.type, bytes: blob.bytes, sha256: blob.sha256 };
 }
