@@ -20,7 +20,6 @@ const ANSWERS_ITSELF = [
   "usage",
   "admin",
   "bench",
-  "capacity",
 ];
 const run = (...args: string[]) => spawnSync(process.execPath, args, { cwd: ROOT, encoding: "utf8" });
 

@@ -22,7 +22,7 @@ export interface Workspace {
   readonly manifest: Manifest;
 }
 
-export function readManifest(folder: string): Manifest {
+function readManifest(folder: string): Manifest {
   return JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
 }
 
