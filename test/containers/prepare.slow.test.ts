@@ -90,7 +90,7 @@ describe.each<{ profiles: Profile[] }>([
       },
       analytics: {
         REPRISE_ANALYTICS_S3_URL: profiles.includes("s3") ? "http://s3:7070/reprise/rows" : undefined,
-        REPRISE_OTLP_URL: profiles.includes("observability") ? "http://collector:4318" : undefined,
+        OTEL_EXPORTER_OTLP_ENDPOINT: profiles.includes("observability") ? "http://collector:4318" : undefined,
       },
       witness: { REPRISE_WITNESS_LOGS: [expect.stringMatching(/^reprise\+/)] },
     });
@@ -167,7 +167,7 @@ test("a profile that would leave data behind is refused once there are settings,
     await expect(chooseProfile(operator, profile)).rejects.toThrow(`made without the profile ${profile}`);
   await chooseProfile(operator, "observability");
   await prepare(made.volumes, PROXY);
-  expect(made.read("delivery-config/settings.env")).toContain("REPRISE_OTLP_URL=");
+  expect(made.read("delivery-config/settings.env")).toContain("OTEL_EXPORTER_OTLP_ENDPOINT=");
   expect((await readAccess(made.volumes)).apiKey).toMatch(/^rk_demo_/);
 });
 

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { startCluster } from "./testing/cluster.ts";
 
 const S = "s3cretS3CRET";
-const CLIENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
+const CLIENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const CLIENT_SPAN = { traceId: "4bf92f3577b34da6a3ce929d0e0e4736", spanId: "00f067aa0ba902b7" };
 
 async function startTraced() {
@@ -15,7 +15,11 @@ async function startTraced() {
   return {
     receiver,
     cluster,
-    env: { REPRISE_OTLP_URL: receiver.url, REPRISE_TRACE_SAMPLE: "1" },
+    env: {
+      OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
+      OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+      OTEL_BSP_SCHEDULE_DELAY: "100",
+    },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
@@ -127,28 +131,4 @@ test("a takeover is a second run in the same trace, with the same link to what h
   ]);
   expect(second?.traceId).toBe(first?.traceId);
   expect(second?.parentSpanId).toBe(first?.parentSpanId);
-});
-
-test("of traces that are not sampled those that fail are exported, delivery's part too, and no others", async () => {
-  await using traced = await startTraced();
-  const { cluster, receiver, env } = traced;
-  const none = { ...env, REPRISE_TRACE_SAMPLE: "0" };
-  const [delivery] = await Promise.all([cluster.startDelivery(none), cluster.startWorker(none)]);
-  const headers = { authorization: `Bearer ${cluster.keys["acme"]}` };
-  const create = async (options: object) => {
-    const body = { model: "sim", input: S, options, policy: { max_attempts: 1 } };
-    await using reader = await openSseReader(`${delivery.url}/v1/generations`, {
-      method: "POST",
-      body,
-      headers,
-    });
-    expect(await reader.ended).toBe("clean");
-    return String(reader.headers["reprise-generation-id"]);
-  };
-  await create({ tokens: 5, tokens_per_second: 0 });
-  const failed = await create({ tokens: 5, tokens_per_second: 0, fail_after_tokens: 2 });
-  const names = ["POST /v1/generations", "send jobs", "process jobs", "chat sim", "append end", "deliver"];
-  await receiver.until((spans) => names.every((name) => spans.some((span) => span.name === name)));
-  expect(new Set(receiver.spans.map(({ traceId }) => traceId)).size).toBe(1);
-  expect(named(receiver, "process jobs")).toMatchObject([{ attributes: { "reprise.generation": failed } }]);
 });

@@ -42,6 +42,6 @@ test("a process without a collector loads no file of OpenTelemetry's SDK", async
 });
 
 test("one with a collector does, so that the test above can fail", async () => {
-  const loaded = await openTracing({ REPRISE_OTLP_URL: "http://127.0.0.1:1", REPRISE_TRACE_SAMPLE: "0" });
-  expect(loaded.some((url) => url.includes("/@opentelemetry/sdk-trace/"))).toBe(true);
+  const loaded = await openTracing({ OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1" });
+  expect(loaded.some((url) => url.includes("/@opentelemetry/sdk-node/"))).toBe(true);
 });

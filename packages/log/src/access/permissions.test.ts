@@ -92,7 +92,6 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
     "",
     kind === "erased" ? "D" : "",
   ]),
-  KEPT_TRACES_SUBJECT: [[protocol.KEPT_TRACES_SUBJECT, "W", "DM"]],
   LIVE_TENANTS_SUBJECTS: [[protocol.LIVE_TENANTS_SUBJECTS, "", "DA"]],
   TENANTS_SUBJECTS: [[protocol.TENANTS_SUBJECTS, "", ""]],
   keyUseSubject: [[protocol.keyUseSubject(ref.tenant, "key_0"), "D", ""]],

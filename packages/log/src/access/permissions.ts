@@ -26,7 +26,6 @@ import {
   COMMITS_SUBJECTS,
   END_SUBJECTS,
   ERASED_SUBJECTS,
-  KEPT_TRACES_SUBJECT,
   fillerSubject,
   generationsStream,
   JOBS_STREAM,
@@ -212,7 +211,6 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
     ],
     subscribe: [
       LIVE_LOG_SUBJECTS,
-      KEPT_TRACES_SUBJECT,
       LIVE_TENANTS_SUBJECTS,
       LIVE_VERDICTS_SUBJECTS,
       LATE_EVENT_SUBJECTS,
@@ -233,7 +231,6 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       opsSubjects("attempt"),
       // Of what a model makes.
       opsSubjects("blob"),
-      KEPT_TRACES_SUBJECT,
       // Workers share the slots of a model, and tell each other of jobs that they give back.
       SLOTS_SUBJECTS,
       QUEUED_SUBJECTS,
@@ -284,7 +281,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
         ...ackSubjects(name, MODERATION_CONSUMER),
       ]),
     ],
-    subscribe: [RULES.subjects, KEPT_TRACES_SUBJECT],
+    subscribe: [RULES.subjects],
   }),
 
   "audit-log": (logs) => ({

@@ -62,8 +62,6 @@ export type Bucket = typeof TENANTS_BUCKET | typeof TOKEN_KEYS_BUCKET;
 export const TENANTS_STREAM = `KV_${TENANTS_BUCKET}`;
 export const TENANTS_SUBJECTS = `$KV.${TENANTS_BUCKET}.>`;
 /** Where the bucket says that it has stored a record, without what that is. */
-/** Where workers tell delivery and moderation of traces that are exported because of their outcome: one id of 32 hex digits in each message. */
-export const KEPT_TRACES_SUBJECT = "trace.kept";
 export const LIVE_TENANTS_SUBJECTS = "live.tenants.>";
 /** When each API key was used last. */
 export const KEY_USE_STREAM = "KEY_USE";

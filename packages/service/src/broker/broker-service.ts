@@ -12,7 +12,6 @@ import type { HttpAddress } from "../http/listen-http.ts";
 import { opsAddressOf } from "../http/ops-address.ts";
 import { createOpsHandler, type OpsSource, startOpsServer } from "../http/ops-server.ts";
 import { openServiceTracing, TRACING_NAMES } from "../tracing/service-tracing.ts";
-import { shareKeptTraces } from "../tracing/share-kept-traces.ts";
 import { observeBroker } from "../observing/observe-broker.ts";
 import { topologyOf } from "./topology-of.ts";
 
@@ -74,7 +73,6 @@ export async function startBrokerService(
     await openBroker({ ...brokerAddressOf(env), name, user: name, onError, ...topologyOf(env) }),
   );
   logForbidden(broker, logger);
-  stack.use(shareKeptTraces(name, tracing, broker));
   stack.use(observeBroker(broker, { metrics, service: name }));
   const watches = stack.use(new DependencyWatches({ service: name, logger, metrics }));
   const brokerWatch = stack.use(watchBroker(broker, env.REPRISE_SHARDS, watches));

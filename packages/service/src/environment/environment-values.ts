@@ -1,5 +1,4 @@
 import { isIP } from "node:net";
-import { isTenantId } from "@reprise/protocol";
 import * as z from "zod";
 import type { SyncInterval } from "../broker/nats-server-config.ts";
 
@@ -64,17 +63,6 @@ export function decimal(min: number, max: number): z.ZodType<number, string> {
     return number >= min && number <= max
       ? number
       : { problem: `must be a number from ${min} to ${max}, not "${input}"` };
-  });
-}
-
-/** A tenant and a share of something, from 0 to 1: `acme=0.5`. */
-export function shareOfTenant(): z.ZodType<readonly [tenant: string, share: number], string> {
-  return value((input) => {
-    const [, tenant = "", digits = ""] = /^([^=]*)=((?:0|1)(?:\.[0-9]{1,9})?)$/.exec(input) ?? [];
-    const share = digits === "" ? NaN : Number(digits);
-    return isTenantId(tenant) && share <= 1
-      ? ([tenant, share] as const)
-      : { problem: `must be a tenant and a share from 0 to 1, such as acme=0.5, not "${input}"` };
   });
 }
 

@@ -9,7 +9,6 @@ import {
   oneOf,
   origin,
   secret,
-  shareOfTenant,
   sha256,
   syncInterval,
   text,
@@ -21,7 +20,7 @@ import { defaulted, type DefaultedVariable, optional, type OptionalVariable } fr
 export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 
 /**
- * Every environment variable that a Reprise process may have. A name that is not here is refused by all of them; one that a
+ * Every environment variable that a Reprise process may have. A name that begins with `REPRISE_` and is not here is refused by all of them; one that a
  * service does not use is ignored, so that one file can serve them all. A test compares the table of docs/configuration.md with this one.
  */
 export const ENVIRONMENT_VARIABLES = {
@@ -319,32 +318,14 @@ export const ENVIRONMENT_VARIABLES = {
     list(origin()),
     "Origins whose pages may call the API, separated by commas; `*` is any.",
   ),
-  REPRISE_OTLP_URL: optional(
+  OTEL_EXPORTER_OTLP_ENDPOINT: optional(
     url("http", "https"),
-    "URL of an OpenTelemetry collector that takes OTLP over HTTP, without `/v1/traces`; without it nothing is traced.",
-  ),
-  REPRISE_OTLP_HEADERS_FILE: optional(
-    text(),
-    'JSON file with the headers of requests to that collector, such as `{"authorization": "Bearer …"}`.',
-  ),
-  REPRISE_TRACE_SAMPLE: defaulted(
-    "0.05",
-    decimal(0, 1),
-    "Which share of the traces is sent to the collector, from 0 to 1; delivery decides for each whole trace. Those with an error, and slow ones, are sent whatever the share.",
-  ),
-  REPRISE_TRACE_SAMPLE_TENANTS: optional(
-    list(shareOfTenant()),
-    "Tenants with another share, such as `acme=1,globex=0.01`.",
+    "URL of an OpenTelemetry collector; without it nothing is traced. The SDK reads its other standard variables too.",
   ),
   REPRISE_TRACE_CONTENT: defaulted(
     "off",
     oneOf(["on", "off"]),
     "Whether workers' spans have what models are asked and what they say, 16,384 characters of each; an erasure does not reach what the collector has.",
-  ),
-  REPRISE_TRACE_SLOW_MS: defaulted(
-    "10000",
-    integer(0, 86_400_000),
-    "A trace is slow, and is sent whatever the share, if its job waits longer than this for a worker, its engine for the first token, its reader for the first event, or a call that is no stream and no long-poll for its answer, or if its engine pauses for more than 2 s in the middle of an answer; `0`: none is.",
   ),
 } as const;
 

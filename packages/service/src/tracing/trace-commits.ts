@@ -18,7 +18,7 @@ export interface CommitSpan {
 }
 
 /**
- * A span for each batch that a consumer commits: a trace of its own, so exported by the share of all traces, and always where a try has failed. It has no links: a batch holds the events of
+ * Makes a span for each batch that a consumer commits: a trace of its own. It has no links: a batch holds the events of
  * any number of generations. Batches without a message have none.
  * @param consumer as spans name it
  */

@@ -1,18 +1,21 @@
 import { NO_TRACING } from "../tracing/no-tracing.ts";
 import type { Tracing } from "../tracing/tracing.ts";
-import type { OtlpOptions } from "./otlp-options.ts";
+
+export interface TracingOptions {
+  /** `service.name` of its spans. */
+  readonly service: string;
+  /** Tells if spans of turns have what was asked and said. */
+  readonly recordsContent: boolean;
+  /** Called when the SDK refuses a setting or loses spans. */
+  readonly onProblem: (message: string) => void;
+}
 
 /**
- * Tracing that sends its spans to a collector, each second, in the background: a collector that is away, slow or refuses costs
- * spans and nothing else. At most 2,048 spans wait; an export that takes longer than 5 s is given up.
- *
- * Without a URL tracing is off, and OpenTelemetry's SDK is not loaded.
+ * Opens tracing by OpenTelemetry's SDK, which sends spans in the background: a collector that is away, slow or refuses costs spans and
+ * nothing else. If no collector is configured, tracing is off, and the SDK is not loaded.
  */
-export async function openTracing(
-  options: Omit<OtlpOptions, "url"> & { readonly url: string | undefined },
-): Promise<Tracing> {
-  const { url } = options;
-  if (url === undefined) return NO_TRACING;
-  const { createOtlpTracing } = await import("./otlp-tracing.ts");
-  return createOtlpTracing({ ...options, url });
+export async function openTracing(options: TracingOptions & { readonly isOn: boolean }): Promise<Tracing> {
+  if (!options.isOn) return NO_TRACING;
+  const { startSdkTracing } = await import("./sdk-tracing.ts");
+  return startSdkTracing(options);
 }

@@ -1,8 +1,8 @@
 import { recordSpans } from "./recorded-spans.ts";
 import { describeTracing } from "./tracing-conformance.ts";
 
-describeTracing("in memory", async (sample, options) => {
-  const tracing = recordSpans({ sample, ...options });
+describeTracing("in memory", async (options) => {
+  const tracing = recordSpans(options);
   return {
     tracing,
     finish: async () => tracing.spans,

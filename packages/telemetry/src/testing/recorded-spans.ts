@@ -1,7 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { isWorthKeeping } from "../tracing/outcome.ts";
-import { decideSampling, shareOf } from "../tracing/sampling.ts";
-import { UndecidedSpans } from "../tracing/undecided-spans.ts";
 import type { SpanAttributes, SpanKind, SpanOptions, Tracing, TraceSpan } from "../tracing/tracing.ts";
 import type { TraceContext } from "../tracing/traceparent.ts";
 
@@ -20,36 +17,23 @@ export interface RecordedSpan {
 }
 
 export interface RecordOptions {
-  readonly sample?: number;
-  readonly sampleOfTenant?: ReadonlyMap<string, number>;
-  readonly slowMs?: number;
+  /** Whether traces that begin here are sampled. Default: true. */
+  readonly isSampled?: boolean;
   readonly recordsContent?: boolean;
 }
 
-/** Tracing that keeps its spans in memory, for tests. */
-export function recordSpans({
-  sample = 1,
-  sampleOfTenant = new Map(),
-  slowMs = 0,
-  recordsContent = false,
-}: RecordOptions = {}): Tracing & {
+/** Tracing that keeps its spans in memory, for tests. It samples as `parentbased_always_on` and `parentbased_always_off` do. */
+export function recordSpans({ isSampled = true, recordsContent = false }: RecordOptions = {}): Tracing & {
   readonly spans: readonly RecordedSpan[];
 } {
   const spans: RecordedSpan[] = [];
-  const undecided = new UndecidedSpans<RecordedSpan>({ onKept: (span) => spans.push(span) });
-  const listeners = new Set<(traceId: string) => void>();
   const start = (name: string, options: SpanOptions = {}): TraceSpan => {
-    const { kind = "internal", parent, isForeign = false, links = [], attributes = {} } = options;
+    const { kind = "internal", parent, links = [], attributes = {} } = options;
     const traceId = parent?.traceId ?? randomBytes(16).toString("hex");
-    const sampled = decideSampling(traceId, {
-      parent: parent && { sampled: parent.sampled, isForeign },
-      share: shareOf({ share: sample, ofTenant: sampleOfTenant }, attributes),
-    });
-    const startMs = performance.now();
+    const sampled = parent?.sampled ?? isSampled;
     const context = { traceId, spanId: randomBytes(8).toString("hex"), sampled };
     const kept = { ...attributes };
     const events: RecordedSpan["events"][number][] = [];
-    const afterMs: number[] = [];
     let error: string | undefined;
     let isOver = false;
     const unlessOver = (change: () => void) => {
@@ -58,19 +42,16 @@ export function recordSpans({
     return {
       context,
       get isRecorded() {
-        return !isOver;
+        return sampled && !isOver;
       },
-      event: (event, of = {}) =>
-        unlessOver(() => {
-          events.push({ name: event, attributes: defined(of) });
-          afterMs.push(performance.now() - startMs);
-        }),
+      event: (event, of = {}) => unlessOver(() => void events.push({ name: event, attributes: defined(of) })),
       set: (more) => unlessOver(() => Object.assign(kept, more)),
       fail: (code) => unlessOver(() => (error = code)),
       end: () =>
         unlessOver(() => {
           isOver = true;
-          const span: RecordedSpan = {
+          if (!sampled) return;
+          spans.push({
             name,
             kind,
             traceId,
@@ -80,13 +61,7 @@ export function recordSpans({
             attributes: defined({ ...kept, ...(error !== undefined && { "error.type": error }) }),
             events,
             error,
-          };
-          if (sampled) return void spans.push(span);
-          undecided.add(traceId, span);
-          const timed = events.map((one, i) => ({ name: one.name, afterMs: afterMs[i] ?? 0 }));
-          const outcome = { hasFailed: error !== undefined, attributes: span.attributes, events: timed };
-          if (isWorthKeeping(outcome, slowMs) && undecided.keep(traceId))
-            for (const listener of listeners) listener(traceId);
+          });
         }),
     };
   };
@@ -95,14 +70,6 @@ export function recordSpans({
     recordsContent,
     spans,
     start,
-    keep: (traceId) => void undecided.keep(traceId),
-    onKept(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    get counts() {
-      return { exported: spans.length, dropped: 0 };
-    },
     [Symbol.asyncDispose]: async () => {},
   };
 }

@@ -15,8 +15,5 @@ export const NO_TRACING: Tracing = Object.freeze({
   isOn: false,
   start: () => NO_SPAN,
   recordsContent: false,
-  keep() {},
-  onKept: () => () => {},
-  counts: Object.freeze({ exported: 0, dropped: 0 }),
   [Symbol.asyncDispose]: async () => {},
 });

@@ -12,8 +12,6 @@ export interface SpanOptions {
   readonly kind?: SpanKind;
   /** Default: the span begins a trace. */
   readonly parent?: TraceContext | undefined;
-  /** Whether the parent is another party's, whose word on whether the trace is exported does not count. Default: it counts. */
-  readonly isForeign?: boolean;
   /** Other spans that this one comes from. */
   readonly links?: readonly TraceContext[];
   readonly attributes?: SpanAttributes;
@@ -25,11 +23,11 @@ export interface SpanOptions {
 export interface TraceSpan {
   /** What other processes name it by; undefined where tracing is off. */
   readonly context: TraceContext | undefined;
-  /** Whether what is said of it can come to be exported: at once, or once its trace's outcome is known. */
+  /** Tells if it is sampled and has not ended. */
   readonly isRecorded: boolean;
   event(name: string, attributes?: SpanAttributes): void;
   set(attributes: SpanAttributes): void;
-  /** The work has failed: `code` is one of the catalogue's, never a message. Its trace is exported. */
+  /** The work has failed: `code` is one of the catalogue's, never a message. */
   fail(code: string): void;
   end(): void;
 }
@@ -43,10 +41,4 @@ export interface Tracing extends AsyncDisposable {
   start(name: string, options?: SpanOptions): TraceSpan;
   /** Whether spans of turns have what was asked and said. */
   readonly recordsContent: boolean;
-  /** Another process has found a trace worth exporting: what this one has of it is exported, too. */
-  keep(traceId: string): void;
-  /** Calls back with each trace that is exported because of its outcome here. @returns how to stop that */
-  onKept(listener: (traceId: string) => void): () => void;
-  /** How many spans were handed to the collector, and how many were dropped because it did not take them. */
-  readonly counts: { readonly exported: number; readonly dropped: number };
 }

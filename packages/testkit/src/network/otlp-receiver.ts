@@ -26,7 +26,7 @@ export type OtlpAnswer = "take" | "refuse" | "hang";
 
 /** A collector for tests: OTLP over HTTP with JSON, traces only. */
 export interface OtlpReceiver extends AsyncDisposable {
-  /** For `REPRISE_OTLP_URL`. */
+  /** For `OTEL_EXPORTER_OTLP_ENDPOINT`, with `http/json` as `OTEL_EXPORTER_OTLP_PROTOCOL`. */
   readonly url: string;
   readonly port: number;
   readonly spans: readonly ReceivedSpan[];

@@ -88,7 +88,7 @@ export class RequestTraces {
 /** Holders of API keys have their requests in their own traces. End users, who have tokens, may not write into a trace that they name. */
 function relationTo(client: TraceContext | undefined, { isToken }: { isToken: boolean }): SpanOptions {
   if (!client) return {};
-  return isToken ? { links: [client] } : { parent: client, isForeign: true };
+  return isToken ? { links: [client] } : { parent: client };
 }
 
 function clientContext({ headers }: FastifyRequest): TraceContext | undefined {

@@ -17,11 +17,11 @@ import {
   started,
 } from "../testing/platform.ts";
 
-const CLIENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
+const CLIENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const CLIENT_TRACE = { traceId: "4bf92f3577b34da6a3ce929d0e0e4736", spanId: "00f067aa0ba902b7" };
 
-async function openTraced(sample = 1) {
-  const tracing = recordSpans({ sample });
+async function openTraced() {
+  const tracing = recordSpans();
   const platform = await openPlatform({ tracing, accessLog: "on" });
   const find = (name: string) => tracing.spans.filter((span) => span.name === name);
   const untilEnded = (name: string, count: number) => expect.poll(() => find(name)).toHaveLength(count);
@@ -141,9 +141,9 @@ describe("requests", () => {
     });
   });
 
-  test("are not exported because a client wants them to be", async () => {
-    await using traced = await openTraced(0);
-    await traced.createTraced({ body: REQUEST, headers: { traceparent: CLIENT.replace(/00$/, "01") } });
+  test("are not exported when their caller does not sample", async () => {
+    await using traced = await openTraced();
+    await traced.createTraced({ body: REQUEST, headers: { traceparent: CLIENT.replace(/01$/, "00") } });
     expect(traced.tracing.spans).toEqual([]);
   });
 });

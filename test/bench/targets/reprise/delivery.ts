@@ -50,7 +50,10 @@ export async function startBenchDelivery(
       // All readers of a run have one address.
       REPRISE_MAX_CONNECTIONS_PER_ADDRESS: "0",
       ...(redisUrl !== undefined && { REPRISE_REDIS_URL: redisUrl }),
-      ...(otlpUrl !== undefined && { REPRISE_OTLP_URL: otlpUrl, REPRISE_TRACE_SAMPLE: "1" }),
+      ...(otlpUrl !== undefined && {
+        OTEL_EXPORTER_OTLP_ENDPOINT: otlpUrl,
+        OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+      }),
     },
     profileDir,
   });

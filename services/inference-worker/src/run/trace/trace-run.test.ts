@@ -27,7 +27,7 @@ async function traceOf(world: World, tracing: ReturnType<typeof recordSpans>) {
 }
 
 test("a run goes on with the trace of its seq 0: turns of the engine, waits for tools and the end are children", async () => {
-  const tracing = recordSpans({ sample: 0 });
+  const tracing = recordSpans();
   await using world = await openWorld();
   let turns = 0;
   const engine = createFakeEngine(() =>
@@ -153,7 +153,7 @@ test("a run that is cancelled has not failed", async () => {
 });
 
 test("a trace that delivery does not export is not exported by the worker", async () => {
-  const tracing = recordSpans({ sample: 1 });
+  const tracing = recordSpans();
   await using world = await openWorld();
   await world.startWorker(
     createFakeEngine(() => says(TEXT, FINISH)),
@@ -163,23 +163,6 @@ test("a trace that delivery does not export is not exported by the worker", asyn
   await world.untilEnded(ref);
   await expect.poll(() => world.queuedJobs()).toBe(0);
   expect(tracing.spans).toEqual([]);
-});
-
-test("a run that fails in a trace that is not exported has it exported, and says which it is", async () => {
-  const tracing = recordSpans({ sample: 0 });
-  const kept: string[] = [];
-  tracing.onKept((traceId) => kept.push(traceId));
-  await using world = await openWorld();
-  const engine = createFakeEngine(async function* () {
-    yield TEXT;
-    throw new RepriseError("engine_rejected", SECRET);
-  });
-  await world.startWorker(engine, { tracing });
-  const ref = await world.submit({ traceparent: TRACEPARENT.replace(/01$/, "00") });
-  await world.untilEnded(ref);
-  const { spans } = await traceOf(world, tracing);
-  expect(spans.map(({ name }) => name)).toEqual(["chat fake", "append end", "process jobs"]);
-  expect(kept).toEqual([PARENT.traceId]);
 });
 
 test("the span of a turn has what was asked and said where that is switched on, and the others do not", async () => {

@@ -1,5 +1,7 @@
 import {
   type Attributes,
+  diag,
+  DiagLogLevel,
   type Link,
   ROOT_CONTEXT,
   type Span,
@@ -10,24 +12,17 @@ import {
   TraceFlags,
   type Tracer,
 } from "@opentelemetry/api";
-import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
-import { resourceFromAttributes } from "@opentelemetry/resources";
-import { TracerProvider } from "@opentelemetry/sdk-trace";
+import { setGlobalErrorHandler } from "@opentelemetry/core";
+import { envDetector, serviceInstanceIdDetector } from "@opentelemetry/resources";
+import { NodeSDK } from "@opentelemetry/sdk-node";
 import { waitAtMost } from "@reprise/async";
 import { HTTP } from "../conventions/http.ts";
 import type { TraceContext } from "../tracing/traceparent.ts";
 import type { SpanAttributes, SpanKind, SpanOptions, Tracing, TraceSpan } from "../tracing/tracing.ts";
-import { CollectorWatch } from "./collector-watch.ts";
-import { FOREIGN_PARENT, HeadSampler } from "./head-sampler.ts";
-import type { OtlpOptions } from "./otlp-options.ts";
-import { CountedBatches } from "./counted-batches.ts";
-import { OutcomeSpans } from "./outcome-spans.ts";
+import type { TracingOptions } from "./open-tracing.ts";
 
-const MAX_QUEUED = 2_048;
-const EXPORT_EVERY_MS = 1_000;
-const TIMEOUT_MS = 5_000;
+/** A collector that hangs does not hold up the end of the process for longer. */
 const CLOSE_MS = 2_000;
-const SLOW_MS = 10_000;
 const MAX_VALUE_LENGTH = 512;
 const MAX_CONTENT_LENGTH = 16_384;
 
@@ -40,69 +35,43 @@ const KINDS: Readonly<Record<SpanKind, OtelKind>> = {
 };
 
 /**
- * Tracing by OpenTelemetry's SDK, out by OTLP over HTTP with JSON. This file and what it imports is loaded by `openTracing` alone, and
- * only where tracing is on.
+ * Starts OpenTelemetry's SDK, which reads its standard environment variables. `openTracing` alone loads this file, and only if a
+ * collector is configured.
  */
-export function createOtlpTracing(options: OtlpOptions): Tracing {
-  const { url, service, instance, headers = {}, sample, recordsContent = false } = options;
-  const {
-    timeoutMs = TIMEOUT_MS,
-    closeMs = CLOSE_MS,
-    slowMs = SLOW_MS,
-    sampleOfTenant = new Map(),
-  } = options;
-  const watch = new CollectorWatch(options);
-  const exporter = new OTLPTraceExporter({
-    url: `${url.replace(/\/+$/, "")}/v1/traces`,
-    headers: { ...headers },
-    timeoutMillis: timeoutMs,
-  });
-  const batches = new CountedBatches({
-    exporter,
-    watch,
-    maxQueued: MAX_QUEUED,
-    everyMs: EXPORT_EVERY_MS,
-    timeoutMs,
-  });
-  const listeners = new Set<(traceId: string) => void>();
-  const spans = new OutcomeSpans({
-    next: batches,
-    slowMs,
-    onKept(traceId) {
-      for (const listener of listeners) listener(traceId);
-    },
-  });
-  const provider = new TracerProvider({
-    resource: resourceFromAttributes({ "service.name": service, "service.instance.id": instance }),
-    sampler: new HeadSampler({ share: sample, ofTenant: sampleOfTenant }),
+export function startSdkTracing({ service, recordsContent, onProblem }: TracingOptions): Tracing {
+  const ignore = () => undefined;
+  const logger = { error: onProblem, warn: onProblem, info: ignore, debug: ignore, verbose: ignore };
+  diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+  // Only the message: other fields of the exporter's errors hold the collector's answer.
+  setGlobalErrorHandler((error) =>
+    onProblem(typeof error === "string" ? error : (error.message ?? "An export has failed.")),
+  );
+  const sdk = new NodeSDK({
+    serviceName: service,
+    // The others tell the command line and the owner of the process.
+    resourceDetectors: [envDetector, serviceInstanceIdDetector],
     spanLimits: { attributeValueLengthLimit: recordsContent ? MAX_CONTENT_LENGTH : MAX_VALUE_LENGTH },
-    spanProcessors: [spans],
+    // Metrics are prom-client's, logs are pino's, and `traceparent` is read and written by our own code.
+    metricReaders: [],
+    logRecordProcessors: [],
+    textMapPropagator: null,
   });
-  const tracer = provider.getTracer("reprise");
+  sdk.start();
+  const tracer = trace.getTracer("reprise");
   return {
     isOn: true,
     recordsContent,
-    start: (name, spanOptions) => new OtlpSpan(startSpan(tracer, name, spanOptions)),
-    get counts() {
-      return { exported: watch.exported, dropped: watch.dropped };
-    },
-    keep: (traceId) => spans.keep(traceId),
-    onKept(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    // A collector that hangs does not hold up the end of the process.
+    start: (name, spanOptions) => new SdkSpan(startSpan(tracer, name, spanOptions)),
     async [Symbol.asyncDispose]() {
-      await waitAtMost(
-        closeMs,
-        provider.shutdown().catch(() => undefined),
-      );
+      await waitAtMost(CLOSE_MS, sdk.shutdown().catch(ignore));
+      // Another tracing of this process may register its provider.
+      trace.disable();
     },
   };
 }
 
 function startSpan(tracer: Tracer, name: string, options: SpanOptions = {}): Span {
-  const { kind = "internal", parent, isForeign, links, attributes, startedAtMs } = options;
+  const { kind = "internal", parent, links, attributes, startedAtMs } = options;
   const context = parent ? trace.setSpanContext(ROOT_CONTEXT, toSpanContext(parent)) : ROOT_CONTEXT;
   return tracer.startSpan(
     name,
@@ -112,11 +81,11 @@ function startSpan(tracer: Tracer, name: string, options: SpanOptions = {}): Spa
       ...(links && { links: links.map((link): Link => ({ context: toSpanContext(link) })) }),
       ...(startedAtMs !== undefined && { startTime: startedAtMs }),
     },
-    isForeign ? context.setValue(FOREIGN_PARENT, true) : context,
+    context,
   );
 }
 
-class OtlpSpan implements TraceSpan {
+class SdkSpan implements TraceSpan {
   readonly #span: Span;
 
   constructor(span: Span) {
