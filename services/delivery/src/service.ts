@@ -30,8 +30,7 @@ import {
 } from "@reprise/tenancy";
 import { NO_TRACING, type Tracing } from "@reprise/telemetry";
 import { type BlobTimes, openBlobs } from "./blobs/open-blobs.ts";
-import { withSummaries } from "./conversations/summarize.ts";
-import { createGenerations } from "./create/create-generation.ts";
+import { openCreates } from "./create-steps.ts";
 import { openConversations } from "./conversations/open-conversations.ts";
 import { createAccessLog } from "./http/access-log.ts";
 import { createAuthentication } from "./http/auth.ts";
@@ -255,33 +254,30 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const servedBy = (model: string) => names.served?.get(model);
   const modelNames = () => names.models;
   const classifiers = () => names.classifiers;
-  const create = withSummaries(
-    createGenerations({
-      log,
-      broker,
-      shards,
-      ruleSets: createRuleSetStore(log.publish, retentionMs),
-      ruleChecks,
-      classifiers,
-      modelNames,
-      servedBy,
-      fleet,
-      limits,
-      budgets,
-      bodies,
-      blobs,
-      conversations,
-      hub,
-      audit,
-      logger,
-      notes,
-      readerMetrics,
-      tracing,
-      traces,
-      onError,
-    }),
-    { rows: conversations.rows, logger },
-  );
+  const create = openCreates({
+    log,
+    broker,
+    shards,
+    ruleSets: createRuleSetStore(log.publish, retentionMs),
+    ruleChecks,
+    classifiers,
+    modelNames,
+    servedBy,
+    fleet,
+    limits,
+    budgets,
+    bodies,
+    blobs,
+    conversations,
+    hub,
+    audit,
+    logger,
+    notes,
+    readerMetrics,
+    tracing,
+    traces,
+    onError,
+  });
   const app = await buildServer({
     context: {
       create,

@@ -23,6 +23,7 @@ import {
 } from "@reprise/protocol";
 import type { NodeBlobs } from "../blobs/open-blobs.ts";
 import type { RequestBodies } from "../bodies/request-bodies.ts";
+import type { Given } from "../create/creating.ts";
 import { findPlace, type Place } from "./claim-turn.ts";
 import type { NodeConversations } from "./open-conversations.ts";
 import { type PlannedSummary, planSummary, useSummary } from "./summarize.ts";
@@ -30,15 +31,9 @@ import { findPromptMedia } from "./prompt-media.ts";
 import type { TurnSources } from "./read-turn.ts";
 import { promptOfQueue, type TurnQueue } from "./turn-queue.ts";
 
-/** What a turn is to be created with. */
-export interface PreparedTurn {
+/** A turn before it is claimed: its place, and what its model is given. */
+export interface PreparedTurn extends Required<Given> {
   readonly place: Place;
-  readonly context: TurnContext;
-  readonly prompt: Prompt;
-  /** The same with what the turns were asked that it waits for. */
-  readonly known: Prompt;
-  /** What the parts of that name. */
-  readonly media: MediaMap;
   /** A summary for later turns, to be made once this turn has begun. */
   readonly planned: PlannedSummary | undefined;
 }

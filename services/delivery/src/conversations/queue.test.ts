@@ -149,11 +149,11 @@ describe("a turn that comes while another one goes on", () => {
 test("of creates that race at two nodes as many wait as may, each behind the one before it", async () => {
   const conversation = await openQueue();
   const head = await turn(platform, { conversation, input: "0" });
-  const creates = Array.from({ length: 24 }, (_, i) =>
+  const { waitingTurns } = CONVERSATION_LIMITS;
+  const creates = Array.from({ length: waitingTurns + 2 }, (_, i) =>
     ask({ node: i % 2 === 0 ? platform.node : other }, { conversation, input: `${i + 1}` }),
   );
   const answers = await Promise.all(creates);
-  const { waitingTurns } = CONVERSATION_LIMITS;
   const created = answers.flatMap(({ status, json }) =>
     status === 201 ? [parseGenerationId((json as { id: string }).id)] : [],
   );

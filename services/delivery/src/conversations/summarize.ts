@@ -22,6 +22,7 @@ import {
 import type { Logger } from "@reprise/service";
 import type { Principal } from "@reprise/tenancy";
 import type { CreateGeneration } from "../create/create-generation.ts";
+import type { TurnSteps } from "./turn-steps.ts";
 
 /*
  * A conversation that wants summaries has its oldest turns summed up once they take more than half of their room, by an ordinary generation of the same
@@ -152,6 +153,7 @@ export async function useSummary(
 }
 
 interface SummaryPorts {
+  readonly turns: Pick<TurnSteps, "plannedBy">;
   readonly rows: conversations.ConversationRows;
   readonly logger: Pick<Logger, "info" | "error">;
 }
@@ -160,7 +162,8 @@ interface SummaryPorts {
 export function withSummaries(create: CreateGeneration, ports: SummaryPorts): CreateGeneration {
   return async (asked) => {
     const started = await create(asked);
-    const { ref, joined, planned } = started;
+    const { ref, joined } = started;
+    const planned = ports.turns.plannedBy(asked);
     if (planned && !joined)
       void makeSummary({ ...ports, create }, [asked.principal, ref.tenant], planned).catch((err: unknown) =>
         ports.logger.error({ err, tenant: ref.tenant }, "a conversation's summary could not be made"),
@@ -170,7 +173,7 @@ export function withSummaries(create: CreateGeneration, ports: SummaryPorts): Cr
 }
 
 async function makeSummary(
-  { create, rows, logger }: SummaryPorts & { readonly create: CreateGeneration },
+  { create, rows, logger }: Omit<SummaryPorts, "turns"> & { readonly create: CreateGeneration },
   [principal, tenant]: readonly [Principal, TenantId],
   { key, request, prompt, context, named }: PlannedSummary,
 ): Promise<void> {

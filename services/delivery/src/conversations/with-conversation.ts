@@ -1,9 +1,7 @@
 import { conversationNotFound, type GenerationRequest, RepriseError, unixNow } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
+import type { Owner } from "../create/creating.ts";
 import type { NodeConversations } from "./open-conversations.ts";
-
-/** Whom a conversation is about, and whose it is. */
-export type Owner = Pick<GenerationRequest, "subject" | "end_user">;
 
 /**
  * A turn is about whom its conversation is about, and is the same end user's: the request can't say otherwise. An end user's token reaches that

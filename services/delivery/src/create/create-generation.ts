@@ -1,56 +1,19 @@
-import type { Broker, GenerationLog, NewLog } from "@reprise/log";
+import type { NewLog } from "@reprise/log";
 import type { GenerationRef, RequestedEvent } from "@reprise/protocol";
 import type { RequestBodies } from "../bodies/request-bodies.ts";
-import type { PlannedSummary } from "../conversations/summarize.ts";
 import type { ReaderMetrics } from "../telemetry/reader-metrics.ts";
 import type { RequestNotes } from "../telemetry/request-notes.ts";
-import { admit } from "./admit.ts";
-import { claim } from "./claim.ts";
 import { type Asked, beginCreating, type BeginPorts } from "./creating.ts";
-import { identify } from "./identify.ts";
-import { fetch, place, prepare } from "./prepare.ts";
-import { reserve, reserveRest } from "./reserve.ts";
 import { runSteps, type Step } from "./run-steps.ts";
-import { begin, enqueue, store } from "./store.ts";
 
 /** The header that carries the id of a generation whose create is answered with its stream. */
 export const GENERATION_ID_HEADER = "Reprise-Generation-Id";
 
-type PortsOf<Make extends (ports: never) => Step> = Parameters<Make>[0];
-
-export type CreatePorts = BeginPorts &
-  PortsOf<typeof identify> &
-  PortsOf<typeof admit> &
-  PortsOf<typeof prepare> &
-  PortsOf<typeof place> &
-  PortsOf<typeof reserve> &
-  PortsOf<typeof fetch> &
-  PortsOf<typeof store> &
-  PortsOf<typeof claim> &
-  PortsOf<typeof enqueue> &
-  PortsOf<typeof begin> & {
-    readonly bodies: Pick<RequestBodies, "release">;
-    readonly notes: Pick<RequestNotes, "add">;
-    readonly readerMetrics: Pick<ReaderMetrics, "created">;
-    readonly log: GenerationLog;
-    readonly broker: Broker;
-  };
-
-/** Lists what a create does, in order. If a step before `enqueue` fails, the steps before it are undone. */
-export function createSteps(ports: CreatePorts): readonly Step[] {
-  return [
-    identify(ports),
-    admit(ports),
-    reserve(ports),
-    prepare(ports),
-    place(ports),
-    reserveRest(ports),
-    fetch(ports),
-    store(ports),
-    claim(ports),
-    enqueue(ports),
-    begin(ports),
-  ];
+export interface CreatePorts extends BeginPorts {
+  readonly bodies: Pick<RequestBodies, "release">;
+  readonly notes: Pick<RequestNotes, "add">;
+  readonly readerMetrics: Pick<ReaderMetrics, "created">;
+  readonly onError: (error: unknown) => void;
 }
 
 export interface Started extends Disposable {
@@ -60,8 +23,6 @@ export interface Started extends Disposable {
   readonly joined: boolean;
   /** The status of the answer: 201, or 200 if the generation existed before. */
   readonly status: 200 | 201;
-  /** A summary for later turns of the conversation. */
-  readonly planned: PlannedSummary | undefined;
   /** Lets the hub serve a new generation without reading its log. Valid until disposal. */
   readonly begun: NewLog | undefined;
 }
@@ -76,8 +37,7 @@ export type CreateGeneration = (asked: Asked) => Promise<Started>;
  *
  * The function throws RepriseError: whatever its steps and `beginCreating` throw.
  */
-export function createGenerations(ports: CreatePorts): CreateGeneration {
-  const steps = createSteps(ports);
+export function createGenerations(ports: CreatePorts, steps: readonly Step[]): CreateGeneration {
   return async (asked) => {
     const { call } = asked;
     const creating = beginCreating(ports, asked);
@@ -104,7 +64,6 @@ export function createGenerations(ports: CreatePorts): CreateGeneration {
       requested,
       joined,
       status: joined ? 200 : 201,
-      planned: creating.turn?.planned,
       begun: listening && !joined ? { listening, snapshot } : undefined,
       [Symbol.dispose]: () => listening?.[Symbol.dispose](),
     };

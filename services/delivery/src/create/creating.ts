@@ -17,8 +17,6 @@ import {
   type UnixMs,
 } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
-import type { PreparedTurn } from "../conversations/prepare-turn.ts";
-import type { Owner } from "../conversations/with-conversation.ts";
 import { ownEndUser } from "../http/own-end-user.ts";
 import type { RequestBudgets } from "../limits/request-budgets.ts";
 import { type Call, reservationOf } from "../limits/request-limits.ts";
@@ -36,8 +34,8 @@ export interface Asked {
   readonly request: GenerationRequest;
   /** The request's conversation, if it is created with this generation. */
   readonly begins?: NewConversation | undefined;
-  /** The prompt of a generation of the platform's own, in place of a turn's. */
-  readonly given?: { readonly prompt: Prompt; readonly context: TurnContext } | undefined;
+  /** The prompt of a generation of the platform's own. */
+  readonly given?: Given | undefined;
   /** The key as it was sent, or as a protocol derives it from what its clients send. Undefined: there is nothing to join. */
   readonly idempotencyKey: string | undefined;
   /** The caller resumes: there must be a generation to join, and none is created. Default false. */
@@ -47,6 +45,19 @@ export interface Asked {
   /** Called before anything of a new generation is stored, with the time of the request. */
   readonly onCreating?: ((ref: GenerationRef, requestedAtMs: UnixMs) => void) | undefined;
 }
+
+/** What the model is given before a request's own input. */
+export interface Given {
+  readonly prompt: Prompt;
+  readonly context: TurnContext;
+  /** The prompt with what is known of turns that the generation waits for. Default: the prompt. */
+  readonly known?: Prompt;
+  /** Media that the prompt names. */
+  readonly media?: MediaMap;
+}
+
+/** Whom a conversation is about, and whose it is. */
+export type Owner = Pick<GenerationRequest, "subject" | "end_user">;
 
 /** A conversation that a request names and that may be missing yet. */
 export interface NewConversation {
@@ -86,9 +97,7 @@ export interface Creating {
   moderation?: PreparedModeration | undefined;
   /** Media that the request itself names by blob. */
   media?: MediaMap | undefined;
-  turn?: PreparedTurn | undefined;
-  /** How often another turn of the conversation was claimed first. */
-  lostClaims: number;
+  given?: Given | undefined;
   needs?: RequestedEvent["needs"];
   /** Media that the request names by URL, and all others. */
   fetched?: FetchedMedia | undefined;
@@ -134,7 +143,7 @@ export function beginCreating(ports: BeginPorts, asked: Asked): Creating {
     tokens: reservationOf(sent),
     sent,
     request: sent,
-    lostClaims: 0,
+    given: asked.given,
   };
 }
 

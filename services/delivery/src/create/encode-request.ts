@@ -33,7 +33,7 @@ export function encodeRequest(
     created_at: requestedAt.toISOString(),
     request,
     ...(needs && { needs }),
-    ...turnFields(creating),
+    ...promptFields(creating),
     ...(media && { media }),
     ...(blobs && { blobs }),
     events: [...OPTIONAL_EVENTS],
@@ -56,15 +56,15 @@ export function encodeRequest(
   return { requested: { seq: REQUEST_SEQ, ...draft }, payload };
 }
 
-/** Returns the prompt and context of a turn, or of a generation of the platform's own. */
-export function turnFields({ asked, turn }: Creating): Pick<RequestedEvent, "prompt" | "context"> {
-  const { prompt, context } = asked.given ?? turn ?? { prompt: [], context: undefined };
+/** Returns what seq 0 says of the prompt before the request's own input. */
+export function promptFields({ given }: Creating): Pick<RequestedEvent, "prompt" | "context"> {
+  const { prompt = [], context } = given ?? {};
   return { ...(context && { context }), ...(prompt.length > 0 && { prompt }) };
 }
 
 /** Returns the content of every URL and blob that the request and its prompt name, as far as it is known; undefined if there is none. */
-export function mediaOf({ media, turn, fetched }: Creating): RequestedEvent["media"] {
-  const all = { ...turn?.media, ...media, ...fetched?.media };
+export function mediaOf({ media, given, fetched }: Creating): RequestedEvent["media"] {
+  const all = { ...given?.media, ...media, ...fetched?.media };
   return Object.keys(all).length > 0 ? all : undefined;
 }
 

@@ -1,23 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
 import type { GenerationLog } from "@reprise/log";
 import { type GenerationRequest, RepriseError, type RequestedEvent } from "@reprise/protocol";
-import type { NodeConversations } from "../conversations/open-conversations.ts";
-import { withConversation } from "../conversations/with-conversation.ts";
 import { toRequested } from "../domain/to-requested.ts";
 import type { Step } from "./run-steps.ts";
 
 /**
- * Finds the generation that the idempotency key stands for. A new one gets its conversation's owners.
- * @throws RepriseError `idempotency_conflict`, `generation_expired`, `generation_erased`, `cursor_invalid` (nothing to resume), `conversation_not_found`,
- *   `invalid_request` (other owners than the conversation's), `broker_unavailable`
+ * Finds the generation that the idempotency key stands for.
+ * @throws RepriseError `idempotency_conflict`, `generation_expired`, `generation_erased`, `cursor_invalid` (nothing to resume), `broker_unavailable`
  */
-export function identify({
-  log,
-  conversations,
-}: {
-  readonly log: Pick<GenerationLog, "reader">;
-  readonly conversations: NodeConversations;
-}): Step {
+export function identify({ log }: { readonly log: Pick<GenerationLog, "reader"> }): Step {
   return {
     name: "identify",
     async run(creating) {
@@ -29,7 +20,6 @@ export function identify({
         return;
       }
       if (asked.joinOnly) throw nothingToResume();
-      creating.request = await withConversation(conversations, asked.principal, sent, asked.begins?.owner);
     },
   };
 }

@@ -1,15 +1,12 @@
 import { type GenerationRequest, type ServedBy, tightenPolicy } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { NodeBlobs } from "../blobs/open-blobs.ts";
-import { prepareTurn, type TurnPorts } from "../conversations/prepare-turn.ts";
 import { checkRequest, type ModelWorkers } from "../models/check-request.ts";
-import { contextTokensOf } from "../models/context-tokens.ts";
 import { fetchMedia } from "../models/fetch-media.ts";
 import { resolveMedia } from "../models/resolve-media.ts";
 import { prepareModeration } from "../review/prepare-moderation.ts";
 import type { RuleChecks } from "../review/rule-checks.ts";
 import type { Step } from "./run-steps.ts";
-import { turnFields } from "./encode-request.ts";
 
 /**
  * Checks the rules that judge the request, creates its conversation if it begins one, and finds its media. Stores nothing of the generation.
@@ -46,32 +43,21 @@ export function prepare({
 }
 
 /**
- * Finds the request's place in its conversation and the prompt before it, and checks that the model can serve all of it. Runs again if another turn is
- * claimed first.
- * @throws RepriseError as `prepareTurn`; `capability_unsupported`, `invalid_request` (options), `request_unsupported`
+ * Checks that the model can serve the request with what comes before it.
+ * @throws RepriseError `capability_unsupported`, `invalid_request` (options), `request_unsupported`
  */
-export function place(
-  ports: TurnPorts & {
-    readonly fleet: ModelWorkers;
-    /** Undefined if this node does not know the model's engine. */
-    readonly servedBy: (model: string) => ServedBy | undefined;
-  },
-): Step {
+export function check(ports: {
+  readonly fleet: Pick<ModelWorkers, "capabilitiesOf">;
+  /** Undefined if this node does not know the model's engine. */
+  readonly servedBy: (model: string) => ServedBy | undefined;
+}): Step {
   return {
-    name: "place",
+    name: "check",
     async run(creating) {
-      const { asked, ref, request, media = {} } = creating;
-      const { principal, call } = asked;
-      if (call && request.conversation !== undefined) {
-        const { input: instructions } = principal.template ?? {};
-        const contextTokens = await contextTokensOf(ports, request.model);
-        const forMs = runMsOf(request, principal);
-        const turn = { ref, request, instructions, contextTokens, media, forMs, raw: call[0].raw };
-        creating.turn = await prepareTurn(ports, turn);
-      }
-      const prompt = creating.turn?.known ?? turnFields(creating).prompt;
-      const served = ports.servedBy(request.model);
-      creating.needs = await checkRequest({ request, ...(prompt && { prompt }) }, served, ports.fleet);
+      const { request, given } = creating;
+      const prompt = given && (given.known ?? given.prompt);
+      const requested = { request, ...(prompt && prompt.length > 0 && { prompt }) };
+      creating.needs = await checkRequest(requested, ports.servedBy(request.model), ports.fleet);
       return undefined;
     },
   };
@@ -85,9 +71,9 @@ export function fetch({ blobs }: { readonly blobs: NodeBlobs }): Step {
   return {
     name: "fetch",
     async run(creating) {
-      const { asked, request, turn, media } = creating;
+      const { asked, request, given, media } = creating;
       const { principal } = asked;
-      const known = { ...turn?.media, ...media };
+      const known = { ...given?.media, ...media };
       const forMs = runMsOf(request, principal);
       creating.fetched ??= await fetchMedia(request, { blobs, principal, media: known, forMs });
       return undefined;
@@ -97,7 +83,7 @@ export function fetch({ blobs }: { readonly blobs: NodeBlobs }): Step {
 }
 
 /** Returns how long a generation may wait and run, in milliseconds. */
-function runMsOf(request: GenerationRequest, { policy }: Pick<Principal, "policy">): number {
+export function runMsOf(request: GenerationRequest, { policy }: Pick<Principal, "policy">): number {
   const { queue, total } = tightenPolicy(policy, request.policy ?? {}).timeouts;
   return queue.after_ms + total.after_ms;
 }

@@ -1,6 +1,6 @@
 import { effectiveRequest } from "@reprise/protocol";
 import type { RequestBudgets } from "../limits/request-budgets.ts";
-import { mediaOf, turnFields } from "./encode-request.ts";
+import { mediaOf, promptFields } from "./encode-request.ts";
 import type { Step } from "./run-steps.ts";
 
 interface ReservePorts {
@@ -31,7 +31,7 @@ export function reserveRest({ budgets }: ReservePorts): Step {
     name: "reserve the rest",
     async run(creating) {
       const { ref, charges, request } = creating;
-      const { prompt } = turnFields(creating);
+      const { prompt } = promptFields(creating);
       const media = mediaOf(creating);
       if (prompt || media)
         await budgets.reserve(ref, charges, effectiveRequest({ request, ...(prompt && { prompt }) }), media);

@@ -1,3 +1,4 @@
+import { RepriseError } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { Creating } from "./creating.ts";
 import { runSteps, type Step } from "./run-steps.ts";
@@ -17,6 +18,9 @@ async function run(names: readonly string[], results: Readonly<Record<string, Pa
     async undo(creating) {
       calls.push(`undo ${name}`);
       await results[name]?.undo?.(creating);
+    },
+    async yield() {
+      calls.push(`yield ${name}`);
     },
   }));
   const errors: unknown[] = [];
@@ -47,6 +51,14 @@ test("undoes nothing once the final step has begun", async () => {
   const { calls, error } = await run(["a", "b", "c"], { b: { isFinal: true }, c: failing });
   expect(calls).toEqual(["a", "b", "c"]);
   expect(error).toBe(failure);
+});
+
+test("yields in every step before it, once the id turns out to be another request's", async () => {
+  const conflict = new RepriseError("idempotency_conflict", "taken");
+  const c = { run: () => Promise.reject(conflict) };
+  const { calls, error } = await run(["a", "b", "c"], { b: { isFinal: true }, c });
+  expect(calls).toEqual(["a", "b", "c", "yield b", "yield a"]);
+  expect(error).toBe(conflict);
 });
 
 test("undoes the other steps if one can't be undone, and throws the first failure", async () => {

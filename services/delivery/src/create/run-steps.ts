@@ -1,3 +1,4 @@
+import { RepriseError } from "@reprise/protocol";
 import type { Creating } from "./creating.ts";
 
 /** One step of a create. Steps share what they find out in `Creating` and know nothing of each other. */
@@ -7,12 +8,15 @@ export interface Step {
   run(creating: Creating): Promise<undefined | "done" | { readonly repeatFrom: string }>;
   /** Takes back what `run` did, after a later step has failed. */
   undo?(creating: Creating): Promise<void> | void;
-  /** Once this step begins, the generation may exist whatever the answer: a failure takes nothing back. */
+  /** Takes back what `run` did, if the generation's id turns out to be another request's: the rest is that one's. */
+  yield?(creating: Creating): Promise<void>;
+  /** Once this step begins, the generation may exist whatever the answer: a failure undoes nothing. */
   readonly isFinal?: boolean;
 }
 
 /**
- * Runs steps in order. If one fails, the steps before it are undone in reverse order and the failure is thrown.
+ * Runs steps in order. If one fails, the steps before it are undone in reverse order and the failure is thrown; after the final step has begun, they only
+ * yield to another request's generation.
  * @param onError called if an undo fails
  */
 export async function runSteps(
@@ -20,22 +24,23 @@ export async function runSteps(
   creating: Creating,
   onError: (error: unknown) => void,
 ): Promise<void> {
-  const undoable = new Set<Step>();
+  const done = new Set<Step>();
   let isFinal = false;
   try {
     for (let at = 0; at < steps.length;) {
       const step = steps[at++] as Step;
       isFinal ||= step.isFinal === true;
-      if (isFinal) undoable.clear();
       const next = await step.run(creating);
       if (next === "done") return;
-      if (!isFinal) undoable.add(step);
+      done.add(step);
       if (next) at = steps.findIndex(({ name }) => name === next.repeatFrom);
     }
   } catch (error) {
-    for (const step of [...undoable].toReversed()) {
+    const isOthers = error instanceof RepriseError && error.code === "idempotency_conflict";
+    for (const step of [...done].toReversed()) {
       try {
-        await step.undo?.(creating);
+        if (!isFinal) await step.undo?.(creating);
+        else if (isOthers) await step.yield?.(creating);
       } catch (failure) {
         onError(failure);
       }

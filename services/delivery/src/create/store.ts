@@ -17,8 +17,6 @@ import {
   type Tracing,
   type TraceSpan,
 } from "@reprise/telemetry";
-import { unclaimTurn } from "../conversations/claim-turn.ts";
-import type { NodeConversations } from "../conversations/open-conversations.ts";
 import { toRequested } from "../domain/to-requested.ts";
 import type { RequestLimits } from "../limits/request-limits.ts";
 import type { RequestTraces } from "../telemetry/request-traces.ts";
@@ -129,14 +127,13 @@ export function begin(ports: {
   readonly log: Pick<GenerationLog, "publish" | "budgetMs" | "reader">;
   readonly broker: Pick<Broker, "main">;
   readonly limits: Pick<RequestLimits, "joined">;
-  readonly conversations: Pick<NodeConversations, "rows">;
   readonly onError: (error: unknown) => void;
 }): Step {
-  const { log, limits, conversations } = ports;
+  const { log, limits } = ports;
   return {
     name: "begin",
     async run(creating) {
-      const { ref, request, tokens, turn, isOthersJob: joined = false } = creating;
+      const { ref, request, tokens, isOthersJob: joined = false } = creating;
       const { requested, payload } = encodedOf(creating);
       const first = await writeRequested(creating, payload);
       if (joined) limits.joined(ref, tokens);
@@ -145,13 +142,8 @@ export function begin(ports: {
         creating.created = { requested, joined, first };
         return undefined;
       }
-      try {
-        const theirs = assertSameRequest(toRequested(first.payload), request);
-        creating.created = { requested: theirs, joined, first };
-      } catch (error) {
-        if (turn) await unclaimTurn(conversations.rows, ref, turn.place);
-        throw error;
-      }
+      const theirs = assertSameRequest(toRequested(first.payload), request);
+      creating.created = { requested: theirs, joined, first };
       return undefined;
     },
   };

@@ -11,10 +11,10 @@ import {
 import type { Principal } from "@reprise/tenancy";
 import { requested } from "@reprise/testkit";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import { RuleChecks } from "../review/rule-checks.ts";
-import { openPlatform, type Platform, REQUEST } from "../testing/platform.ts";
-import { type CreatePorts, createGenerations } from "./create-generation.ts";
-import type { Asked } from "./creating.ts";
+import { RuleChecks } from "./review/rule-checks.ts";
+import { openPlatform, type Platform, REQUEST } from "./testing/platform.ts";
+import { openCreates } from "./create-steps.ts";
+import type { Asked } from "./create/creating.ts";
 
 let platform: Platform;
 beforeAll(async () => {
@@ -54,7 +54,7 @@ function create(
     onError: (error: unknown) => expect.unreachable(String(error)),
     ...ports,
   };
-  const creating = createGenerations(node as unknown as CreatePorts)({
+  const creating = openCreates(node as unknown as Parameters<typeof openCreates>[0])({
     principal: principal as unknown as Principal,
     request: REQUEST,
     idempotencyKey: undefined,

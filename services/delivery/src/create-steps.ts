@@ -1,0 +1,50 @@
+import type { Logger } from "@reprise/service";
+import { type TurnSteps, turnSteps } from "./conversations/turn-steps.ts";
+import { withSummaries } from "./conversations/summarize.ts";
+import { admit } from "./create/admit.ts";
+import { type CreateGeneration, createGenerations, type CreatePorts } from "./create/create-generation.ts";
+import { identify } from "./create/identify.ts";
+import { check, fetch, prepare } from "./create/prepare.ts";
+import { reserve, reserveRest } from "./create/reserve.ts";
+import type { Step } from "./create/run-steps.ts";
+import { begin, enqueue, store } from "./create/store.ts";
+
+type PortsOf<Make extends (ports: never) => unknown> = Parameters<Make>[0];
+
+export type CreateStepPorts = PortsOf<typeof identify> &
+  PortsOf<typeof admit> &
+  PortsOf<typeof reserve> &
+  PortsOf<typeof prepare> &
+  PortsOf<typeof check> &
+  PortsOf<typeof fetch> &
+  PortsOf<typeof store> &
+  PortsOf<typeof enqueue> &
+  PortsOf<typeof begin>;
+
+/** Lists what a create does, in order. If a step before `enqueue` fails, the steps before it are undone in reverse order. */
+export function createSteps(ports: CreateStepPorts, turns: TurnSteps): readonly Step[] {
+  return [
+    identify(ports),
+    turns.own,
+    admit(ports),
+    reserve(ports),
+    prepare(ports),
+    turns.place,
+    check(ports),
+    reserveRest(ports),
+    fetch(ports),
+    store(ports),
+    turns.claim,
+    enqueue(ports),
+    begin(ports),
+  ];
+}
+
+/** Composes the creates of this node. */
+export function openCreates(
+  ports: CreateStepPorts & CreatePorts & PortsOf<typeof turnSteps> & { readonly logger: Logger },
+): CreateGeneration {
+  const turns = turnSteps(ports);
+  const create = createGenerations(ports, createSteps(ports, turns));
+  return withSummaries(create, { turns, rows: ports.conversations.rows, logger: ports.logger });
+}
