@@ -1,35 +1,31 @@
 import { type StreamSeq, type Seq, plus, asStreamSeq, REQUEST_SEQ } from "@reprise/protocol";
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { archiveCorrupt } from "./archive-corrupt.ts";
-import { BitReader } from "./bit-reader.ts";
-import { BitWriter } from "./bit-writer.ts";
-import { readDeltas, readNumbers, writeDeltas, writeNumbers } from "./number-column.ts";
-import { PAYLOAD_DICTIONARY } from "./payload-dictionary.ts";
-import { coreOf, payloadLength, SHAPE_COUNT, writePayload } from "./payload-shapes.ts";
+import { readColumn, writeColumn } from "./number-column.ts";
 import type { ArchivedMessage } from "./segment-header.ts";
 
 /*
- * Messages as columns. In this order: the version, how many bytes the payloads' cores have together, runs of equal shapes, then bit by
- * bit the columns of stream seqs, times and lengths; from the next whole byte on the cores, one behind the other, as a zstd frame.
+ * Messages as columns: a version, then one zstd frame with six columns of numbers and the text. Consecutive events of a log differ in
+ * a few characters, so each payload is stored as what it does not share with the one before: the length of the common beginning, the
+ * length of the common end, and the bytes between. The `{"seq":<n>,` that an event's place in its log implies is left out.
  *
- * A core is what is left of a payload when everything is taken off that its shape and place imply (payload-shapes.ts). Any bytes can be
- * a payload, and come back as they were: what fits no shape is a core as a whole.
+ * Any bytes can be a payload, and come back as they were.
  */
 
 const VERSION = 1;
 
-/** Above it a few hundred tokens do not become smaller. */
-const LEVEL = 6;
-const ZSTD = {
-  dictionary: PAYLOAD_DICTIONARY,
-  params: { [constants.ZSTD_c_compressionLevel]: LEVEL },
-};
+/** A higher level does not make a few hundred tokens smaller. */
+const PARAMS = { params: { [constants.ZSTD_c_compressionLevel]: 6 } };
 
-/** Of the cores of a segment together. A batch has 16 MB; what says it is larger than this is no segment. */
-const MAX_CORE_BYTES = 268_435_456;
+/** Of the payloads of a segment together. A batch has 16 MB. */
+const MAX_BYTES = 268_435_456;
 const MAX_MESSAGES = 16_777_216;
+const COLUMNS = 6;
+const BYTES_PER_NUMBER = 8;
+const NO_BYTES = new Uint8Array();
+const encoder = new TextEncoder();
 
-/** What a segment's header says of its messages, and a reader knows before. */
+/** What a segment's header says of its messages. */
 export interface MessageContext {
   readonly count: number;
   /** Where the deltas begin: of the first message, or near it. */
@@ -44,38 +40,39 @@ export interface MessageContext {
  * together
  */
 export function encodeMessages(messages: readonly ArchivedMessage[], context: MessageContext): Uint8Array {
-  const { firstSeq } = context;
-  if (messages.length > MAX_MESSAGES)
-    throw new RangeError(`A segment of ${messages.length} messages is larger than ${MAX_MESSAGES}.`);
-  const streamSeqs = new Float64Array(messages.length);
-  const times = new Float64Array(messages.length);
-  const lengths = new Float64Array(messages.length);
-  const shapes = new Uint8Array(messages.length);
-  const starts = new Uint32Array(messages.length);
-  let coreBytes = 0;
+  const { length: count } = messages;
+  if (count > MAX_MESSAGES)
+    throw new RangeError(`A segment of ${count} messages is larger than ${MAX_MESSAGES}.`);
+  const size = messages.reduce((sum, { payload }) => sum + payload.length, 0);
+  if (size > MAX_BYTES) throw new RangeError(`A segment of ${size} bytes is larger than ${MAX_BYTES}.`);
+  const [places, times, implied, starts, ends, lengths] = Array.from(
+    { length: COLUMNS },
+    () => new Float64Array(count),
+  ) as Columns;
+  const text = new Uint8Array(size);
+  let textLength = 0;
+  let [place, time]: [number, number] = [context.streamSeq, context.storedAtUs];
+  let before: Uint8Array = NO_BYTES;
   for (const [i, { streamSeq, storedAtUs, payload }] of messages.entries()) {
-    const { shape, from, to } = coreOf(payload, firstSeq === undefined ? undefined : plus(firstSeq, i));
-    streamSeqs[i] = checked(streamSeq);
-    times[i] = checked(storedAtUs);
-    lengths[i] = to - from;
-    shapes[i] = shape;
-    starts[i] = from;
-    coreBytes += to - from;
+    places[i] = checked(streamSeq) - place;
+    times[i] = checked(storedAtUs) - time;
+    [place, time] = [streamSeq, storedAtUs];
+    const head = context.firstSeq === undefined ? NO_BYTES : headOf(plus(context.firstSeq, i));
+    const isImplied = head.length > 0 && sharedStart(payload, head) === head.length;
+    const body = isImplied ? payload.subarray(head.length) : payload;
+    const start = sharedStart(body, before);
+    const end = sharedEnd(body, before, start);
+    implied[i] = isImplied ? 1 : 0;
+    starts[i] = start;
+    ends[i] = end;
+    lengths[i] = body.length - start - end;
+    // Most differences are a few bytes: a loop is quicker than a view and a copy.
+    for (let at = start; at < body.length - end; at++) text[textLength++] = body[at]!;
+    before = body;
   }
-  if (coreBytes > MAX_CORE_BYTES)
-    throw new RangeError(`A segment of ${coreBytes} bytes is larger than ${MAX_CORE_BYTES}.`);
-
-  const writer = new BitWriter();
-  writer.write(VERSION, 8);
-  writer.writeVarint(coreBytes);
-  writeRuns(writer, shapes);
-  writeDeltas(writer, streamSeqs, context.streamSeq);
-  writeDeltas(writer, times, context.storedAtUs);
-  writeNumbers(writer, lengths);
-  return Buffer.concat([
-    writer.toBytes(),
-    zstdCompressSync(joinCores(messages, { starts, lengths, coreBytes }), ZSTD),
-  ]);
+  const columns = [places, times, implied, starts, ends, lengths].map(writeColumn);
+  const frame = zstdCompressSync(Buffer.concat([...columns, text.subarray(0, textLength)]), PARAMS);
+  return Buffer.concat([Uint8Array.of(VERSION), frame]);
 }
 
 /** @throws RepriseError `archive_corrupt` */
@@ -83,90 +80,81 @@ export function decodeMessages(bytes: Uint8Array, context: MessageContext): Arch
   const { count, firstSeq = REQUEST_SEQ } = context;
   if (count > MAX_MESSAGES)
     throw archiveCorrupt(`A segment of ${count} messages is larger than ${MAX_MESSAGES}.`);
-  const reader = new BitReader(bytes);
-  const version = reader.read(8);
-  if (version !== VERSION) throw archiveCorrupt(`A segment has the format ${version}; ${VERSION} is known.`);
-  const coreBytes = reader.readVarint();
-  if (coreBytes > MAX_CORE_BYTES)
-    throw archiveCorrupt(`A segment of ${coreBytes} bytes is larger than ${MAX_CORE_BYTES}.`);
-  const shapes = readRuns(reader, count);
-  const streamSeqs = readDeltas(reader, count, context.streamSeq);
-  const times = readDeltas(reader, count, context.storedAtUs);
-  const lengths = readNumbers(reader, count);
-  if (lengths.reduce((sum, length) => sum + length, 0) !== coreBytes)
-    throw archiveCorrupt("The lengths of a segment's payloads are not those of its text.");
-
-  const cores = decompress(reader.rest(), coreBytes);
-  let size = 0;
-  // Each column has `count` numbers.
-  for (let i = 0; i < count; i++) size += payloadLength(shapes[i]!, plus(firstSeq, i), lengths[i]!);
-  const payloads = new Uint8Array(size);
-  const messages: ArchivedMessage[] = [];
+  if (bytes[0] !== VERSION)
+    throw archiveCorrupt(`A segment has the format ${bytes[0]}; ${VERSION} is known.`);
+  const content = decompress(bytes.subarray(1), MAX_BYTES + COLUMNS * (1 + BYTES_PER_NUMBER * count));
   let at = 0;
-  let coreAt = 0;
+  const [places, times, implied, starts, ends, lengths] = Array.from({ length: COLUMNS }, () => {
+    const column = readColumn(content.subarray(at), count);
+    at += column.bytes;
+    return column.numbers;
+  }) as Columns;
+  const messages: ArchivedMessage[] = [];
+  let [place, time]: [number, number] = [context.streamSeq, context.storedAtUs];
+  let before: Uint8Array = NO_BYTES;
+  let size = 0;
   for (let i = 0; i < count; i++) {
     // Each column has `count` numbers.
-    const [shape, length, streamSeq, storedAtUs] = [shapes[i]!, lengths[i]!, streamSeqs[i]!, times[i]!];
-    const payload = payloads.subarray(at, (at += payloadLength(shape, plus(firstSeq, i), length)));
-    writePayload(payload, shape, plus(firstSeq, i), cores.subarray(coreAt, (coreAt += length)));
-    messages.push({ streamSeq: asStreamSeq(streamSeq), storedAtUs, payload });
+    const [start, end, length] = [starts[i]!, ends[i]!, lengths[i]!];
+    if (start < 0 || end < 0 || length < 0 || start + end > before.length || length > content.length - at)
+      throw archiveCorrupt("The lengths of a segment's payloads are not those of its text.");
+    const head = implied[i] === 0 ? NO_BYTES : headOf(plus(firstSeq, i));
+    const bodyLength = start + length + end;
+    size += head.length + bodyLength;
+    if (size > MAX_BYTES) throw archiveCorrupt(`A segment has more than ${MAX_BYTES} bytes.`);
+    const payload = new Uint8Array(head.length + bodyLength);
+    const body = payload.subarray(head.length);
+    payload.set(head);
+    body.set(before.subarray(0, start));
+    body.set(content.subarray(at, (at += length)), start);
+    body.set(before.subarray(before.length - end), start + length);
+    place = summed(place, places[i]!);
+    time = summed(time, times[i]!);
+    messages.push({ streamSeq: asStreamSeq(place), storedAtUs: time, payload });
+    before = body;
   }
+  if (at !== content.length) throw archiveCorrupt("A segment has text that no payload has.");
   return messages;
 }
 
-function joinCores(
-  messages: readonly ArchivedMessage[],
-  { starts, lengths, coreBytes }: { starts: Uint32Array; lengths: Float64Array; coreBytes: number },
-): Uint8Array {
-  const cores = new Uint8Array(coreBytes);
-  let at = 0;
-  for (const [i, { payload }] of messages.entries()) {
-    // Each message has a start and a length.
-    const [start, length] = [starts[i]!, lengths[i]!];
-    // Most cores are a few bytes: a loop is quicker than a view and a copy. A core ends within its payload.
-    for (let from = start; from < start + length; from++) cores[at++] = payload[from]!;
-  }
-  return cores;
+type Numbers = Float64Array;
+type Columns = [Numbers, Numbers, Numbers, Numbers, Numbers, Numbers];
+
+function headOf(seq: Seq): Uint8Array {
+  return encoder.encode(`{"seq":${seq},`);
 }
 
-function decompress(frame: Uint8Array, length: number): Uint8Array {
+function sharedStart(one: Uint8Array, other: Uint8Array): number {
+  const most = Math.min(one.length, other.length);
+  let shared = 0;
+  while (shared < most && one[shared] === other[shared]) shared++;
+  return shared;
+}
+
+/** @param start the bytes at the beginning that are shared already */
+function sharedEnd(one: Uint8Array, other: Uint8Array, start: number): number {
+  const most = Math.min(one.length, other.length) - start;
+  let shared = 0;
+  while (shared < most && one[one.length - 1 - shared] === other[other.length - 1 - shared]) shared++;
+  return shared;
+}
+
+function decompress(frame: Uint8Array, maxOutputLength: number): Uint8Array {
   try {
-    const bytes = zstdDecompressSync(frame, {
-      dictionary: PAYLOAD_DICTIONARY,
-      maxOutputLength: Math.max(length, 1),
-    });
-    if (bytes.length === length) return bytes;
+    return zstdDecompressSync(frame, { maxOutputLength });
   } catch (cause) {
-    throw archiveCorrupt("A segment's text can't be decompressed.", cause);
+    throw archiveCorrupt("A segment can't be decompressed.", cause);
   }
-  throw archiveCorrupt(`A segment's text does not have ${length} bytes.`);
-}
-
-function writeRuns(writer: BitWriter, shapes: Uint8Array): void {
-  for (let from = 0; from < shapes.length;) {
-    let to = from + 1;
-    while (to < shapes.length && shapes[to] === shapes[from]) to++;
-    // `from` is less than the number of shapes.
-    writer.write(shapes[from]!, 8);
-    writer.writeVarint(to - from);
-    from = to;
-  }
-}
-
-function readRuns(reader: BitReader, count: number): Uint8Array {
-  const shapes = new Uint8Array(count);
-  for (let from = 0; from < count;) {
-    const shape = reader.read(8);
-    const length = reader.readVarint();
-    if (shape >= SHAPE_COUNT || length === 0 || length > count - from)
-      throw archiveCorrupt("A segment's shapes are not those of its messages.");
-    shapes.fill(shape, from, (from += length));
-  }
-  return shapes;
 }
 
 function checked(number: number): number {
   if (!Number.isSafeInteger(number) || number < 0)
     throw new RangeError(`${number} is no safe integer from 0.`);
   return number;
+}
+
+function summed(before: number, delta: number): number {
+  const sum = before + delta;
+  if (!Number.isSafeInteger(sum) || sum < 0) throw archiveCorrupt("A number of a segment is too large.");
+  return sum;
 }
