@@ -33,7 +33,7 @@ export async function runCommand(
   }
 }
 
-export function createProgram(io: CommandIo): Command {
+function createProgram(io: CommandIo): Command {
   const program = new Command("reprise-admin").addHelpText(
     "after",
     "\nREPRISE_URL names the platform, and REPRISE_ADMIN_KEY has the key.",
