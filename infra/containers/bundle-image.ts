@@ -50,8 +50,9 @@ async function writeLicences(packages: readonly string[], root: string, dir: str
   const texts = [await readFile(join(root, "LICENSE"), "utf8")];
   for (const path of packages) {
     const { name, version, license } = JSON.parse(await readFile(join(path, "package.json"), "utf8"));
-    const files = (await readdir(path)).filter((file) => LICENCE_FILE.test(file));
-    for (const file of files.toSorted())
+    const entries = await readdir(path, { withFileTypes: true });
+    const files = entries.filter((entry) => entry.isFile() && LICENCE_FILE.test(entry.name));
+    for (const file of files.map((entry) => entry.name).toSorted())
       texts.push(`${name} ${version}, ${license}\n\n${await readFile(join(path, file), "utf8")}`);
   }
   await writeFile(join(dir, "LICENCES"), texts.join(`\n${"-".repeat(80)}\n\n`));

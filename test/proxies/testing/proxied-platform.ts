@@ -72,6 +72,7 @@ function startAt(cluster: Cluster, host: string, port: number): Promise<Delivery
   return cluster.startDelivery({
     REPRISE_HOST: host,
     REPRISE_PORT: String(port),
+    REPRISE_OPS_PORT: "0",
     // What docs/operations/proxies.md says to set.
     REPRISE_TRUSTED_PROXIES: "127.0.0.1",
     REPRISE_MAX_CONNECTIONS_PER_ADDRESS: "0",
