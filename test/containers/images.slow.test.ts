@@ -21,7 +21,7 @@ test.each(IMAGES.map((image) => [image.name, image] as const))(
       const run = promisify(execFile)(process.execPath, [`${entry}.js`, ...args], { cwd: dir.path, env: {} });
       const { stdout, stderr } = await run.catch((error: { stdout: string; stderr: string }) => error);
       expect(stdout + stderr).toMatch(
-        args.length > 0 ? /reprise-|npm run|main\.js/ : /REPRISE_\w+ is missing/,
+        args.length > 0 ? /^Usage|reprise-|npm run|main\.js/ : /REPRISE_\w+ is missing/,
       );
     }
     const files = globSync("**/*", { cwd: dir.path });

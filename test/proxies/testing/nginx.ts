@@ -5,6 +5,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { spawnSupervised } from "@reprise/service";
+import { eventually } from "@reprise/testkit";
 import { expect } from "vitest";
 import { copyNginxFiles, type NginxFiles, type NginxOptions } from "./nginx-files.ts";
 
@@ -64,19 +65,15 @@ export async function startNginx(options: NginxOptions): Promise<Nginx> {
 }
 
 async function untilListening(...ports: readonly number[]): Promise<void> {
-  for (const port of ports) await expect.poll(() => isListening(port)).toBe(true);
-}
-
-async function isListening(port: number): Promise<boolean> {
-  const socket = connect(port, "127.0.0.1");
-  try {
-    await once(socket, "connect");
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
+  for (const port of ports)
+    await eventually(async () => {
+      const socket = connect(port, "127.0.0.1");
+      try {
+        await once(socket, "connect");
+      } finally {
+        socket.destroy();
+      }
+    });
 }
 
 async function childrenOf(pidFile: string): Promise<string[]> {
