@@ -21,7 +21,7 @@ import { createMemoryStore } from "@reprise/archive/testing";
 import { createTempDir } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { unwrapIndependently } from "./segments.ts";
-import { makeSmallArchive, type SmallArchive } from "./small-archive.ts";
+import { makeSmallArchive, type SmallArchive } from "../small-archive.ts";
 import { type IndependentVerdict, verifyIndependently } from "./verifier.ts";
 
 const whole = await makeSmallArchive();

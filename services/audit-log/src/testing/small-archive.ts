@@ -27,12 +27,12 @@ import {
   plus,
   asSeq,
 } from "@reprise/protocol";
-import { subjectTag } from "../../archiving/read-log-metadata.ts";
-import { GenerationKeys } from "../../archiving/generation-keys.ts";
-import { sealBatch } from "../../archiving/lane/seal-batch.ts";
-import { compact } from "../../lifecycle/maintenance/compaction.ts";
-import { parseDataKey } from "../../lifecycle/maintenance/data-file-name.ts";
-import { eraseSubject } from "../../lifecycle/erasure/erase.ts";
+import { subjectTag } from "../archiving/read-log-metadata.ts";
+import { GenerationKeys } from "../archiving/generation-keys.ts";
+import { sealBatch } from "../archiving/lane/seal-batch.ts";
+import { compact } from "../lifecycle/maintenance/compaction.ts";
+import { parseDataKey } from "../lifecycle/maintenance/data-file-name.ts";
+import { eraseSubject } from "../lifecycle/erasure/erase.ts";
 
 const NAME = "small";
 const STREAM = generationsStream(0);
