@@ -18,7 +18,7 @@ import {
   SIM_CAPABILITIES,
 } from "@reprise/protocol";
 import type { CertificateFiles } from "./connections/certificate.ts";
-import type { AccessLogMode } from "./http/access-log.ts";
+import type { AccessLogMode } from "./telemetry/access-log.ts";
 
 const NAMES = [
   ...BROKER_SERVICE_NAMES,

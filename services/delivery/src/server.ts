@@ -10,7 +10,7 @@ import fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from "fastify";
-import type { AccessLog } from "./http/access-log.ts";
+import type { AccessLog } from "./telemetry/access-log.ts";
 import { setAnswerHeaders } from "./http/answer-headers.ts";
 import { boundConnections, type ConnectionBounds } from "./connections/bound-connections.ts";
 import type { AdminContext } from "./admin/admin-call.ts";
@@ -34,8 +34,7 @@ import { addAnalyticsRoutes, ANALYTICS_PATHS } from "./routes/analytics/analytic
 import { addAgUiRoutes, AG_UI_PATHS } from "./routes/agents/ag-ui.ts";
 import { addTanstackRoutes, TANSTACK_PATHS } from "./routes/agents/tanstack.ts";
 import { addAuditRoutes } from "./routes/audit.ts";
-import { drainingError } from "./routes/begin-stream.ts";
-import type { RouteContext } from "./routes/context.ts";
+import { drainingError } from "./readers/streams/begin-stream.ts";
 import { addEventRoutes } from "./routes/events.ts";
 import { addGenerationRoutes } from "./routes/generations.ts";
 import { addModelRoutes, MODEL_PATHS } from "./routes/models.ts";
@@ -45,8 +44,29 @@ import { addReviewRoutes } from "./routes/reviews.ts";
 import { addTimingsRoute } from "./routes/analytics/timings.ts";
 import { addTokenRoutes } from "./routes/tokens.ts";
 
+type PortsOf<Add extends (app: FastifyInstance, ports: never) => void> = Parameters<Add>[1];
+
+/** What the server and its routes work with; each feature's routes take a few of these. */
+export type ServerPorts = PortsOf<typeof addGenerationRoutes> &
+  PortsOf<typeof addModelRoutes> &
+  PortsOf<typeof addChatRoute> &
+  PortsOf<typeof addResponseRoutes> &
+  PortsOf<typeof addEventRoutes> &
+  PortsOf<typeof addReviewRoutes> &
+  PortsOf<typeof addAnalyticsRoutes> &
+  PortsOf<typeof addAuditRoutes> &
+  PortsOf<typeof addTimingsRoute> &
+  PortsOf<typeof addTokenRoutes> &
+  PortsOf<typeof addBlobRoutes> &
+  PortsOf<typeof addMediaRoute> &
+  PortsOf<typeof addOutputBlobRoute> &
+  PortsOf<typeof addConversationRoutes> &
+  PortsOf<typeof addTanstackRoutes> &
+  PortsOf<typeof addAgUiRoutes> &
+  PortsOf<typeof addUiChatRoutes>;
+
 export interface ServerOptions {
-  context: RouteContext;
+  ports: ServerPorts;
   /** Undefined: there is no admin API. */
   admin: AdminContext | undefined;
   /** Which pages may read answers. */
@@ -71,7 +91,7 @@ const MAX_SWEEP_MS = 1_000;
 
 /** The HTTP server with all its routes, not listening yet. */
 export async function buildServer({
-  context,
+  ports,
   admin,
   corsPolicy,
   trustedProxies,
@@ -83,7 +103,7 @@ export async function buildServer({
   const proxies = new TrustedProxies(trustedProxies);
   const beginAnswer = (request: FastifyRequest, reply: FastifyReply) => {
     setAnswerHeaders(request, reply, { isTls: certificate !== undefined });
-    context.requestMetrics.begin(request, reply);
+    ports.requestMetrics.begin(request, reply);
     accessLog?.(request, reply);
   };
   const bounds = {
@@ -118,7 +138,7 @@ export async function buildServer({
     frameworkErrors(thrown, request, reply) {
       beginAnswer(request, reply);
       const error = toProblem(thrown);
-      context.notes.add(request, { code: error.code });
+      ports.notes.add(request, { code: error.code });
       void sendProblem(reply, error);
     },
   });
@@ -141,7 +161,7 @@ export async function buildServer({
     done: (error: Error | null, value?: unknown) => void,
   ) => {
     if (body.length === 0) return done(null);
-    const turn = context.bodies.turn(request.raw, body.length);
+    const turn = ports.bodies.turn(request.raw, body.length);
     const parse = (answer: typeof done) => {
       let value: unknown;
       try {
@@ -161,12 +181,12 @@ export async function buildServer({
 
   app.setErrorHandler(async (thrown, request, reply) => {
     const error = await countRefused([request, reply], toProblem(thrown, request));
-    context.notes.add(request, { code: error.code });
+    ports.notes.add(request, { code: error.code });
     const hasLeft = request.raw.destroyed && !request.raw.complete;
-    if (hasLeft) context.logger.debug({ request: request.id }, "a client left before its request was whole");
+    if (hasLeft) ports.logger.debug({ request: request.id }, "a client left before its request was whole");
     else if (error.code === "internal")
-      context.logger.error(
-        { err: error.cause, request: request.id, ...traceFields(context.traces.spanOf(request)) },
+      ports.logger.error(
+        { err: error.cause, request: request.id, ...traceFields(ports.traces.spanOf(request)) },
         "a request failed",
       );
     await sendProblem(reply, error, discardBody(request.raw, Math.min(DISCARD_MS, arrivalMs)));
@@ -174,9 +194,9 @@ export async function buildServer({
   /** A call that was refused before its route could count it counts all the same. */
   const countRefused = async (call: readonly [FastifyRequest, FastifyReply], error: RepriseError) => {
     const [request] = call;
-    const principal = context.authentication.findPrincipal(request);
-    if (!principal || context.limits.isCounted(request)) return error;
-    return context.limits.count(call, principal).then(() => error, toProblem);
+    const principal = ports.authentication.findPrincipal(request);
+    if (!principal || ports.limits.isCounted(request)) return error;
+    return ports.limits.count(call, principal).then(() => error, toProblem);
   };
   app.setNotFoundHandler((request) => {
     throw notFound(request);
@@ -194,51 +214,51 @@ export async function buildServer({
   });
   // After CORS, so that pages can read a refusal; before a byte of the body is read.
   app.addHook("onRequest", async (request, reply) => {
-    if (context.draining.aborted && request.url.startsWith("/v1/")) throw drainingError();
-    await context.authentication.identify(request);
-    context.traces.begin(request, reply);
-    const principal = context.authentication.findPrincipal(request);
+    if (ports.draining.aborted && request.url.startsWith("/v1/")) throw drainingError();
+    await ports.authentication.identify(request);
+    ports.traces.begin(request, reply);
+    const principal = ports.authentication.findPrincipal(request);
     if (principal) corsPolicy.allow(reply, principal.tenant, request.headers.origin);
-    context.authentication.authorise(request);
+    ports.authentication.authorise(request);
     if (request.is404) throw notFound(request);
     assertPlainRequest(request);
     if (principal && !request.routeOptions.config.countsItself)
-      await context.limits.count([request, reply], principal);
+      await ports.limits.count([request, reply], principal);
   });
   app.addHook("preParsing", async (request, { raw }) => {
-    const principal = context.authentication.findPrincipal(request);
+    const principal = ports.authentication.findPrincipal(request);
     if (principal && !request.routeOptions.config.streamsBody)
-      context.bodies.admit(request.raw, raw, principal.tenant);
+      ports.bodies.admit(request.raw, raw, principal.tenant);
     if (request.headers.expect !== undefined) raw.writeContinue();
   });
-  app.addHook("preHandler", async (request) => context.authentication.readmit(request));
+  app.addHook("preHandler", async (request) => ports.authentication.readmit(request));
   app.addHook("onSend", async (request, reply) => {
-    context.notes.add(request, { firstByteMs: context.requestMetrics.elapsedMs(request) });
-    context.requestMetrics.answered(request, reply.statusCode);
-    context.traces.answered(request);
-    if (context.draining.aborted) void reply.headers(closing(request));
+    ports.notes.add(request, { firstByteMs: ports.requestMetrics.elapsedMs(request) });
+    ports.requestMetrics.answered(request, reply.statusCode);
+    ports.traces.answered(request);
+    if (ports.draining.aborted) void reply.headers(closing(request));
   });
 
-  addGenerationRoutes(app, context);
-  addModelRoutes(app, context);
-  addChatRoute(app, context);
-  addResponseRoutes(app, context);
-  addEventRoutes(app, context);
-  addReviewRoutes(app, context);
-  addAnalyticsRoutes(app, context);
-  addAuditRoutes(app, context);
-  addTimingsRoute(app, context);
-  addTokenRoutes(app, context);
-  addBlobRoutes(app, context);
-  addConversationRoutes(app, context);
-  addTanstackRoutes(app, context);
-  addAgUiRoutes(app, context);
-  addMediaRoute(app, context);
-  addOutputBlobRoute(app, context);
+  addGenerationRoutes(app, ports);
+  addModelRoutes(app, ports);
+  addChatRoute(app, ports);
+  addResponseRoutes(app, ports);
+  addEventRoutes(app, ports);
+  addReviewRoutes(app, ports);
+  addAnalyticsRoutes(app, ports);
+  addAuditRoutes(app, ports);
+  addTimingsRoute(app, ports);
+  addTokenRoutes(app, ports);
+  addBlobRoutes(app, ports);
+  addConversationRoutes(app, ports);
+  addTanstackRoutes(app, ports);
+  addAgUiRoutes(app, ports);
+  addMediaRoute(app, ports);
+  addOutputBlobRoute(app, ports);
   // `WorkflowChatTransport` names no type for its body, and browsers call it text then.
   await app.register(async (scope) => {
     scope.addContentTypeParser("text/plain", { parseAs: "buffer" }, parseBody);
-    addUiChatRoutes(scope, context);
+    addUiChatRoutes(scope, ports);
   });
   if (admin) {
     addAdminRoutes(app, admin);

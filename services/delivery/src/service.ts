@@ -32,7 +32,7 @@ import { NO_TRACING, type Tracing } from "@reprise/telemetry";
 import { type BlobTimes, openBlobs } from "./blobs/open-blobs.ts";
 import { openCreates } from "./create-steps.ts";
 import { openConversations } from "./conversations/open-conversations.ts";
-import { createAccessLog } from "./http/access-log.ts";
+import { createAccessLog } from "./telemetry/access-log.ts";
 import { createAuthentication } from "./http/auth.ts";
 import { CorsPolicy } from "./http/cors.ts";
 import type { Administration } from "./admin/administration.ts";
@@ -58,9 +58,9 @@ import { TlsConnections } from "./connections/tls-connections.ts";
 import { watchResponses } from "./connections/unsent-responses.ts";
 import { countRefusedConnections } from "./telemetry/refused-connections.ts";
 import { FleetWatch } from "./fleet/fleet-watch.ts";
-import { observeDelivery } from "./telemetry/observe-delivery.ts";
+import { observeDelivery } from "./observe-delivery.ts";
 import { ReaderMetrics } from "./telemetry/reader-metrics.ts";
-import { ReaderTraces } from "./telemetry/reader-traces.ts";
+import { ReaderTraces } from "./readers/reader-traces.ts";
 import { Stalls } from "./telemetry/stalls.ts";
 import { RequestMetrics } from "./telemetry/request-metrics.ts";
 import { RequestNotes } from "./telemetry/request-notes.ts";
@@ -279,7 +279,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     onError,
   });
   const app = await buildServer({
-    context: {
+    ports: {
       create,
       authentication,
       tokens,
@@ -307,7 +307,6 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
       notes,
       requestMetrics,
       readerMetrics,
-      tracing,
       traces,
       readerTraces: new ReaderTraces(tracing),
       draining: draining.signal,

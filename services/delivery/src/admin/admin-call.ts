@@ -3,11 +3,11 @@ import type { AnalyticsClient, Broker, GenerationLog } from "@reprise/log";
 import type { Logger } from "@reprise/service";
 import { type PlatformKeys, type TenantRecord, tenantNotFound } from "@reprise/tenancy";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type Authentication, onlyOperator } from "../http/auth.ts";
+import { type Administrator, type Authentication, onlyOperator } from "../http/auth.ts";
 import type { RequestBudgets } from "../limits/request-budgets.ts";
 import { addressClassOf } from "../readers/delivery-marks/address-class.ts";
 import type { RuleChecks } from "../review/rule-checks.ts";
-import type { Administration, Administrator } from "./administration.ts";
+import type { Administration } from "./administration.ts";
 import { parseIfMatch, toETag } from "./etag.ts";
 import { recordChange, type RecordedChange } from "./record-change.ts";
 

@@ -1,4 +1,3 @@
-import type { TenantId } from "@reprise/protocol";
 import type { TenantStore, Tenants } from "@reprise/tenancy";
 
 /** What a node needs to administer tenants. */
@@ -9,12 +8,4 @@ export interface Administration {
   readonly isReadOnly: boolean;
   /** Of the key that administers all tenants; undefined: there is none. */
   readonly operatorKeySha256: string | undefined;
-}
-
-/** Who calls the admin API. */
-export interface Administrator {
-  /** Who stands in the records: `operator`, or the name of the tenant's key. */
-  readonly by: string;
-  /** The one tenant that it administers; undefined for the operator, who administers all. */
-  readonly tenant: TenantId | undefined;
 }

@@ -1,7 +1,7 @@
 import { parseWith } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
-import { noQuery } from "../routes/query-params.ts";
+import { noQuery } from "../http/query-params.ts";
 import { type AdminContext, openCall, readTenant } from "./admin-call.ts";
 import { recordChange } from "./record-change.ts";
 import { seedBudgets } from "./seed-budgets.ts";

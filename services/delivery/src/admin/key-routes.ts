@@ -14,7 +14,7 @@ import {
   withRotatedKey,
 } from "@reprise/tenancy";
 import type { FastifyInstance } from "fastify";
-import { noQuery } from "../routes/query-params.ts";
+import { noQuery } from "../http/query-params.ts";
 import { type AdminContext, changeTenant, openCall, readTenant, sendTenant } from "./admin-call.ts";
 
 const RANDOM_BYTES = 24;

@@ -10,7 +10,7 @@ import {
 import type { Logger } from "@reprise/service";
 import { hashKey, type TenantRecord, viewTenant } from "@reprise/tenancy";
 import { type Publish, recordOps } from "@reprise/log";
-import type { Administrator } from "./administration.ts";
+import type { Administrator } from "../http/auth.ts";
 
 /** How long a caller waits for a broker that does not take the first record. */
 const BUDGET_MS = 3_000;

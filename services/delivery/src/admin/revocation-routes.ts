@@ -7,7 +7,7 @@ import {
   withRevocation,
 } from "@reprise/tenancy";
 import type { FastifyInstance } from "fastify";
-import { noQuery } from "../routes/query-params.ts";
+import { noQuery } from "../http/query-params.ts";
 import { type AdminContext, changeTenant, openCall, readTenant, sendTenant } from "./admin-call.ts";
 
 /** Revocations of stream tokens: listed and added. None can be taken back: a new token does as well. */

@@ -9,7 +9,7 @@ import {
   withSigningKey,
 } from "@reprise/tenancy";
 import type { FastifyInstance } from "fastify";
-import { noQuery } from "../routes/query-params.ts";
+import { noQuery } from "../http/query-params.ts";
 import { type AdminContext, changeTenant, openCall, readTenant, sendTenant } from "./admin-call.ts";
 
 /** The keys with which tenants sign stream tokens: listed, registered, rotated and removed. They are public. */

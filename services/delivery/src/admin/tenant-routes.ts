@@ -12,7 +12,7 @@ import { isDeepStrictEqual } from "node:util";
 import { type ModerationRule, parseWith, RepriseError } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
-import { integerParam, noQuery } from "../routes/query-params.ts";
+import { integerParam, noQuery } from "../http/query-params.ts";
 import { type AdminContext, changeTenant, openCall, readTenant, sendTenant } from "./admin-call.ts";
 import { recordChange } from "./record-change.ts";
 import { parseIfMatch } from "./etag.ts";

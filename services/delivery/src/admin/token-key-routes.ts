@@ -2,7 +2,7 @@ import { parseWith } from "@reprise/protocol";
 import { TOKEN_LIMITS } from "@reprise/tenancy";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
-import { noQuery } from "../routes/query-params.ts";
+import { noQuery } from "../http/query-params.ts";
 import { type AdminContext, openCall } from "./admin-call.ts";
 
 const rotationSchema = z

@@ -1,3 +1,5 @@
+import type { NodeBlobs } from "./open-blobs.ts";
+import type { Authentication } from "../http/auth.ts";
 import { blobs } from "@reprise/log";
 import {
   BLOB_LIMITS,
@@ -12,12 +14,16 @@ import {
 } from "@reprise/protocol";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
-import type { RouteContext } from "../routes/context.ts";
 import { ownEndUser } from "../http/own-end-user.ts";
-import { integerParam, noQuery } from "../routes/query-params.ts";
+import { integerParam, noQuery } from "../http/query-params.ts";
 import { blobPath, contentHeaders, toBlob, uploadLimit } from "./blob-answers.ts";
 import { receiveBody } from "./receive-body.ts";
 import { sendContent } from "./send-content.ts";
+
+export interface BlobPorts {
+  readonly authentication: Authentication;
+  readonly blobs: NodeBlobs;
+}
 
 /** The paths of blobs, and what each allows. */
 export const BLOB_PATHS: Readonly<Record<string, readonly string[]>> = {
@@ -40,7 +46,7 @@ type WithId = { Params: { id: string } };
 /**
  * Uploads, reads and deletes blobs. A body may be of any type here, and is read by its route: so these routes have a scope of their own.
  */
-export function addBlobRoutes(app: FastifyInstance, context: RouteContext): void {
+export function addBlobRoutes(app: FastifyInstance, context: BlobPorts): void {
   void app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser("*", (_request, _body, done) => done(null));
@@ -49,7 +55,7 @@ export function addBlobRoutes(app: FastifyInstance, context: RouteContext): void
   });
 }
 
-function addUploadRoute(app: FastifyInstance, context: RouteContext): void {
+function addUploadRoute(app: FastifyInstance, context: BlobPorts): void {
   const { authentication } = context;
   const { storage, transfers, ttlSeconds, metrics, record, onError } = context.blobs;
 
@@ -92,7 +98,7 @@ function addUploadRoute(app: FastifyInstance, context: RouteContext): void {
   });
 }
 
-function addContentRoutes(app: FastifyInstance, context: RouteContext): void {
+function addContentRoutes(app: FastifyInstance, context: BlobPorts): void {
   const { authentication } = context;
   const { storage, record } = context.blobs;
   const find = async (request: FastifyRequest<WithId>) => {

@@ -1,9 +1,13 @@
+import type { NodeBlobs } from "./open-blobs.ts";
 import { blobs } from "@reprise/log";
 import { blobNotFound, isTenantId, parseBlobId, parseWith } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
-import type { RouteContext } from "../routes/context.ts";
 import { sendContent } from "./send-content.ts";
+
+export interface MediaPorts {
+  readonly blobs: NodeBlobs;
+}
 
 export const MEDIA_PATH = "/v1/media/:tenant/:id";
 
@@ -16,7 +20,7 @@ const linkQuery = z.strictObject({
  * Gives model servers the blobs of requests, by addresses that workers have signed for minutes. There is no key: whatever is wrong with one, it is
  * answered like a blob that does not exist.
  */
-export function addMediaRoute(app: FastifyInstance, { blobs: node }: Pick<RouteContext, "blobs">): void {
+export function addMediaRoute(app: FastifyInstance, { blobs: node }: Pick<MediaPorts, "blobs">): void {
   app.get<{ Params: { tenant: string; id: string } }>(
     MEDIA_PATH,
     { config: { signed: true } },

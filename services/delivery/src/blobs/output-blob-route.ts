@@ -1,13 +1,25 @@
-import { blobs } from "@reprise/log";
+import type { RequestNotes } from "../telemetry/request-notes.ts";
+import type { NodeBlobs } from "./open-blobs.ts";
+import type { ReaderRegistry } from "../readers/reader-registry.ts";
+import type { Authentication } from "../http/auth.ts";
+import { blobs, type GenerationLog } from "@reprise/log";
 import { asSeq, blobNotFound, parseBlobId, parseWith } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
 import { sendContent } from "./send-content.ts";
 import { accessGeneration } from "../domain/generation-access.ts";
 import { readGeneration } from "../domain/read-generation.ts";
+import type { ReadSources } from "../domain/shown-generation.ts";
 import { callerOf } from "../readers/delivery-marks/caller.ts";
 import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
-import type { RouteContext } from "../routes/context.ts";
-import { noQuery } from "../routes/query-params.ts";
+import { noQuery } from "../http/query-params.ts";
+
+export interface OutputBlobPorts extends ReadSources {
+  readonly authentication: Authentication;
+  readonly log: GenerationLog;
+  readonly readers: ReaderRegistry;
+  readonly blobs: NodeBlobs;
+  readonly notes: RequestNotes;
+}
 
 export const OUTPUT_BLOB_PATH = "/v1/generations/:id/blobs/:blob";
 
@@ -15,7 +27,7 @@ export const OUTPUT_BLOB_PATH = "/v1/generations/:id/blobs/:blob";
  * Gives readers what a model has made beside words. What readers are shown of the generation says whether it is theirs: one that is held, was withdrawn or
  * rewound is answered like one that does not exist.
  */
-export function addOutputBlobRoute(app: FastifyInstance, context: RouteContext): void {
+export function addOutputBlobRoute(app: FastifyInstance, context: OutputBlobPorts): void {
   const { authentication, log } = context;
   app.get<{ Params: { id: string; blob: string } }>(
     OUTPUT_BLOB_PATH,

@@ -1,3 +1,9 @@
+import type { TurnSources } from "./read-turn.ts";
+import type { NodeConversations } from "./open-conversations.ts";
+import type { RequestBodies } from "../bodies/request-bodies.ts";
+import type { ReaderRegistry } from "../readers/reader-registry.ts";
+import type { GenerationLog } from "@reprise/log";
+import type { Authentication } from "../http/auth.ts";
 import {
   asStreamSeq,
   conversationNotFound,
@@ -21,8 +27,7 @@ import { assertModel } from "../models/assert-model.ts";
 import { ownEndUser } from "../http/own-end-user.ts";
 import { callerOf } from "../readers/delivery-marks/caller.ts";
 import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
-import type { RouteContext } from "../routes/context.ts";
-import { integerParam, noQuery } from "../routes/query-params.ts";
+import { integerParam, noQuery } from "../http/query-params.ts";
 import {
   conversationIdOf,
   createConversation,
@@ -30,6 +35,15 @@ import {
   toConversation,
 } from "./create-conversation.ts";
 import { listItems } from "./list-items.ts";
+
+export interface ConversationPorts extends TurnSources {
+  readonly authentication: Authentication;
+  readonly log: GenerationLog;
+  readonly readers: ReaderRegistry;
+  readonly bodies: RequestBodies;
+  readonly conversations: NodeConversations;
+  readonly modelNames: () => ReadonlySet<string>;
+}
 
 /** The paths of conversations, and what each allows. */
 export const CONVERSATION_PATHS: Readonly<Record<string, readonly string[]>> = {
@@ -78,7 +92,7 @@ function assertPageMaySay(body: object): void {
 }
 
 /** Creates, shows and deletes conversations. An end user's token creates, lists and reads that user's. */
-export function addConversationRoutes(app: FastifyInstance, context: RouteContext): void {
+export function addConversationRoutes(app: FastifyInstance, context: ConversationPorts): void {
   const { authentication } = context;
   const { rows } = context.conversations;
   const reading = { roles: ["read"], endUserTokens: "read" } as const;

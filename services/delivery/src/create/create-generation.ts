@@ -1,3 +1,4 @@
+import { GENERATION_ID_HEADER } from "../http/header-names.ts";
 import type { NewLog } from "@reprise/log";
 import type { GenerationRef, RequestedEvent } from "@reprise/protocol";
 import type { RequestBodies } from "../bodies/request-bodies.ts";
@@ -5,9 +6,6 @@ import type { ReaderMetrics } from "../telemetry/reader-metrics.ts";
 import type { RequestNotes } from "../telemetry/request-notes.ts";
 import { type Asked, beginCreating, type BeginPorts } from "./creating.ts";
 import { runSteps, type Step } from "./run-steps.ts";
-
-/** The header that carries the id of a generation whose create is answered with its stream. */
-export const GENERATION_ID_HEADER = "Reprise-Generation-Id";
 
 export interface CreatePorts extends BeginPorts {
   readonly bodies: Pick<RequestBodies, "release">;

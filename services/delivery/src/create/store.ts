@@ -1,3 +1,4 @@
+import { SHOULD_RETRY_HEADER } from "../http/header-names.ts";
 import {
   beginLog,
   type Broker,
@@ -24,9 +25,6 @@ import type { Created, Creating } from "./creating.ts";
 import { encodeRequest } from "./encode-request.ts";
 import { assertSameRequest } from "./identify.ts";
 import type { Step } from "./run-steps.ts";
-
-/** Tells clients of OpenAI's API, which otherwise retry by status, that the request must not be sent again after a failure. */
-export const SHOULD_RETRY_HEADER = "X-Should-Retry";
 
 /*
  * The rule set first: moderation must find the rules of every log that it reads. Then the job, then seq 0. A node that dies between the two leaves a job,

@@ -16,7 +16,7 @@ import { bearerOf } from "../http/auth.ts";
 import { TrustedProxies } from "../http/client-address.ts";
 import { requestIdOf } from "../http/request-id.ts";
 import { parseReviewId } from "../review/review.ts";
-import { preferredType } from "../routes/negotiation.ts";
+import { preferredType } from "../http/negotiation.ts";
 import { fuzz, nearlyText } from "./fuzz.fixture.ts";
 
 const visible = fc.stringMatching(/^[\x21-\x7e]{1,40}$/);

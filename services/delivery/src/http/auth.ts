@@ -7,10 +7,17 @@ import {
   type StreamTokens,
   type TenantDirectory,
 } from "@reprise/tenancy";
-import { RepriseError, unixNow } from "@reprise/protocol";
+import { RepriseError, unixNow, type TenantId } from "@reprise/protocol";
 import type { FastifyRequest } from "fastify";
-import type { Administrator } from "../admin/administration.ts";
 import { queryTokenOf } from "./query-token.ts";
+
+/** Who calls the admin API. */
+export interface Administrator {
+  /** Who stands in the records: `operator`, or the name of the tenant's key. */
+  readonly by: string;
+  /** The one tenant that it administers; undefined for the operator, who administers all. */
+  readonly tenant: TenantId | undefined;
+}
 
 declare module "fastify" {
   interface FastifyContextConfig {

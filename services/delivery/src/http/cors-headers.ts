@@ -1,6 +1,10 @@
-import { GENERATION_ID_HEADER } from "../create/create-generation.ts";
-import { SHOULD_RETRY_HEADER } from "../create/store.ts";
-import { RUN_ID_HEADER, TAIL_INDEX_HEADER, UI_STREAM_HEADER } from "../routes/ai-sdk/stream-run.ts";
+import {
+  GENERATION_ID_HEADER,
+  RUN_ID_HEADER,
+  SHOULD_RETRY_HEADER,
+  TAIL_INDEX_HEADER,
+  UI_STREAM_HEADER,
+} from "./header-names.ts";
 import { REQUEST_ID_HEADER } from "./request-id.ts";
 
 /** What the package `openai` sends with each request, from pages too. */

@@ -1,4 +1,5 @@
-import { blobs } from "@reprise/log";
+import type { NodeBlobs } from "../blobs/open-blobs.ts";
+import { blobs, type GenerationLog } from "@reprise/log";
 import {
   type GenerationRef,
   generationNotFound,
@@ -8,12 +9,19 @@ import {
   needsOf,
   RepriseError,
   type ToolContent,
+  type ServedBy,
 } from "@reprise/protocol";
 import { toRequested } from "../domain/to-requested.ts";
-import type { RouteContext } from "../routes/context.ts";
-import { assertTold, withTold } from "./check-request.ts";
+import { assertTold, withTold, type ModelWorkers } from "./check-request.ts";
 
-type CheckContext = Pick<RouteContext, "log" | "blobs" | "servedBy" | "fleet">;
+export interface ToolContentPorts {
+  readonly log: GenerationLog;
+  readonly blobs: NodeBlobs;
+  readonly fleet: ModelWorkers;
+  readonly servedBy: (model: string) => ServedBy | undefined;
+}
+
+type CheckContext = Pick<ToolContentPorts, "log" | "blobs" | "servedBy" | "fleet">;
 
 /**
  * Refuses parts of a tool's answer that the model, or a worker of an earlier version, can't be given, and renews the time of the blobs that they name.

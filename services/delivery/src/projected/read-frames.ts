@@ -6,10 +6,10 @@ import type { FastifyReply } from "fastify";
 import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
 import type { ProjectedCall } from "./projected-call.ts";
 import { ProjectionFold } from "./projection-fold.ts";
-import type { SettledContext } from "./read-settled.ts";
+import type { SettledPorts } from "./read-settled.ts";
 
 /** The part of a route's context that this takes. */
-export interface FramesContext extends Pick<SettledContext, "authentication" | "readers"> {
+export interface FramesPorts extends Pick<SettledPorts, "authentication" | "readers"> {
   readonly hub: Pick<Hub, "open" | "refresh" | "readHistory">;
 }
 
@@ -32,7 +32,7 @@ const SLICE_EVENTS = 256;
  * @throws RepriseError as `readSettled` does that does not wait
  */
 export async function readFrames<State>(
-  context: FramesContext,
+  context: FramesPorts,
   reply: Pick<FastifyReply, "raw">,
   { projection, from, onReplay, ref, begun, protocol, caller, principal, role }: FramesRead<State>,
 ): Promise<readonly Frame[]> {

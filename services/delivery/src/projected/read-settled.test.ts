@@ -7,7 +7,7 @@ import type { Reader } from "../readers/reader.ts";
 import { createPrincipal } from "../testing/principal.ts";
 import { openCache } from "./cache.fixture.ts";
 import { ProjectedCaches } from "./projected-caches.ts";
-import { readSettled, type SettledContext } from "./read-settled.ts";
+import { readSettled, type SettledPorts } from "./read-settled.ts";
 import { echo } from "./test-projection.fixture.ts";
 
 /** A call that is answered with what a cache comes to. */
@@ -15,7 +15,7 @@ function openCall(opened = openCache()) {
   const { cache, hub } = opened;
   const readers = new Set<Reader>();
   const draining = new AbortController();
-  const context: SettledContext = {
+  const context: SettledPorts = {
     hub: { ...hub, open: async () => cache, refresh: async () => {} },
     projections: new ProjectedCaches(hub),
     authentication: { renewReader: (principal) => principal },

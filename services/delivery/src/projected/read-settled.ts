@@ -6,8 +6,9 @@ import { waitForCache } from "../domain/wait-for-cache.ts";
 import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
 import { presentReader } from "../readers/presence/present-reader.ts";
 import { UNJUDGED } from "../readers/streams/live-stream.ts";
-import { drainingError } from "../routes/begin-stream.ts";
-import type { RouteContext } from "../routes/context.ts";
+import { drainingError } from "../readers/streams/begin-stream.ts";
+import type { Authentication } from "../http/auth.ts";
+import type { ReaderRegistry } from "../readers/reader-registry.ts";
 import type { ProjectedCall } from "./projected-call.ts";
 import type { ProjectedCaches } from "./projected-caches.ts";
 import type { Fold } from "./projection-fold.ts";
@@ -20,11 +21,11 @@ export interface SettledRead<State> extends ProjectedCall {
 }
 
 /** The part of a route's context that this takes. */
-export interface SettledContext {
+export interface SettledPorts {
   readonly hub: Pick<Hub, "open" | "refresh">;
   readonly projections: Pick<ProjectedCaches, "foldOf">;
-  readonly authentication: Pick<RouteContext["authentication"], "renewReader">;
-  readonly readers: Pick<RouteContext["readers"], "enter">;
+  readonly authentication: Pick<Authentication, "renewReader">;
+  readonly readers: Pick<ReaderRegistry, "enter">;
   readonly draining: AbortSignal;
 }
 
@@ -37,7 +38,7 @@ export interface SettledContext {
  *   `draining`; `unauthenticated`, `forbidden`, also when the caller may not read any more
  */
 export async function readSettled<State>(
-  context: SettledContext,
+  context: SettledPorts,
   reply: Pick<FastifyReply, "raw">,
   read: SettledRead<State>,
 ): Promise<Settled<State> | undefined> {
@@ -59,7 +60,7 @@ interface Found<State> {
 }
 
 async function readNow<State>(
-  { hub, projections }: SettledContext,
+  { hub, projections }: SettledPorts,
   read: SettledRead<State>,
 ): Promise<Found<State>> {
   const cache = await hub.open(read.ref, read.begun);
@@ -68,7 +69,7 @@ async function readNow<State>(
 }
 
 async function readEnd<State>(
-  context: SettledContext,
+  context: SettledPorts,
   reply: Pick<FastifyReply, "raw">,
   read: SettledRead<State>,
 ): Promise<Found<State> | undefined> {
@@ -88,7 +89,7 @@ async function readEnd<State>(
  * @returns false where the client has left
  */
 async function waitForEnd<State>(
-  context: SettledContext,
+  context: SettledPorts,
   reply: Pick<FastifyReply, "raw">,
   cache: GenerationCache,
   { ref, principal, role }: SettledRead<State>,

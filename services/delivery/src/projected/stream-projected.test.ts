@@ -6,14 +6,14 @@ import { describe, expect, test } from "vitest";
 import { sendProblem, toProblem } from "../http/problem.ts";
 import type { Reader } from "../readers/reader.ts";
 import { ReaderMetrics } from "../telemetry/reader-metrics.ts";
-import { ReaderTraces } from "../telemetry/reader-traces.ts";
+import { ReaderTraces } from "../readers/reader-traces.ts";
 import { RequestMetrics } from "../telemetry/request-metrics.ts";
 import { RequestNotes } from "../telemetry/request-notes.ts";
 import { RequestTraces } from "../telemetry/request-traces.ts";
 import { createPrincipal } from "../testing/principal.ts";
 import { expectedFrames, openCache } from "./cache.fixture.ts";
 import { ProjectedCaches } from "./projected-caches.ts";
-import { type ProjectedContext, type ProjectedRead, streamProjected } from "./stream-projected.ts";
+import { type ProjectedPorts, type ProjectedRead, streamProjected } from "./stream-projected.ts";
 import { echo, type EchoState } from "./test-projection.fixture.ts";
 
 /** A server with one route, which answers with the projection of a cache that a test fills by hand. */
@@ -32,7 +32,7 @@ async function serve(read: Partial<ProjectedRead<EchoState>> = {}) {
   const requestMetrics = new RequestMetrics(metrics);
   const draining = new AbortController();
   const replayed: number[] = [];
-  const context: ProjectedContext = {
+  const context: ProjectedPorts = {
     hub,
     projections: new ProjectedCaches(hub),
     authentication: { renewReader: (principal) => principal },

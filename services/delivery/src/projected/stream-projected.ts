@@ -3,7 +3,7 @@ import type { Frame, Projection } from "@reprise/projections";
 import { FIRST_SEQ, plus, type RepriseError, REQUEST_SEQ, SSE_HEADERS } from "@reprise/protocol";
 import type { FastifyReply } from "fastify";
 import { replayBytes } from "../limits/replay-bytes.ts";
-import { beginReading, type ReadingContext } from "../readers/streams/begin-reading.ts";
+import { beginReading, type ReadingPorts } from "../readers/streams/begin-reading.ts";
 import type { StreamCall } from "../telemetry/reader-metrics.ts";
 import { encodeFrame } from "./encode-frame.ts";
 import { FrameWindow } from "./frame-window.ts";
@@ -56,7 +56,7 @@ export interface ProjectedRead<State, SoFar = unknown> extends ProjectedCall {
 }
 
 /** The part of a route's context that this takes. */
-export interface ProjectedContext extends ReadingContext {
+export interface ProjectedPorts extends ReadingPorts {
   readonly hub: Pick<Hub, "open" | "refresh" | "refreshFromLeader" | "readHistory">;
   readonly projections: Pick<ProjectedCaches, "of" | "foldOf">;
 }
@@ -73,7 +73,7 @@ export interface ProjectedContext extends ReadingContext {
  *   `draining`; `unauthenticated`, `forbidden`
  */
 export async function streamProjected<State, SoFar>(
-  context: ProjectedContext,
+  context: ProjectedPorts,
   reply: FastifyReply,
   read: ProjectedRead<State, SoFar>,
 ): Promise<FastifyReply> {
@@ -84,7 +84,7 @@ export async function streamProjected<State, SoFar>(
 }
 
 async function stream<State, SoFar>(
-  context: ProjectedContext,
+  context: ProjectedPorts,
   reply: FastifyReply,
   read: ProjectedRead<State, SoFar>,
 ): Promise<FastifyReply> {
@@ -162,7 +162,7 @@ async function open<State, SoFar>(
  * @throws RepriseError `cursor_invalid` where no node can have sent them; `broker_unavailable`
  */
 async function reach(
-  hub: ProjectedContext["hub"],
+  hub: ProjectedPorts["hub"],
   frames: ProjectedFrames,
   { position, param }: { position: number; param: string },
 ): Promise<void> {

@@ -8,7 +8,7 @@ import {
 } from "@reprise/protocol";
 import * as z from "zod";
 import { splitMetadata } from "./metadata-params.ts";
-import { integerParam, timeParam } from "./query-params.ts";
+import { integerParam, timeParam } from "../http/query-params.ts";
 
 const DEFAULT_LIMIT = 100;
 const MOST = 1_000;

@@ -1,11 +1,28 @@
+import type { RequestTraces } from "../telemetry/request-traces.ts";
+import type { ReaderMetrics } from "../telemetry/reader-metrics.ts";
+import type { RequestMetrics } from "../telemetry/request-metrics.ts";
+import type { RequestNotes } from "../telemetry/request-notes.ts";
+import type { Logger } from "@reprise/service";
+import type { ReaderRegistry } from "../readers/reader-registry.ts";
+import type { Authentication } from "../http/auth.ts";
 import type { Principal } from "@reprise/tenancy";
 import type { FastifyReply } from "fastify";
 import type { ArchivedLog } from "../archive-fallback/archived-events.ts";
 import { readArchivedPage } from "../archive-fallback/archived-page.ts";
 import { Replay, type ReplayStart, unfinished } from "../archive-fallback/replay.ts";
 import { ArchiveStream } from "../readers/streams/archive-stream.ts";
-import { beginStream, logBrokenStream } from "./begin-stream.ts";
-import type { RouteContext } from "./context.ts";
+import { beginStream, logBrokenStream } from "../readers/streams/begin-stream.ts";
+
+export interface ReplayPorts {
+  readonly authentication: Authentication;
+  readonly readers: ReaderRegistry;
+  readonly logger: Logger;
+  readonly notes: RequestNotes;
+  readonly requestMetrics: RequestMetrics;
+  readonly readerMetrics: ReaderMetrics;
+  readonly traces: RequestTraces;
+  readonly draining: AbortSignal;
+}
 
 export interface ArchivedRead {
   readonly log: ArchivedLog;
@@ -15,7 +32,7 @@ export interface ArchivedRead {
 
 /** Answers with a stream out of the archive, in the bytes of the live one; with 204 when the reader has seen the end already. */
 export async function streamReplay(
-  context: RouteContext,
+  context: ReplayPorts,
   reply: FastifyReply,
   { log, start, principal }: ArchivedRead,
 ): Promise<FastifyReply> {
@@ -59,7 +76,7 @@ export async function streamReplay(
 
 /** Answers with a page out of the archive. */
 export async function sendArchivedPage(
-  { authentication }: RouteContext,
+  { authentication }: ReplayPorts,
   reply: FastifyReply,
   { log, start, principal, limit }: ArchivedRead & { limit: number },
 ): Promise<FastifyReply> {

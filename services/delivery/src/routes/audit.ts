@@ -1,16 +1,23 @@
+import type { AuditClient, GenerationLog } from "@reprise/log";
+import type { Authentication } from "../http/auth.ts";
 import { parseGenerationId, parseWith } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
 import { callerOf } from "../readers/delivery-marks/caller.ts";
 import { recordAccess, toAccess } from "../domain/audit-access.ts";
 import { parseAuditQuery } from "./audit-query.ts";
-import type { RouteContext } from "./context.ts";
-import { noQuery } from "./query-params.ts";
+import { noQuery } from "../http/query-params.ts";
+
+export interface AuditPorts {
+  readonly authentication: Authentication;
+  readonly log: GenerationLog;
+  readonly audit: AuditClient;
+}
 
 /**
  * What auditors see of the archive. The tenant is the key's, and every access is recorded before anything is shown. The archive may take
  * seconds, so the key is checked again before the answer.
  */
-export function addAuditRoutes(app: FastifyInstance, { authentication, audit, log }: RouteContext): void {
+export function addAuditRoutes(app: FastifyInstance, { authentication, audit, log }: AuditPorts): void {
   const config = { roles: ["audit"] } as const;
   app.get("/v1/audit/generations", { config }, async (request) => {
     const principal = authentication.principalOf(request);

@@ -1,3 +1,7 @@
+import type { ReaderMetrics } from "../telemetry/reader-metrics.ts";
+import type { RequestLimits } from "../limits/request-limits.ts";
+import type { RequestBodies } from "../bodies/request-bodies.ts";
+import type { CreateGeneration } from "../create/create-generation.ts";
 import {
   encodeCursor,
   type Generation,
@@ -9,19 +13,27 @@ import {
 import type { FastifyInstance } from "fastify";
 import { withTemplateModel } from "../create/with-token.ts";
 import { readGeneration } from "../domain/read-generation.ts";
+import type { ReadSources } from "../domain/shown-generation.ts";
 import { requestedCursor } from "../domain/resume-cursor.ts";
 import { toGeneration } from "../domain/to-generation.ts";
-import { lacksRole } from "../http/auth.ts";
+import { lacksRole, type Authentication } from "../http/auth.ts";
 import { headerOf } from "../http/header-of.ts";
 import { callerOf } from "../readers/delivery-marks/caller.ts";
-import type { RouteContext } from "./context.ts";
-import { streamEvents } from "./events.ts";
-import { preferredType } from "./negotiation.ts";
-import { noQuery } from "./query-params.ts";
-import { toResponse } from "./to-response.ts";
+import { streamEvents, type EventPorts } from "./events.ts";
+import { preferredType } from "../http/negotiation.ts";
+import { noQuery } from "../http/query-params.ts";
+import { toResponse, type ResponsePorts } from "./to-response.ts";
+
+export interface CreateRoutePorts extends EventPorts, ReadSources, ResponsePorts {
+  readonly authentication: Authentication;
+  readonly create: CreateGeneration;
+  readonly bodies: RequestBodies;
+  readonly limits: RequestLimits;
+  readonly readerMetrics: ReaderMetrics;
+}
 
 /** `POST /v1/generations`. */
-export function addCreateRoute(app: FastifyInstance, context: RouteContext): void {
+export function addCreateRoute(app: FastifyInstance, context: CreateRoutePorts): void {
   const { authentication, readerMetrics } = context;
   app.post(
     "/v1/generations",

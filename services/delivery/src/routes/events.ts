@@ -1,9 +1,12 @@
-import type { NewLog } from "@reprise/log";
+import type { RequestNotes } from "../telemetry/request-notes.ts";
+import type { RequestLimits } from "../limits/request-limits.ts";
+import type { ReaderRegistry } from "../readers/reader-registry.ts";
+import type { NewLog, AuditClient, GenerationLog, Hub } from "@reprise/log";
 import { encodeCursor, FIRST_SEQ, type GenerationRef, LIMITS, parseWith, plus } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import * as z from "zod";
-import type { ReadingRole } from "../http/auth.ts";
+import type { ReadingRole, Authentication } from "../http/auth.ts";
 import { hasLeft } from "../connections/http2.ts";
 import { withArchiveFallback } from "../archive-fallback/with-archive-fallback.ts";
 import { type Caller, callerOf } from "../readers/delivery-marks/caller.ts";
@@ -15,12 +18,23 @@ import { readEventPage } from "../domain/event-page.ts";
 import { assertKept, requestedCursor, type ResumePoint, resumeFrom } from "../domain/resume-cursor.ts";
 import { presentReader } from "../readers/presence/present-reader.ts";
 import { LiveStream } from "../readers/streams/live-stream.ts";
-import { sendArchivedPage, sendPage, streamReplay } from "./audit-replay.ts";
-import type { StreamCall } from "../telemetry/reader-metrics.ts";
-import { beginReading } from "../readers/streams/begin-reading.ts";
-import type { RouteContext } from "./context.ts";
-import { preferredType } from "./negotiation.ts";
-import { booleanParam, integerParam } from "./query-params.ts";
+import { sendArchivedPage, sendPage, streamReplay, type ReplayPorts } from "./audit-replay.ts";
+import type { StreamCall, ReaderMetrics } from "../telemetry/reader-metrics.ts";
+import { beginReading, type ReadingPorts } from "../readers/streams/begin-reading.ts";
+import { preferredType } from "../http/negotiation.ts";
+import { booleanParam, integerParam } from "../http/query-params.ts";
+
+export interface EventPorts extends ReadingPorts, ReplayPorts {
+  readonly authentication: Authentication;
+  readonly log: GenerationLog;
+  readonly hub: Hub;
+  readonly audit: AuditClient;
+  readonly readers: ReaderRegistry;
+  readonly limits: RequestLimits;
+  readonly notes: RequestNotes;
+  readonly readerMetrics: ReaderMetrics;
+  readonly draining: AbortSignal;
+}
 
 export const eventsQuerySchema = z.strictObject({
   after: z.string().optional(),
@@ -29,7 +43,7 @@ export const eventsQuerySchema = z.strictObject({
   original: booleanParam,
 });
 
-export function addEventRoutes(app: FastifyInstance, context: RouteContext): void {
+export function addEventRoutes(app: FastifyInstance, context: EventPorts): void {
   const config = { roles: ["read", "audit"], streamTokens: true, countsItself: true } as const;
   app.get<{ Params: { id: string } }>("/v1/generations/:id/events", { config }, async (request, reply) => {
     const principal = context.authentication.principalOf(request);
@@ -80,7 +94,7 @@ export interface LiveRead {
 }
 
 async function sendLivePage(
-  context: RouteContext,
+  context: EventPorts,
   reply: FastifyReply,
   { ref, resume, caller, principal, role, wait, limit, onReplay }: LiveRead & { wait: number; limit: number },
 ): Promise<FastifyReply> {
@@ -117,7 +131,7 @@ async function sendLivePage(
 
 /** Answers with the stream itself, from behind the cursor; with 204 when the reader has seen the end already. */
 export async function streamEvents(
-  context: RouteContext,
+  context: EventPorts,
   reply: FastifyReply,
   {
     ref,

@@ -1,5 +1,9 @@
+import type { ReaderMetrics } from "../telemetry/reader-metrics.ts";
+import type { RequestNotes } from "../telemetry/request-notes.ts";
+import type { RequestBodies } from "../bodies/request-bodies.ts";
+import type { Authentication } from "../http/auth.ts";
 import { type Generation, type GenerationRef, LIMITS, parseToolResult, parseWith } from "@reprise/protocol";
-import { announceEnd } from "@reprise/log";
+import { announceEnd, type AuditClient, type Broker, type GenerationLog } from "@reprise/log";
 import type { Role } from "@reprise/tenancy";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
@@ -10,11 +14,21 @@ import { answerToolCall } from "../domain/answer-tool-call.ts";
 import { recordAccess } from "../domain/audit-access.ts";
 import { accessGeneration } from "../domain/generation-access.ts";
 import { cancelGeneration, readGeneration } from "../domain/read-generation.ts";
-import { checkToolContent } from "../models/check-tool-content.ts";
-import type { RouteContext } from "./context.ts";
-import { addCreateRoute } from "./create.ts";
-import { booleanParam, noQuery } from "./query-params.ts";
-import { recordSnapshot, toResponse } from "./to-response.ts";
+import type { ReadSources } from "../domain/shown-generation.ts";
+import { checkToolContent, type ToolContentPorts } from "../models/check-tool-content.ts";
+import { addCreateRoute, type CreateRoutePorts } from "./create.ts";
+import { booleanParam, noQuery } from "../http/query-params.ts";
+import { recordSnapshot, toResponse, type ResponsePorts } from "./to-response.ts";
+
+export interface GenerationPorts extends CreateRoutePorts, ReadSources, ResponsePorts, ToolContentPorts {
+  readonly authentication: Authentication;
+  readonly broker: Broker;
+  readonly log: GenerationLog;
+  readonly audit: AuditClient;
+  readonly bodies: RequestBodies;
+  readonly notes: RequestNotes;
+  readonly readerMetrics: ReaderMetrics;
+}
 
 const readQuery = z.strictObject({ original: booleanParam });
 /** The body of a call that cancels. */
@@ -22,7 +36,7 @@ export const cancelSchema = z.strictObject({
   reason: z.string().min(1).max(LIMITS.cancelReasonLength).optional(),
 });
 
-export function addGenerationRoutes(app: FastifyInstance, context: RouteContext): void {
+export function addGenerationRoutes(app: FastifyInstance, context: GenerationPorts): void {
   const { authentication, log, audit } = context;
   addCreateRoute(app, context);
 

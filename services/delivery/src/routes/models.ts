@@ -1,13 +1,19 @@
-import { CAPABILITIES, parseWith } from "@reprise/protocol";
+import { CAPABILITIES, parseWith, type ServedBy } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { lacksRole } from "../http/auth.ts";
+import { lacksRole, type Authentication } from "../http/auth.ts";
 import { toOpenAiErrorBody } from "../http/error-body.ts";
 import { assertModel } from "../models/assert-model.ts";
-import { withTold } from "../models/check-request.ts";
+import { withTold, type ModelWorkers } from "../models/check-request.ts";
 import { contextTokensOf } from "../models/context-tokens.ts";
-import type { RouteContext } from "./context.ts";
-import { noQuery } from "./query-params.ts";
+import { noQuery } from "../http/query-params.ts";
+
+export interface ModelPorts {
+  readonly authentication: Authentication;
+  readonly fleet: ModelWorkers;
+  readonly modelNames: () => ReadonlySet<string>;
+  readonly servedBy: (model: string) => ServedBy | undefined;
+}
 
 /** Of one model the rest of the path is the name: it may have slashes, which not every client encodes. */
 const MODEL_PATH = "/v1/models/*";
@@ -22,7 +28,7 @@ export const MODEL_PATHS: Readonly<Record<string, readonly string[]>> = {
 const UNKNOWN_ORIGIN = { created: 0, owned_by: "reprise" };
 
 /** What a tenant's clients may ask for, as OpenAI's API has it, with what the platform knows beside. */
-export function addModelRoutes(app: FastifyInstance, context: RouteContext): void {
+export function addModelRoutes(app: FastifyInstance, context: ModelPorts): void {
   const { authentication, modelNames, servedBy, fleet } = context;
   const config = { roles: ["create", "read"], streamTokens: true, errors: toOpenAiErrorBody } as const;
   app.get("/v1/models", { config }, async (request) => {

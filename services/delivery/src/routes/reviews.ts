@@ -1,3 +1,6 @@
+import type { RequestBodies } from "../bodies/request-bodies.ts";
+import type { Broker, GenerationLog } from "@reprise/log";
+import type { Authentication } from "../http/auth.ts";
 import { LIMITS, parseGenerationId, parseWith, REVIEW_DECISIONS } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
@@ -5,8 +8,14 @@ import { answerReview } from "../review/answer-review.ts";
 import { listReviews } from "../review/list-reviews.ts";
 import { readModeration } from "../review/read-moderation.ts";
 import { parseReviewId } from "../review/review.ts";
-import type { RouteContext } from "./context.ts";
-import { integerParam, noQuery } from "./query-params.ts";
+import { integerParam, noQuery } from "../http/query-params.ts";
+
+export interface ReviewPorts {
+  readonly authentication: Authentication;
+  readonly broker: Broker;
+  readonly log: GenerationLog;
+  readonly bodies: RequestBodies;
+}
 
 const DEFAULT_LIMIT = 20;
 
@@ -27,7 +36,7 @@ export const reviewAnswerSchema = z
 /** What people see and decide of moderation. Nothing of it is to be kept on the way: it holds text that was withdrawn. */
 export function addReviewRoutes(
   app: FastifyInstance,
-  { authentication, log, broker, bodies }: RouteContext,
+  { authentication, log, broker, bodies }: ReviewPorts,
 ): void {
   const config = { roles: ["review"] } as const;
   app.get("/v1/reviews", { config }, async (request) => {

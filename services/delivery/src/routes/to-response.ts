@@ -1,8 +1,14 @@
+import type { ReaderRegistry } from "../readers/reader-registry.ts";
+import type { Authentication } from "../http/auth.ts";
 import { type Generation, type GenerationRef, parseCursor, FIRST_SEQ } from "@reprise/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { callerOf } from "../readers/delivery-marks/caller.ts";
 import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
-import type { RouteContext } from "./context.ts";
+
+export interface ResponsePorts {
+  readonly authentication: Authentication;
+  readonly readers: ReaderRegistry;
+}
 
 /** What of a generation the model says. */
 const SAID = [
@@ -22,7 +28,7 @@ export type UnreadGeneration = Omit<Generation, (typeof SAID)[number]>;
  * what became of the generation, and nothing of what it says. One with it has read what it says so far, which is recorded.
  */
 export function toResponse(
-  context: RouteContext,
+  context: ResponsePorts,
   [request, reply]: readonly [FastifyRequest, FastifyReply],
   { ref, generation }: { ref: GenerationRef; generation: Generation },
 ): Generation | UnreadGeneration {
@@ -38,7 +44,7 @@ export function toResponse(
 
 /** A caller that is answered with a generation has read what it says so far. */
 export function recordSnapshot(
-  context: RouteContext,
+  context: ResponsePorts,
   [request, reply]: readonly [FastifyRequest, FastifyReply],
   { ref, generation }: { ref: GenerationRef; generation: Generation },
 ): void {

@@ -1,3 +1,5 @@
+import type { RequestBodies } from "../bodies/request-bodies.ts";
+import type { GenerationLog } from "@reprise/log";
 import {
   END_USER_RULE,
   generationNotFound,
@@ -15,13 +17,20 @@ import {
   type TokenRequest,
   type TokenScope,
   UNBOUND_WARNING,
+  type StreamTokens,
 } from "@reprise/tenancy";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import * as z from "zod";
-import { lacksRole } from "../http/auth.ts";
+import { lacksRole, type Authentication } from "../http/auth.ts";
 import { toRequested } from "../domain/to-requested.ts";
-import type { RouteContext } from "./context.ts";
-import { noQuery } from "./query-params.ts";
+import { noQuery } from "../http/query-params.ts";
+
+export interface TokenPorts {
+  readonly authentication: Authentication;
+  readonly tokens: StreamTokens;
+  readonly log: GenerationLog;
+  readonly bodies: RequestBodies;
+}
 
 const DEFAULT_TTL_SECONDS = 900;
 
@@ -53,7 +62,7 @@ export const userTokenSchema = z
   });
 
 /** Stream tokens of the platform's own, minted for those who have an API key with the same roles. */
-export function addTokenRoutes(app: FastifyInstance, context: RouteContext): void {
+export function addTokenRoutes(app: FastifyInstance, context: TokenPorts): void {
   const { authentication, bodies, log, tokens } = context;
   const config = { roles: TOKEN_SCOPES } as const;
 

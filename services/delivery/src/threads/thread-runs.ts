@@ -1,8 +1,14 @@
+import type { Threads } from "./threads.ts";
+import type { GenerationLog } from "@reprise/log";
 import { type GenerationRef, isGenerationId, type RequestedEvent, toUnixMs } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import { accessGeneration } from "../domain/generation-access.ts";
 import { unlessGone } from "../domain/unless-gone.ts";
-import type { RouteContext } from "../routes/context.ts";
+
+export interface ThreadPorts {
+  readonly log: GenerationLog;
+  readonly threads: Threads;
+}
 
 /** A thread as a call names it. */
 export interface CalledThread {
@@ -25,7 +31,7 @@ export interface BegunRun {
  * @throws RepriseError `generation_not_found` for a generation; `broker_unavailable`
  */
 export async function findThreadRun(
-  { log, threads }: Pick<RouteContext, "log" | "threads">,
+  { log, threads }: Pick<ThreadPorts, "log" | "threads">,
   principal: Principal,
   { protocol, id }: CalledThread,
 ): Promise<GenerationRef | undefined> {
@@ -40,7 +46,7 @@ export async function findThreadRun(
  * @throws RepriseError `broker_unavailable`
  */
 export async function beginThreadRun(
-  { threads }: Pick<RouteContext, "threads">,
+  { threads }: Pick<ThreadPorts, "threads">,
   { tenant, endUser }: Principal,
   { protocol, id, ref, requested }: CalledThread & BegunRun,
 ): Promise<void> {

@@ -6,7 +6,7 @@ import fastify from "fastify";
 import { expect, test } from "vitest";
 import { openCache } from "../../projected/cache.fixture.ts";
 import { ReaderMetrics } from "../../telemetry/reader-metrics.ts";
-import { ReaderTraces } from "../../telemetry/reader-traces.ts";
+import { ReaderTraces } from "../reader-traces.ts";
 import { RequestMetrics } from "../../telemetry/request-metrics.ts";
 import { RequestNotes } from "../../telemetry/request-notes.ts";
 import { RequestTraces } from "../../telemetry/request-traces.ts";

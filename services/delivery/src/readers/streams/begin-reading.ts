@@ -2,15 +2,20 @@ import type { GenerationCache, Hub } from "@reprise/log";
 import { plus, type ReaderProtocol, REQUEST_SEQ, type Seq } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { FastifyReply } from "fastify";
-import type { ReadingRole } from "../../http/auth.ts";
+import type { Logger } from "@reprise/service";
+import type { Authentication, ReadingRole } from "../../http/auth.ts";
+import type { ReaderMetrics, StreamCall } from "../../telemetry/reader-metrics.ts";
+import type { RequestMetrics } from "../../telemetry/request-metrics.ts";
+import type { RequestNotes } from "../../telemetry/request-notes.ts";
+import type { RequestTraces } from "../../telemetry/request-traces.ts";
+import type { ReaderRegistry } from "../reader-registry.ts";
+import type { ReaderTraces } from "../reader-traces.ts";
 import type { Caller } from "../delivery-marks/caller.ts";
 import { ConnectionRecord } from "../delivery-marks/connection-record.ts";
 import { presentReader } from "../presence/present-reader.ts";
 import type { ReaderCounts } from "../reader.ts";
 import type { CachedStream, CachedStreamOptions } from "./cached-stream.ts";
-import type { StreamCall } from "../../telemetry/reader-metrics.ts";
-import { beginStream, logBrokenStream } from "../../routes/begin-stream.ts";
-import type { RouteContext } from "../../routes/context.ts";
+import { beginStream, logBrokenStream } from "./begin-stream.ts";
 
 /** A stream that a caller is about to be sent. */
 export interface NewReading {
@@ -31,13 +36,18 @@ export interface NewReading {
 }
 
 /** The part of a route's context that a stream takes. */
-export interface ReadingContext extends Pick<
-  RouteContext,
-  "logger" | "notes" | "requestMetrics" | "readerMetrics" | "traces" | "readerTraces" | "draining"
-> {
+export interface ReadingPorts {
   readonly hub: Pick<Hub, "readHistory">;
-  readonly authentication: Pick<RouteContext["authentication"], "renewReader">;
-  readonly readers: Pick<RouteContext["readers"], "enter"> & ReaderCounts;
+  readonly authentication: Pick<Authentication, "renewReader">;
+  readonly readers: Pick<ReaderRegistry, "enter"> & ReaderCounts;
+  readonly logger: Logger;
+  readonly notes: RequestNotes;
+  readonly requestMetrics: RequestMetrics;
+  readonly readerMetrics: ReaderMetrics;
+  readonly traces: RequestTraces;
+  readonly readerTraces: ReaderTraces;
+  /** Aborted when the node begins to drain. */
+  readonly draining: AbortSignal;
 }
 
 /**
@@ -45,7 +55,7 @@ export interface ReadingContext extends Pick<
  * @throws RepriseError `unauthenticated`, `forbidden`, `draining`, while it can still be an answer
  */
 export function beginReading(
-  context: ReadingContext,
+  context: ReadingPorts,
   reply: FastifyReply,
   { cache, fromSeq, resumed, status, protocol, caller, principal, role, call, created, open }: NewReading,
 ): FastifyReply {

@@ -1,14 +1,31 @@
+import type { RequestLimits } from "../../limits/request-limits.ts";
+import type { RequestBodies } from "../../bodies/request-bodies.ts";
+import type { ProjectedCaches } from "../../projected/projected-caches.ts";
+import type { CreateGeneration } from "../../create/create-generation.ts";
+import type { Hub } from "@reprise/log";
 import { agUiProjection, agUiSoFar, parseRunInput, restartsOf, snapshotFrames } from "@reprise/projections";
 import { parseWith } from "@reprise/protocol";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import * as z from "zod";
-import { lacksRole } from "../../http/auth.ts";
-import { addStopRoute } from "../../threads/stop-route.ts";
-import { beginThreadRun } from "../../threads/thread-runs.ts";
-import type { RouteContext } from "../context.ts";
-import { assertNamedOnce, parseOptions } from "./parse-options.ts";
-import { findRun, needsRun, type Run, runKey } from "./runs.ts";
-import { streamRun } from "./stream-run.ts";
+import { lacksRole, type Authentication } from "../../http/auth.ts";
+import { addStopRoute, type StopPorts } from "../stop-route.ts";
+import { beginThreadRun, type ThreadPorts } from "../../threads/thread-runs.ts";
+import { assertNamedOnce, parseOptions, type ParsePorts } from "./parse-options.ts";
+import { findRun, needsRun, type Run, runKey, type RunPorts } from "./runs.ts";
+import { streamRun, type AgentStreamPorts } from "./stream-run.ts";
+
+export type AgUiPorts = AgentStreamPorts &
+  ParsePorts &
+  RunPorts &
+  StopPorts &
+  ThreadPorts & {
+    readonly authentication: Authentication;
+    readonly hub: Hub;
+    readonly create: CreateGeneration;
+    readonly projections: ProjectedCaches;
+    readonly bodies: RequestBodies;
+    readonly limits: RequestLimits;
+  };
 
 const PATH = "/v1/ag-ui/agent";
 const protocol = "ag-ui";
@@ -31,7 +48,7 @@ type History = readonly { readonly id: string }[];
  * What `HttpAgent` of AG-UI calls: `POST` begins a run, or comes back to the one that has the `runId` already, with whatever messages. `GET …?runId=` is
  * for readers that have none of its messages. Who comes back is sent a snapshot, and what follows.
  */
-export function addAgUiRoutes(app: FastifyInstance, context: RouteContext): void {
+export function addAgUiRoutes(app: FastifyInstance, context: AgUiPorts): void {
   const { authentication, bodies, hub, limits, projections } = context;
 
   const create = { roles: ["create"], streamTokens: true, countsItself: true } as const;

@@ -1,11 +1,14 @@
 import type { ParseOptions } from "@reprise/projections";
-import { RepriseError } from "@reprise/protocol";
+import { RepriseError, type ServedBy } from "@reprise/protocol";
 import type { FastifyRequest } from "fastify";
 import { headerOf } from "../../http/header-of.ts";
-import type { RouteContext } from "../context.ts";
+
+export interface ParsePorts {
+  readonly servedBy: (model: string) => ServedBy | undefined;
+}
 
 /** What the parsers of these protocols know of models. A model of which this node knows nothing is handed what it has thought before. */
-export function parseOptions({ servedBy }: RouteContext, model: string | undefined): ParseOptions {
+export function parseOptions({ servedBy }: ParsePorts, model: string | undefined): ParseOptions {
   return { model, keepsReasoning: (name) => servedBy(name)?.capabilities.has("reasoning_history") ?? true };
 }
 

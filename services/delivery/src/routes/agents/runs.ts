@@ -1,3 +1,4 @@
+import type { GenerationLog } from "@reprise/log";
 import { hash } from "node:crypto";
 import { RUN_ID_METADATA } from "@reprise/projections";
 import { generationNotFound, RepriseError } from "@reprise/protocol";
@@ -5,10 +6,15 @@ import type { Principal } from "@reprise/tenancy";
 import { keyedGeneration } from "../../create/creating.ts";
 import { accessGeneration } from "../../domain/generation-access.ts";
 import { readGeneration } from "../../domain/read-generation.ts";
+import type { ReadSources } from "../../domain/shown-generation.ts";
 import { toRequested } from "../../domain/to-requested.ts";
 import { unlessGone } from "../../domain/unless-gone.ts";
-import { type BegunRun, findThreadRun } from "../../threads/thread-runs.ts";
-import type { RouteContext } from "../context.ts";
+import { type BegunRun, findThreadRun, type ThreadPorts } from "../../threads/thread-runs.ts";
+
+export interface RunPorts extends ReadSources, ThreadPorts {
+  readonly log: GenerationLog;
+  readonly shards: number;
+}
 
 /** Each has runs and threads of its own. */
 export type AgentProtocol = "tanstack" | "ag-ui";
@@ -27,7 +33,7 @@ export function runKey(protocol: AgentProtocol, runId: string): string {
  * @throws RepriseError `generation_expired`, `generation_erased`, `cursor_expired`, `broker_unavailable`
  */
 export async function findRun(
-  context: RouteContext,
+  context: RunPorts,
   principal: Principal,
   { protocol, runId }: { readonly protocol: AgentProtocol; readonly runId: string },
 ): Promise<Run | undefined> {
@@ -45,7 +51,7 @@ export async function findRun(
  * @throws RepriseError `broker_unavailable`
  */
 export async function activeRunId(
-  context: RouteContext,
+  context: RunPorts,
   principal: Principal,
   thread: { readonly protocol: AgentProtocol; readonly id: string },
 ): Promise<string | undefined> {

@@ -1,12 +1,20 @@
+import type { RequestNotes } from "../../telemetry/request-notes.ts";
+import type { RequestLimits } from "../../limits/request-limits.ts";
+import type { Authentication } from "../../http/auth.ts";
+import { GENERATION_ID_HEADER } from "../../http/header-names.ts";
 import type { NewLog } from "@reprise/log";
 import { type Frame, type Projection, toRunErrorFrames } from "@reprise/projections";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { GENERATION_ID_HEADER } from "../../create/create-generation.ts";
-import { type Opening, streamProjected } from "../../projected/stream-projected.ts";
+import { type Opening, streamProjected, type ProjectedPorts } from "../../projected/stream-projected.ts";
 import { callerOf } from "../../readers/delivery-marks/caller.ts";
 import type { StreamCall } from "../../telemetry/reader-metrics.ts";
-import type { RouteContext } from "../context.ts";
 import type { AgentProtocol, Run } from "./runs.ts";
+
+export interface AgentStreamPorts extends ProjectedPorts {
+  readonly authentication: Authentication;
+  readonly limits: RequestLimits;
+  readonly notes: RequestNotes;
+}
 
 export interface RunRead<State, SoFar = unknown> {
   readonly protocol: AgentProtocol;
@@ -25,7 +33,7 @@ export interface RunRead<State, SoFar = unknown> {
 
 /** Answers with a run's events. The call was counted before. */
 export function streamRun<State, SoFar>(
-  context: RouteContext,
+  context: AgentStreamPorts,
   [request, reply]: readonly [FastifyRequest, FastifyReply],
   { ref }: Run,
   read: RunRead<State, SoFar>,

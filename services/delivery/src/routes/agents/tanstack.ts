@@ -1,3 +1,8 @@
+import type { RequestNotes } from "../../telemetry/request-notes.ts";
+import type { RequestLimits } from "../../limits/request-limits.ts";
+import type { RequestBodies } from "../../bodies/request-bodies.ts";
+import type { CreateGeneration } from "../../create/create-generation.ts";
+import { GENERATION_ID_HEADER } from "../../http/header-names.ts";
 import {
   endAgain,
   parseOffset,
@@ -9,18 +14,29 @@ import {
 import { parseWith, RepriseError } from "@reprise/protocol";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import * as z from "zod";
-import { GENERATION_ID_HEADER } from "../../create/create-generation.ts";
-import { lacksRole } from "../../http/auth.ts";
+import { lacksRole, type Authentication } from "../../http/auth.ts";
 import { headerOf } from "../../http/header-of.ts";
-import { preferredType } from "../negotiation.ts";
-import { readFrames } from "../../projected/read-frames.ts";
+import { preferredType } from "../../http/negotiation.ts";
+import { readFrames, type FramesPorts } from "../../projected/read-frames.ts";
 import { callerOf } from "../../readers/delivery-marks/caller.ts";
-import { addStopRoute } from "../../threads/stop-route.ts";
-import { beginThreadRun } from "../../threads/thread-runs.ts";
-import type { RouteContext } from "../context.ts";
-import { assertNamedOnce, parseOptions } from "./parse-options.ts";
-import { activeRunId, findRun, needsRun, type Run, runKey } from "./runs.ts";
-import { type RunRead, streamRun } from "./stream-run.ts";
+import { addStopRoute, type StopPorts } from "../stop-route.ts";
+import { beginThreadRun, type ThreadPorts } from "../../threads/thread-runs.ts";
+import { assertNamedOnce, parseOptions, type ParsePorts } from "./parse-options.ts";
+import { activeRunId, findRun, needsRun, type Run, runKey, type RunPorts } from "./runs.ts";
+import { type RunRead, streamRun, type AgentStreamPorts } from "./stream-run.ts";
+
+export type TanstackPorts = AgentStreamPorts &
+  FramesPorts &
+  ParsePorts &
+  RunPorts &
+  StopPorts &
+  ThreadPorts & {
+    readonly authentication: Authentication;
+    readonly create: CreateGeneration;
+    readonly bodies: RequestBodies;
+    readonly limits: RequestLimits;
+    readonly notes: RequestNotes;
+  };
 
 const PATH = "/v1/tanstack/chat";
 const protocol = "tanstack";
@@ -44,7 +60,7 @@ const getQuery = z.strictObject({
  * What `fetchServerSentEvents` of TanStack AI calls, by this one URL: `POST` begins a run, or goes on with one behind `Last-Event-ID`; `GET` reads a run
  * from its beginning (`?runId=`), or says which run of a thread goes on (`?threadId=`). A run is known by the name that the client gave it.
  */
-export function addTanstackRoutes(app: FastifyInstance, context: RouteContext): void {
+export function addTanstackRoutes(app: FastifyInstance, context: TanstackPorts): void {
   const { authentication, bodies, limits } = context;
 
   const create = { roles: ["create"], streamTokens: true, countsItself: true } as const;

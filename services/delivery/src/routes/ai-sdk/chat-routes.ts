@@ -1,3 +1,6 @@
+import type { RequestNotes } from "../../telemetry/request-notes.ts";
+import type { RequestLimits } from "../../limits/request-limits.ts";
+import type { RequestBodies } from "../../bodies/request-bodies.ts";
 import { hash } from "node:crypto";
 import {
   MESSAGE_ID_METADATA,
@@ -6,19 +9,31 @@ import {
   type UiCall,
   type UiModels,
 } from "@reprise/projections";
-import { parseWith } from "@reprise/protocol";
+import { parseWith, type ServedBy } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
-import type { Started } from "../../create/create-generation.ts";
-import { lacksRole } from "../../http/auth.ts";
+import type { Started, CreateGeneration } from "../../create/create-generation.ts";
+import { lacksRole, type Authentication } from "../../http/auth.ts";
 import { headerOf } from "../../http/header-of.ts";
-import { addStopRoute } from "../../threads/stop-route.ts";
-import { beginThreadRun } from "../../threads/thread-runs.ts";
-import type { RouteContext } from "../context.ts";
-import { noQuery } from "../query-params.ts";
-import { AI_SDK, findShownRun } from "./find-run.ts";
-import { sendNothing, streamRun } from "./stream-run.ts";
+import { addStopRoute, type StopPorts } from "../stop-route.ts";
+import { beginThreadRun, type ThreadPorts } from "../../threads/thread-runs.ts";
+import { noQuery } from "../../http/query-params.ts";
+import { AI_SDK, findShownRun, type ChatRunPorts } from "./find-run.ts";
+import { sendNothing, streamRun, type UiStreamPorts } from "./stream-run.ts";
+
+export type UiChatPorts = ChatRunPorts &
+  StopPorts &
+  ThreadPorts &
+  UiStreamPorts & {
+    readonly authentication: Authentication;
+    readonly create: CreateGeneration;
+    readonly bodies: RequestBodies;
+    readonly limits: RequestLimits;
+    readonly modelNames: () => ReadonlySet<string>;
+    readonly servedBy: (model: string) => ServedBy | undefined;
+    readonly notes: RequestNotes;
+  };
 
 const CHAT = "/v1/ai-sdk/chat";
 
@@ -39,7 +54,7 @@ const streamQuery = z.strictObject({ startIndex: z.string().optional() });
  * What `useChat` and `WorkflowChatTransport` of the AI SDK call: a chat's next answer as a UI message stream, the same stream again, and its stop. A
  * chat is known by the id that its page gave it, and a run by the generation's.
  */
-export function addUiChatRoutes(app: FastifyInstance, context: RouteContext): void {
+export function addUiChatRoutes(app: FastifyInstance, context: UiChatPorts): void {
   const { authentication, bodies, limits, notes } = context;
 
   const create = { roles: ["create"], streamTokens: true, countsItself: true } as const;
@@ -83,10 +98,7 @@ export function addUiChatRoutes(app: FastifyInstance, context: RouteContext): vo
   addStopRoute(app, context, { protocol: AI_SDK, path: CHAT });
 }
 
-function modelsOf(
-  { modelNames, servedBy }: RouteContext,
-  { models: allowed, template }: Principal,
-): UiModels {
+function modelsOf({ modelNames, servedBy }: UiChatPorts, { models: allowed, template }: Principal): UiModels {
   return {
     models: template ? [template.model] : [...modelNames()].filter((name) => !allowed || allowed.has(name)),
     takes: (model, capability) => servedBy(model)?.capabilities.has(capability) ?? false,

@@ -1,11 +1,16 @@
+import type { ReadSources } from "../../domain/shown-generation.ts";
+import type { GenerationLog } from "@reprise/log";
 import { MESSAGE_ID_METADATA } from "@reprise/projections";
 import { type GenerationRef, isGenerationId } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import { endedSinceMs } from "../../domain/ended-since.ts";
 import { readRequested } from "../../domain/to-requested.ts";
 import { unlessGone } from "../../domain/unless-gone.ts";
-import { findThreadRun } from "../../threads/thread-runs.ts";
-import type { RouteContext } from "../context.ts";
+import { findThreadRun, type ThreadPorts } from "../../threads/thread-runs.ts";
+
+export interface ChatRunPorts extends ReadSources, ThreadPorts {
+  readonly log: GenerationLog;
+}
 
 /** The name under which a chat's runs are found. */
 export const AI_SDK = "ai-sdk";
@@ -27,7 +32,7 @@ export interface ChatRun {
  * @throws RepriseError as `findThreadRun` does
  */
 export async function findShownRun(
-  context: RouteContext,
+  context: ChatRunPorts,
   principal: Principal,
   id: string,
 ): Promise<ChatRun | undefined> {
@@ -40,7 +45,7 @@ export async function findShownRun(
 }
 
 /** @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `cursor_expired`, `broker_unavailable` */
-async function readRun({ log }: RouteContext, ref: GenerationRef): Promise<ChatRun> {
+async function readRun({ log }: ChatRunPorts, ref: GenerationRef): Promise<ChatRun> {
   const { metadata } = (await readRequested(log, ref)).request;
   return { ref, messageId: metadata?.[MESSAGE_ID_METADATA] };
 }

@@ -1,3 +1,11 @@
+import type { RequestLimits } from "../../limits/request-limits.ts";
+import type { Authentication } from "../../http/auth.ts";
+import {
+  GENERATION_ID_HEADER,
+  RUN_ID_HEADER,
+  TAIL_INDEX_HEADER,
+  UI_STREAM_HEADER,
+} from "../../http/header-names.ts";
 import type { NewLog } from "@reprise/log";
 import {
   createUiStream,
@@ -9,20 +17,16 @@ import {
 } from "@reprise/projections";
 import { SSE_HEADERS } from "@reprise/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { GENERATION_ID_HEADER } from "../../create/create-generation.ts";
 import { encodeFrame } from "../../projected/encode-frame.ts";
-import { streamProjected } from "../../projected/stream-projected.ts";
+import { streamProjected, type ProjectedPorts } from "../../projected/stream-projected.ts";
 import { callerOf } from "../../readers/delivery-marks/caller.ts";
 import type { StreamCall } from "../../telemetry/reader-metrics.ts";
-import type { RouteContext } from "../context.ts";
 import { AI_SDK, type ChatRun } from "./find-run.ts";
 
-/** Names the run for `WorkflowChatTransport`, which resumes by it. */
-export const RUN_ID_HEADER = "X-Workflow-Run-Id";
-/** The index of the last chunk there is, for a reader that asks for the last few. */
-export const TAIL_INDEX_HEADER = "X-Workflow-Stream-Tail-Index";
-/** The protocol, and its version. */
-export const UI_STREAM_HEADER = "X-Vercel-AI-UI-Message-Stream";
+export interface UiStreamPorts extends ProjectedPorts {
+  readonly authentication: Authentication;
+  readonly limits: RequestLimits;
+}
 
 export interface RunRead {
   /** The first chunk that is wanted; below 0 from the end of what there is. */
@@ -36,7 +40,7 @@ export interface RunRead {
  * @throws RepriseError as `streamProjected` does
  */
 export function streamRun(
-  context: RouteContext,
+  context: UiStreamPorts,
   [request, reply]: readonly [FastifyRequest, FastifyReply],
   { ref, messageId }: ChatRun,
   { startIndex, call, begun }: RunRead,

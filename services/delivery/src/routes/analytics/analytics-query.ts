@@ -15,7 +15,7 @@ import {
 } from "@reprise/protocol";
 import * as z from "zod";
 import { splitMetadata } from "../metadata-params.ts";
-import { integerParam, timeParam } from "../query-params.ts";
+import { integerParam, timeParam } from "../../http/query-params.ts";
 
 const DAY_MS = 86_400_000;
 const DEFAULT_GROUPS = 50;

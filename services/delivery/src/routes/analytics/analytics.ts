@@ -1,8 +1,14 @@
+import type { AnalyticsClient } from "@reprise/log";
+import type { Authentication } from "../../http/auth.ts";
 import { type AnalyticsCall, unixNow } from "@reprise/protocol";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { parseAnalyticsQuery } from "./analytics-query.ts";
 import { sendPage } from "../audit-replay.ts";
-import type { RouteContext } from "../context.ts";
+
+export interface AnalyticsPorts {
+  readonly authentication: Authentication;
+  readonly analytics: AnalyticsClient;
+}
 
 export const ANALYTICS_PATHS: Readonly<Record<AnalyticsCall, string>> = {
   summary: "/v1/analytics/summary",
@@ -16,7 +22,10 @@ export const ANALYTICS_PATHS: Readonly<Record<AnalyticsCall, string>> = {
  * What analytics has measured: of the key's own tenant, or of all for the operator. An answer may take seconds, so a key is checked again
  * before it is given.
  */
-export function addAnalyticsRoutes(app: FastifyInstance, { authentication, analytics }: RouteContext): void {
+export function addAnalyticsRoutes(
+  app: FastifyInstance,
+  { authentication, analytics }: AnalyticsPorts,
+): void {
   const config = { roles: ["usage"], operators: true } as const;
   const answer = async (call: AnalyticsCall, request: FastifyRequest, reply: FastifyReply) => {
     const principal = authentication.isOperator(request) ? undefined : authentication.principalOf(request);

@@ -1,17 +1,24 @@
+import type { RequestBodies } from "../../bodies/request-bodies.ts";
+import type { Authentication } from "../../http/auth.ts";
 import { clientTimingsSchema, generationNotFound, parseWith, RepriseError } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
 import { accessGeneration } from "../../domain/generation-access.ts";
-import { recordOps } from "@reprise/log";
+import { recordOps, type GenerationLog } from "@reprise/log";
 import { callerOf } from "../../readers/delivery-marks/caller.ts";
-import type { RouteContext } from "../context.ts";
-import { noQuery } from "../query-params.ts";
+import { noQuery } from "../../http/query-params.ts";
 import { ReportLimit } from "./report-limit.ts";
+
+export interface TimingPorts {
+  readonly authentication: Authentication;
+  readonly log: GenerationLog;
+  readonly bodies: RequestBodies;
+}
 
 /** How long a caller waits for a broker that does not take the record. */
 const BUDGET_MS = 3_000;
 
 /** Takes what a client has measured of its reading. */
-export function addTimingsRoute(app: FastifyInstance, context: RouteContext): void {
+export function addTimingsRoute(app: FastifyInstance, context: TimingPorts): void {
   const { authentication, bodies, log } = context;
   const config = { roles: ["read"], streamTokens: true } as const;
   const limit = new ReportLimit();

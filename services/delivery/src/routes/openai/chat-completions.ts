@@ -1,3 +1,6 @@
+import type { RequestLimits } from "../../limits/request-limits.ts";
+import type { RequestBodies } from "../../bodies/request-bodies.ts";
+import { SHOULD_RETRY_HEADER } from "../../http/header-names.ts";
 import {
   chatAnswer,
   chatProjection,
@@ -7,17 +10,24 @@ import {
 } from "@reprise/projections";
 import { parseWith, RepriseError } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
-import { SHOULD_RETRY_HEADER } from "../../create/store.ts";
-import { lacksRole } from "../../http/auth.ts";
+import { lacksRole, type Authentication } from "../../http/auth.ts";
 import { toOpenAiErrorBody } from "../../http/error-body.ts";
 import { headerOf } from "../../http/header-of.ts";
-import { readSettled } from "../../projected/read-settled.ts";
-import { streamProjected } from "../../projected/stream-projected.ts";
+import { readSettled, type SettledPorts } from "../../projected/read-settled.ts";
+import { streamProjected, type ProjectedPorts } from "../../projected/stream-projected.ts";
 import { callerOf } from "../../readers/delivery-marks/caller.ts";
-import { parseOptions } from "../agents/parse-options.ts";
-import type { RouteContext } from "../context.ts";
-import { noQuery } from "../query-params.ts";
-import { startOnce } from "./start-once.ts";
+import { parseOptions, type ParsePorts } from "../agents/parse-options.ts";
+import { noQuery } from "../../http/query-params.ts";
+import { startOnce, type StartOncePorts } from "./start-once.ts";
+
+export type ChatPorts = ParsePorts &
+  ProjectedPorts &
+  SettledPorts &
+  StartOncePorts & {
+    readonly authentication: Authentication;
+    readonly bodies: RequestBodies;
+    readonly limits: RequestLimits;
+  };
 
 const CHAT_PATH = "/v1/chat/completions";
 
@@ -28,7 +38,7 @@ export const CHAT_PATHS: Readonly<Record<string, readonly string[]>> = { [CHAT_P
  * `POST /v1/chat/completions`, as OpenAI's API has it. The request's `stream` says how it is answered, and no `Accept` does: the package `openai` asks for
  * JSON in either case. A stream's positions are its frames, in the ids of its messages.
  */
-export function addChatRoute(app: FastifyInstance, context: RouteContext): void {
+export function addChatRoute(app: FastifyInstance, context: ChatPorts): void {
   const { authentication, bodies, limits } = context;
   const config = {
     roles: ["create"],

@@ -1,17 +1,34 @@
+import type { ReadSources } from "../../domain/shown-generation.ts";
+import type { RequestNotes } from "../../telemetry/request-notes.ts";
+import type { Logger } from "@reprise/service";
+import type { Threads } from "../../threads/threads.ts";
+import type { RequestLimits } from "../../limits/request-limits.ts";
+import type { RequestBodies } from "../../bodies/request-bodies.ts";
+import type { GenerationLog } from "@reprise/log";
+import { GENERATION_ID_HEADER, SHOULD_RETRY_HEADER } from "../../http/header-names.ts";
 import { hash } from "node:crypto";
 import type { GenerationRef } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { GENERATION_ID_HEADER, type Started } from "../../create/create-generation.ts";
+import { type Started, type CreateGeneration } from "../../create/create-generation.ts";
 import type { Asked } from "../../create/creating.ts";
-import { SHOULD_RETRY_HEADER } from "../../create/store.ts";
 import { endedSinceMs } from "../../domain/ended-since.ts";
 import { readRequested } from "../../domain/to-requested.ts";
 import { unlessGone } from "../../domain/unless-gone.ts";
 import { headerOf } from "../../http/header-of.ts";
 import { assertModel } from "../../models/assert-model.ts";
-import { type BegunRun, findThreadRun } from "../../threads/thread-runs.ts";
-import type { RouteContext } from "../context.ts";
+import { type BegunRun, findThreadRun, type ThreadPorts } from "../../threads/thread-runs.ts";
+
+export interface StartOncePorts extends ReadSources, ThreadPorts {
+  readonly log: GenerationLog;
+  readonly create: CreateGeneration;
+  readonly bodies: RequestBodies;
+  readonly limits: RequestLimits;
+  readonly threads: Threads;
+  readonly modelNames: () => ReadonlySet<string>;
+  readonly logger: Logger;
+  readonly notes: RequestNotes;
+}
 
 type Call = readonly [FastifyRequest, FastifyReply];
 
@@ -45,7 +62,7 @@ export interface ToStartOnce extends Pick<Asked, "idempotencyKey" | "joinOnly" |
  * half a second later; the row is there some milliseconds behind the head at the latest.
  */
 export async function startOnce(
-  context: RouteContext,
+  context: StartOncePorts,
   call: Call,
   principal: Principal,
   { body, toAsked, ...toStart }: ToStartOnce,
@@ -74,13 +91,13 @@ export async function startOnce(
 }
 
 /** The run of an earlier try, unless that has ended too long ago. */
-async function findRetried(context: RouteContext, ref: GenerationRef): Promise<BegunRun | undefined> {
+async function findRetried(context: StartOncePorts, ref: GenerationRef): Promise<BegunRun | undefined> {
   const requested = await readRequested(context.log, ref);
   return (await endedSinceMs(context, ref)) <= RETRIED_WITHIN_MS ? { ref, requested } : undefined;
 }
 
 async function join(
-  context: RouteContext,
+  context: StartOncePorts,
   [request, reply]: Call,
   principal: Principal,
   { ref, requested, isStream }: BegunRun & { readonly isStream: boolean },

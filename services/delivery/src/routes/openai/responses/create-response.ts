@@ -1,24 +1,35 @@
+import type { RequestLimits } from "../../../limits/request-limits.ts";
+import type { RequestBodies } from "../../../bodies/request-bodies.ts";
 import { openaiResponses, parseResponsesRequest, responsesAnswer, toAnswer } from "@reprise/projections";
 import { parseWith } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
-import { lacksRole } from "../../../http/auth.ts";
+import { lacksRole, type Authentication } from "../../../http/auth.ts";
 import { headerOf } from "../../../http/header-of.ts";
-import { readSettled } from "../../../projected/read-settled.ts";
-import { streamProjected } from "../../../projected/stream-projected.ts";
+import { readSettled, type SettledPorts } from "../../../projected/read-settled.ts";
+import { streamProjected, type ProjectedPorts } from "../../../projected/stream-projected.ts";
 import { callerOf } from "../../../readers/delivery-marks/caller.ts";
-import type { RouteContext } from "../../context.ts";
-import { noQuery } from "../../query-params.ts";
-import { startOnce } from "../start-once.ts";
+import { noQuery } from "../../../http/query-params.ts";
+import { startOnce, type StartOncePorts } from "../start-once.ts";
 import { toCreatedWith } from "./created-with.ts";
-import { placeBehind } from "./place-behind.ts";
-import { readReferenced } from "./read-referenced.ts";
+import { placeBehind, type PlaceBehindPorts } from "./place-behind.ts";
+import { readReferenced, type ReferencePorts } from "./read-referenced.ts";
 import { RESPONSE_ERRORS, toErrorFrames } from "./response-errors.ts";
+
+export type CreateResponsePorts = PlaceBehindPorts &
+  ProjectedPorts &
+  ReferencePorts &
+  SettledPorts &
+  StartOncePorts & {
+    readonly authentication: Authentication;
+    readonly bodies: RequestBodies;
+    readonly limits: RequestLimits;
+  };
 
 /**
  * `POST /v1/responses`: a stream, the response as it ends, or with `background` as it begins. Which of these the body says; no `Accept` does. The caller may
  * leave, and have the rest by `GET`.
  */
-export function addCreateResponseRoute(app: FastifyInstance, context: RouteContext): void {
+export function addCreateResponseRoute(app: FastifyInstance, context: CreateResponsePorts): void {
   const { authentication, bodies, limits } = context;
   const config = { roles: ["create"], streamTokens: true, countsItself: true, ...RESPONSE_ERRORS } as const;
   app.post("/v1/responses", { config }, async (request, reply) => {

@@ -1,3 +1,4 @@
+import type { NodeConversations } from "../../../conversations/open-conversations.ts";
 import { hash } from "node:crypto";
 import {
   conversationSubject,
@@ -8,8 +9,11 @@ import {
   toConversationId,
   unixNow,
 } from "@reprise/protocol";
-import { readStoredTurn } from "../../../conversations/read-turn.ts";
-import type { RouteContext } from "../../context.ts";
+import { readStoredTurn, type TurnSources } from "../../../conversations/read-turn.ts";
+
+export interface EraseResponsePorts extends TurnSources {
+  readonly conversations: NodeConversations;
+}
 
 /**
  * Has the audit log erase a response. It reads which conversations were deleted: this one stands there as the last turn of a conversation that never
@@ -18,7 +22,11 @@ import type { RouteContext } from "../../context.ts";
  * @throws RepriseError `generation_not_found`; `erasure_refused` for a response that has not ended, that is a turn of a conversation, or whose subject has a key for
  *   all of its generations; `broker_unavailable`
  */
-export async function eraseResponse(context: RouteContext, ref: GenerationRef, by: string): Promise<void> {
+export async function eraseResponse(
+  context: EraseResponsePorts,
+  ref: GenerationRef,
+  by: string,
+): Promise<void> {
   const { tenant, generation } = ref;
   const state = await readStoredTurn(context, ref, false);
   if (state.kind === "missing" || state.kind === "gone") throw generationNotFound();

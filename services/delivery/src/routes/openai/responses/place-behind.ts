@@ -1,3 +1,5 @@
+import type { NodeConversations } from "../../../conversations/open-conversations.ts";
+import type { GenerationLog, Hub } from "@reprise/log";
 import type { Behind } from "@reprise/projections";
 import {
   type GenerationId,
@@ -9,12 +11,17 @@ import {
 } from "@reprise/protocol";
 import { conversationRulesOf, type Principal } from "@reprise/tenancy";
 import { conversationIdOf, createConversation } from "../../../conversations/create-conversation.ts";
-import { readTurn } from "../../../conversations/read-turn.ts";
+import { readTurn, type TurnSources } from "../../../conversations/read-turn.ts";
 import type { NewConversation } from "../../../create/creating.ts";
 import { accessGeneration } from "../../../domain/generation-access.ts";
 import { SHOWN_MS } from "../../../domain/shown-generation.ts";
 import { waitForCache } from "../../../domain/wait-for-cache.ts";
-import type { RouteContext } from "../../context.ts";
+
+export interface PlaceBehindPorts extends TurnSources {
+  readonly log: GenerationLog;
+  readonly hub: Hub;
+  readonly conversations: NodeConversations;
+}
 
 const PARAM = "previous_response_id";
 const RETRY_MS = 1_000;
@@ -33,7 +40,7 @@ export interface Place {
  *   as `readTurn`
  */
 export async function placeBehind(
-  context: RouteContext,
+  context: PlaceBehindPorts,
   principal: Principal,
   generation: GenerationId,
   idempotencyKey: string | undefined,
@@ -71,7 +78,7 @@ export async function placeBehind(
 }
 
 /** Whether its reader may have all of it, as `GET` says: a review of what it has said may still be waited for. */
-async function isSettled(hub: RouteContext["hub"], ref: GenerationRef): Promise<boolean> {
+async function isSettled(hub: PlaceBehindPorts["hub"], ref: GenerationRef): Promise<boolean> {
   const cache = await hub.open(ref);
   if (!cache.ended) await hub.refresh(cache);
   await waitForCache(cache, () => cache.isSettled || cache.failure !== undefined, { waitMs: SHOWN_MS });

@@ -1,3 +1,5 @@
+import type { ProjectedCaches } from "../../../projected/projected-caches.ts";
+import type { GenerationLog, Hub } from "@reprise/log";
 import { generationOfItem, itemsIn, responsesAnswer } from "@reprise/projections";
 import {
   type ErrorCode,
@@ -10,7 +12,12 @@ import type { Principal } from "@reprise/tenancy";
 import { accessGeneration } from "../../../domain/generation-access.ts";
 import { SHOWN_MS } from "../../../domain/shown-generation.ts";
 import { waitForCache } from "../../../domain/wait-for-cache.ts";
-import type { RouteContext } from "../../context.ts";
+
+export interface ReferencePorts {
+  readonly log: GenerationLog;
+  readonly hub: Hub;
+  readonly projections: ProjectedCaches;
+}
 
 /** There is no such log, or what is left of it is in the archive alone. */
 const NOT_KEPT: ReadonlySet<ErrorCode> = new Set([
@@ -25,7 +32,7 @@ const NOT_KEPT: ReadonlySet<ErrorCode> = new Set([
  *   `generation_erased`, `broker_unavailable`
  */
 export async function readReferenced(
-  context: RouteContext,
+  context: ReferencePorts,
   principal: Principal,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, unknown>> {
@@ -43,7 +50,7 @@ export async function readReferenced(
 }
 
 async function findGeneration(
-  { log }: RouteContext,
+  { log }: ReferencePorts,
   principal: Principal,
   generation: GenerationId,
 ): Promise<GenerationRef | undefined> {
@@ -56,7 +63,7 @@ async function findGeneration(
 }
 
 async function readItems(
-  { hub, projections }: RouteContext,
+  { hub, projections }: ReferencePorts,
   ref: GenerationRef,
 ): Promise<ReturnType<typeof itemsIn>> {
   const cache = await hub.open(ref);

@@ -1,4 +1,8 @@
-import { announceEnd } from "@reprise/log";
+import type { ReaderMetrics } from "../../../telemetry/reader-metrics.ts";
+import type { RequestNotes } from "../../../telemetry/request-notes.ts";
+import type { RequestLimits } from "../../../limits/request-limits.ts";
+import type { RequestBodies } from "../../../bodies/request-bodies.ts";
+import { announceEnd, type Broker, type GenerationLog } from "@reprise/log";
 import {
   openaiResponses,
   parseProtocolId,
@@ -14,18 +18,32 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { accessGeneration } from "../../../domain/generation-access.ts";
 import { cancelGeneration } from "../../../domain/read-generation.ts";
+import type { ReadSources } from "../../../domain/shown-generation.ts";
 import { readRequested } from "../../../domain/to-requested.ts";
-import { lacksRole } from "../../../http/auth.ts";
-import { readSettled } from "../../../projected/read-settled.ts";
-import { streamProjected } from "../../../projected/stream-projected.ts";
+import { lacksRole, type Authentication } from "../../../http/auth.ts";
+import { readSettled, type SettledPorts } from "../../../projected/read-settled.ts";
+import { streamProjected, type ProjectedPorts } from "../../../projected/stream-projected.ts";
 import { callerOf } from "../../../readers/delivery-marks/caller.ts";
-import type { RouteContext } from "../../context.ts";
-import { booleanParam, integerParam, noQuery } from "../../query-params.ts";
-import { addCreateResponseRoute } from "./create-response.ts";
+import { booleanParam, integerParam, noQuery } from "../../../http/query-params.ts";
+import { addCreateResponseRoute, type CreateResponsePorts } from "./create-response.ts";
 import { toCreatedWith } from "./created-with.ts";
-import { eraseResponse } from "./erase-response.ts";
+import { eraseResponse, type EraseResponsePorts } from "./erase-response.ts";
 import { endOf } from "./end-of.ts";
 import { RESPONSE_ERRORS, toErrorFrames } from "./response-errors.ts";
+
+export type ResponseRoutePorts = CreateResponsePorts &
+  EraseResponsePorts &
+  ProjectedPorts &
+  ReadSources &
+  SettledPorts & {
+    readonly authentication: Authentication;
+    readonly broker: Broker;
+    readonly log: GenerationLog;
+    readonly bodies: RequestBodies;
+    readonly limits: RequestLimits;
+    readonly notes: RequestNotes;
+    readonly readerMetrics: ReaderMetrics;
+  };
 
 /** The paths of responses, and what each allows. */
 export const RESPONSE_PATHS: Readonly<Record<string, readonly string[]>> = {
@@ -63,7 +81,7 @@ const noBody = z.strictObject({}, { error: "must be empty" }).nullish();
 type WithId = { Params: { id: string } };
 
 /** The calls of OpenAI's Responses API. A response is a generation, whichever protocol it was created with. */
-export function addResponseRoutes(app: FastifyInstance, context: RouteContext): void {
+export function addResponseRoutes(app: FastifyInstance, context: ResponseRoutePorts): void {
   const { authentication, limits, log } = context;
   addCreateResponseRoute(app, context);
 

@@ -1,17 +1,29 @@
-import { announceEnd } from "@reprise/log";
+import type { ReaderMetrics } from "../telemetry/reader-metrics.ts";
+import type { RequestNotes } from "../telemetry/request-notes.ts";
+import type { RequestBodies } from "../bodies/request-bodies.ts";
+import type { Authentication } from "../http/auth.ts";
+import { announceEnd, type Broker } from "@reprise/log";
 import { parseWith } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
 import { cancelGeneration } from "../domain/read-generation.ts";
-import type { RouteContext } from "../routes/context.ts";
-import { cancelSchema } from "../routes/generations.ts";
-import { noQuery } from "../routes/query-params.ts";
-import { toResponse } from "../routes/to-response.ts";
-import { findThreadRun } from "./thread-runs.ts";
+import type { ReadSources } from "../domain/shown-generation.ts";
+import { cancelSchema } from "./generations.ts";
+import { noQuery } from "../http/query-params.ts";
+import { toResponse, type ResponsePorts } from "./to-response.ts";
+import { findThreadRun, type ThreadPorts } from "../threads/thread-runs.ts";
+
+export interface StopPorts extends ReadSources, ResponsePorts, ThreadPorts {
+  readonly authentication: Authentication;
+  readonly broker: Broker;
+  readonly bodies: RequestBodies;
+  readonly notes: RequestNotes;
+  readonly readerMetrics: ReaderMetrics;
+}
 
 /** A client that leaves stops nothing: `POST …/{threadId}/stop` cancels the newest run of a thread, and `…/{generation}/stop` that one. */
 export function addStopRoute(
   app: FastifyInstance,
-  context: RouteContext,
+  context: StopPorts,
   { protocol, path }: { readonly protocol: string; readonly path: string },
 ): void {
   const { authentication, bodies, broker, notes } = context;

@@ -2,9 +2,9 @@ import type { Logger } from "@reprise/service";
 import { traceFields } from "@reprise/telemetry";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { streamOf } from "../connections/http2.ts";
-import type { RequestNotes } from "../telemetry/request-notes.ts";
-import type { RequestTraces } from "../telemetry/request-traces.ts";
-import type { Authentication } from "./auth.ts";
+import type { RequestNotes } from "./request-notes.ts";
+import type { RequestTraces } from "./request-traces.ts";
+import type { Authentication } from "../http/auth.ts";
 
 /** `with-address` logs the client's address too. */
 export type AccessLogMode = "off" | "on" | "with-address";

@@ -1,8 +1,8 @@
 import type { Hub } from "@reprise/log";
 import type { Metrics } from "@reprise/service";
-import type { RequestBodies } from "../bodies/request-bodies.ts";
-import type { DeliveryMarks } from "../readers/delivery-marks/delivery-marks.ts";
-import type { ReaderRegistry } from "../readers/reader-registry.ts";
+import type { RequestBodies } from "./bodies/request-bodies.ts";
+import type { DeliveryMarks } from "./readers/delivery-marks/delivery-marks.ts";
+import type { ReaderRegistry } from "./readers/reader-registry.ts";
 
 export interface ObservedDelivery {
   readonly hub: Hub;

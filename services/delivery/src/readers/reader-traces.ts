@@ -11,7 +11,7 @@ import {
   type Tracing,
   type TraceSpan,
 } from "@reprise/telemetry";
-import type { Position } from "../readers/position.ts";
+import type { Position } from "./position.ts";
 
 export interface ReadingOptions {
   /** Of the request that asks for the stream. */
