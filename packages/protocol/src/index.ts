@@ -33,9 +33,8 @@ export { assertServable, type ServedBy } from "./engine/assert-servable.ts";
 export { type OpenaiOptions, openaiOptionsOf, parseOpenaiOptions } from "./engine/openai-options.ts";
 export { foldOptionName } from "./engine/reserved-options.ts";
 export { parseSimOptions, type SimOptions } from "./engine/sim-options.ts";
-export { effectiveRequest } from "./request/effective-request.ts";
 export { estimateInputTokens } from "./request/estimate-input-tokens.ts";
-export { usageAtEnd, withEstimatedInput } from "./request/estimated-usage.ts";
+export { usageAtEnd, withEstimatedInput } from "./event/estimated-usage.ts";
 export { assertHistory } from "./request/assert-history.ts";
 export { type Fault, toFault } from "./errors/fault.ts";
 export { toHttpStatus } from "./errors/http-status.ts";
@@ -84,7 +83,7 @@ export {
   isConversationId,
   parseConversationId,
   toConversationId,
-} from "./conversation/conversation-id.ts";
+} from "./request/conversation-id.ts";
 export { BUSY_POLICIES, type BusyPolicy } from "./conversation/busy-policy.ts";
 export { CONVERSATION_LIMITS } from "./conversation/conversation-limits.ts";
 export { type ConversationRequest, parseConversationRequest } from "./conversation/conversation-request.ts";
@@ -104,7 +103,7 @@ export {
   segmentId,
   turnsBeyondHalf,
 } from "./conversation/fit-prompt.ts";
-export { findOrphan, joinPrompt, toMessages } from "./conversation/join-prompt.ts";
+export { effectiveRequest, findOrphan, joinPrompt, toMessages } from "./event/effective-request.ts";
 export { blobsIn, withoutMedia } from "./conversation/lost-media.ts";
 export { type EndedTurn, hasNeverBegun, promptBehind, toSegments, toSummary } from "./conversation/prompt.ts";
 export {
@@ -115,7 +114,7 @@ export {
   toAskedSegment,
   waitsOf,
 } from "./conversation/settle-prompt.ts";
-export type { Prompt, PromptSegment, TurnContext } from "./conversation/prompt-schema.ts";
+export type { Prompt, PromptSegment, TurnContext } from "./event/shapes/prompt.ts";
 export { toTurnMessages } from "./conversation/turn-messages.ts";
 export {
   FULL_POLICIES,
@@ -123,7 +122,7 @@ export {
   fullPolicyOf,
   type WhenFull,
   whenFullSchema,
-} from "./conversation/when-full.ts";
+} from "./request/when-full.ts";
 export { toImportedPrompt } from "./conversation/imported-prompt.ts";
 export { conversationOwner } from "./conversation/conversation-owner.ts";
 export * from "./log/conversation-subject.ts";
@@ -209,7 +208,7 @@ export { ANNOTATION_KINDS, BLOB_KINDS } from "./event/shapes/output.ts";
 export { channelOf, hasText, isDelta, type TextEvent, textIn, textOf, tokensOf } from "./event/text-table.ts";
 export { logprobsSize, MAX_LOGPROBS_SIZE, type TokenLogprobs } from "./event/shapes/token-logprobs.ts";
 export { Withdrawals } from "./event/withdrawals.ts";
-export { MediaTranscript } from "./blob/media-transcript.ts";
+export { MediaTranscript } from "./event/media-transcript.ts";
 export { BLOB_CHANNEL, NAME_CHANNEL } from "./event/withdrawn-text.ts";
 export type { SeqRange } from "./event/withdrawn-ranges.ts";
 export { failedDraft, timeoutDraft } from "./event/end-drafts.ts";

@@ -8,7 +8,7 @@ import { LIMITS } from "../request/fields/limits.ts";
 import { metadataSchema, parseWith } from "../request/request.ts";
 import { BUSY_POLICIES } from "./busy-policy.ts";
 import { CONVERSATION_LIMITS } from "./conversation-limits.ts";
-import { whenFullSchema } from "./when-full.ts";
+import { whenFullSchema } from "../request/when-full.ts";
 
 const schema = z.strictObject({
   metadata: metadataSchema.optional(),

@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { type GenerationId, isGenerationId } from "../id.ts";
-import { type ConversationId, isConversationId } from "./conversation-id.ts";
+import { type ConversationId, isConversationId } from "../request/conversation-id.ts";
 import type { Message } from "../request/fields/input.ts";
 import { BUSY_POLICIES } from "./busy-policy.ts";
-import { whenFullSchema } from "./when-full.ts";
+import { whenFullSchema } from "../request/when-full.ts";
 
 /*
  * What CONVERSATIONS holds: one JSON object under each subject, its last value, each written behind the one before by compare-and-set. A row has

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createGenerationId } from "../id.ts";
 import { fitPrompt } from "./fit-prompt.ts";
-import type { Prompt } from "./prompt-schema.ts";
+import type { Prompt } from "../event/shapes/prompt.ts";
 
 const turnOf = (n: number): Prompt[number] => ({
   generation: createGenerationId(new Uint8Array(17).fill(n), 1),

@@ -3,8 +3,8 @@ import type { RequestedEvent } from "../event/event.ts";
 import { partsOf } from "../request/fields/input.ts";
 import { LIMITS } from "../request/fields/limits.ts";
 import { usesIn } from "./lost-media.ts";
-import type { Prompt, PromptSegment } from "./prompt-schema.ts";
-import type { FullPolicy } from "./when-full.ts";
+import type { Prompt, PromptSegment } from "../event/shapes/prompt.ts";
+import type { FullPolicy } from "../request/when-full.ts";
 
 /** What a prompt may take. */
 export interface PromptRoom {

@@ -1,5 +1,5 @@
 import type { Message } from "../request/fields/input.ts";
-import type { Prompt, PromptSegment } from "./prompt-schema.ts";
+import type { Prompt, PromptSegment } from "../event/shapes/prompt.ts";
 
 /**
  * The prompt of the first turn of a conversation that was created with items: the instructions that they begin with, which stay, and then a part for

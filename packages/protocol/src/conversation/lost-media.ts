@@ -5,7 +5,7 @@ import {
   referenceOf,
 } from "../request/fields/content-part.ts";
 import { type Message, partsOf } from "../request/fields/input.ts";
-import type { PromptSegment } from "./prompt-schema.ts";
+import type { PromptSegment } from "../event/shapes/prompt.ts";
 
 /** What a model is told in the place of content that is not kept any more. */
 const NOTES: Readonly<Record<MediaPart["type"], string>> = {

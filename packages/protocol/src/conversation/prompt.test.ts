@@ -5,7 +5,7 @@ import { Transcript } from "../event/transcript.ts";
 import { createGenerationId } from "../id.ts";
 import { DEFAULT_POLICY } from "../request/policy.ts";
 import { asSeq } from "../seq.ts";
-import { findOrphan, joinPrompt } from "./join-prompt.ts";
+import { findOrphan, joinPrompt } from "../event/effective-request.ts";
 import { type EndedTurn, promptBehind } from "./prompt.ts";
 
 const generation = createGenerationId(new Uint8Array(17), 1);

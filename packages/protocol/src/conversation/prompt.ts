@@ -5,8 +5,8 @@ import type { GenerationId } from "../id.ts";
 import type { AssistantTurn, Message } from "../request/fields/input.ts";
 import { isFunctionName } from "../request/fields/tools.ts";
 import type { Seq } from "../seq.ts";
-import { toMessages } from "./join-prompt.ts";
-import type { Prompt, PromptSegment } from "./prompt-schema.ts";
+import { toMessages } from "../event/effective-request.ts";
+import type { Prompt, PromptSegment } from "../event/shapes/prompt.ts";
 import { toTurnMessages } from "./turn-messages.ts";
 
 /*

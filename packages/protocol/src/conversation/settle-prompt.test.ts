@@ -7,9 +7,9 @@ import { createGenerationId } from "../id.ts";
 import { LIMITS } from "../request/fields/limits.ts";
 import { DEFAULT_POLICY } from "../request/policy.ts";
 import { asSeq } from "../seq.ts";
-import { parseConversationId } from "./conversation-id.ts";
+import { parseConversationId } from "../request/conversation-id.ts";
 import { type EndedTurn, promptBehind } from "./prompt.ts";
-import type { TurnContext } from "./prompt-schema.ts";
+import type { TurnContext } from "../event/shapes/prompt.ts";
 import { countedOf, joinWaited, settlePrompt, settleTurn, waitsOf } from "./settle-prompt.ts";
 
 const conversation = parseConversationId(`conv_${"0".repeat(26)}`);

@@ -2,7 +2,7 @@ import type { RequestedEvent } from "../event/event.ts";
 import type { GenerationId } from "../id.ts";
 import { bytesOf, fitPrompt, isInstructions, mediaRoomOf } from "./fit-prompt.ts";
 import { type IsGone, withoutMedia } from "./lost-media.ts";
-import type { Prompt, PromptSegment, TurnContext } from "./prompt-schema.ts";
+import type { Prompt, PromptSegment, TurnContext } from "../event/shapes/prompt.ts";
 import { type EndedTurn, hasNeverBegun, promptBehind, toAskedMessages, toSummary } from "./prompt.ts";
 
 /*

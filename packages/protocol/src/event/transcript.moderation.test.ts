@@ -10,9 +10,9 @@ import {
   reviewed,
   toLog,
   unavailable,
-} from "../request/moderation.fixture.ts";
+} from "./moderation.fixture.ts";
 import { called, completed, delta, fold, started } from "./transcript.fixture.ts";
-import { MediaTranscript } from "../blob/media-transcript.ts";
+import { MediaTranscript } from "./media-transcript.ts";
 import { Transcript, type TranscriptOptions } from "./transcript.ts";
 
 const said = [started(), delta("Call "), delta("555-"), delta("0199"), delta(" now.")];

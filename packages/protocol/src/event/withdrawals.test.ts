@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { encodeEvent } from "./event-codec.ts";
 import type { KnownEvent } from "./event.ts";
-import { anyModeratedLog, halted, projected, redacted, toLog } from "../request/moderation.fixture.ts";
+import { anyModeratedLog, halted, projected, redacted, toLog } from "./moderation.fixture.ts";
 import { answered, called, completed, delta, type Draft, started } from "./transcript.fixture.ts";
 import { channelOf, textOf } from "./text-table.ts";
 import { Withdrawals } from "./withdrawals.ts";

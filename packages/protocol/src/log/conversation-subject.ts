@@ -1,4 +1,4 @@
-import { type ConversationId, isConversationId } from "../conversation/conversation-id.ts";
+import { type ConversationId, isConversationId } from "../request/conversation-id.ts";
 import { isTenantId, type TenantId } from "../id.ts";
 
 /** What is known of conversations: the last value of each subject. */

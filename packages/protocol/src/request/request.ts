@@ -2,7 +2,7 @@ import * as z from "zod";
 import { jsonObjectSchema, jsonValueSchema } from "../json-object.ts";
 import { assertHistory } from "./assert-history.ts";
 import { assertSchemaPatterns } from "./patterns/assert-schema-patterns.ts";
-import { type ConversationId, isConversationId } from "../conversation/conversation-id.ts";
+import { type ConversationId, isConversationId } from "./conversation-id.ts";
 import { type GenerationId, isGenerationId } from "../id.ts";
 import { END_USER_RULE, isEndUser } from "./end-user.ts";
 import { isMediaPart, userPartSchema } from "./fields/content-part.ts";

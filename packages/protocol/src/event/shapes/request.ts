@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { promptSchema, turnContextSchema } from "../../conversation/prompt-schema.ts";
+import { promptSchema, turnContextSchema } from "./prompt.ts";
 import { effectivePolicySchema } from "../../request/policy.ts";
 import { mediaMapSchema } from "../../request/media.ts";
 import { generationRequestSchema } from "../../request/request.ts";

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { type GenerationId, isGenerationId } from "../id.ts";
-import { messageSchema } from "../request/fields/input.ts";
-import { type ConversationId, isConversationId } from "./conversation-id.ts";
-import { FULL_POLICIES } from "./when-full.ts";
+import { type GenerationId, isGenerationId } from "../../id.ts";
+import { messageSchema } from "../../request/fields/input.ts";
+import { type ConversationId, isConversationId } from "../../request/conversation-id.ts";
+import { FULL_POLICIES } from "../../request/when-full.ts";
 
 const segmentSchema = z.object({
   /** The turn that it is of. Absent: instructions from the beginning of the conversation, which are never left out. */

@@ -1,13 +1,26 @@
 import type { Message } from "../request/fields/input.ts";
-import type { Prompt } from "./prompt-schema.ts";
+import type { GenerationRequest } from "../request/request.ts";
+import type { RequestedEvent } from "./event.ts";
+import type { Prompt } from "./shapes/prompt.ts";
+
+/**
+ * Builds the request that an engine is asked. `request` stays what the client has sent, because a repeated create is compared with it; what
+ * the platform adds is in the other fields of seq 0.
+ */
+export function effectiveRequest({
+  request,
+  prompt,
+}: Pick<RequestedEvent, "request" | "prompt">): GenerationRequest {
+  return prompt ? { ...request, input: joinPrompt(prompt, request.input) } : request;
+}
 
 export function toMessages(input: string | readonly Message[]): readonly Message[] {
   return typeof input === "string" ? [{ role: "user", content: input }] : input;
 }
 
 /**
- * The messages of a turn's request, in order. Engines refuse a call without an answer, and an answer without a call: a call that no later
- * message answers is left out, and so is an answer whose call is not there any more.
+ * Joins the messages of a turn's request, in order. Engines refuse a call without an answer, and an answer without a call: a call that no
+ * later message answers is left out, and so is an answer whose call is missing.
  */
 export function joinPrompt(prompt: Prompt, input: string | readonly Message[]): Message[] {
   const messages = [...prompt.flatMap(({ items }) => items), ...toMessages(input)];
@@ -20,7 +33,7 @@ export function joinPrompt(prompt: Prompt, input: string | readonly Message[]): 
     if (kept.length === calls.length) return [message];
     if (kept.length > 0)
       return [{ ...said, ...(reasoning !== undefined && { reasoning }), tool_calls: kept }];
-    // Thoughts before calls go with them.
+    // Reasoning before calls is left out with them.
     return said.content === undefined ? [] : [said];
   });
 }
@@ -32,7 +45,7 @@ export function findOrphan(prompt: Prompt, input: string | readonly Message[]): 
   return [...orphans].map((i) => i - before.length).find((i) => i >= 0);
 }
 
-/** An answer is that of the last call with its id that has none: ids are unlike each other within one generation only. */
+/** Pairs an answer with the last open call of its id: ids are unique only within one generation. */
 function pairCalls(messages: readonly Message[]): { answered: Set<string>; orphans: Set<number> } {
   const open = new Map<string, string>();
   const answered = new Set<string>();

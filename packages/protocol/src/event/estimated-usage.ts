@@ -1,8 +1,8 @@
-import type { RequestedEvent, Usage } from "../event/event.ts";
-import { decodeEvent } from "../event/event-codec.ts";
-import type { Transcript } from "../event/transcript.ts";
+import type { RequestedEvent, Usage } from "./event.ts";
+import { decodeEvent } from "./event-codec.ts";
+import type { Transcript } from "./transcript.ts";
 import { effectiveRequest } from "./effective-request.ts";
-import { estimateInputTokens } from "./estimate-input-tokens.ts";
+import { estimateInputTokens } from "../request/estimate-input-tokens.ts";
 
 /*
  * Many engines count the input at their end: one that is stopped before has read it, and never says how much it was. Budgets, limits and meters all

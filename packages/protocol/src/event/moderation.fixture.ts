@@ -1,10 +1,10 @@
 import * as fc from "fast-check";
-import type { KnownEvent } from "../event/event.ts";
-import { decodeEvent, encodeEvent } from "../event/event-codec.ts";
-import { answered, called, delta, type Draft, rewind, started } from "../event/transcript.fixture.ts";
-import { channelOf, textIn } from "../event/text-table.ts";
-import { Withdrawals } from "../event/withdrawals.ts";
-import { NAME_CHANNEL } from "../event/withdrawn-text.ts";
+import type { KnownEvent } from "./event.ts";
+import { decodeEvent, encodeEvent } from "./event-codec.ts";
+import { answered, called, delta, type Draft, rewind, started } from "./transcript.fixture.ts";
+import { channelOf, textIn } from "./text-table.ts";
+import { Withdrawals } from "./withdrawals.ts";
+import { NAME_CHANNEL } from "./withdrawn-text.ts";
 
 const found = { rule: "cards", category: "cards" };
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { isModelName, MODEL_NAME_RULE } from "../request/model-name.ts";
+import { isModelName, MODEL_NAME_RULE } from "./model-name.ts";
 
 /**
  * What becomes of a prompt that does not fit the model: `error` refuses the turn, `truncate_oldest` leaves the oldest turns out of its

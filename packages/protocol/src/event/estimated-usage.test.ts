@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { encodeEvent } from "../event/event-codec.ts";
-import type { RequestedEvent } from "../event/event.ts";
+import { encodeEvent } from "./event-codec.ts";
+import type { RequestedEvent } from "./event.ts";
 import { asSeq, REQUEST_SEQ } from "../seq.ts";
-import { DEFAULT_POLICY } from "./policy.ts";
+import { DEFAULT_POLICY } from "../request/policy.ts";
 import { usageAtEnd, withEstimatedInput } from "./estimated-usage.ts";
 
 const UNKNOWN = { input_tokens: null, output_tokens: 3 };

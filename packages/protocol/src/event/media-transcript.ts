@@ -1,6 +1,6 @@
-import type { OutputBlob } from "../event/generation.ts";
-import { Transcript } from "../event/transcript.ts";
-import { BLOB_CHANNEL } from "../event/withdrawn-text.ts";
+import type { OutputBlob } from "./generation.ts";
+import { Transcript } from "./transcript.ts";
+import { BLOB_CHANNEL } from "./withdrawn-text.ts";
 
 /** With what a model has made beside words. The SDK, whose size counts, reads that from events. */
 export class MediaTranscript extends Transcript {
