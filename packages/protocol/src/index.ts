@@ -141,7 +141,7 @@ export {
   policySchema,
   tightenPolicy,
 } from "./request/policy.ts";
-export { DEFAULT_PRIORITY, PRIORITIES } from "./request/priority.ts";
+export { DEFAULT_PRIORITY, PRIORITIES } from "./request/fields/priority.ts";
 export { LIMITS } from "./request/fields/limits.ts";
 export { DEFAULT_FORMAT_NAME, type ResponseFormat } from "./request/fields/response-format.ts";
 export {

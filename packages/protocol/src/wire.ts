@@ -34,7 +34,7 @@ export type { Message } from "./request/fields/input.ts";
 export type { Tool } from "./request/fields/tools.ts";
 export type { GenerationRequest } from "./request/request.ts";
 export type { Policy } from "./request/policy.ts";
-export type { Priority } from "./request/priority.ts";
+export type { Priority } from "./request/fields/priority.ts";
 export {
   createSseDecoder,
   type SseDecoder,

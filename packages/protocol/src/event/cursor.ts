@@ -16,9 +16,6 @@ export interface Cursor {
 /** The position before the first event that readers see. */
 export const START: Cursor = { attempt: 0, seq: 0 as Seq };
 
-/** 24 random bits: it is compared with what one other attempt has, on the rare day on which there is one. */
-export const NONCE = /^[0-9a-f]{6}$/;
-
 const CURSOR = /^(0|[1-9][0-9]{0,8})(?:\.([0-9a-f]{6}))?-(0|[1-9][0-9]{0,8})$/;
 
 /** Of the wire form, which is ASCII. */

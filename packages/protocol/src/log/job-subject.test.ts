@@ -15,7 +15,7 @@ import {
   wholeQueueConsumer,
 } from "./job-subject.ts";
 import type { GenerationRef } from "../id.ts";
-import { PRIORITIES } from "../request/priority.ts";
+import { PRIORITIES } from "../request/fields/priority.ts";
 
 const anyPriority = fc.constantFrom(...PRIORITIES);
 

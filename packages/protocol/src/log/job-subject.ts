@@ -1,5 +1,5 @@
 import { type GenerationRef, isGenerationId, isTenantId, type TenantId } from "../id.ts";
-import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from "../request/priority.ts";
+import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from "../request/fields/priority.ts";
 import { decodeModelName, encodeModelName } from "../request/model-name.ts";
 import { RepriseError } from "../errors/reprise-error.ts";
 

@@ -11,11 +11,10 @@ import { LIMITS } from "./fields/limits.ts";
 import { reasoningSchema } from "./fields/reasoning.ts";
 import { responseFormatSchema } from "./fields/response-format.ts";
 import { samplingFields } from "./fields/sampling.ts";
-import { priorityOf, SERVICE_TIERS } from "./fields/service-tier.ts";
+import { PRIORITIES, priorityOf, SERVICE_TIERS } from "./fields/priority.ts";
 import { callIdSchema, TOOL_CALL_ANSWERS, toolChoiceSchema, toolsSchema } from "./fields/tools.ts";
 import { isModelName, MODEL_NAME_RULE } from "./model-name.ts";
 import { policySchema } from "./policy.ts";
-import { PRIORITIES } from "./priority.ts";
 import { RepriseError } from "../errors/reprise-error.ts";
 
 const modelSchema = z.string().refine(isModelName, { error: MODEL_NAME_RULE });

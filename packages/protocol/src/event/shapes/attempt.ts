@@ -1,6 +1,8 @@
 import * as z from "zod";
-import { NONCE } from "../cursor.ts";
 import { count, nameLike, seq } from "./field.ts";
+
+/** 24 random bits are enough: a nonce is compared with that of one other attempt, after a store has lost its end. */
+const NONCE = /^[0-9a-f]{6}$/;
 
 /**
  * Why a worker gave up its attempt; one that dies appends nothing. `handover`: it was told to stop. `timeout`: the
