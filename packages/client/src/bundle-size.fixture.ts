@@ -6,7 +6,7 @@ export const MAX_BYTES = 21.5 * 1_024;
 export const MAX_GZIP_BYTES = 8 * 1_024;
 
 /** Of the modules beside it, minified. */
-export const DOOR_BYTES = { blobs: 4.25 * 1_024, conversations: 1_024, models: 256, tanstack: 2_560 };
+export const DOOR_BYTES = { blobs: 1_280, conversations: 1_024, models: 256, tanstack: 2_560 };
 
 /** The program that is measured, of the module at a path. */
 export function streamingApp(module: string): string {

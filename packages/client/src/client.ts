@@ -188,10 +188,9 @@ function toSettings({
   runtime,
 }: ClientOptions): HttpSettings {
   if (!/^(https?:\/\/|\/)/i.test(url)) throw invalidOption("url", "must begin with http://, https:// or /");
-  const [secret, ...others] = [apiKey, token, getToken].filter((given) => given !== undefined);
-  if (secret === undefined || others.length > 0) {
+  const [secret, other] = [apiKey, token, getToken].filter((given) => given !== undefined);
+  if (secret === undefined || other !== undefined)
     throw invalidOption("apiKey", "or token or getToken must be given, and no two");
-  }
   if (typeof secret === "string") assertVisible(secret, apiKey === undefined ? "token" : "apiKey");
   assertAtLeast(1, idleTimeoutMs, "idleTimeoutMs");
   const around = { ...SYSTEM_RUNTIME, ...runtime };

@@ -1,7 +1,6 @@
 import type { Client } from "../client.ts";
 import type { Exchange } from "../http/http.ts";
 import type { Transport } from "../http/transport.ts";
-import { pathOf, withExchange } from "./blob-exchange.ts";
 import { type BlobContent, upload, type UploadedBlob, type UploadOptions } from "./upload.ts";
 
 export interface DownloadedBlob {
@@ -20,21 +19,25 @@ export interface Blobs {
 }
 
 export function blobsOf({ transport }: Client): Blobs {
+  const pathOf = (id: string) => `/v1/blobs/${transport.segment(id)}`;
   return {
     upload: (content, options = {}) => upload(transport, content, options),
-    download: (id, { signal } = {}) => transport.retry((running) => download(transport, id, running), signal),
+    download: (id, { signal } = {}) =>
+      transport.retry((running) => download(transport, pathOf(id), running), signal),
     async delete(id, { signal } = {}) {
       await transport.call({ method: "DELETE", path: pathOf(id) }, signal);
     },
   };
 }
 
-function download(transport: Transport, id: string, signal: AbortSignal): Promise<DownloadedBlob> {
-  const request = { method: "GET", path: pathOf(id), headers: { accept: "*/*" } } as const;
-  return withExchange(transport, request, signal, async (exchange) => {
+async function download(transport: Transport, path: string, signal: AbortSignal): Promise<DownloadedBlob> {
+  const exchange = await transport.exchange({ method: "GET", path, headers: { accept: "*/*" } }, signal);
+  try {
     if (exchange.status !== 200) throw await exchange.error();
     return { type: exchange.header("content-type") ?? "", bytes: await readAll(transport, exchange) };
-  });
+  } finally {
+    exchange.close();
+  }
 }
 
 async function readAll(transport: Transport, exchange: Exchange): Promise<Uint8Array> {

@@ -1,4 +1,3 @@
-import { pathSegment } from "../http/path-segment.ts";
 import type { ConversationInput, Message } from "@reprise/protocol/wire";
 import type { Client } from "../client.ts";
 
@@ -74,6 +73,8 @@ export function conversationsOf({ transport }: Client): Conversations {
     }
   }
 
+  const pathOf = (id: string) => `${PATH}/${transport.segment(id)}`;
+
   return {
     create: (request = {}, { idempotencyKey, signal } = {}) =>
       transport.call(
@@ -92,10 +93,6 @@ export function conversationsOf({ transport }: Client): Conversations {
       await transport.call({ method: "DELETE", path: pathOf(id) }, signal);
     },
   };
-}
-
-function pathOf(id: string): string {
-  return `${PATH}/${pathSegment(id)}`;
 }
 
 function toQuery(fields: Readonly<Record<string, string | undefined>>): string {

@@ -2,10 +2,13 @@ import { createSseDecoder, type ErrorCode, RepriseError, type SseDecoder } from 
 import { callJson, retried } from "./call.ts";
 import { type Exchange, type HttpRequest, type HttpSettings, openExchange } from "./http.ts";
 import { toIdempotencyKey } from "./idempotency-key.ts";
+import { pathSegment } from "./path-segment.ts";
 
 /**
- * What the package's other modules make their calls with: with the client's key or tokens, its `fetch`, and its patience. For them alone: it may
- * change with any version.
+ * Makes the calls of the package's other modules, with the client's key or tokens, `fetch` and retry policy. It may change with any version.
+ *
+ * Each module is a bundle of its own, so a module that imports shared code repeats it, and a class that it imports is another class than the
+ * client's. Shared code is therefore passed here.
  */
 export interface Transport {
   /** A call that is answered with JSON, or with nothing: repeated after every error that is retryable, so it must be one that may arrive twice. */
@@ -18,7 +21,8 @@ export interface Transport {
   keyFor(given: string | undefined): string;
   /** For the bodies of exchanges that are `text/event-stream`: a new one for each. */
   sse(): SseDecoder;
-  /** An error of the class that the client throws: each module of the package is a bundle of its own. */
+  /** @throws RepriseError `invalid_request` */
+  segment(id: string): string;
   error(code: ErrorCode, message: string): RepriseError;
 }
 
@@ -29,6 +33,7 @@ export function createTransport(settings: HttpSettings): Transport {
     exchange: (request, signal) => openExchange(settings, request, signal),
     retry: (attempt, signal) => retried(settings, attempt, signal),
     keyFor: (given) => toIdempotencyKey(given, () => settings.runtime.random()),
+    segment: pathSegment,
     sse: createSseDecoder,
     error: (code, message) => new RepriseError(code, message),
   };
