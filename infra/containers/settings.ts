@@ -22,7 +22,10 @@ export function settingsOf(project: Project): Readonly<Record<string, Settings>>
     REPRISE_NATS_URL: servers.map((server) => `tls://${server}:4222`).join(","),
     REPRISE_REPLICAS: String(servers.length),
   };
-  const shared = { ...broker, ...(project.hasCollector && { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318" }) };
+  const shared = {
+    ...broker,
+    ...(project.hasCollector && { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318" }),
+  };
   const store = s3 && { REPRISE_AUDIT_S3_KEY_ID: s3.keyId, REPRISE_AUDIT_S3_SECRET: s3.secret };
   return {
     "set-up": broker,

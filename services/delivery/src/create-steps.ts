@@ -1,6 +1,6 @@
 import type { Logger } from "@reprise/service";
 import { type TurnSteps, turnSteps } from "./conversations/turn-steps.ts";
-import { withSummaries } from "./conversations/summarize.ts";
+import { withSummaries } from "./conversations/make-summaries.ts";
 import { admit } from "./create/admit.ts";
 import { type CreateGeneration, createGenerations, type CreatePorts } from "./create/create-generation.ts";
 import { identify } from "./create/identify.ts";
@@ -11,7 +11,7 @@ import { begin, enqueue, store } from "./create/store.ts";
 
 type PortsOf<Make extends (ports: never) => unknown> = Parameters<Make>[0];
 
-export type CreateStepPorts = PortsOf<typeof identify> &
+type CreateStepPorts = PortsOf<typeof identify> &
   PortsOf<typeof admit> &
   PortsOf<typeof reserve> &
   PortsOf<typeof prepare> &
@@ -22,7 +22,7 @@ export type CreateStepPorts = PortsOf<typeof identify> &
   PortsOf<typeof begin>;
 
 /** Lists what a create does, in order. If a step before `enqueue` fails, the steps before it are undone in reverse order. */
-export function createSteps(ports: CreateStepPorts, turns: TurnSteps): readonly Step[] {
+function createSteps(ports: CreateStepPorts, turns: TurnSteps): readonly Step[] {
   return [
     identify(ports),
     turns.own,

@@ -34,7 +34,7 @@ import { addAnalyticsRoutes, ANALYTICS_PATHS } from "./routes/analytics/analytic
 import { addAgUiRoutes, AG_UI_PATHS } from "./routes/agents/ag-ui.ts";
 import { addTanstackRoutes, TANSTACK_PATHS } from "./routes/agents/tanstack.ts";
 import { addAuditRoutes } from "./routes/audit.ts";
-import { drainingError } from "./readers/streams/begin-stream.ts";
+import { drainingError } from "./readers/begin-stream.ts";
 import { addEventRoutes } from "./routes/events.ts";
 import { addGenerationRoutes } from "./routes/generations.ts";
 import { addModelRoutes, MODEL_PATHS } from "./routes/models.ts";

@@ -1,14 +1,6 @@
 import { NO_TRACING } from "../tracing/no-tracing.ts";
 import type { Tracing } from "../tracing/tracing.ts";
-
-export interface TracingOptions {
-  /** `service.name` of its spans. */
-  readonly service: string;
-  /** Tells if spans of turns have what was asked and said. */
-  readonly recordsContent: boolean;
-  /** Called when the SDK refuses a setting or loses spans. */
-  readonly onProblem: (message: string) => void;
-}
+import type { TracingOptions } from "./sdk-tracing.ts";
 
 /**
  * Opens tracing by OpenTelemetry's SDK, which sends spans in the background: a collector that is away, slow or refuses costs spans and

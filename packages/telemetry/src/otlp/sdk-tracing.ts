@@ -19,7 +19,15 @@ import { waitAtMost } from "@reprise/async";
 import { HTTP } from "../conventions/http.ts";
 import type { TraceContext } from "../tracing/traceparent.ts";
 import type { SpanAttributes, SpanKind, SpanOptions, Tracing, TraceSpan } from "../tracing/tracing.ts";
-import type { TracingOptions } from "./open-tracing.ts";
+
+export interface TracingOptions {
+  /** `service.name` of its spans. */
+  readonly service: string;
+  /** Tells if spans of turns have what was asked and said. */
+  readonly recordsContent: boolean;
+  /** Called when the SDK refuses a setting or loses spans. */
+  readonly onProblem: (message: string) => void;
+}
 
 /** A collector that hangs does not hold up the end of the process for longer. */
 const CLOSE_MS = 2_000;

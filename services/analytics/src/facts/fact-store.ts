@@ -31,23 +31,7 @@ export interface FactStore {
    * @throws RepriseError `archive_unavailable`, `archive_corrupt`
    */
   forget(stream: string, refs: readonly GenerationRef[], rows: RowSource): Promise<number>;
-  tidier(stream: string): Tidier;
-}
-
-/** Puts commits in order that no lane can begin behind any more. */
-export interface Tidier {
-  /**
-   * @returns how much it has done; 0 for nothing
-   * @throws RepriseError `archive_unavailable`, `archive_corrupt`
-   */
-  tidy(options: TidyOptions): Promise<number>;
-}
-
-export interface TidyOptions {
-  /** Nothing in the stream is older: microseconds since 1970, by the broker's clock. Undefined where nothing expires. */
-  readonly expiredBeforeUs: number | undefined;
-  /** Asked between two steps: ends the round. */
-  readonly isOver?: () => boolean;
+  tidier(stream: string): Pick<CommitTidier<unknown>, "tidy">;
 }
 
 /**

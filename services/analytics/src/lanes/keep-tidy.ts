@@ -1,9 +1,9 @@
 import { pause } from "@reprise/async";
 import { type Broker, readStreamInfo } from "@reprise/log";
-import type { Tidier } from "../facts/fact-store.ts";
+import type { CommitTidier } from "../facts/merging/tidy-commits.ts";
 
 export interface KeepTidyOptions {
-  readonly tidier: Tidier;
+  readonly tidier: Pick<CommitTidier<unknown>, "tidy">;
   readonly connection: Broker["reads"];
   readonly stream: string;
   readonly onError: (error: unknown) => void;

@@ -264,17 +264,17 @@ async function turnOfImported(own: Platform, id: string) {
   const asked = { model: "sim", input: "Now?", conversation };
   const { status, json } = await call(`${own.node.url}/v1/generations`, { ...at, body: asked });
   expect(status).toBe(201);
-  const tenant = parseTenantId(id);
-  const ref = { tenant, generation: parseGenerationId((json as { id: string }).id) };
+  const owner = parseTenantId(id);
+  const ref = { tenant: owner, generation: parseGenerationId((json as { id: string }).id) };
   const { log, broker } = own;
   const requestedOfRef = async ({ generation }: { generation: GenerationId }) =>
-    toRequested((await log.reader.readFirst({ tenant, generation }))?.payload);
+    toRequested((await log.reader.readFirst({ tenant: owner, generation }))?.payload);
   const rows = new conversations.ConversationRows({
     publish: log.publish,
     reads: broker.reads,
     budgetMs: () => 20_000,
   });
-  const row = async () => (await rows.find(tenant, conversation)).row;
+  const row = async () => (await rows.find(owner, conversation)).row;
   return { context: (await requestedOfRef(ref)).context!, row, requestedOf: requestedOfRef };
 }
 

@@ -6,7 +6,7 @@ import { waitForCache } from "../domain/wait-for-cache.ts";
 import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
 import { presentReader } from "../readers/presence/present-reader.ts";
 import { UNJUDGED } from "../readers/streams/live-stream.ts";
-import { drainingError } from "../readers/streams/begin-stream.ts";
+import { drainingError } from "../readers/begin-stream.ts";
 import type { Authentication } from "../http/auth.ts";
 import type { ReaderRegistry } from "../readers/reader-registry.ts";
 import type { ProjectedCall } from "./projected-call.ts";

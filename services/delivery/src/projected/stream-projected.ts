@@ -3,7 +3,7 @@ import type { Frame, Projection } from "@reprise/projections";
 import { FIRST_SEQ, plus, type RepriseError, REQUEST_SEQ, SSE_HEADERS } from "@reprise/protocol";
 import type { FastifyReply } from "fastify";
 import { replayBytes } from "../limits/replay-bytes.ts";
-import { beginReading, type ReadingPorts } from "../readers/streams/begin-reading.ts";
+import { beginReading, type ReadingPorts } from "../readers/begin-reading.ts";
 import type { StreamCall } from "../telemetry/reader-metrics.ts";
 import { encodeFrame } from "./encode-frame.ts";
 import { FrameWindow } from "./frame-window.ts";

@@ -11,7 +11,7 @@ import type { ArchivedLog } from "../archive-fallback/archived-events.ts";
 import { readArchivedPage } from "../archive-fallback/archived-page.ts";
 import { Replay, type ReplayStart, unfinished } from "../archive-fallback/replay.ts";
 import { ArchiveStream } from "../readers/streams/archive-stream.ts";
-import { beginStream, logBrokenStream } from "../readers/streams/begin-stream.ts";
+import { beginStream, logBrokenStream } from "../readers/begin-stream.ts";
 
 export interface ReplayPorts {
   readonly authentication: Authentication;

@@ -20,7 +20,7 @@ import { presentReader } from "../readers/presence/present-reader.ts";
 import { LiveStream } from "../readers/streams/live-stream.ts";
 import { sendArchivedPage, sendPage, streamReplay, type ReplayPorts } from "./audit-replay.ts";
 import type { StreamCall, ReaderMetrics } from "../telemetry/reader-metrics.ts";
-import { beginReading, type ReadingPorts } from "../readers/streams/begin-reading.ts";
+import { beginReading, type ReadingPorts } from "../readers/begin-reading.ts";
 import { preferredType } from "../http/negotiation.ts";
 import { booleanParam, integerParam } from "../http/query-params.ts";
 

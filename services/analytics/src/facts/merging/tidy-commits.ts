@@ -2,12 +2,18 @@ import type { BlobStore } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
 import { readParquetRows } from "@reprise/tables";
 import { COMMITS_PER_BASE, commitKeyOf, decodeCommit } from "../commit.ts";
-import type { Tidier, TidyOptions } from "../fact-store.ts";
 import { decodeMerged, encodeMerged, mergedKey } from "./merged-file.ts";
 import type { FactTable } from "../fact-tables.ts";
 import { type KeptListing, listingOf } from "../listing/kept-listing.ts";
 import type { StreamListing } from "../listing/stream-listing.ts";
 import { type CommitRange, holds, listSuperseded, overlaps } from "../superseded.ts";
+
+export interface TidyOptions {
+  /** Nothing in the stream is older: microseconds since 1970, by the broker's clock. Undefined where nothing expires. */
+  readonly expiredBeforeUs: number | undefined;
+  /** Asked between two steps: ends the round. */
+  readonly isOver?: () => boolean;
+}
 
 export interface TidierOptions<Row> {
   /** A `KeptListing` is listed as it says, any other one anew for each step. */
@@ -29,7 +35,7 @@ const GRACE_MS = 600_000;
  * in the stream. Then they are deleted with their bases, and merged files without commits are merged again. A merged file is created whole or not at all, and holds what its commits do: a query
  * reads one or the other. Any number of processes may do this at the same time, and may die anywhere.
  */
-export class CommitTidier<Row> implements Tidier {
+export class CommitTidier<Row> {
   readonly #store: BlobStore;
   readonly #listing: KeptListing;
   readonly #table: FactTable<Row>;

@@ -2,9 +2,9 @@ import { encodeSseRetry, type GenerationRef, RepriseError, SSE_RECONNECT_MS } fr
 import type { Logger } from "@reprise/service";
 import { traceFields, type TraceSpan } from "@reprise/telemetry";
 import type { FastifyReply } from "fastify";
-import { hasLeft } from "../../connections/http2.ts";
-import { openHttp2Socket } from "./http2-socket.ts";
-import { openSseSocket, type SseSocket } from "./sse-socket.ts";
+import { hasLeft } from "../connections/http2.ts";
+import { openHttp2Socket } from "./streams/http2-socket.ts";
+import { openSseSocket, type SseSocket } from "./streams/sse-socket.ts";
 
 /**
  * Begins an answer that is a stream: from here on nothing but the stream itself can say what goes wrong.

@@ -3,18 +3,18 @@ import { plus, type ReaderProtocol, REQUEST_SEQ, type Seq } from "@reprise/proto
 import type { Principal } from "@reprise/tenancy";
 import type { FastifyReply } from "fastify";
 import type { Logger } from "@reprise/service";
-import type { Authentication, ReadingRole } from "../../http/auth.ts";
-import type { ReaderMetrics, StreamCall } from "../../telemetry/reader-metrics.ts";
-import type { RequestMetrics } from "../../telemetry/request-metrics.ts";
-import type { RequestNotes } from "../../telemetry/request-notes.ts";
-import type { RequestTraces } from "../../telemetry/request-traces.ts";
-import type { ReaderRegistry } from "../reader-registry.ts";
-import type { ReaderTraces } from "../reader-traces.ts";
-import type { Caller } from "../delivery-marks/caller.ts";
-import { ConnectionRecord } from "../delivery-marks/connection-record.ts";
-import { presentReader } from "../presence/present-reader.ts";
-import type { ReaderCounts } from "../reader.ts";
-import type { CachedStream, CachedStreamOptions } from "./cached-stream.ts";
+import type { Authentication, ReadingRole } from "../http/auth.ts";
+import type { ReaderMetrics, StreamCall } from "../telemetry/reader-metrics.ts";
+import type { RequestMetrics } from "../telemetry/request-metrics.ts";
+import type { RequestNotes } from "../telemetry/request-notes.ts";
+import type { RequestTraces } from "../telemetry/request-traces.ts";
+import type { ReaderRegistry } from "./reader-registry.ts";
+import type { ReaderTraces } from "./reader-traces.ts";
+import type { Caller } from "./delivery-marks/caller.ts";
+import { ConnectionRecord } from "./delivery-marks/connection-record.ts";
+import { presentReader } from "./presence/present-reader.ts";
+import type { ReaderCounts } from "./reader.ts";
+import type { CachedStream, CachedStreamOptions } from "./streams/cached-stream.ts";
 import { beginStream, logBrokenStream } from "./begin-stream.ts";
 
 /** A stream that a caller is about to be sent. */

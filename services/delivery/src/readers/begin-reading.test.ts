@@ -4,17 +4,17 @@ import { NO_TRACING } from "@reprise/telemetry";
 import { completed, delta, openSseReader, started } from "@reprise/testkit";
 import fastify from "fastify";
 import { expect, test } from "vitest";
-import { openCache } from "../../projected/cache.fixture.ts";
-import { ReaderMetrics } from "../../telemetry/reader-metrics.ts";
-import { ReaderTraces } from "../reader-traces.ts";
-import { RequestMetrics } from "../../telemetry/request-metrics.ts";
-import { RequestNotes } from "../../telemetry/request-notes.ts";
-import { RequestTraces } from "../../telemetry/request-traces.ts";
-import { NO_STALLS, type StalledTime } from "../../telemetry/stalls.ts";
-import { createPrincipal } from "../../testing/principal.ts";
-import type { Reader } from "../reader.ts";
+import { openCache } from "../projected/cache.fixture.ts";
+import { ReaderMetrics } from "../telemetry/reader-metrics.ts";
+import { ReaderTraces } from "./reader-traces.ts";
+import { RequestMetrics } from "../telemetry/request-metrics.ts";
+import { RequestNotes } from "../telemetry/request-notes.ts";
+import { RequestTraces } from "../telemetry/request-traces.ts";
+import { NO_STALLS, type StalledTime } from "../telemetry/stalls.ts";
+import { createPrincipal } from "../testing/principal.ts";
+import type { Reader } from "./reader.ts";
 import { beginReading, type NewReading } from "./begin-reading.ts";
-import { LiveStream } from "./live-stream.ts";
+import { LiveStream } from "./streams/live-stream.ts";
 
 /** A server whose one stream begins when a test lets it, of a cache that the test fills by hand. */
 async function serve({
