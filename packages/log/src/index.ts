@@ -41,7 +41,7 @@ export { type ModelWorkers, WorkersWatch } from "./jobs/fleet/workers-watch.ts";
 export { type Puller, pullJobs } from "./jobs/pull-jobs.ts";
 export { holdLeases } from "./leases/leases.ts";
 export { keepRecord, readKeptRecord } from "./leases/kept-record.ts";
-export { headOf } from "./append/log-head.ts";
+export { headOf } from "./read/log-head.ts";
 export { announceEnd, subscribeEnds } from "./append/ends.ts";
 export { announceEventBehindEnd, subscribeEventsBehindEnds } from "./moderation/events-behind-ends.ts";
 export { readLastStored } from "./read/read-last-stored.ts";
@@ -93,5 +93,5 @@ export {
   readStreamInfo,
   type StreamInfo,
 } from "./nats/stream-messages.ts";
-export { publishedHeaders } from "./access/is-published.ts";
+export { publishedHeaders } from "./nats/is-published.ts";
 export { createWriterName } from "./nats/writer-name.ts";

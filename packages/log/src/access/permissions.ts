@@ -40,6 +40,7 @@ import {
   LIVE_LOG_SUBJECTS,
   LIVE_VERDICTS_SUBJECTS,
   LOG_SUBJECTS,
+  memberSubject,
   OPS_STREAM,
   OPS_SUBJECTS,
   opsSubjects,
@@ -68,7 +69,6 @@ import {
   directGetLast,
   streamCall,
 } from "./api-subject.ts";
-import { SHARD_MEMBER_SUBJECTS } from "../topology/shard-count.ts";
 import { type BrokerUser, inboxPrefixOf, type ServiceUser } from "./broker-user.ts";
 
 /*
@@ -166,7 +166,7 @@ function everyService(logs: readonly Stream[]): string[] {
     ...[...logs, ...NAMED].map(({ name }) => streamCall("INFO", name)),
     streamCall("INFO", bucketStream(TOKEN_KEYS_BUCKET)),
     streamCall("INFO", bucketStream(TENANTS_BUCKET)),
-    SHARD_MEMBER_SUBJECTS,
+    memberSubject(LEASE_GROUPS.shards, "*"),
     // A process whose append meets another's asks the worker to make room.
     YIELD_SUBJECTS,
     streamCall("MSG.GET", LEASES.name),

@@ -12,11 +12,11 @@ import {
 } from "@reprise/protocol";
 import { storeCheckpoint } from "./checkpoint.ts";
 import type { LeaderReader } from "../read/leader-reader.ts";
-import { headOf, type LogHead, toHead } from "./log-head.ts";
+import { headOf, type LogHead, readAfterHead, toHead } from "../read/log-head.ts";
 import type { StoredEvent } from "../read/stored-event.ts";
 import type { LogReader } from "../read/log-reader.ts";
 import type { Publish } from "../nats/publisher.ts";
-import { findRemainingLog, readAfterHead } from "./rollback.ts";
+import { findRemainingLog } from "./rollback.ts";
 import { resolvePublish } from "./resolve-publish.ts";
 import { ifUnavailable } from "../nats/stream-api.ts";
 

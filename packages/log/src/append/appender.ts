@@ -20,10 +20,10 @@ import {
   next,
   type RunningPhase,
 } from "./appender-phases.ts";
-import { isHead, type LogHead, toHead } from "./log-head.ts";
+import { isHead, type LogHead, readAfterHead, toHead } from "../read/log-head.ts";
 import { AppendQueue } from "./pending-drafts.ts";
 import { resolvePublish } from "./resolve-publish.ts";
-import { findRemainingLog, readAfterHead, type RemainingLog } from "./rollback.ts";
+import { findRemainingLog, type RemainingLog } from "./rollback.ts";
 import type { Publish, PublishOutcome } from "../nats/publisher.ts";
 import type { LeaderReader } from "../read/leader-reader.ts";
 import type { StoredEvent } from "../read/stored-event.ts";

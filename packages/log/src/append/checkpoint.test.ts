@@ -1,7 +1,8 @@
 import { encodeEvent, asStreamSeq, asSeq } from "@reprise/protocol";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createCheckpointer, decodeCheckpoint, isDue } from "./checkpoint.ts";
+import { decodeCheckpoint } from "../read/decode-checkpoint.ts";
+import { createCheckpointer, isDue } from "./checkpoint.ts";
 import { HEADER } from "../nats/header.ts";
 import type { LogSnapshot } from "../read/stored-event.ts";
 import type { Publish } from "../nats/publisher.ts";

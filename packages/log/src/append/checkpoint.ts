@@ -1,13 +1,6 @@
-import {
-  checkpointSubject,
-  type GenerationRef,
-  peekSeq,
-  type StreamSeq,
-  STREAM_START,
-  asStreamSeq,
-  NO_SEQ,
-} from "@reprise/protocol";
+import { checkpointSubject, type GenerationRef, type StreamSeq, STREAM_START } from "@reprise/protocol";
 import { HEADER } from "../nats/header.ts";
+import { LF, splitLines } from "../read/decode-checkpoint.ts";
 import type { LogSnapshot } from "../read/stored-event.ts";
 import type { Publish } from "../nats/publisher.ts";
 
@@ -165,34 +158,4 @@ export function isDue(state: {
   return bytes <= SMALL_BYTES || unwrittenBytes * GROWTH >= bytes;
 }
 
-/**
- * The prefix of a log that a checkpoint holds; undefined when it is damaged: not lines that end with a LF, or with holes
- * between its events. The log itself has everything that a checkpoint has.
- */
-export function decodeCheckpoint(
-  message: Uint8Array,
-  streamSeqHeader: string | undefined,
-): LogSnapshot | undefined {
-  const streamSeq = asStreamSeq(Number(streamSeqHeader));
-  if (!Number.isSafeInteger(streamSeq) || streamSeq < 1 || message.at(-1) !== LF) return undefined;
-  // One copy for all: the payloads are views of it.
-  const own = Uint8Array.from(message);
-  const events = splitLines(own);
-  const firstSeq = peekSeq(own);
-  const whole = events.every((payload, i) => firstSeq !== NO_SEQ && peekSeq(payload) === firstSeq + i);
-  return whole ? { events, streamSeq } : undefined;
-}
-
-/** Views of what is between the LFs that end the lines. */
-function splitLines(message: Uint8Array): Uint8Array[] {
-  const lines: Uint8Array[] = [];
-  for (let start = 0; start < message.length;) {
-    const end = message.indexOf(LF, start);
-    lines.push(message.subarray(start, end));
-    start = end + 1;
-  }
-  return lines;
-}
-
-const LF = 0x0a;
 const noop = () => {};

@@ -3,7 +3,7 @@ import { eventually } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import type { Appender } from "./appender.ts";
 import type { LeaderReader } from "../read/leader-reader.ts";
-import { headOf } from "./log-head.ts";
+import { headOf } from "../read/log-head.ts";
 import { denseSeqs, readBack, seqsOf, textOf } from "../testing/read-back.ts";
 import {
   appendOne,

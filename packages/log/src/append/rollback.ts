@@ -1,25 +1,8 @@
 import { pause } from "@reprise/async";
-import { type GenerationRef, peekSeq, plus, STREAM_START } from "@reprise/protocol";
+import { type GenerationRef, peekSeq, STREAM_START } from "@reprise/protocol";
 import type { LeaderReader } from "../read/leader-reader.ts";
-import { EMPTY_LOG, isHead, type LogHead, toHead } from "./log-head.ts";
+import { EMPTY_LOG, isHead, type LogHead, readAfterHead, toHead } from "../read/log-head.ts";
 import type { StoredEvent } from "../read/stored-event.ts";
-
-/*
- * A store that has lost its end, as after a power loss with a lazy fsync, forgets events that were acknowledged, and gives their
- * numbers to others. A process that knows a log's head detects this by reading from the head on instead of from behind it: the head has
- * to be the first event that comes.
- */
-
-/** What follows a head; undefined when the log that answered does not have the head at its place. */
-export async function readAfterHead(
-  source: Pick<LeaderReader, "readTail">,
-  ref: GenerationRef,
-  head: LogHead,
-): Promise<StoredEvent[] | undefined> {
-  if (head.streamSeq === STREAM_START) return source.readTail(ref, STREAM_START);
-  const [first, ...tail] = await source.readTail(ref, plus(head.streamSeq, -1));
-  return isHead(first, head) ? tail : undefined;
-}
 
 /** What is left of a log whose head is lost, and what others have appended since. */
 export interface RemainingLog {

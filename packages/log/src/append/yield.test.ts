@@ -10,7 +10,7 @@ import {
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { appendDecision } from "./append-decision.ts";
 import { Appender } from "./appender.ts";
-import { toHead } from "./log-head.ts";
+import { toHead } from "../read/log-head.ts";
 import type { Publish } from "../nats/publisher.ts";
 import type { LogReader } from "../read/log-reader.ts";
 import type { StoredEvent } from "../read/stored-event.ts";

@@ -1,8 +1,8 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import { RepriseError } from "@reprise/protocol";
 import type { Broker } from "../nats/connection.ts";
+import { MADE_AT } from "../nats/stream-api.ts";
 import { readStreamInfo } from "../nats/stream-messages.ts";
-import { MADE_AT } from "../topology/stream-made-at.ts";
 import { type BackedUpStream, type BackupManifest, checkBackup, readImageFile } from "./backup-files.ts";
 import { queueOpenGenerations } from "./queue-open-generations.ts";
 import { putImage } from "./stream-image.ts";

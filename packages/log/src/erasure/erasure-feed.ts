@@ -6,7 +6,7 @@ import {
   parseOpsSubject,
   RepriseError,
 } from "@reprise/protocol";
-import { isPublished } from "../access/is-published.ts";
+import { isPublished } from "../nats/is-published.ts";
 import { notPublished } from "../nats/stream-messages.ts";
 import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
 

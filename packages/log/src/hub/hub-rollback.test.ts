@@ -9,7 +9,7 @@ import {
 import { eventually } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import type { Appender } from "../append/appender.ts";
-import { headOf } from "../append/log-head.ts";
+import { headOf } from "../read/log-head.ts";
 import { follow, framesOf } from "../testing/follow.ts";
 import { openHub } from "../testing/open-hub.ts";
 import {

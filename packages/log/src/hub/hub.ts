@@ -16,7 +16,7 @@ import { watchConnection } from "../nats/watch-connection.ts";
 import type { Msg } from "@nats-io/transport-node";
 import { Semaphore } from "@reprise/async";
 import type { ServedGeneration, OpeningTail } from "./served-generation.ts";
-import { HUB_FAILURE } from "./hub-failure.ts";
+import { HUB_FAILURE } from "./cache/hub-failure.ts";
 import { planEviction } from "./memory-budget.ts";
 import { HUB_DEFAULTS, type HubOptions, type HubStats } from "./hub-options.ts";
 import { dueForProbe, ProbeSchedule } from "./probe-schedule.ts";
@@ -26,7 +26,7 @@ import { readHistory } from "./read-history.ts";
 import { Repair } from "./repair.ts";
 import { TtlCheck } from "./ttl-check.ts";
 import type { GenerationCache } from "./cache/generation-cache.ts";
-import { VerdictWatch } from "../moderation/verdict-watch.ts";
+import { VerdictWatch } from "./verdict-watch.ts";
 import { verifyCache } from "./verify-cache.ts";
 
 /** The log decides: it is read to see whether it holds the same event. */

@@ -1,5 +1,5 @@
 import { peekSeq, RepriseError, type Seq } from "@reprise/protocol";
-import { HUB_FAILURE } from "./hub-failure.ts";
+import { HUB_FAILURE } from "./cache/hub-failure.ts";
 import { isEventAt } from "../read/is-event.ts";
 import type { LeaderReader } from "../read/leader-reader.ts";
 import type { LogReader } from "../read/log-reader.ts";

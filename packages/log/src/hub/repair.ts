@@ -1,6 +1,6 @@
 import { backoffMs, pause } from "@reprise/async";
 import { type RepriseError, toRepriseError } from "@reprise/protocol";
-import { HUB_FAILURE } from "./hub-failure.ts";
+import { HUB_FAILURE } from "./cache/hub-failure.ts";
 import type { GenerationCache } from "./cache/generation-cache.ts";
 
 export interface RepairOptions {

@@ -4,7 +4,7 @@ import type { ProbeSchedule } from "./probe-schedule.ts";
 import type { TtlCheck } from "./ttl-check.ts";
 import type { Repair } from "./repair.ts";
 import type { GenerationCache } from "./cache/generation-cache.ts";
-import type { VerdictWatch } from "../moderation/verdict-watch.ts";
+import type { VerdictWatch } from "./verdict-watch.ts";
 
 /** A cache and what the hub knows about it. */
 export interface ServedGeneration {

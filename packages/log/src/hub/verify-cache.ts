@@ -1,6 +1,6 @@
 import { pause } from "@reprise/async";
 import type { RepriseError, StreamSeq } from "@reprise/protocol";
-import { HUB_FAILURE } from "./hub-failure.ts";
+import { HUB_FAILURE } from "./cache/hub-failure.ts";
 import type { LeaderReader } from "../read/leader-reader.ts";
 import { RECHECK_MS } from "../append/rollback.ts";
 import type { GenerationCache } from "./cache/generation-cache.ts";

@@ -1,6 +1,6 @@
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { parseJobSubject, queuedSubject } from "@reprise/protocol";
-import { isPublished } from "../access/is-published.ts";
+import { isPublished } from "../nats/is-published.ts";
 import { type DeliveryInfo, readAckSubject } from "../nats/ack-subject.ts";
 import { HEADER } from "../nats/header.ts";
 import { inboxOf } from "../nats/reply-inbox.ts";

@@ -13,7 +13,7 @@ import {
   toUnixMs,
   asUnixMs,
 } from "@reprise/protocol";
-import { isStoredPublished } from "../access/is-published.ts";
+import { isStoredPublished } from "../nats/is-published.ts";
 import { deleteMessage, getLastMessage, getStreamInfo } from "../nats/stream-api.ts";
 import { readAllMessages, readStreamBatch, type StreamMessage } from "../nats/stream-messages.ts";
 

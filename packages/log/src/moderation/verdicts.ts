@@ -16,7 +16,7 @@ import {
   isPublished,
   isStoredPublished,
   publishedHeaders,
-} from "../access/is-published.ts";
+} from "../nats/is-published.ts";
 import type { Publish, PublishOutcome } from "../nats/publisher.ts";
 import { getLastMessage } from "../nats/stream-api.ts";
 import { notPublished } from "../nats/stream-messages.ts";

@@ -1,6 +1,6 @@
 import { headers, type Msg } from "@nats-io/transport-node";
 import { RepriseError, type StreamSeq } from "@reprise/protocol";
-import { markPublished } from "../access/is-published.ts";
+import { markPublished } from "./is-published.ts";
 import { JETSTREAM_ERROR } from "./jetstream-errors.ts";
 import { HEADER } from "./header.ts";
 import type { NoReply, ReplyInbox } from "./reply-inbox.ts";

@@ -13,6 +13,17 @@ import { inboxOf } from "./reply-inbox.ts";
  * when it refuses, with a JetStreamApiError as its cause: see `isRefusal`. That a message is not there is no refusal.
  */
 
+/**
+ * Names the field of a stream's metadata that says when it was first made. The broker gives a restored stream a new time, but it is the old
+ * stream, which has lost its end: consumers continue in it after the last message that both they and it have.
+ */
+export const MADE_AT = "reprise.made-at";
+
+/** Returns when a stream was made, by this broker or by the one that it was backed up from. RFC 3339. */
+export function madeAt({ created, config }: Pick<StreamInfo, "created" | "config">): string {
+  return config.metadata?.[MADE_AT] ?? created;
+}
+
 type Answer<T> = T & { readonly error?: ApiError };
 
 /** A message as its stream's leader has it. */

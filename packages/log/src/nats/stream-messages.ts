@@ -1,6 +1,6 @@
 import { asStreamSeq, RepriseError, type StreamSeq } from "@reprise/protocol";
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
-import { isAnsweredPublishedIn, isStoredPublished } from "../access/is-published.ts";
+import { isAnsweredPublishedIn, isStoredPublished } from "./is-published.ts";
 import { type BatchRequest, getBatchDirect, placeIn } from "./direct-get.ts";
 import { headerTextOf } from "./header.ts";
 import {
@@ -8,9 +8,9 @@ import {
   getMessage,
   getNextMessage,
   getStreamInfo,
+  madeAt,
   type StoredMessage,
 } from "./stream-api.ts";
-import { madeAt } from "../topology/stream-made-at.ts";
 
 /** What lies at one place of a stream. */
 export interface StreamMessage {

@@ -1,7 +1,7 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
 import { type GenerationRef, type NodeId, parseReaderSubject, readerSubjects } from "@reprise/protocol";
 import { decodePresenceRecord, type PresenceRecord } from "./presence-records.ts";
-import { isPublished } from "../access/is-published.ts";
+import { isPublished } from "../nats/is-published.ts";
 import { notPublished } from "../nats/stream-messages.ts";
 import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
 

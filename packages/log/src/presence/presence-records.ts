@@ -11,7 +11,7 @@ import {
   type UnixMs,
   toUnixMs,
 } from "@reprise/protocol";
-import { isStoredPublished } from "../access/is-published.ts";
+import { isStoredPublished } from "../nats/is-published.ts";
 import type { Publish } from "../nats/publisher.ts";
 import { getLastMessage, getStreamInfo } from "../nats/stream-api.ts";
 

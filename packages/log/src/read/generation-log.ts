@@ -3,8 +3,7 @@ import type { LogObserver } from "./log-observer.ts";
 import { createLeaderReader, type LeaderReader } from "./leader-reader.ts";
 import { createLogReader, type LogReader } from "./log-reader.ts";
 import { createPublish, type Publish, type PublishOutcome } from "../nats/publisher.ts";
-import { requestYield } from "../append/yield-requests.ts";
-import type { GenerationRef } from "@reprise/protocol";
+import { type GenerationRef, yieldSubject } from "@reprise/protocol";
 import { inboxOf } from "../nats/reply-inbox.ts";
 import { createVerdictReader, type VerdictReader } from "../moderation/verdicts.ts";
 
@@ -14,7 +13,7 @@ export interface GenerationLog {
   readonly publish: Publish;
   /** For checkpoints: over the connection that history is read on, so that no append waits behind a large one. */
   readonly publishCheckpoint: Publish;
-  /** For a process whose publish to a log met a conflict: asks the log's worker to pause. It may not be heard. */
+  /** Asks the log's worker to leave a pause between two appends, after a publish that met a conflict. The request may be lost. */
   readonly requestYield: (ref: GenerationRef) => void;
   readonly reader: LogReader;
   readonly leader: LeaderReader;
@@ -66,7 +65,9 @@ export function createGenerationLog(
     publish: (subject, payload, options) =>
       (payload.length > LARGE_BYTES ? publishLarge : publishSmall)(subject, payload, options),
     publishCheckpoint: createPublish(reads, observer && ((kind) => observer.checkpointed(kind))),
-    requestYield: (ref) => requestYield(broker.main, ref),
+    requestYield: (ref) => {
+      if (!broker.main.isClosed()) broker.main.publish(yieldSubject(ref));
+    },
     reader: createLogReader(broker.reads, leader, { shards, observer }),
     leader,
     verdicts: createVerdictReader(broker.reads),

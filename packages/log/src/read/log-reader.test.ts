@@ -12,7 +12,7 @@ import { eventually } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { createCheckpointer } from "../append/checkpoint.ts";
 import { HEADER } from "../nats/header.ts";
-import { headOf } from "../append/log-head.ts";
+import { headOf } from "./log-head.ts";
 import type { LeaderReader } from "./leader-reader.ts";
 import type { LogSnapshot, StoredEvent } from "./stored-event.ts";
 import { createLogReader } from "./log-reader.ts";

@@ -11,13 +11,12 @@ import {
   plus,
   STREAM_START,
 } from "@reprise/protocol";
-import { decodeCheckpoint } from "../append/checkpoint.ts";
+import { decodeCheckpoint } from "./decode-checkpoint.ts";
 import { HEADER } from "../nats/header.ts";
 import type { LogObserver, LogRead } from "./log-observer.ts";
 import type { LeaderReader } from "./leader-reader.ts";
-import { headOf, isHead, type LogHead } from "../append/log-head.ts";
+import { headOf, isHead, type LogHead, readAfterHead } from "./log-head.ts";
 import { generationErased, generationExpired } from "./expired-or-erased.ts";
-import { readAfterHead } from "../append/rollback.ts";
 import type { LogSnapshot, StoredEvent } from "./stored-event.ts";
 import { isRefusal } from "../nats/jetstream-errors.ts";
 import { getBatchDirect, getLastDirect, storedAtOf, streamSeqOf } from "../nats/direct-get.ts";

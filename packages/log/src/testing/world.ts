@@ -14,7 +14,7 @@ import {
   untilAnswered,
 } from "@reprise/testkit";
 import { Appender, type AppenderOptions } from "../append/appender.ts";
-import { EMPTY_LOG } from "../append/log-head.ts";
+import { EMPTY_LOG } from "../read/log-head.ts";
 import { type Broker, connectBroker } from "../nats/connection.ts";
 import { createGenerationLog, type GenerationLog } from "../read/generation-log.ts";
 import type { Publish } from "../nats/publisher.ts";

@@ -13,7 +13,7 @@ import { SET_UP } from "../access/forbidden.ts";
 import { FOR_EVER, HEADER } from "../nats/header.ts";
 import { createPublish } from "../nats/publisher.ts";
 import { inboxOf } from "../nats/reply-inbox.ts";
-import { isStoredPublished } from "../access/is-published.ts";
+import { isStoredPublished } from "../nats/is-published.ts";
 import { getLastMessage, getNextMessage, headerOf, type StoredMessage } from "../nats/stream-api.ts";
 
 /*
@@ -29,7 +29,7 @@ const GROUP = LEASE_GROUPS.shards;
 /** Where the broker keeps the number. */
 const SHARD_COUNT_SUBJECT = leaseSubject(GROUP, "count");
 /** Where all processes announce theirs. */
-export const SHARD_MEMBER_SUBJECTS = memberSubject(GROUP, "*");
+const SHARD_MEMBER_SUBJECTS = memberSubject(GROUP, "*");
 /** A process that is silent for so long is gone. */
 const SILENCE_MS = 8_000;
 const LOOK_MS = 500;

@@ -23,7 +23,7 @@ import {
 import { ReorderBuffer } from "./reorder-buffer.ts";
 import type { FirstOutput } from "./first-output.ts";
 import { FrameBuffer, type Framing } from "./frame-buffer.ts";
-import { HUB_FAILURE } from "../hub-failure.ts";
+import { HUB_FAILURE } from "./hub-failure.ts";
 import { areConsecutive } from "../../read/are-consecutive.ts";
 import { isEventAt } from "../../read/is-event.ts";
 import { Attempts } from "./attempts.ts";

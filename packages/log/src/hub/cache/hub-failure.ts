@@ -1,5 +1,5 @@
 import { RepriseError } from "@reprise/protocol";
-import { generationErased } from "../read/expired-or-erased.ts";
+import { generationErased } from "../../read/expired-or-erased.ts";
 
 /** Why the hub does not serve a cache, or no longer: what its readers are told. */
 export const HUB_FAILURE = {

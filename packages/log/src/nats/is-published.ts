@@ -1,6 +1,6 @@
 import { headers as createHeaders, type MsgHdrs } from "@nats-io/transport-node";
-import { hasIn, HEADER, isOnlyIn, valuesOf } from "../nats/header.ts";
-import { headerOf, type StoredMessage } from "../nats/stream-api.ts";
+import { hasIn, HEADER, isOnlyIn, valuesOf } from "./header.ts";
+import { headerOf, type StoredMessage } from "./stream-api.ts";
 
 /*
  * The broker answers a request at any reply subject that it names, and a stream stores what is answered to one of its subjects. So a service

@@ -40,11 +40,11 @@ import { pullJobs } from "../jobs/pull-jobs.ts";
 import { reviewList } from "../moderation/review-list.ts";
 import { readRuleSet } from "../moderation/rule-sets.ts";
 import { subscribeVerdicts } from "../moderation/verdicts.ts";
-import { type Broker, flushConnection } from "../nats/connection.ts";
-import { createPublish } from "../nats/publisher.ts";
-import { inboxOf } from "../nats/reply-inbox.ts";
-import { getLastMessage } from "../nats/stream-api.ts";
-import { readLastMessage, readStreamMessages } from "../nats/stream-messages.ts";
+import { type Broker, flushConnection } from "./connection.ts";
+import { createPublish } from "./publisher.ts";
+import { inboxOf } from "./reply-inbox.ts";
+import { getLastMessage } from "./stream-api.ts";
+import { readLastMessage, readStreamMessages } from "./stream-messages.ts";
 import { subscribePresence } from "../presence/presence-feed.ts";
 import { publishPresence, readPresence } from "../presence/presence-records.ts";
 import { createGenerationLog } from "../read/generation-log.ts";
@@ -52,7 +52,7 @@ import { subscribeLive } from "../read/live-feed.ts";
 import { startWithUsers, TOPOLOGY } from "../testing/start-with-users.ts";
 import { newRef, requested } from "../testing/world.ts";
 import { agreeOnShards, readShardCount } from "../topology/shard-count.ts";
-import { consumerCall, consumerCreate, directGet } from "./api-subject.ts";
+import { consumerCall, consumerCreate, directGet } from "../access/api-subject.ts";
 
 /*
  * A service that was broken into names a reply subject where it may not publish, and the broker answers there. What is answered is any

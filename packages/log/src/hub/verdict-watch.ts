@@ -1,10 +1,10 @@
 import type { NatsConnection, Subscription } from "@nats-io/transport-node";
 import { toRepriseError, type Verdict, type Seq, REQUEST_SEQ } from "@reprise/protocol";
 import { flushConnection } from "../nats/connection.ts";
-import { ModerationTimeout } from "./moderation-timeout.ts";
-import type { ModerationLag } from "./moderation-lead.ts";
-import type { GenerationCache } from "../hub/cache/generation-cache.ts";
-import { subscribeVerdicts, type VerdictReader } from "./verdicts.ts";
+import { ModerationTimeout } from "../moderation/moderation-timeout.ts";
+import type { ModerationLag } from "../moderation/moderation-lead.ts";
+import type { GenerationCache } from "./cache/generation-cache.ts";
+import { subscribeVerdicts, type VerdictReader } from "../moderation/verdicts.ts";
 
 export interface VerdictWatchOptions {
   connection: NatsConnection;
