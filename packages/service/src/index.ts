@@ -26,7 +26,7 @@ export {
   type EnvironmentRow,
 } from "./environment/environment-variables.ts";
 export { ConsumerPlaces, observeConsumer, observeUnread } from "./observing/consumer-lag.ts";
-export { observeBroker } from "./observing/observe-broker.ts";
+export { observeBroker } from "./broker/observe-broker.ts";
 export { observeLog } from "./observing/observe-log.ts";
 export { logForbidden } from "./broker/log-forbidden.ts";
 export {
@@ -52,7 +52,8 @@ export {
   type NatsAccounts,
   type PasswordUsers,
 } from "./broker/nats-users.ts";
-export type { NatsServerSettings, SyncInterval } from "./broker/nats-server-config.ts";
+export type { SyncInterval } from "./environment/environment-values.ts";
+export type { NatsServerSettings } from "./broker/nats-server-config.ts";
 export { type NatsServer, type NatsServerOptions, startNatsServer } from "./broker/nats-server-process.ts";
 export { writeOwnBrokerFile } from "./broker/own-broker-file.ts";
 export { opsAddressBesideApi, opsAddressOf } from "./http/ops-address.ts";

@@ -12,7 +12,7 @@ import type { HttpAddress } from "../http/listen-http.ts";
 import { opsAddressOf } from "../http/ops-address.ts";
 import { createOpsHandler, type OpsSource, startOpsServer } from "../http/ops-server.ts";
 import { openServiceTracing, TRACING_NAMES } from "../tracing/service-tracing.ts";
-import { observeBroker } from "../observing/observe-broker.ts";
+import { observeBroker } from "./observe-broker.ts";
 import { topologyOf } from "./topology-of.ts";
 
 /** What every service behind the broker is told by its environment. */

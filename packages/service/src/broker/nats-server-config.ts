@@ -1,7 +1,5 @@
 import { join } from "node:path";
-
-/** What `sync_interval` takes: `always`, or how long stored messages may wait for their fsync, as nats-server writes durations. */
-export type SyncInterval = "always" | `${number}${"ms" | "s" | "m"}`;
+import type { SyncInterval } from "../environment/environment-values.ts";
 
 export interface NatsServerSettings {
   /** Absolute. Holds everything the server keeps: streams, configuration, log, pid and port. */

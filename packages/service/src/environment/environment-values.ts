@@ -1,6 +1,5 @@
 import { isIP } from "node:net";
 import * as z from "zod";
-import type { SyncInterval } from "../broker/nats-server-config.ts";
 
 /*
  * The kinds of value that an environment variable can hold. Each problem reads on from the variable's name: "must be …".
@@ -66,7 +65,9 @@ export function decimal(min: number, max: number): z.ZodType<number, string> {
   });
 }
 
-/** What nats-server's `sync_interval` takes: `always`, or a duration. */
+/** A value of nats-server's `sync_interval`: `always`, or how long stored messages may wait for their fsync, as nats-server writes durations. */
+export type SyncInterval = "always" | `${number}${"ms" | "s" | "m"}`;
+
 export function syncInterval(): z.ZodType<SyncInterval, string> {
   return value((input) =>
     input === "always" || /^[1-9][0-9]{0,8}(?:ms|s|m)$/.test(input)

@@ -4,8 +4,7 @@ import { constants } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { countBuffersInHeapLimit } from "./buffers-in-heap-limit.ts";
 import { describeFailure } from "./describe-failure.ts";
-import type { Logger } from "./logger.ts";
-import { redactCredentials } from "../broker/redact-credentials.ts";
+import { type Logger, redactCredentials } from "./logger.ts";
 import { serviceLinksIn } from "../environment/service-links.ts";
 
 /** What a process needs to know of the service that it runs. */

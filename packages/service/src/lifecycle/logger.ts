@@ -6,7 +6,6 @@ import {
   stdTimeFunctions,
 } from "pino";
 import type { LOG_LEVELS } from "../environment/environment-variables.ts";
-import { redactCredentials } from "../broker/redact-credentials.ts";
 
 export type { Logger } from "pino";
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -40,6 +39,14 @@ export function createLogger({ service, level = "info", destination = openStdout
     hooks: { streamWrite: redactCredentials },
   };
   return pino(options, destination);
+}
+
+/** Matches `user:password@` and `token@` of URLs in a text. A password may hold any sign but `/`, blanks and quotes. */
+const IN_URL = /:\/\/[^\s/"'\\]*@/g;
+
+/** Replaces the credentials of the URLs in a text. */
+export function redactCredentials(text: string): string {
+  return text.includes("://") ? text.replaceAll(IN_URL, "://[redacted]@") : text;
 }
 
 function openStdout(): DestinationStream {

@@ -1,4 +1,4 @@
-import type { SyncInterval } from "../broker/nats-server-config.ts";
+import type { SyncInterval } from "../environment/environment-values.ts";
 import type { NatsAccounts } from "../broker/nats-users.ts";
 
 /** One nats-server, and where others reach it. */

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { createMetrics, type Metrics } from "../http/metrics.ts";
 import { createLogger } from "../lifecycle/logger.ts";
 import { DependencyWatches } from "../lifecycle/dependency-watch.ts";
-import { watchBroker } from "../broker/broker-watch.ts";
+import { watchBroker } from "./broker-watch.ts";
 import { observeBroker } from "./observe-broker.ts";
 
 const CONNECTIONS = ["main", "reads", "bulk"];
