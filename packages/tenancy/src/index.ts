@@ -66,7 +66,7 @@ export type { Counters, Decision, LeaseCheck, LimitCheck, RateCheck } from "./li
 export { HeldLeases } from "./limits/held-leases.ts";
 export { writeRedisConfig } from "./redis/write-redis-config.ts";
 export { MemoryCounters } from "./limits/memory-counters.ts";
-export { openShared, type SharedState } from "./redis/open-shared.ts";
+export { openShared, type SharedState } from "./open-shared.ts";
 export {
   accountsOf,
   type BudgetAccount,
@@ -83,4 +83,4 @@ export { MemoryLedger } from "./budgets/memory-ledger.ts";
 export { toRateLimitHeaders } from "./limits/rate-limit-headers.ts";
 export { type LimitUse, type TenantLimits, toLimitChecks } from "./limits/tenant-limits.ts";
 export { openPlatformKeys, type PlatformKeys } from "./tokens/platform-keys.ts";
-export { createStreamTokens, type StreamTokens, type TokenRequest } from "./tokens/stream-tokens.ts";
+export { createStreamTokens, type StreamTokens, type TokenRequest } from "./directory/stream-tokens.ts";

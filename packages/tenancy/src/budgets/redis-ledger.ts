@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Redis, Result } from "ioredis";
-import { KEY_PREFIX } from "../limits/redis-counters.ts";
+import { BUDGET_PREFIX } from "../redis/key-names.ts";
 import type { BudgetAccount } from "./budget-account.ts";
 import {
   type BudgetClaim,
@@ -32,8 +32,6 @@ declare module "ioredis" {
 const FIELDS = 4;
 /** The id of none: they have at least one character. */
 const NO_GENERATION = "";
-/** What the keys of all accounts begin with. */
-export const BUDGET_PREFIX = `${KEY_PREFIX}budget:`;
 
 /**
  * The ledger of all processes. Each call is one round trip. Rejects when Redis does not answer as the connection's settings demand. A Redis that has lost its data is told

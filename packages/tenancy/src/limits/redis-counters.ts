@@ -7,6 +7,7 @@ import {
   type LimitCheck,
   type RateCheck,
 } from "./counters.ts";
+import { KEY_PREFIX } from "../redis/key-names.ts";
 import { SETTLE_SCRIPT, TAKE_SCRIPT } from "./take-script.ts";
 
 declare module "ioredis" {
@@ -17,8 +18,6 @@ declare module "ioredis" {
 }
 
 const FIELDS = 3;
-/** What all keys begin with. */
-export const KEY_PREFIX = "reprise:";
 
 /**
  * Counters that all nodes share. Each call is one round trip. In a Redis Cluster the keys of one call must lie in one slot: they carry

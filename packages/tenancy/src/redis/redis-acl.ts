@@ -1,7 +1,5 @@
 import { createHash } from "node:crypto";
-import { BUDGET_PREFIX } from "../budgets/redis-ledger.ts";
-import { KEY_PREFIX } from "../limits/redis-counters.ts";
-import { PROCESS_KEYS } from "./process-keys.ts";
+import { BUDGET_PREFIX, KEY_PREFIX, PROCESS_KEYS } from "./key-names.ts";
 
 /*
  * Who may do what at Redis, in the form of its `aclfile`. Delivery runs the scripts of limits (`take-script.ts`) and of budgets (`ledger-scripts.ts`), gives leases back, and counts

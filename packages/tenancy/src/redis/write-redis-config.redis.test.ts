@@ -12,7 +12,7 @@ import { parseTenantId } from "@reprise/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LimitCheck } from "../limits/counters.ts";
 import type { BudgetAccount } from "../budgets/budget-account.ts";
-import { openShared } from "./open-shared.ts";
+import { openShared } from "../open-shared.ts";
 import { writeRedisConfig } from "./write-redis-config.ts";
 
 const HOST = "127.0.0.1";

@@ -1,13 +1,18 @@
 import { randomBytes } from "node:crypto";
 import { type GenerationId, NEVER, type TenantId, type UnixMs, unixNow, toUnixMs } from "@reprise/protocol";
-import type { Principal } from "../directory/principal.ts";
-import type { TenantDirectory } from "../directory/tenant-directory.ts";
-import { PLATFORM_KEY_PREFIX, type StreamToken, type TokenScope } from "./claims.ts";
-import { type MintedToken, mintStreamToken } from "./mint-stream-token.ts";
-import type { PlatformKeys } from "./platform-keys.ts";
-import type { TokenTemplate } from "./token-template.ts";
-import { isRevokedBy } from "./revocations.ts";
-import { endOf, invalidToken, type TokenAuthority, verifyStreamToken } from "./verify-stream-token.ts";
+import type { Principal } from "./principal.ts";
+import type { TenantDirectory } from "./tenant-directory.ts";
+import { PLATFORM_KEY_PREFIX, type StreamToken, type TokenScope } from "../tokens/claims.ts";
+import { type MintedToken, mintStreamToken } from "../tokens/mint-stream-token.ts";
+import type { PlatformKeys } from "../tokens/platform-keys.ts";
+import type { TokenTemplate } from "../tokens/token-template.ts";
+import { isRevokedBy } from "../tokens/revocations.ts";
+import {
+  endOf,
+  invalidToken,
+  type TokenAuthority,
+  verifyStreamToken,
+} from "../tokens/verify-stream-token.ts";
 
 export interface StreamTokensOptions {
   readonly audience: string;

@@ -1,16 +1,16 @@
 import { pause } from "@reprise/async";
 import type { Redis } from "ioredis";
-import type { BudgetLedger } from "../budgets/budget-ledger.ts";
-import { MemoryLedger } from "../budgets/memory-ledger.ts";
-import { RedisLedger } from "../budgets/redis-ledger.ts";
-import { SharedLedger } from "../budgets/shared-ledger.ts";
-import type { Counters } from "../limits/counters.ts";
-import { MemoryCounters } from "../limits/memory-counters.ts";
-import { RedisCounters } from "../limits/redis-counters.ts";
-import { SharedCounters } from "../limits/shared-counters.ts";
-import { openRedis } from "./open-redis.ts";
-import { PROCESS_KEYS } from "./process-keys.ts";
-import { RedisAccess } from "./redis-access.ts";
+import type { BudgetLedger } from "./budgets/budget-ledger.ts";
+import { MemoryLedger } from "./budgets/memory-ledger.ts";
+import { RedisLedger } from "./budgets/redis-ledger.ts";
+import { SharedLedger } from "./budgets/shared-ledger.ts";
+import type { Counters } from "./limits/counters.ts";
+import { MemoryCounters } from "./limits/memory-counters.ts";
+import { RedisCounters } from "./limits/redis-counters.ts";
+import { SharedCounters } from "./limits/shared-counters.ts";
+import { openRedis } from "./redis/open-redis.ts";
+import { PROCESS_KEYS } from "./redis/key-names.ts";
+import { RedisAccess } from "./redis/redis-access.ts";
 
 export interface OpenSharedOptions {
   /** Redis, for what counts over all processes; undefined where this process counts alone. */

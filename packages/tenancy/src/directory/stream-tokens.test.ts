@@ -1,9 +1,9 @@
 import { parseTenantId, plusMs, toUnixMs } from "@reprise/protocol";
 import { expect, test } from "vitest";
-import { createTenantDirectory } from "../directory/tenant-directory.ts";
+import { createTenantDirectory } from "./tenant-directory.ts";
 import { toTenant } from "../records/tenant.ts";
-import { mintStreamToken } from "./mint-stream-token.ts";
-import { generateSigningKey, importPrivateKey, toPublicKey } from "./signing-key.ts";
+import { mintStreamToken } from "../tokens/mint-stream-token.ts";
+import { generateSigningKey, importPrivateKey, toPublicKey } from "../tokens/signing-key.ts";
 import { createStreamTokens } from "./stream-tokens.ts";
 
 const ACME = parseTenantId("acme");
