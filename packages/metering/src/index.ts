@@ -5,7 +5,7 @@ export { type EncodedFold, GenerationFold, STALL_US } from "./fold/generation-fo
 export { toGenerationReport } from "./rows/generation-report.ts";
 export type { DeliveredRow, GenerationRow } from "./rows/generation-row.ts";
 export { attemptRow, clientRow, connectionRow, type DeliveryRow } from "./deliveries/delivery-row.ts";
-export { reachOf } from "./deliveries/reach.ts";
+export { reachOf } from "./rows/reach.ts";
 export type { GenerationDelivery } from "./deliveries/generation-delivery.ts";
 export { type EncodedConnection, encodeConnection, lostConnectionRow } from "./deliveries/open-connection.ts";
 export { fromBase64, toBase64 } from "./base64.ts";

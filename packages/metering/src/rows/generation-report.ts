@@ -1,8 +1,8 @@
 import { fromBase64 } from "../base64.ts";
 import { costOf, formatCost, type Price } from "../price/price.ts";
 import { decodeSketch, mergeEncodedSketch } from "../sketch/sketch-codec.ts";
-import { type Distribution, toDistribution } from "../summary/distribution.ts";
-import { firstChunkUsOf, reachOf } from "../deliveries/reach.ts";
+import { type Distribution, toDistribution } from "../sketch/distribution.ts";
+import { firstChunkUsOf, reachOf } from "./reach.ts";
 import { Sketch } from "../sketch/sketch.ts";
 import type { DeliveredRow } from "./generation-row.ts";
 

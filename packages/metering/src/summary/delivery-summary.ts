@@ -1,9 +1,9 @@
 import { fromBase64 } from "../base64.ts";
-import { firstChunkUsOf, reachOf } from "../deliveries/reach.ts";
+import { firstChunkUsOf, reachOf } from "../rows/reach.ts";
 import type { DeliveredRow } from "../rows/generation-row.ts";
 import { mergeEncodedSketch } from "../sketch/sketch-codec.ts";
 import { Sketch } from "../sketch/sketch.ts";
-import { type Distribution, toDistribution } from "./distribution.ts";
+import { type Distribution, toDistribution } from "../sketch/distribution.ts";
 import { keysOf } from "./keys-of.ts";
 
 /** How generations came to their readers. Milliseconds; counts are exact. */

@@ -5,8 +5,8 @@ import { decodeSketch, mergeEncodedSketch } from "../sketch/sketch-codec.ts";
 import { Sketch } from "../sketch/sketch.ts";
 import { BoundedCounts } from "./bounded-counts.ts";
 import { type DeliveryReport, DeliverySummary } from "./delivery-summary.ts";
-import { type Distribution, toDistribution } from "./distribution.ts";
-import { type Interval, shareInterval } from "./intervals.ts";
+import { type Distribution, toDistribution } from "../sketch/distribution.ts";
+import { type Interval, shareInterval } from "../sketch/intervals.ts";
 import { keysOf } from "./keys-of.ts";
 import { isJudged, meetsTargets, type Targets } from "./targets.ts";
 

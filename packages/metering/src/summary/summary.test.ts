@@ -5,7 +5,7 @@ import { GenerationFold } from "../fold/generation-fold.ts";
 import { history, type StoredBytes } from "../fold/history.fixture.ts";
 import { countBy, recount, recountDecodeUs } from "../fold/recount.fixture.ts";
 import type { GenerationRow } from "../rows/generation-row.ts";
-import type { Distribution } from "./distribution.ts";
+import type { Distribution } from "../sketch/distribution.ts";
 import { GenerationSummary } from "./generation-summary.ts";
 import { Groups } from "./groups.ts";
 import { DEFAULT_TARGETS } from "./targets.ts";

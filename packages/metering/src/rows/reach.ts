@@ -1,4 +1,4 @@
-import type { DeliveredRow } from "../rows/generation-row.ts";
+import type { DeliveredRow } from "./generation-row.ts";
 
 /** Whether a generation was read as a stream, only as answers in one piece, or not at all. */
 export function reachOf({ delivery }: DeliveredRow): "streamed" | "answered" | "unread" {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Sketch } from "../sketch/sketch.ts";
+import { Sketch } from "./sketch.ts";
 import { quantileInterval, shareInterval } from "./intervals.ts";
 
 test("a share's interval is Wilson's", () => {

@@ -1,4 +1,4 @@
-import type { Sketch } from "../sketch/sketch.ts";
+import type { Sketch } from "./sketch.ts";
 
 /** Of a normal distribution: 95 in 100 samples are within so many deviations. */
 const Z = 1.959_964;

@@ -1,4 +1,4 @@
-import type { Sketch } from "../sketch/sketch.ts";
+import type { Sketch } from "./sketch.ts";
 import { type Interval, quantileInterval } from "./intervals.ts";
 
 /** Quantiles are within 0.8 %; count, mean, least and greatest are exact. */
