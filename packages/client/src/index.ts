@@ -16,7 +16,7 @@ export type { RetryOptions } from "./retry/retry-policy.ts";
 export type { ClientRuntime } from "./retry/runtime.ts";
 export type { ToolResult } from "./stream/tool-answers.ts";
 export type { ToolCall, ToolContext, ToolHandler, ToolHandlers } from "./stream/tool-answers.ts";
-export { isKnownEvent, type StreamEvent } from "./stream/stream-event.ts";
+export { isKnownEvent, type StreamEvent } from "./transcript/stream-event.ts";
 export {
   type ErrorCode,
   type Failure,

@@ -1,6 +1,6 @@
 import { type JsonValue, PartialJson } from "@reprise/protocol/wire";
 import type { GenerationStream } from "../stream/generation-stream.ts";
-import type { StreamEvent } from "../stream/stream-event.ts";
+import type { StreamEvent } from "../transcript/stream-event.ts";
 import type { DeepPartial } from "./deep-partial.ts";
 
 export interface PartialValue<T> {

@@ -4,7 +4,7 @@ import { createSseDecoder, RepriseError, type SseMessage, toRepriseError } from 
 import { parseErrorAnswer } from "../http/error-answer.ts";
 import { type Exchange, type HttpRequest, type HttpSettings, openExchange } from "../http/http.ts";
 import type { ResumeInput } from "./resume-state.ts";
-import type { StreamEvent } from "./stream-event.ts";
+import type { StreamEvent } from "../transcript/stream-event.ts";
 
 /** What one connection tells its reader. */
 export type ConnectionInput =

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createClient, type StreamOptions } from "../client.ts";
-import type { StreamEvent } from "./stream-event.ts";
+import type { StreamEvent } from "../transcript/stream-event.ts";
 import { numbered } from "../testing/example-log.ts";
 import { type FakeDelivery, type Fault, startFakeDelivery } from "../testing/fake-delivery.ts";
 import { cursorOf, encodeFrame, FAKE_ID } from "../testing/fake-log.ts";

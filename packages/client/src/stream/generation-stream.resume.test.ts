@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createClient } from "../client.ts";
 import type { GenerationStream } from "./generation-stream.ts";
-import type { StreamEvent } from "./stream-event.ts";
+import type { StreamEvent } from "../transcript/stream-event.ts";
 import { completedLog, MIXED_TEXTS, numbered } from "../testing/example-log.ts";
 import { type Fault, type FakeDelivery, startFakeDelivery } from "../testing/fake-delivery.ts";
 import { cursorOf, encodeFrame, FAKE_ID } from "../testing/fake-log.ts";

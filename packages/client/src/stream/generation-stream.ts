@@ -20,7 +20,7 @@ import { ReadingTimings } from "./reading-timings.ts";
 import type { RetryDelay } from "../retry/retry-policy.ts";
 import { waitForRetry } from "../retry/retry-wait.ts";
 import { planReviewWait } from "./review-wait.ts";
-import type { StreamEvent } from "./stream-event.ts";
+import type { StreamEvent } from "../transcript/stream-event.ts";
 import type { StreamSource } from "./stream-source.ts";
 import { isFinal } from "../transcript/final-status.ts";
 import { ReaderTranscript } from "../transcript/reader-transcript.ts";

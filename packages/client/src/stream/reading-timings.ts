@@ -1,4 +1,4 @@
-import type { StreamEvent } from "./stream-event.ts";
+import type { StreamEvent } from "../transcript/stream-event.ts";
 
 /** What one reading took, over all its connections, in milliseconds: the body of the platform's call. */
 export interface TimingsReport {

@@ -9,7 +9,7 @@ import {
   startResume,
 } from "./resume-state.ts";
 import { createRetryPolicy } from "../retry/retry-policy.ts";
-import type { StreamEvent } from "./stream-event.ts";
+import type { StreamEvent } from "../transcript/stream-event.ts";
 import { completedLog } from "../testing/example-log.ts";
 import { cursorOf, seqOfCursor } from "../testing/fake-log.ts";
 

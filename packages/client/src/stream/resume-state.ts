@@ -1,5 +1,5 @@
 import { isTerminal, RepriseError } from "@reprise/protocol/wire";
-import type { StreamEvent } from "./stream-event.ts";
+import type { StreamEvent } from "../transcript/stream-event.ts";
 import { type FailureRun, planRetry, type RetryDelay, type RetryPolicy } from "../retry/retry-policy.ts";
 
 /*

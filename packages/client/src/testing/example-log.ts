@@ -1,4 +1,4 @@
-import type { StreamEvent } from "../stream/stream-event.ts";
+import type { StreamEvent } from "../transcript/stream-event.ts";
 
 const usage = { input_tokens: 3, output_tokens: 2 };
 

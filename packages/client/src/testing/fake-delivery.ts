@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { createFakeTools } from "./fake-tools.ts";
 import { encodeFrame, FAKE_ID, generationOf, seqOfCursor } from "./fake-log.ts";
-import type { StreamEvent } from "../stream/stream-event.ts";
+import type { StreamEvent } from "../transcript/stream-event.ts";
 
 /** What goes wrong with one request. Data, so that tests can draw them. */
 export type Fault =

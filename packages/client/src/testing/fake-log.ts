@@ -1,5 +1,5 @@
 import { type Generation, START, Transcript } from "@reprise/protocol/wire";
-import type { StreamEvent } from "../stream/stream-event.ts";
+import type { StreamEvent } from "../transcript/stream-event.ts";
 
 export const FAKE_ID = "gen_0_fake";
 

@@ -1,4 +1,4 @@
-import type { StreamEvent } from "../stream/stream-event.ts";
+import type { StreamEvent } from "../transcript/stream-event.ts";
 
 /** The answers that a log waits for. */
 export interface FakeTools {

@@ -1,7 +1,7 @@
 import { Transcript } from "@reprise/protocol/wire";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { StreamEvent } from "../stream/stream-event.ts";
+import type { StreamEvent } from "./stream-event.ts";
 import { ReaderTranscript } from "./reader-transcript.ts";
 
 const SEED = 20_261_127;

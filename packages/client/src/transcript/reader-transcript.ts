@@ -7,7 +7,7 @@ import {
   isTerminal,
   type Usage,
 } from "@reprise/protocol/wire";
-import type { StreamEvent } from "../stream/stream-event.ts";
+import type { StreamEvent } from "./stream-event.ts";
 import { type FinalStatus, isFinal } from "./final-status.ts";
 import { NAME_CHANNEL, ShownText } from "./shown-text.ts";
 

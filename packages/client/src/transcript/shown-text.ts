@@ -1,4 +1,4 @@
-import type { StreamEvent } from "../stream/stream-event.ts";
+import type { StreamEvent } from "./stream-event.ts";
 
 /** The channel of the names that tool calls give, beside that of their arguments. */
 export const NAME_CHANNEL = "tool_name";
