@@ -1,5 +1,6 @@
 import { conversationOwner, decodeEvent, hasText, isTerminal, peekType } from "@reprise/protocol";
 import type { SegmentHeader } from "@reprise/archive";
+import { metadataTag, subjectTag } from "../records/search-tags.ts";
 import type { Group } from "./lane/group-messages.ts";
 
 /** The fields of a generation's request that are kept outside of what is sealed. */
@@ -9,16 +10,6 @@ export interface LogMetadata {
   readonly subject: string | undefined;
   /** Texts whose keyed hashes can be searched for. */
   readonly tagged: readonly string[];
-}
-
-/** How a metadata pair is searched for. */
-export function metadataTag(key: string, value: string): string {
-  return `metadata:${key}=${value}`;
-}
-
-/** How a person is searched for. */
-export function subjectTag(subject: string): string {
-  return `subject:${subject}`;
 }
 
 /** Undefined unless the group begins with a log's seq 0, and that can be read. */

@@ -1,7 +1,7 @@
 import type { StreamSeq } from "@reprise/protocol";
 import type { ArchiveState, TenantDraft } from "@reprise/archive";
-import { erasuresIn } from "../lifecycle/erasure/erasures.ts";
-import { requestDraft } from "../lifecycle/erasure/request-draft.ts";
+import { erasuresIn } from "../records/erasures.ts";
+import { requestDraft } from "../records/request-draft.ts";
 import type { Batch } from "@reprise/lane";
 import { toRanges } from "@reprise/lane";
 

@@ -5,7 +5,7 @@ import { OPS_STREAM, parseTenantId, RepriseError } from "@reprise/protocol";
 import { completed, createRef, delta, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { eraseSubject } from "../lifecycle/erasure/erase.ts";
-import { openErasures } from "../lifecycle/erasure/erasures.ts";
+import { openErasures } from "../records/erasures.ts";
 import { finishErasure } from "../lifecycle/erasure/finish-erasure.ts";
 import { setHold } from "../lifecycle/hold.ts";
 import { openCopyingWorld } from "../testing/worlds/copied-blobs.ts";

@@ -3,8 +3,10 @@ import {
   type ArchiveRecord,
   type ArchiveState,
   type BlobCopy,
+  type BlobStore,
   copyKey,
   type DataKey,
+  type Keyring,
   sealCopy,
 } from "@reprise/archive";
 import { pause, retryRejected } from "@reprise/async";
@@ -21,8 +23,7 @@ import {
   type StreamSeq,
   type TenantId,
 } from "@reprise/protocol";
-import type { SealingContext } from "../archiving/lane/seal-batch.ts";
-import { subjectTag } from "../archiving/read-log-metadata.ts";
+import { subjectTag } from "../records/search-tags.ts";
 import { doneErasures, type OwnedCopy } from "./copy-owners.ts";
 
 /*
@@ -37,7 +38,15 @@ export interface CopySource {
   readonly isWanted: (tenant: string) => boolean;
 }
 
-export interface CopyContext extends SealingContext {
+interface CopyContext {
+  readonly store: BlobStore;
+  readonly keyring: Keyring;
+  /** Finds the key of what a generation has made. */
+  readonly keys: {
+    goOn(owner: { readonly tenant: string; readonly generation: string }): Promise<DataKey>;
+  };
+  /** Called while the broker or the store is away. */
+  readonly onError: (error: unknown) => void;
   readonly copies?: CopySource | undefined;
 }
 

@@ -1,5 +1,5 @@
 import type { ArchiveRecord, ArchiveState, BlobCopy } from "@reprise/archive";
-import { type Erasure, erasuresIn } from "../lifecycle/erasure/erasures.ts";
+import { type Erasure, erasuresIn } from "../records/erasures.ts";
 
 /** Who takes a copy with them when they are erased. */
 export interface OwnedCopy {

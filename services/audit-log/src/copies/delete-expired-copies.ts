@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import type { BlobCopy } from "@reprise/archive";
+import type { Archive, BlobCopy } from "@reprise/archive";
 import type { UnixMs } from "@reprise/protocol";
-import type { LifecycleContext } from "../lifecycle/lifecycle-context.ts";
 
 const DAY_MS = 86_400_000;
 const DAY_CHARS = 10;
@@ -14,7 +13,7 @@ const DAY_CHARS = 10;
  * @throws RepriseError `archive_unavailable`, `archive_corrupt`
  */
 export async function deleteExpiredCopies(
-  { archive }: Pick<LifecycleContext, "archive">,
+  { archive }: { readonly archive: Archive },
   tenant: string,
   {
     maxDays,

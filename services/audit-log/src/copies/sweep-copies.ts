@@ -1,6 +1,5 @@
-import { type ArchiveState, COPIES, parsePartKey } from "@reprise/archive";
+import { type Archive, type ArchiveState, type BlobStore, COPIES, parsePartKey } from "@reprise/archive";
 import { OPS_STREAM } from "@reprise/protocol";
-import type { LifecycleContext } from "../lifecycle/lifecycle-context.ts";
 
 /**
  * Removes parts of copies that belong to no archive: whose key is destroyed, whose time is over, or whose archiver died before the commit. What the
@@ -10,7 +9,7 @@ import type { LifecycleContext } from "../lifecycle/lifecycle-context.ts";
  * @throws RepriseError `archive_unavailable`, `archive_corrupt`
  */
 export async function sweepCopies(
-  { archive, store }: Pick<LifecycleContext, "archive" | "store">,
+  { archive, store }: { readonly archive: Archive; readonly store: BlobStore },
   tenant?: string,
 ): Promise<string[]> {
   const keys: string[] = [];

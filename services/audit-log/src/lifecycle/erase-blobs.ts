@@ -6,7 +6,7 @@ import {
   BLOBS_SUBJECTS,
   type TenantId,
 } from "@reprise/protocol";
-import { subjectTag } from "../archiving/read-log-metadata.ts";
+import { subjectTag } from "../records/search-tags.ts";
 import type { LifecycleContext } from "./lifecycle-context.ts";
 
 /** In whose newest files the bytes of a blob, and its subject, may lie. */

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { Archive, Keyring } from "@reprise/archive";
 import { type GenerationId, RepriseError, type TenantId } from "@reprise/protocol";
-import { subjectTag } from "../archiving/read-log-metadata.ts";
-import { recordsDraft } from "./erasure/request-draft.ts";
+import { subjectTag } from "../records/search-tags.ts";
+import { recordsDraft } from "../records/request-draft.ts";
 
 export interface HoldRequest {
   readonly tenant: TenantId;

@@ -7,7 +7,7 @@ import {
   tenantConversationSubjects,
   type TenantId,
 } from "@reprise/protocol";
-import { subjectTag } from "../archiving/read-log-metadata.ts";
+import { subjectTag } from "../records/search-tags.ts";
 import type { LifecycleContext, LiveStreams } from "./lifecycle-context.ts";
 
 const BUDGET_MS = 20_000;

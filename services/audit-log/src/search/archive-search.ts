@@ -1,7 +1,7 @@
 import { type ArchiveFile, type ArchiveState, erasuresOf, type Keyring } from "@reprise/archive";
 import { type AuditSearch, type AuditSearchPage, RepriseError } from "@reprise/protocol";
 import { Database, type SearchableFiles } from "@reprise/tables";
-import { metadataTag, subjectTag } from "../archiving/read-log-metadata.ts";
+import { metadataTag, subjectTag } from "../records/search-tags.ts";
 import { filesInRange, type TimeRange } from "./files-in-range.ts";
 import { encodePageCursor, parsePageCursor } from "./page-cursor.ts";
 import { findGenerations, type FoundGeneration } from "./search-query.ts";

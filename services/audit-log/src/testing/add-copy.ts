@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { type BlobCopy, copyKey, sealCopy } from "@reprise/archive";
 import { asStreamSeq } from "@reprise/protocol";
-import { subjectTag } from "../archiving/read-log-metadata.ts";
+import { subjectTag } from "../records/search-tags.ts";
 import type { FilledArchive } from "./filled-archive.ts";
 
 export interface AddedCopy {

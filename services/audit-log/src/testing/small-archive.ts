@@ -27,7 +27,7 @@ import {
   plus,
   asSeq,
 } from "@reprise/protocol";
-import { subjectTag } from "../archiving/read-log-metadata.ts";
+import { subjectTag } from "../records/search-tags.ts";
 import { GenerationKeys } from "../archiving/generation-keys.ts";
 import { sealBatch } from "../archiving/lane/seal-batch.ts";
 import { compact } from "../lifecycle/maintenance/compaction.ts";

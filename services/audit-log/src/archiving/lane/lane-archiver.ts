@@ -10,13 +10,15 @@ import { type Batch, type BatchLimits, followLane, type LaneHistory, retryWhileA
 import type { Broker } from "@reprise/log";
 import { type CommitSpan, traceCommits } from "@reprise/service";
 import { NO_TRACING, type Tracing } from "@reprise/telemetry";
-import { type CopyContext, copyBlobs } from "../../copies/copy-blobs.ts";
+import { copyBlobs, type CopySource } from "../../copies/copy-blobs.ts";
 import { discardErasedCopies, toCopyDrafts } from "../../copies/copy-drafts.ts";
 import { type Erased, erasedIn } from "../erased.ts";
 import { joinByTenant } from "./join-drafts.ts";
-import { sealBatch, type SealedBatch } from "./seal-batch.ts";
+import { sealBatch, type SealedBatch, type SealingContext } from "./seal-batch.ts";
 
-export interface LaneOptions extends CopyContext {
+export interface LaneOptions extends SealingContext {
+  /** The blobs that are copied into the archive. Default: none. */
+  readonly copies?: CopySource | undefined;
   readonly connection: Broker["reads"];
   readonly archive: Archive;
   readonly stream: string;

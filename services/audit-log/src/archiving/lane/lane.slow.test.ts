@@ -4,7 +4,7 @@ import { encodeEvent, logSubject, asSeq, asStreamSeq, type StreamSeq } from "@re
 import { recordSpans } from "@reprise/telemetry/testing";
 import { completed, createRef, delta, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { recordsDraft } from "../../lifecycle/erasure/request-draft.ts";
+import { recordsDraft } from "../../records/request-draft.ts";
 import { type LaneWorld, openLaneWorld, type RunningLane, STREAM } from "../../testing/worlds/lane-world.ts";
 import { readWholeArchive } from "../../testing/read-archive.ts";
 

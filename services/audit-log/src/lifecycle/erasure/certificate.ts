@@ -1,5 +1,5 @@
 import { type Archive, type Commit, commitKey, parseCommit } from "@reprise/archive";
-import type { Erasure } from "./erasures.ts";
+import type { Erasure } from "../../records/erasures.ts";
 
 /** What was erased, and where the archive records it: with its public key the checkpoint can be checked, and that the commits are under it. */
 export interface ErasureCertificate {

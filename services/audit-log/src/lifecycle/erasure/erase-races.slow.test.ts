@@ -13,8 +13,8 @@ import {
 } from "../../testing/worlds/lifecycle-world.ts";
 import { readableTexts, streamsWith } from "../../testing/search-stores.ts";
 import { eraseSubject, type ErasureRequest } from "./erase.ts";
-import { erasuresIn } from "./erasures.ts";
-import { requestDraft } from "./request-draft.ts";
+import { erasuresIn } from "../../records/erasures.ts";
+import { requestDraft } from "../../records/request-draft.ts";
 
 const { tenant } = createRef();
 const who: Omit<ErasureRequest, "subject"> = { tenant, by: "operator", reason: "a test" };

@@ -6,11 +6,11 @@ import {
   unixNow,
   type GenerationRef,
 } from "@reprise/protocol";
-import { subjectTag } from "../../archiving/read-log-metadata.ts";
+import { subjectTag } from "../../records/search-tags.ts";
 import { copiesOf } from "../../copies/copy-owners.ts";
 import { assertNotHeld, assertOldEnough } from "./assert-erasable.ts";
 import { type ErasureCertificate, certify } from "./certificate.ts";
-import { type Erasure, erasuresIn } from "./erasures.ts";
+import { type Erasure, erasuresIn } from "../../records/erasures.ts";
 import {
   assertKeysKnown,
   type FoundGenerations,
@@ -23,7 +23,7 @@ import { eraseBlobs } from "../erase-blobs.ts";
 import type { LifecycleContext } from "../lifecycle-context.ts";
 import { closeConversations, removeConversations, reopenConversations } from "../remove-conversations.ts";
 import { endAll, isAnywhere, ownerOfLive, toRef } from "./live-generations.ts";
-import { requestDraft } from "./request-draft.ts";
+import { requestDraft } from "../../records/request-draft.ts";
 
 /*
  * An erasure is a record in the archive before anything is taken away, and another one after that; a process that finds the first without the second

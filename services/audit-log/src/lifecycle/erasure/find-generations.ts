@@ -10,7 +10,8 @@ import {
   type TenantId,
   STREAM_START,
 } from "@reprise/protocol";
-import { ownersOf, subjectTag } from "../../archiving/read-log-metadata.ts";
+import { ownersOf } from "../../archiving/read-log-metadata.ts";
+import { subjectTag } from "../../records/search-tags.ts";
 import type { LifecycleContext, LiveStreams } from "../lifecycle-context.ts";
 import { archiveDamaged, readStoredHeaders } from "./stored-headers.ts";
 

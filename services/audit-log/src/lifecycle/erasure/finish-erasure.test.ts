@@ -5,9 +5,9 @@ import { completed, createRef, delta } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { beginErasure } from "../../testing/worlds/begun-erasure.ts";
 import { openLifecycleWorld, SETTLE_MS, writeLog } from "../../testing/worlds/lifecycle-world.ts";
-import { type Erasure, erasuresIn } from "./erasures.ts";
+import { type Erasure, erasuresIn } from "../../records/erasures.ts";
 import { finishErasure } from "./finish-erasure.ts";
-import { recordsDraft, requestDraft } from "./request-draft.ts";
+import { recordsDraft, requestDraft } from "../../records/request-draft.ts";
 
 async function openWorld() {
   const world = await openLifecycleWorld();

@@ -8,11 +8,11 @@ import { eraseBlobs } from "../erase-blobs.ts";
 import { closeConversations, removeConversations } from "../remove-conversations.ts";
 import { laneStreams } from "../../archiving/lane/lane-kind.ts";
 import { EmptiedRanges } from "./emptied-ranges.ts";
-import { type Erasure, generationsOf } from "./erasures.ts";
+import { type Erasure, generationsOf } from "../../records/erasures.ts";
 import { assertKeysKnown, findGenerations } from "./find-generations.ts";
 import type { LifecycleContext, LiveStreams } from "../lifecycle-context.ts";
 import { endAll, purgeAll, announceAll, toRef } from "./live-generations.ts";
-import { recordsDraft, requestDraft } from "./request-draft.ts";
+import { recordsDraft, requestDraft } from "../../records/request-draft.ts";
 
 export interface FinishOptions {
   /** How long another process may still seal with a subject's key that it has in memory. Default 11 s: a keyring checks again after 10. */

@@ -7,7 +7,7 @@ import { keepErrors } from "../../testing/keep-errors.ts";
 import { beginErasure } from "../../testing/worlds/begun-erasure.ts";
 import { readLeaseHolder, takeLease } from "../../testing/worlds/lease-holder.ts";
 import { openLifecycleWorld, writeLog } from "../../testing/worlds/lifecycle-world.ts";
-import { openErasures } from "../erasure/erasures.ts";
+import { openErasures } from "../../records/erasures.ts";
 import { startMaintenance } from "./maintenance.ts";
 
 const HOUR_MS = 3_600_000;

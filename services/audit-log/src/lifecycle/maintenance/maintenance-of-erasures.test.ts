@@ -23,7 +23,7 @@ import {
 import { keepErrors } from "../../testing/keep-errors.ts";
 import { filesWith, streamsWith } from "../../testing/search-stores.ts";
 import { eraseSubject } from "../erasure/erase.ts";
-import { openErasures } from "../erasure/erasures.ts";
+import { openErasures } from "../../records/erasures.ts";
 import { startMaintenance } from "./maintenance.ts";
 
 const { tenant } = createRef();

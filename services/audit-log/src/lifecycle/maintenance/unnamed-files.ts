@@ -1,6 +1,6 @@
 import type { ArchiveState, SegmentHeader } from "@reprise/archive";
 import { parseDataKey } from "./data-file-name.ts";
-import type { Erasure } from "../erasure/erasures.ts";
+import type { Erasure } from "../../records/erasures.ts";
 import { isKeyOfSubject } from "../erasure/find-generations.ts";
 import type { LifecycleContext } from "../lifecycle-context.ts";
 import {

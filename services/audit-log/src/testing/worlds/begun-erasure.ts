@@ -1,7 +1,7 @@
 import type { GenerationRef } from "@reprise/protocol";
-import type { Erasure } from "../../lifecycle/erasure/erasures.ts";
+import type { Erasure } from "../../records/erasures.ts";
 import type { LifecycleContext } from "../../lifecycle/lifecycle-context.ts";
-import { requestDraft } from "../../lifecycle/erasure/request-draft.ts";
+import { requestDraft } from "../../records/request-draft.ts";
 
 /** Has the archive say that a subject of these generations is to be erased. Nothing of it is done. */
 export async function beginErasure(
