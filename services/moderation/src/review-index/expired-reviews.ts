@@ -1,6 +1,8 @@
 import {
   appendDecision,
+  type Broker,
   createWriterName,
+  type GenerationLog,
   isExpiredOrErased,
   type ListedReview,
   readPolicy,
@@ -16,17 +18,24 @@ import {
   type Transcript,
   type UnixMs,
 } from "@reprise/protocol";
-import type { ModeratorContext } from "../judging/moderator-context.ts";
 
 /** The reviewer in the log when the policy decides. */
 const BY_TIMEOUT = "timeout";
+
+export interface ExpiredReviewsContext {
+  readonly connection: Broker["main"];
+  readonly log: GenerationLog;
+  /** Called for every event that moderation has appended, by its type. */
+  readonly onDecided: (type: string) => void;
+  readonly onError: (error: unknown) => void;
+}
 
 /**
  * Decides, by the policy, the reviews that were not answered in time. Any number of replicas may do it at once: one decision is stored.
  * One that can't be decided now is reported to `onError`, and tried again the next time.
  * @throws RepriseError `broker_unavailable` when the list can't be read
  */
-export async function decideExpiredReviews(context: ModeratorContext, nowMs: UnixMs): Promise<void> {
+export async function decideExpiredReviews(context: ExpiredReviewsContext, nowMs: UnixMs): Promise<void> {
   for (const listed of await reviewList.readExpired(context.connection, { nowMs })) {
     try {
       await decideExpired(context, listed);
@@ -36,7 +45,7 @@ export async function decideExpiredReviews(context: ModeratorContext, nowMs: Uni
   }
 }
 
-async function decideExpired(context: ModeratorContext, { ref, reviewId }: ListedReview): Promise<void> {
+async function decideExpired(context: ExpiredReviewsContext, { ref, reviewId }: ListedReview): Promise<void> {
   const { log, connection, onDecided } = context;
   try {
     const { events } = await log.reader.readLog(ref);

@@ -1,5 +1,5 @@
 import { retry } from "@reprise/async";
-import { reviewList } from "@reprise/log";
+import { type GenerationLog, reviewList } from "@reprise/log";
 import {
   type EffectiveModeration,
   type GenerationRef,
@@ -7,7 +7,6 @@ import {
   toRepriseError,
 } from "@reprise/protocol";
 import type { Review } from "../domain/reviews.ts";
-import type { ModeratorContext } from "../judging/moderator-context.ts";
 import { toReviewRecord } from "./to-review-record.ts";
 
 const PAUSE_MS = 1_000;
@@ -16,7 +15,10 @@ const REPORT_AFTER_MS = 30_000;
 const NOT_LISTED = `A review could not be listed for ${REPORT_AFTER_MS / 1_000} s; retrying.`;
 
 export interface RetryListingOptions {
-  readonly context: ModeratorContext;
+  readonly context: {
+    readonly log: Pick<GenerationLog, "publish">;
+    readonly onError: (error: unknown) => void;
+  };
   readonly ref: GenerationRef;
   readonly moderation: EffectiveModeration;
   /** Ends the retries. */
