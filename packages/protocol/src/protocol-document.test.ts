@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { BLOB_LIMITS } from "./blob/blob-limits.ts";
 import { CONVERSATION_LIMITS } from "./conversation/conversation-limits.ts";
@@ -21,10 +21,14 @@ import { generationRequestSchema } from "./request/request.ts";
 import { DEFAULT_TIMEOUTS } from "./request/timeouts.ts";
 import { fold, started } from "./event/transcript.fixture.ts";
 
-const DOCUMENT = readFileSync(new URL("../../../PROTOCOL.md", import.meta.url), "utf8");
+const ROOT = new URL("../../../", import.meta.url);
+const ANNEXES = readdirSync(new URL("docs/protocol/", ROOT)).map((name) => `docs/protocol/${name}`);
+const DOCUMENT = ["PROTOCOL.md", ...ANNEXES]
+  .map((path) => readFileSync(new URL(path, ROOT), "utf8"))
+  .join("\n");
 
 /* Each comparison is of whole tables, so a row that either side lacks fails it. */
-describe("PROTOCOL.md", () => {
+describe("PROTOCOL.md with its annexes", () => {
   it("lists every error with its status, whether it is retryable and what it means, and no other", () => {
     const catalogue = Object.entries(ERROR_CATALOGUE).map(([code, { retryable }]) => [
       code,

@@ -5,7 +5,7 @@ import { EVENT_EXAMPLES } from "./event.fixture.ts";
 import { eventSchema } from "./event.ts";
 import { channelOf, hasText, isDelta, textFieldsOf, textOf, withdrawnForm } from "./text-table.ts";
 
-const DOCUMENT = readFileSync(new URL("../../../../PROTOCOL.md", import.meta.url), "utf8");
+const DOCUMENT = readFileSync(new URL("../../../../docs/protocol/moderation.md", import.meta.url), "utf8");
 
 /** What §12.8 says of each field that readers see: how it is judged, or `no` and why not. */
 const documented = (() => {
@@ -39,7 +39,7 @@ const fields = eventSchema.options.flatMap((option) => {
   return type === "generation.requested" ? [] : textFields(option, "").map((field) => `${type}.${field}`);
 });
 
-test("PROTOCOL.md says of every field of every event that may hold text whether it is judged", () => {
+test("the protocol says of every field of every event that may hold text whether it is judged", () => {
   expect(documented.map(({ field }) => field).toSorted()).toEqual(fields.toSorted());
 });
 
