@@ -1,3 +1,4 @@
+import { setImmediate as nextLoop } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { WorkShares } from "./work-shares.ts";
 
@@ -62,6 +63,20 @@ test("work of one owner gets its turns in order, each within the share", async (
   expect(order).toEqual(["first", "first", "second", "first", "second", "second"]);
   // 1,200 steps at 1,000 a second, of which a burst of 100 was there.
   expect(waited.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThanOrEqual(1_100);
+});
+
+test("works that wait share the event loop's turns by slices, however many they are", async () => {
+  const made = new WorkShares({ stepsPerSecond: 1e9, burst: 1e9, slice: 1_000 });
+  made.spend("a", 1_000);
+  const works = Array.from({ length: 200 }, () => made.run("a", steps(10, 10, 10)));
+  let isOver = false;
+  const all = Promise.all(works).then(() => (isOver = true));
+  let loops = 0;
+  for (; !isOver; loops++) await nextLoop();
+  await all;
+  // 6,000 steps in slices of 1,000, and the slice that was spent before.
+  expect(loops).toBeGreaterThanOrEqual(6);
+  expect(loops).toBeLessThanOrEqual(9);
 });
 
 test("an owner whose work waits is spent, so that nothing of it goes before that", async () => {

@@ -1,4 +1,4 @@
-import { setImmediate as turn } from "node:timers/promises";
+import { setImmediate as nextLoop } from "node:timers/promises";
 import { pause } from "./pause.ts";
 
 export interface WorkSharesOptions {
@@ -17,10 +17,10 @@ export interface WorkSharesOptions {
 interface Account {
   left: number;
   atMs: number;
-  /** Work done since the others had a turn. */
+  /** Work done since the event loop last ran others. */
   inSlice: number;
   waiting: number;
-  /** When the turns before it are over. */
+  /** Resolves when the turns before the next one are over. */
   last: Promise<void>;
 }
 
@@ -53,15 +53,14 @@ export class WorkShares {
     account.inSlice += steps;
   }
 
-  /** Lets the others go first, and resolves when the owner has something left of its share. */
+  /** Waits after the owner's earlier work until it has something left of its share and of its slice. */
   async turn(owner: string): Promise<void> {
     const account = this.#accountOf(owner);
     account.waiting++;
-    const mine = account.last.then(() => this.#untilRefilled(account));
+    const mine = account.last.then(() => this.#untilAllowed(account));
     account.last = mine;
     await mine;
     account.waiting--;
-    account.inSlice = 0;
   }
 
   /** Takes work to its end that yields the steps it has taken since it last did. Nothing is waited for within a slice and a share. */
@@ -75,12 +74,19 @@ export class WorkShares {
     }
   }
 
-  async #untilRefilled(account: Account): Promise<void> {
-    for (;;) {
-      await turn();
-      const left = this.#refill(account);
-      if (left > 0) return;
-      await this.#options.wait(Math.ceil((1 - left) / (this.#options.stepsPerSecond / 1_000)));
+  /**
+   * The event loop runs others once for each slice, not for each piece of work that waits: a turn of a busy loop takes 50 ms, so an owner with
+   * small pieces would never get its share.
+   */
+  async #untilAllowed(account: Account): Promise<void> {
+    const { slice, stepsPerSecond, wait } = this.#options;
+    if (account.inSlice >= slice) {
+      await nextLoop();
+      account.inSlice = 0;
+    }
+    for (let left = this.#refill(account); left <= 0; left = this.#refill(account)) {
+      await wait(Math.ceil((1 - left) / (stepsPerSecond / 1_000)));
+      account.inSlice = 0;
     }
   }
 
