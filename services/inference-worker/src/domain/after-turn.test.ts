@@ -10,8 +10,7 @@ import {
 import { describe, expect, test } from "vitest";
 import { EngineError, type EngineRetry } from "../engines/engine-error.ts";
 import type { Fit } from "../schema/fits-schema.ts";
-import type { EngineOutcome } from "../run/turn/run-engine.ts";
-import { afterTimeout, afterTurn, type TurnFacts } from "./after-turn.ts";
+import { afterTimeout, afterTurn, type EngineOutcome, type TurnFacts } from "./after-turn.ts";
 import type { EngineChoice } from "../model-queues.ts";
 import { RunTranscript } from "./run-transcript.ts";
 

@@ -7,13 +7,39 @@ import {
   type TimeoutName,
   type Usage,
 } from "@reprise/protocol";
-import type { EngineOutcome } from "../run/turn/run-engine.ts";
+import type { AnnotationEvent, ToolCallEvent } from "../engines/engine.ts";
 import { EngineError } from "../engines/engine-error.ts";
 import { mayRetryFirstToken, mayRetry, type PlanContext } from "./plan-attempt.ts";
 import type { EngineChoice } from "../model-queues.ts";
 import type { Fit } from "../schema/fits-schema.ts";
 import type { RunTranscript } from "./run-transcript.ts";
 import { isStoreAway } from "./store-away.ts";
+
+/** The timeouts that can strike while an engine runs. */
+export type TurnTimeout = Extract<TimeoutName, "first_token" | "between_tokens" | "total">;
+
+/** How a run of an engine ended, and how many tokens it has said, by our count of its chunks. */
+export type EngineOutcome = { readonly counted: number } & (
+  | {
+      readonly kind: "finished";
+      /** How many of the tokens were reasoning. */
+      readonly reasoned: number;
+      readonly reason: FinishReason;
+      /** True if the engine has given none. */
+      readonly isReasonMissing?: boolean;
+      readonly usage: Usage | undefined;
+      readonly calls: readonly ToolCallEvent[];
+      readonly annotations: readonly AnnotationEvent[];
+    }
+  | { readonly kind: "failed"; readonly error: RepriseError }
+  | { readonly kind: "timeout"; readonly name: TurnTimeout }
+  /** The tenant's budget is used up. */
+  | { readonly kind: "spent"; readonly error: RepriseError }
+  /** What the request needs of the broker could not be read for so long that another worker may try it. The engine has not got a whole request. */
+  | { readonly kind: "unprepared"; readonly error: RepriseError }
+  /** The signal stopped it. */
+  | { readonly kind: "stopped" }
+);
 
 /** What follows a turn of an engine, or a wait for tools. */
 export type NextStep =

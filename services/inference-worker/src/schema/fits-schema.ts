@@ -1,7 +1,7 @@
 import { createContext, Script } from "node:vm";
 import { format as formats, type Schema, type SchemaDraft, Validator } from "@cfworker/json-schema";
 import type { JsonValue } from "@reprise/protocol";
-import { PatternBudget } from "../patterns/pattern-budget.ts";
+import { PatternBudget } from "./pattern-budget.ts";
 
 /** True or false if a value fits a schema or not. Undefined if that is not certain, or would cost too much. */
 export type Fit = boolean | undefined;

@@ -4,7 +4,7 @@ import type { TurnTiming } from "../metrics/turn-timing.ts";
 import type { Run } from "../open-run.ts";
 import type { RunRequest } from "../run-request.ts";
 import { providerOf } from "./provider-of.ts";
-import type { EngineOutcome } from "../turn/run-engine.ts";
+import type { EngineOutcome } from "../../domain/after-turn.ts";
 
 interface TurnSpanOptions {
   readonly engine: Engine;

@@ -3,16 +3,14 @@ import type { Appender } from "@reprise/log";
 import {
   type EffectiveTimeouts,
   type EventDraft,
-  type FinishReason,
   type GenerationRequest,
-  type RepriseError,
   toRepriseError,
   type TenantId,
-  type Usage,
   type UnixMs,
 } from "@reprise/protocol";
 import { busyRetryDelayMs, retryDelayMs } from "../../domain/retry-delay.ts";
 import { isStoreAway } from "../../domain/store-away.ts";
+import type { EngineOutcome, TurnTimeout } from "../../domain/after-turn.ts";
 import type { Turn } from "../../domain/plan-attempt.ts";
 import {
   type AnnotationEvent,
@@ -38,7 +36,7 @@ import type { TurnTiming } from "../metrics/turn-timing.ts";
 import type { RunBudget } from "../run-budget.ts";
 import type { RunRequest } from "../run-request.ts";
 import { withLogprobs } from "./with-logprobs.ts";
-import { type TurnTimeout, type TurnWatch, watchTurn } from "./turn-watch.ts";
+import { type TurnWatch, watchTurn } from "./turn-watch.ts";
 
 /** An engine that is this many characters ahead of the log has to wait. */
 const MAX_BACKLOG = 256 * 1_024;
@@ -102,29 +100,6 @@ export interface EngineRun {
 export type SaidEvent = WordsEvent | MediaPieceEvent;
 
 type WordsEvent = TextEvent | ReasoningEvent | RefusalEvent | SummaryEvent | SealedEvent;
-
-/** How a run of an engine ended, and how many tokens it has said, by our count of its chunks. */
-export type EngineOutcome = { readonly counted: number } & (
-  | {
-      readonly kind: "finished";
-      /** How many of the tokens were reasoning. */
-      readonly reasoned: number;
-      readonly reason: FinishReason;
-      /** True if the engine has given none. */
-      readonly isReasonMissing?: boolean;
-      readonly usage: Usage | undefined;
-      readonly calls: readonly ToolCallEvent[];
-      readonly annotations: readonly AnnotationEvent[];
-    }
-  | { readonly kind: "failed"; readonly error: RepriseError }
-  | { readonly kind: "timeout"; readonly name: TurnTimeout }
-  /** The tenant's budget is used up. */
-  | { readonly kind: "spent"; readonly error: RepriseError }
-  /** What the request needs of the broker could not be read for so long that another worker may try it. The engine has not got a whole request. */
-  | { readonly kind: "unprepared"; readonly error: RepriseError }
-  /** The signal stopped it. */
-  | { readonly kind: "stopped" }
-);
 
 /**
  * Runs an engine for one turn: its text goes to the log as it comes, its tool calls and its end are the outcome. An engine that is busy

@@ -1,7 +1,7 @@
 import { holdingModeration } from "@reprise/log";
 import { failedDraft, type RepriseError, toRepriseError } from "@reprise/protocol";
 import { formatTraceparent, traceFields, type TraceSpan } from "@reprise/telemetry";
-import { afterTurn, mayFallBack, type NextStep } from "../../domain/after-turn.ts";
+import { afterTurn, type EngineOutcome, mayFallBack, type NextStep } from "../../domain/after-turn.ts";
 import { fitsFormat } from "../../domain/fits-format.ts";
 import { type PlanContext, toPlanContext, toTurn } from "../../domain/plan-attempt.ts";
 import type { RunTranscript } from "../../domain/run-transcript.ts";
@@ -21,7 +21,7 @@ import {
   startTurnSpan,
 } from "../trace/trace-turn.ts";
 import { TurnContent } from "../trace/turn-content.ts";
-import { type EngineOutcome, runEngine, type Throttle } from "./run-engine.ts";
+import { runEngine, type Throttle } from "./run-engine.ts";
 import { YieldPoint } from "./yield-point.ts";
 
 /** A run of the engine, and what follows from how it ended. */

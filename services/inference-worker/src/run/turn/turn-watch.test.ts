@@ -1,6 +1,7 @@
 import { asUnixMs, unixNow } from "@reprise/protocol";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type TurnTimeout, type TurnWatchOptions, watchTurn } from "./turn-watch.ts";
+import type { TurnTimeout } from "../../domain/after-turn.ts";
+import { type TurnWatchOptions, watchTurn } from "./turn-watch.ts";
 
 const TIMEOUTS: TurnWatchOptions["timeouts"] = {
   first_token: { after_ms: 1_000, answer: "retry" },

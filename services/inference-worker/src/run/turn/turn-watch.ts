@@ -1,7 +1,5 @@
-import { type EffectiveTimeouts, type TimeoutName, type UnixMs, unixNow } from "@reprise/protocol";
-
-/** The timeouts that can strike while an engine runs. */
-export type TurnTimeout = Extract<TimeoutName, "first_token" | "between_tokens" | "total">;
+import { type EffectiveTimeouts, type UnixMs, unixNow } from "@reprise/protocol";
+import type { TurnTimeout } from "../../domain/after-turn.ts";
 
 export interface TurnWatch extends Disposable {
   /** The engine is asked for its next token, and the time runs. */
