@@ -18,6 +18,8 @@ const FILES: Readonly<Record<string, string>> = {
   [UNLINKED]: "`npm run test`, `npm run fly`, `packages/log/src/log.ts`, `packages/log/src/none.ts`\n",
   "packages/log/README.md": "| folder | holds |\n|---|---|\n| `log.ts`, `none/` | `words` |\n",
   "packages/log/src/log.ts": `// ${GONE}, ${UNLINKED}\nexport class Log { append() {} }\n`,
+  "packages/log/src/read/log.ts": "",
+  "packages/log/src/read/cache/cache.ts": "",
   "services/delivery/package.json": "{}",
 };
 
@@ -34,6 +36,7 @@ test("each link, path, command and name that leads nowhere is reported, and each
     `${UNLINKED} names the file packages/log/src/none.ts, which does not exist`,
     "packages/log/README.md lists none/, which does not exist",
     `packages/log/src/log.ts mentions ${GONE}, which does not exist`,
+    "packages/log/README.md does not list read/",
     `docs/README.md has no link to ${UNLINKED}`,
     "ARCHITECTURE.md has no link to services/delivery",
     "docs/glossary.md names Log.drop, which no source has",

@@ -6,8 +6,8 @@ const NAMED = /`((?:\.ci|docs|packages|scripts|services|test)\/[\w./-]*)`/g;
 const MENTIONED_PAGE = /\b(?:docs\/[\w/-]+|[A-Z]{2,})\.md\b/g;
 
 /**
- * Lists what is wrong with the documents of a repository: links, paths, commands and names that lead nowhere, and pages, packages and
- * services that no index has.
+ * Lists what is wrong with the documents of a repository: links, paths, commands and names that lead nowhere; pages, packages and
+ * services that no index has; and folders of a `src` that the table of its README does not have.
  * @param tracked paths from the root
  */
 export function findDocumentProblems(root: string, tracked: readonly string[]): string[] {
@@ -46,12 +46,23 @@ export function findDocumentProblems(root: string, tracked: readonly string[]): 
     const linked = new Set(linksOf(read(index)).map(({ path }) => join(dirname(index), path)));
     return entries.filter((path) => !linked.has(path)).map((path) => `${index} has no link to ${path}`);
   };
+  const unlisted = pages.flatMap((page) => {
+    const [, workspace] = /^((?:packages|services)\/[^/]+)\/README\.md$/.exec(page) ?? [];
+    if (workspace === undefined) return [];
+    const listed = namesOfFolders(read(page)).map((name) => name.replace(/^src\//, "").split("/")[0]);
+    const inSource = tracked.filter((path) => path.startsWith(`${workspace}/src/`));
+    const existing = new Set(inSource.flatMap((path) => /^(?:[^/]+\/){3}([^/]+)\//.exec(path)?.[1] ?? []));
+    return [...existing]
+      .filter((name) => !listed.includes(name))
+      .map((name) => `${page} does not list ${name}/`);
+  });
   const guides = pages.filter((page) => dirname(page) === "docs" && page !== "docs/README.md");
   const folders = tracked.flatMap((path) => /^(packages|services)\/[^/]+(?=\/)/.exec(path)?.[0] ?? []);
 
   return [
     ...inPages,
     ...ofPages,
+    ...unlisted,
     ...missing("docs/README.md", guides),
     ...missing("ARCHITECTURE.md", [...new Set(folders)]),
     ...findUnknownWords(read("docs/glossary.md"), sources.map(read)),

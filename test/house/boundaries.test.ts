@@ -95,6 +95,14 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "packages/client/src/down.ts": `import "@reprise/protocol";`,
   "services/delivery/src/a.fixture.ts": "export {};",
   "services/delivery/src/down.ts": `import "@reprise/log"; import "node:http";`,
+  // Folders of a circle, whose files are in none.
+  "services/delivery/src/circle/begin.ts": `import "../way/through.ts";`,
+  "services/delivery/src/circle/end.ts": "export {};",
+  "services/delivery/src/way/through.ts": `import type {} from "../way.ts";`,
+  "services/delivery/src/way.ts": `import "./circle/end.ts";`,
+  "services/delivery/src/test-circle/begin.ts": `import "../tested/end.ts";`,
+  "services/delivery/src/tested/end.ts": "export {};",
+  "services/delivery/src/tested/end.test.ts": `import "../test-circle/begin.ts"; import "vitest";`,
   "services/standalone/src/compose.ts": `import "@reprise/delivery"; import "@reprise/inference-worker";`,
 };
 
@@ -140,6 +148,28 @@ test("an import that breaks a rule is reported", () => {
       !breaks.every((rule) => found.violations.some((one) => one.from === path && one.rule === rule)),
   );
   expect(unreported).toEqual([]);
+});
+
+test("folders and files of one src that import each other in a circle are reported, imports of tests are not", () => {
+  const src = "services/delivery/src/";
+  const files = ["packages/log/src/a.ts", "packages/log/src/b.ts"] as const;
+  expect(found.circles).toEqual([
+    {
+      entries: files,
+      imports: [
+        { from: files[0], to: files[1] },
+        { from: files[1], to: files[0] },
+      ],
+    },
+    {
+      entries: ["circle", "way", "way.ts"].map((entry) => src + entry),
+      imports: [
+        { from: `${src}circle/begin.ts`, to: `${src}way/through.ts` },
+        { from: `${src}way/through.ts`, to: `${src}way.ts` },
+        { from: `${src}way.ts`, to: `${src}circle/end.ts` },
+      ],
+    },
+  ]);
 });
 
 test("every rule has a planted violation", () => {
