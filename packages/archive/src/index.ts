@@ -16,27 +16,28 @@ export {
   type DataFileName,
   dataKey,
   SNAPSHOT_KEY,
-} from "./commit/paths.ts";
+} from "./store/paths.ts";
 export { parseCommit } from "./commit/read-commits.ts";
 export {
   type ArchiveRecord,
+  type BlobCopy,
   encodeArchiveRecord,
+  liveCopies,
   type PlacesByStream,
   type StreamRange,
 } from "./commit/record.ts";
 export { signJson } from "./commit/signed-json.ts";
-export { type BlobCopy, liveCopies } from "./copies/blob-copy.ts";
 export { COPIES, copyKey, type CopyPlace, parsePartKey } from "./copies/copy-keys.ts";
 export { type CopiedContent, openCopy, readCopy } from "./copies/open-copy.ts";
 export { COPY_PART_BYTES, type CopyDraft, removeParts, sealCopy } from "./copies/seal-copy.ts";
-export type { DataKey, KeyOwner, Keyring } from "./keys/keyring.ts";
+export { commitmentOf, type DataKey, type KeyOwner, type Keyring } from "./keys/keyring.ts";
 export { createMasterKey, parseMasterKey } from "./keys/master-key.ts";
 export { type KeyringOptions, openKeyring } from "./keys/open-keyring.ts";
 export { rewrapKeys, type RewrapOptions } from "./keys/rewrap-keys.ts";
 export type { HashReader } from "./merkle/hash-reader.ts";
 export { EMPTY_ROOT, hashLeaf, hashNode } from "./merkle/hash.ts";
 export { MerkleTree } from "./merkle/merkle-tree.ts";
-export { type OpenTree, openTree } from "./merkle/open-tree.ts";
+export { type OpenTree, openTree } from "./commit/open-tree.ts";
 export { consistencyProof, inclusionProof } from "./merkle/proofs.ts";
 export { verifyConsistency } from "./merkle/verify-proofs.ts";
 export { type AddCheckpoint, encodeAddCheckpoint, parseAddCheckpoint } from "./note/add-checkpoint.ts";
@@ -84,7 +85,7 @@ export {
   type SegmentKind,
   toLeafData,
 } from "./segment/segment-header.ts";
-export { commitmentOf, leafHashOf, openSegment, sealSegment, type SegmentDraft } from "./segment/segment.ts";
+export { leafHashOf, openSegment, sealSegment, type SegmentDraft } from "./segment/segment.ts";
 export type { BlobInfo, BlobStore, ByteRange } from "./store/blob-store.ts";
 export { createFileStore } from "./store/file-store.ts";
 export { assertObjectKey } from "./store/object-key.ts";

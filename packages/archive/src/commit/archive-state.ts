@@ -2,10 +2,9 @@ import { RepriseError } from "@reprise/protocol";
 import * as z from "zod";
 import { MerkleTree } from "../merkle/merkle-tree.ts";
 import { hashLeaf } from "../merkle/hash.ts";
-import { type BlobCopy, liveCopies } from "../copies/blob-copy.ts";
 import { type ArchiveFile, type Commit, fileSchema, type Lane, laneSchema } from "./commit.ts";
 import { holdsAfter } from "./holds.ts";
-import { type ArchiveRecord, archiveRecordSchema } from "./record.ts";
+import { type ArchiveRecord, archiveRecordSchema, type BlobCopy, liveCopies } from "./record.ts";
 import { sha256Hex, splitHashes } from "./hashes.ts";
 
 /** What all commits up to one amount to for a tenant. */

@@ -8,7 +8,7 @@ import { createMemoryStore } from "../testing/memory-store.ts";
 import { openArchive } from "./archive.ts";
 import { ARCHIVE_TREE } from "./commit.ts";
 import { hold, NAME, nextOf, openWriter, signer, stretch } from "./lanes.fixture.ts";
-import { checkpointKey, commitKey, SNAPSHOT_KEY, tileKey } from "./paths.ts";
+import { checkpointKey, commitKey, SNAPSHOT_KEY, tileKey } from "../store/paths.ts";
 
 /** More than a tile has leaves, and than commits lie between snapshots. */
 const MANY = 300;

@@ -7,7 +7,14 @@ import type { BlobStore } from "../store/blob-store.ts";
 import { ArchiveState, type GrownTree } from "./archive-state.ts";
 import { ARCHIVE_TREE, type Commit, followsLane } from "./commit.ts";
 import { type Draft, signTree, toCommit } from "./draft.ts";
-import { checkpointKey, commitKey, commitSubject, SNAPSHOT_KEY, snapshotSubject, tileKey } from "./paths.ts";
+import {
+  checkpointKey,
+  commitKey,
+  commitSubject,
+  SNAPSHOT_KEY,
+  snapshotSubject,
+  tileKey,
+} from "../store/paths.ts";
 import { readCommits, type StoredCommit } from "./read-commits.ts";
 import { isSignedJson, signJson } from "./signed-json.ts";
 

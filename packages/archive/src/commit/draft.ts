@@ -7,7 +7,7 @@ import { toLeafData } from "../segment/segment-header.ts";
 import type { ArchiveState } from "./archive-state.ts";
 import type { ArchiveFile, Commit, Lane, TenantPart } from "./commit.ts";
 import { joinHashes } from "./hashes.ts";
-import { commitSubject } from "./paths.ts";
+import { commitSubject } from "../store/paths.ts";
 import { type ArchiveRecord, encodeArchiveRecord } from "./record.ts";
 import { signJson } from "./signed-json.ts";
 

@@ -1,7 +1,7 @@
 import { RepriseError } from "@reprise/protocol";
 import type { BlobStore } from "../store/blob-store.ts";
 import { type Commit, commitSchema } from "./commit.ts";
-import { commitKey } from "./paths.ts";
+import { commitKey } from "../store/paths.ts";
 
 export interface StoredCommit {
   readonly commit: Commit;

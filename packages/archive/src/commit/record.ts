@@ -94,3 +94,19 @@ export function encodeArchiveRecord(tenant: string, record: ArchiveRecord): Uint
   const ordered = archiveRecordSchema.parse(record);
   return new TextEncoder().encode(JSON.stringify({ v: 1, record: tenant, ...ordered }));
 }
+
+/** The bytes of a blob, as a commit names them. */
+export type BlobCopy = Extract<ArchiveRecord, { kind: "blob_copied" }>;
+
+/** Returns the copies that a tenant's records leave, by `key`, oldest first: without those that were deleted or whose key is destroyed. */
+export function liveCopies(records: readonly ArchiveRecord[]): Map<string, BlobCopy> {
+  const copies = new Map<string, BlobCopy>();
+  const destroyed = new Set<string>();
+  for (const record of records) {
+    if (record.kind === "blob_copied") copies.set(record.key, record);
+    else if (record.kind === "copies_deleted") for (const key of record.keys) copies.delete(key);
+    else if (record.kind === "key_destroyed") for (const kid of record.kids) destroyed.add(kid);
+  }
+  for (const [key, { kid }] of copies) if (destroyed.has(kid)) copies.delete(key);
+  return copies;
+}

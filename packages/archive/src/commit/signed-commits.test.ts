@@ -6,7 +6,7 @@ import { openArchive } from "./archive.ts";
 import type { ArchiveState } from "./archive-state.ts";
 import { toCommit } from "./draft.ts";
 import { hold, NAME, nextOf, openWriter, signer, stretch } from "./lanes.fixture.ts";
-import { commitKey, SNAPSHOT_KEY } from "./paths.ts";
+import { commitKey, SNAPSHOT_KEY } from "../store/paths.ts";
 
 /** An attacker that may write objects and knows their format. */
 const stranger = createNoteKey(NAME, Buffer.alloc(32, 1));

@@ -1,9 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { asStreamSeq } from "@reprise/protocol";
-import type { DataKey } from "../keys/keyring.ts";
-import { commitmentOf } from "../segment/segment.ts";
+import { commitmentOf, type DataKey } from "../keys/keyring.ts";
 import type { BlobStore } from "../store/blob-store.ts";
-import type { BlobCopy } from "./blob-copy.ts";
+import type { BlobCopy } from "../commit/record.ts";
 import { copyKey } from "./copy-keys.ts";
 import { sealCopy } from "./seal-copy.ts";
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { sha256Hex } from "../commit/hashes.ts";
 import type { BlobStore } from "../store/blob-store.ts";
 import { createMemoryStore } from "../testing/memory-store.ts";
-import type { BlobCopy } from "./blob-copy.ts";
+import type { BlobCopy } from "../commit/record.ts";
 import { copyOf, createDataKey } from "./copies.fixture.ts";
 import { parsePartKey, partKey } from "./copy-keys.ts";
 import { openCopy, readCopy } from "./open-copy.ts";

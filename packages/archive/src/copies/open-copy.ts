@@ -1,9 +1,8 @@
 import { createDecipheriv, createHash, createSecretKey } from "node:crypto";
-import type { DataKey } from "../keys/keyring.ts";
-import { archiveCorrupt } from "../segment/archive-corrupt.ts";
-import { commitmentOf } from "../segment/segment.ts";
+import { commitmentOf, type DataKey } from "../keys/keyring.ts";
+import { archiveCorrupt } from "../store/archive-corrupt.ts";
 import type { BlobStore } from "../store/blob-store.ts";
-import type { BlobCopy } from "./blob-copy.ts";
+import type { BlobCopy } from "../commit/record.ts";
 import { type CopiedContent, decodeContent } from "./copied-content.ts";
 import { partKey } from "./copy-keys.ts";
 import { boundTo, keyOfCopy, nonceOf, PART_CIPHER, PART_TAG_BYTES } from "./part-cipher.ts";

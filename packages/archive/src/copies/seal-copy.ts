@@ -1,7 +1,7 @@
 import { createCipheriv, createHash, createSecretKey, type Hash } from "node:crypto";
 import type { DataKey } from "../keys/keyring.ts";
 import type { BlobStore } from "../store/blob-store.ts";
-import type { BlobCopy } from "./blob-copy.ts";
+import type { BlobCopy } from "../commit/record.ts";
 import { partKey } from "./copy-keys.ts";
 import { type CopiedContent, encodeContent } from "./copied-content.ts";
 import { boundTo, keyOfCopy, nonceOf, PART_CIPHER } from "./part-cipher.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { LruCache } from "../reader/lru-cache.ts";
-import { archiveCorrupt } from "../segment/archive-corrupt.ts";
+import { LruCache } from "../store/lru-cache.ts";
+import { archiveCorrupt } from "../store/archive-corrupt.ts";
 import type { BlobStore } from "../store/blob-store.ts";
 import type { KeyPlace } from "./kid.ts";
 import { encodeStored, readStored, wrappedSchema } from "./stored-object.ts";

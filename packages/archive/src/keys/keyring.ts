@@ -1,3 +1,7 @@
+import { hash } from "node:crypto";
+
+const COMMITMENT_PREFIX = new TextEncoder().encode("reprise key commitment v1");
+
 /** What seals segments. */
 export interface DataKey {
   readonly kid: string;
@@ -5,6 +9,11 @@ export interface DataKey {
   readonly key: Uint8Array;
   /** SHA-256 of `reprise key commitment v1` and the key, hex: AES-GCM does not commit to its key by itself. */
   readonly commitment: string;
+}
+
+/** SHA-256 of `reprise key commitment v1` and the key, hex. */
+export function commitmentOf(key: Uint8Array): string {
+  return hash("sha256", Buffer.concat([COMMITMENT_PREFIX, key]), "hex");
 }
 
 /** Who a generation's text is about. */

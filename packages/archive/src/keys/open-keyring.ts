@@ -1,10 +1,9 @@
 import { createHmac, createSecretKey, randomBytes } from "node:crypto";
 import { RepriseError } from "@reprise/protocol";
-import { LruCache } from "../reader/lru-cache.ts";
-import { commitmentOf } from "../segment/segment.ts";
+import { LruCache } from "../store/lru-cache.ts";
 import type { BlobStore } from "../store/blob-store.ts";
 import { type KeyEntry, KeyPages } from "./key-pages.ts";
-import type { DataKey, KeyOwner, Keyring } from "./keyring.ts";
+import { commitmentOf, type DataKey, type KeyOwner, type Keyring } from "./keyring.ts";
 import { placeOfKid, subjectKid } from "./kid.ts";
 import { encodeMasterCheck, isMasterKey, MASTER_CHECK } from "./master-check.ts";
 import { PendingKeys } from "./pending-keys.ts";

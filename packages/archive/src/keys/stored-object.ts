@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { archiveCorrupt } from "../segment/archive-corrupt.ts";
+import { archiveCorrupt } from "../store/archive-corrupt.ts";
 import type { BlobStore } from "../store/blob-store.ts";
 
 /** A key that another one has wrapped. */

@@ -1,7 +1,7 @@
 import { hkdfSync, randomBytes } from "node:crypto";
 import { RepriseError } from "@reprise/protocol";
-import { LruCache } from "../reader/lru-cache.ts";
-import { archiveCorrupt } from "../segment/archive-corrupt.ts";
+import { LruCache } from "../store/lru-cache.ts";
+import { archiveCorrupt } from "../store/archive-corrupt.ts";
 import type { BlobStore } from "../store/blob-store.ts";
 import { encodeStored, readStored, wrappedSchema } from "./stored-object.ts";
 import { KEY_BYTES, unwrapKey, wrapKey } from "./wrap.ts";

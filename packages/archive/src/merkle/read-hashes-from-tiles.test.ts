@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { tileKey } from "../commit/paths.ts";
+import { tileKey } from "../store/paths.ts";
 import { rangeRoot } from "./hash-reader.ts";
 import { MerkleTree } from "./merkle-tree.ts";
 import { countedLeaves, naiveRoot } from "./naive-tree.fixture.ts";

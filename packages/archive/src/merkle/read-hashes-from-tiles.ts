@@ -1,6 +1,6 @@
 import { RepriseError } from "@reprise/protocol";
-import { tileKey } from "../commit/paths.ts";
-import { LruCache } from "../reader/lru-cache.ts";
+import { tileKey } from "../store/paths.ts";
+import { LruCache } from "../store/lru-cache.ts";
 import type { BlobStore } from "../store/blob-store.ts";
 import { HASH_BYTES } from "./hash.ts";
 import type { HashReader } from "./hash-reader.ts";

@@ -7,7 +7,7 @@ import {
   rowIndex,
 } from "hyparquet";
 import { RepriseError } from "@reprise/protocol";
-import { archiveCorrupt } from "../segment/archive-corrupt.ts";
+import { archiveCorrupt } from "../store/archive-corrupt.ts";
 import {
   encodeSegmentHeader,
   type Segment,

@@ -11,7 +11,7 @@ import {
   plus,
   REQUEST_SEQ,
 } from "@reprise/protocol";
-import { archiveCorrupt } from "../segment/archive-corrupt.ts";
+import { archiveCorrupt } from "../store/archive-corrupt.ts";
 import {
   type ArchivedMessage,
   type Segment,
@@ -21,7 +21,7 @@ import {
 import type { LogEvent } from "./log-event.ts";
 import { type LogLayout, layOutLog, type Stretch } from "./log-layout.ts";
 import { LogOutline } from "./log-outline.ts";
-import { LruCache } from "./lru-cache.ts";
+import { LruCache } from "../store/lru-cache.ts";
 import { type PlacedSegment, SegmentReader, type SegmentReaderOptions } from "./segment-reader.ts";
 
 /** Outlines that are kept: they cost a pass over the log. */

@@ -3,14 +3,14 @@ import type { ArchiveState } from "../commit/archive-state.ts";
 import type { ArchiveFile } from "../commit/commit.ts";
 import type { DataKey, Keyring } from "../keys/keyring.ts";
 import { openSegmentFile, type SegmentFile } from "../parquet/open-segment-file.ts";
-import { archiveCorrupt } from "../segment/archive-corrupt.ts";
+import { archiveCorrupt } from "../store/archive-corrupt.ts";
 import { fingerprintOf, holdsFingerprint } from "../segment/fingerprint.ts";
 import { openSegment } from "../segment/segment.ts";
 import type { ArchivedMessage, Segment, SegmentHeader, SegmentKind } from "../segment/segment-header.ts";
 import type { BlobStore } from "../store/blob-store.ts";
 import { type Erasures, erasuresOf } from "./erasures.ts";
 import { compareStored } from "./log-layout.ts";
-import { LruCache } from "./lru-cache.ts";
+import { LruCache } from "../store/lru-cache.ts";
 
 /** A segment, and where it lies now. */
 export interface PlacedSegment {

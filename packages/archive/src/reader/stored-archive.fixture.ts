@@ -11,11 +11,11 @@ import {
 import { sha256Hex } from "../commit/hashes.ts";
 import type { ArchiveFile } from "../commit/commit.ts";
 import type { ArchiveRecord } from "../commit/record.ts";
-import type { DataKey, Keyring } from "../keys/keyring.ts";
+import { commitmentOf, type DataKey, type Keyring } from "../keys/keyring.ts";
 import { compareSegments } from "../parquet/compare-segments.ts";
 import { encodeSegmentFile } from "../parquet/encode-segment-file.ts";
 import { encodeFingerprints } from "../segment/fingerprint.ts";
-import { commitmentOf, sealSegment, type SegmentDraft } from "../segment/segment.ts";
+import { sealSegment, type SegmentDraft } from "../segment/segment.ts";
 import type { ArchivedMessage, Segment } from "../segment/segment-header.ts";
 import type { ReadableArchive } from "./segment-reader.ts";
 

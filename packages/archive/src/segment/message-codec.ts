@@ -1,6 +1,6 @@
 import { type StreamSeq, type Seq, plus, asStreamSeq, REQUEST_SEQ } from "@reprise/protocol";
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import { archiveCorrupt } from "./archive-corrupt.ts";
+import { archiveCorrupt } from "../store/archive-corrupt.ts";
 import { readColumn, writeColumn } from "./number-column.ts";
 import type { ArchivedMessage } from "./segment-header.ts";
 

@@ -1,4 +1,4 @@
-import { archiveCorrupt } from "./archive-corrupt.ts";
+import { archiveCorrupt } from "../store/archive-corrupt.ts";
 
 const MAX_WIDTH = 8;
 

@@ -1,7 +1,7 @@
-import { createCipheriv, createDecipheriv, createSecretKey, hash } from "node:crypto";
-import type { DataKey } from "../keys/keyring.ts";
+import { createCipheriv, createDecipheriv, createSecretKey } from "node:crypto";
+import { commitmentOf, type DataKey } from "../keys/keyring.ts";
 import { hashLeaf } from "../merkle/hash.ts";
-import { archiveCorrupt } from "./archive-corrupt.ts";
+import { archiveCorrupt } from "../store/archive-corrupt.ts";
 import { decodeMessages, encodeMessages, type MessageContext } from "./message-codec.ts";
 import { messagesRoot } from "./message-tree.ts";
 import {
@@ -15,7 +15,6 @@ import {
 const CIPHER = "aes-256-gcm";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-const COMMITMENT_PREFIX = new TextEncoder().encode("reprise key commitment v1");
 
 /** A header before it is known what seals it. */
 export type SegmentDraft = Omit<SegmentHeader, "messages_root" | "kid" | "commitment" | "nonce">;
@@ -65,11 +64,6 @@ export function hasMessagesRoot(
   { key }: Pick<DataKey, "key">,
 ): boolean {
   return messages_root === toHex(messagesRoot(messages, { key, nonce: Buffer.from(nonce, "hex") }));
-}
-
-/** SHA-256 of `reprise key commitment v1` and the key, hex. */
-export function commitmentOf(key: Uint8Array): string {
-  return hash("sha256", Buffer.concat([COMMITMENT_PREFIX, key]), "hex");
 }
 
 /** The segment's leaf in its tenant's tree (RFC 6962). Says nothing of the text: it is a hash of what is encrypted. */

@@ -1,7 +1,7 @@
 import { asSeq } from "@reprise/protocol";
 import { createHash } from "node:crypto";
-import type { DataKey } from "../keys/keyring.ts";
-import { commitmentOf, sealSegment, type SegmentDraft } from "../segment/segment.ts";
+import { commitmentOf, type DataKey } from "../keys/keyring.ts";
+import { sealSegment, type SegmentDraft } from "../segment/segment.ts";
 import type { ArchivedMessage, Segment } from "../segment/segment-header.ts";
 
 /** A key of its own for every name, the same at any time. */

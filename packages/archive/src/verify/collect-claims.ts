@@ -1,6 +1,6 @@
 import { RepriseError } from "@reprise/protocol";
 import { ARCHIVE_TREE } from "../commit/commit.ts";
-import { checkpointKey, cosignedKey } from "../commit/paths.ts";
+import { checkpointKey, cosignedKey } from "../store/paths.ts";
 import { parseCheckpoint } from "../note/checkpoint.ts";
 import { cosignedAt } from "../note/cosignature.ts";
 import type { VerifierKey } from "../note/note-key.ts";

@@ -1,5 +1,5 @@
 import type { Commit, Lane } from "../commit/commit.ts";
-import { commitKey } from "../commit/paths.ts";
+import { commitKey } from "../store/paths.ts";
 import type { StreamRange } from "../commit/record.ts";
 import type { Findings } from "./finding.ts";
 

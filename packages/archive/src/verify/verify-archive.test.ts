@@ -2,7 +2,7 @@ import { asStreamSeq, type StreamSeq } from "@reprise/protocol";
 import { parquetWriteBuffer } from "hyparquet-writer";
 import { describe, expect, test } from "vitest";
 import { ArchiveState } from "../commit/archive-state.ts";
-import { SNAPSHOT_KEY } from "../commit/paths.ts";
+import { SNAPSHOT_KEY } from "../store/paths.ts";
 import { FORMAT_KEY, FORMAT_VERSION } from "../parquet/encode-segment-file.ts";
 import { SEGMENT_SCHEMA, toColumns } from "../parquet/segment-columns.ts";
 import type { Segment } from "../segment/segment-header.ts";

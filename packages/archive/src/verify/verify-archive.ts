@@ -1,7 +1,6 @@
 import { ARCHIVE_TREE } from "../commit/commit.ts";
-import { checkpointKey } from "../commit/paths.ts";
-import type { ArchiveRecord } from "../commit/record.ts";
-import type { BlobCopy } from "../copies/blob-copy.ts";
+import { checkpointKey } from "../store/paths.ts";
+import type { ArchiveRecord, BlobCopy } from "../commit/record.ts";
 import { COPIES, isPartOf, parsePartKey } from "../copies/copy-keys.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { type Checkpoint, parseCheckpoint } from "../note/checkpoint.ts";

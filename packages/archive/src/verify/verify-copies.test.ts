@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { ArchiveState } from "../commit/archive-state.ts";
-import type { ArchiveRecord } from "../commit/record.ts";
-import type { BlobCopy } from "../copies/blob-copy.ts";
+import type { ArchiveRecord, BlobCopy } from "../commit/record.ts";
 import { BLOB, copyOf, createDataKey, TENANT } from "../copies/copies.fixture.ts";
 import { partKey } from "../copies/copy-keys.ts";
 import type { DataKey } from "../keys/keyring.ts";

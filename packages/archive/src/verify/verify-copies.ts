@@ -1,5 +1,5 @@
 import { RepriseError } from "@reprise/protocol";
-import type { BlobCopy } from "../copies/blob-copy.ts";
+import type { BlobCopy } from "../commit/record.ts";
 import { openCopy, readCopy } from "../copies/open-copy.ts";
 import type { DataKey } from "../keys/keyring.ts";
 import type { FileOptions } from "./verify-files.ts";

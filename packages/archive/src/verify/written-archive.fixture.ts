@@ -2,7 +2,7 @@ import { asStreamSeq } from "@reprise/protocol";
 import { type Archive, openArchive } from "../commit/archive.ts";
 import type { ArchiveFile, Lane } from "../commit/commit.ts";
 import { sha256Hex } from "../commit/hashes.ts";
-import { dataKey } from "../commit/paths.ts";
+import { dataKey } from "../store/paths.ts";
 import { createNoteKey } from "../note/note-key.ts";
 import { encodeSegmentFile } from "../parquet/encode-segment-file.ts";
 import { encodeFingerprints } from "../segment/fingerprint.ts";

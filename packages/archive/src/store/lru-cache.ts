@@ -1,4 +1,4 @@
-/** Remembers so many values, and lets go of the one that was not asked for the longest. */
+/** Keeps a fixed number of values and removes the least recently used one. */
 export class LruCache<V> {
   readonly #most: number;
   readonly #values = new Map<string, V>();

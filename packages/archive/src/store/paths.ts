@@ -1,5 +1,6 @@
 import type { StreamSeq } from "@reprise/protocol";
-/** The only place that builds keys of an archive's objects. */
+
+/* The keys of an archive's objects are built here only. */
 
 const WIDTH = 10;
 const FOLDER = 10_000;

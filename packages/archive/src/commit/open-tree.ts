@@ -1,10 +1,10 @@
-import type { Archive } from "../commit/archive.ts";
-import { ARCHIVE_TREE } from "../commit/commit.ts";
-import { splitHashes } from "../commit/hashes.ts";
-import { hashLeaf } from "./hash.ts";
-import type { HashReader } from "./hash-reader.ts";
-import { MerkleTree } from "./merkle-tree.ts";
-import { readHashesFromTiles } from "./read-hashes-from-tiles.ts";
+import type { Archive } from "./archive.ts";
+import { ARCHIVE_TREE } from "./commit.ts";
+import { splitHashes } from "./hashes.ts";
+import { hashLeaf } from "../merkle/hash.ts";
+import type { HashReader } from "../merkle/hash-reader.ts";
+import { MerkleTree } from "../merkle/merkle-tree.ts";
+import { readHashesFromTiles } from "../merkle/read-hashes-from-tiles.ts";
 
 /** A tree as it is now; it does not grow any more. */
 export interface OpenTree {
