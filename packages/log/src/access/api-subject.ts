@@ -43,7 +43,7 @@ export function ackSubjects(stream: string, consumer: string): string[] {
   return [`$JS.ACK.${stream}.${consumer}.>`, `$JS.ACK.*.*.${stream}.${consumer}.>`];
 }
 
-/** Whether a call has more than one answer: those of a batch, or of a pull. */
+/** True if a call has more than one answer: a batch, or a pull. */
 export function isAnsweredOften(subject: string): boolean {
   return subject.startsWith(`${CONSUMER_API}${"MSG.NEXT" satisfies ConsumerCall}.`) || BATCH.test(subject);
 }

@@ -14,7 +14,7 @@ export const BROKER_USERS = [...SERVICE_USERS, "admin"] as const;
 export type ServiceUser = (typeof SERVICE_USERS)[number];
 export type BrokerUser = (typeof BROKER_USERS)[number];
 
-/** What the broker answers a user's requests to begins with this: no other service may listen there. */
+/** Prefix of the subjects on which the broker answers a user's requests. No other service may listen there. */
 export function inboxPrefixOf(user: BrokerUser): string {
   return `_INBOX_${user}`;
 }

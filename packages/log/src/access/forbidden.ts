@@ -1,6 +1,6 @@
 import { errors } from "@nats-io/transport-node";
 
-/** What to do about a stream that this process's user may not create or change. */
+/** Advice for a stream that this process's user may not create or change. */
 export const SET_UP = "run `npm run nats -- set-up` as the user admin.";
 
 /** A publish or a subscription that the broker has refused to this process's user. */
@@ -9,7 +9,7 @@ export interface Forbidden {
   readonly subject: string;
 }
 
-/** Whether a call failed because the broker refuses it to this process's user. */
+/** True if a call failed because the broker refuses it to this process's user. */
 export function isForbidden(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof errors.PermissionViolationError) return true;

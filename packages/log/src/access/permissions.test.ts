@@ -191,7 +191,7 @@ const INBOXES: readonly Row[] = [
 ];
 
 const ALL = "DWMAY";
-/** Of each stream: who may read it from its leader, from a replica in batches, and a subject's last message; and who may purge it. */
+/** For each stream: who may read it from its leader, from a replica in batches, and by a subject's last message; and who may purge it. */
 const STREAMS: Readonly<
   Record<
     string,

@@ -94,7 +94,7 @@ export interface Permissions {
 }
 
 export interface PermissionOptions {
-  /** How many streams the logs are spread over: of these and no others. */
+  /** Number of streams that the logs are spread over. The permissions cover these and no others. */
   readonly shards: number;
 }
 
@@ -224,7 +224,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
     publish: [
       LOG_SUBJECTS,
       CHECKPOINTS.subjects,
-      // A generation that goes on with another model is queued for that one.
+      // A generation that continues with another model is queued for that model.
       JOBS.subjects,
       WORKER_SUBJECTS,
       END_SUBJECTS,

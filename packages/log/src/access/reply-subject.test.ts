@@ -21,9 +21,9 @@ import { SERVICE_USERS, type ServiceUser } from "./broker-user.ts";
 import { MODERATION_CONSUMER, permissionsOf } from "./permissions.ts";
 
 /*
- * nats-server (2.15.1) takes an answer that it sends to a subject of JetStream's API for a request, and asks nobody whether the user whose request
- * it answers may make that. What keeps the services apart is that each has an account, from which such an answer goes where the service itself
- * may publish, and nowhere else: see `accounts.ts`. Workers share theirs with the streams.
+ * nats-server (2.15.1) treats an answer to a subject of JetStream's API as a request, without checking whether the user who asked may make that
+ * request. Accounts keep the services apart: each service has its own, and from there such an answer reaches only the subjects to which the
+ * service itself may publish. See `accounts.ts`. Workers share the streams' account.
  */
 
 const APART = ["delivery", "moderation", "audit-log"] as const;
@@ -57,7 +57,7 @@ async function storeAnswer(broker: Broker, payload: string): Promise<[subject: s
   return [directGet(generationsStream(shardOf(own.generation))), request];
 }
 
-/** What comes to subjects of the account that the streams are in, until `act` is done and answered. */
+/** Collects the messages that reach the streams' account until `act` is done and answered. */
 async function hearWhile(
   admin: Broker,
   act: () => Promise<void>,
@@ -80,7 +80,7 @@ async function targetsReachedBy(user: ServiceUser): Promise<string[]> {
   const [subject, request] = await storeAnswer(service, ANSWER);
   const heard = await hearWhile(admin, async () => {
     for (const reply of TARGETS) service.main.publish(subject, request, { reply });
-    // Answered behind them.
+    // This request is answered after them.
     expect((await service.main.request(subject, request, { timeout: PATIENCE_MS })).string()).toBe(ANSWER);
   });
   const reached = new Set(heard.filter(({ text }) => text === ANSWER).map((one) => one.subject));

@@ -44,7 +44,7 @@ export interface DecisionOptions {
 export interface Decision {
   readonly appended: boolean;
   readonly transcript: MediaTranscript;
-  /** What the log keeps, oldest first; at least one. */
+  /** The events that the log keeps, oldest first; at least one. */
   readonly events: readonly Uint8Array[];
   /** The oldest event that the log keeps. */
   readonly first: Uint8Array;
@@ -54,9 +54,9 @@ const BUDGET_MS = 20_000;
 const PAUSE_MS = 20;
 
 /**
- * Appends one event to a log that another process may be writing to at the same time: read, decide, compare-and-set, and again
- * when the log has grown meanwhile. After each conflict the log's worker is asked to leave a pause for this. So a cancel that races with a completion has one winner, and both sides learn which. Should
- * the store have lost what was read, everything begins anew.
+ * Appends one event to a log that another process may be writing to at the same time: read, decide, compare-and-set, and again if the log has
+ * grown meanwhile. After each conflict the log's worker is asked to leave a pause for this append. So a cancel that races with a completion has
+ * one winner, and both sides learn which. If the store has lost the events that were read, the whole procedure starts again.
  * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`; `broker_unavailable` when the budget is used up
  */
 export async function appendDecision(options: DecisionOptions): Promise<Decision> {
@@ -102,8 +102,8 @@ async function decideFrom(
 }
 
 /**
- * What follows the head; undefined when the head is lost. After a conflict most replicas already show the event
- * that caused it. Everything else needs the leader.
+ * Reads the events after the head; undefined when the head is lost. After a conflict most replicas already show the event that caused it. All
+ * other cases need the leader.
  */
 async function readOn(
   { reader, leader, ref }: DecisionOptions,

@@ -11,11 +11,11 @@ import { RepriseError } from "@reprise/protocol";
  *                                                                      read             catching_up
  *                                                                      nothing          idle
  *   yielding        pauses, since another process wants to append      waited           publishing
- *   publishing      publishes a draft behind the head                  stored           ready
+ *   publishing      publishes a draft after the head                   stored           ready
  *                                                                      unheard          backing_off
  *                                                                      conflict         conflicted
  *                                                                      unacknowledged   unacknowledged
- *   conflicted      reads what the leader has behind the head          landed           ready
+ *   conflicted      reads the leader's events after the head           landed           ready
  *                                                                      absent           backing_off
  *                                                                      no_leader        rereading
  *   unacknowledged  the same; without a leader, publishing tells       landed           ready

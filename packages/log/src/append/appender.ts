@@ -30,15 +30,15 @@ import type { StoredEvent } from "../read/stored-event.ts";
 import { isUnavailable } from "../nats/stream-api.ts";
 import { YieldPause } from "./yield-pause.ts";
 
-/** How an appender ended up. */
+/** State of an appender. */
 export type AppenderState =
   /** Everything that was appended is stored. */
   | { kind: "open" }
   /** Another writer's event has ended this appender. */
   | { kind: "fenced"; by: KnownEvent | UnknownEvent }
   /**
-   * The store has lost events that it had acknowledged, the head among them. `events` is what the leader has, whole, and `head`
-   * its last event: the lost ones are to be appended behind it, under a new attempt. What waited here is dropped.
+   * The store has lost events that it had acknowledged, the head among them. `events` is the leader's whole log, and `head` its last event: the
+   * lost events have to be appended after it, under a new attempt. Drafts that waited here are dropped.
    */
   | ({ kind: "rolled_back" } & RemainingLog)
   /** The log could not be written within the retry budget. What was not acknowledged may or may not be stored. */
@@ -53,13 +53,13 @@ export interface AppenderOptions {
   writer: string;
   /** Called for every event of this log that is stored from now on, in order, this appender's own and others'. */
   onStored?: (event: StoredEvent) => void;
-  /** Whether another writer's event ends this appender. */
+  /** True if another writer's event ends this appender. */
   isFence: (event: KnownEvent | UnknownEvent) => boolean;
   /** Called once, when the appender is no longer open. */
   onEnd?: (state: AppenderState) => void;
   /** Called for each of its own events once it is stored, with how long its oldest part has waited for that since it was appended. */
   onStoredAfter?: ((ms: number) => void) | undefined;
-  /** How long to go on when the broker does not answer. Default 30 s, for an election takes up to 10. */
+  /** Milliseconds to keep trying while the broker does not answer. Default 30 s, because an election takes up to 10. */
   retryBudgetMs?: number;
 }
 
@@ -90,7 +90,7 @@ export class Appender {
   #phase: AppenderPhase = "idle";
   #state: AppenderState = { kind: "open" };
   #head: LogHead;
-  /** What is published now, how often it was before, and until when it is retried. */
+  /** The draft that is being published, the number of earlier publishes, and the deadline for retries. */
   #draft: EventDraft | undefined;
   #publishes = 0;
   /** When the oldest of what waits, and of what is published now, was appended. */
@@ -99,7 +99,7 @@ export class Appender {
   #deadline = 0;
   /** The last publish that was not acknowledged. */
   #unstored: PublishOutcome | undefined;
-  /** How often the leader was read since, without an answer. */
+  /** Number of reads from the leader since then, without an answer. */
   #reads = 0;
   #syncWanted = false;
   readonly #yieldPause = new YieldPause();
@@ -136,9 +136,9 @@ export class Appender {
   }
 
   /**
-   * Tells of an event that was seen on the live feed. One that is not ours, and that no answer in flight will reveal, makes
-   * the appender read the log; so does one that is not behind the one before: the feed repeats itself after an election, and
-   * begins anew after a rollback.
+   * Reports an event that was seen on the live feed. The appender reads the log if the event is not its own and no answer in flight will reveal
+   * it. It also reads the log if the event is not later than the previous one: the feed repeats itself after an election, and restarts after a
+   * rollback.
    */
   observe(seq: Seq): void {
     const isAgain = seq <= this.#shownSeq;
@@ -214,7 +214,7 @@ export class Appender {
     }
   }
 
-  /** What has merely been asked for can wait: a publish finds out by itself whether others have stored anything. */
+  /** A read that was only asked for can wait: a publish finds out by itself if others have stored anything. */
   #choose(): AppenderInput {
     if (this.#isBehind) return "read";
     this.#draft = this.#queue.shift();
@@ -263,7 +263,7 @@ export class Appender {
     }
   }
 
-  /** After the first conflict there is nothing to wait for: the event behind the head is known. */
+  /** After the first conflict there is nothing to wait for: the event after the head is known. */
   #backOff(): AppenderInput | Promise<AppenderInput> {
     const publishes = this.#publishes++;
     return publishes === 0 && this.#unstored?.kind === "conflict" ? "waited" : pauseAfter(publishes);
@@ -284,7 +284,7 @@ export class Appender {
     }
   }
 
-  /** What the leader has behind the head. Without the head itself the appender has ended, unless it was there a moment later. */
+  /** Reads the leader's events after the head. If the head itself is missing, and still missing a moment later, the appender has ended. */
   async #readTail(): Promise<readonly StoredEvent[] | undefined> {
     const { leader, ref } = this.#options;
     const tail = await readAfterHead(leader, ref, this.#head);

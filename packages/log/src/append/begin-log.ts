@@ -21,15 +21,15 @@ export interface BeginLogOptions<Log> {
   /** The seq-0 event. */
   readonly payload: Uint8Array;
   /**
-   * What comes first. `publish`: no other writer is expected. `read`: another one may have been faster. `wait`: another one is about to
-   * write, and gets a second for it.
+   * First step. `publish`: no other writer is expected. `read`: another writer may have been faster. `wait`: another writer is about to write, and
+   * gets a second for it.
    */
   readonly first: "publish" | "read" | "wait";
   /** Reads what is of interest of the log; undefined while that has no event. */
   readonly read: () => Promise<Log | undefined>;
   /** The same from the log's leader, after a conflict. Default `read`. */
   readonly readLeader?: () => Promise<Log | undefined>;
-  /** How long to go on while the broker does not answer. */
+  /** Milliseconds to keep trying while the broker does not answer. */
   readonly budgetMs: number;
 }
 

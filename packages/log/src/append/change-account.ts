@@ -4,7 +4,7 @@ const TRIES = 100;
 
 /** Where a count of one tenant lies that all nodes change. */
 export interface Account {
-  /** What it says, 0 where there is none, and where it lies. */
+  /** Returns the count (0 if unset) and its stream sequence. */
   read(): Promise<{ readonly count: number; readonly at: StreamSeq }>;
   /** @returns undefined where it has changed since it was read */
   write(count: number, at: StreamSeq): Promise<StreamSeq | undefined>;

@@ -5,18 +5,18 @@ import type { LogSnapshot } from "../read/stored-event.ts";
 import type { Publish } from "../nats/publisher.ts";
 
 /*
- * A checkpoint is a prefix of a log in one message: the payloads of its events, each ended by a LF (payloads are JSON on one
- * line and hold none). It only ever holds events that are stored, so an old one, or one that a fenced worker wrote late, is
- * still a true prefix, and the tail behind it completes it.
+ * A checkpoint is a prefix of a log in one message: the payloads of its events, each ended by a LF (payloads are JSON on one line and contain
+ * none). It only ever holds events that are stored. So an old checkpoint, or one that a fenced worker wrote late, is still a true prefix, and the
+ * tail after it completes it.
  *
- * When one is due: every 64 events or 2 s, as long as a checkpoint is small. A big one is rewritten only when the log has
- * grown by a quarter: rewriting n events every 64 would cost n²/128 event writes, 5 times the log is the most that this costs.
+ * When one is due: every 64 events or 2 s, as long as a checkpoint is small. A big one is rewritten only when the log has grown by a quarter:
+ * rewriting n events every 64 would cost n²/128 event writes; this rule costs at most 5 times the log.
  */
 const EVERY_EVENTS = 64;
 const EVERY_MS = 2_000;
 const SMALL_BYTES = 16 * 1_024;
 const GROWTH = 4;
-/** Room for the first events behind what a checkpoint begins with: a large request is not copied again for each. */
+/** Room for the first events after the checkpoint's start: a large request is not copied again for each of them. */
 const FIRST_BYTES = 4 * 1_024;
 
 export interface Checkpointer {
@@ -82,8 +82,8 @@ export function createCheckpointer({
     unwrittenBytes = 0;
     writtenAt = at;
     const extra = { [HEADER.checkpointStreamSeq]: `${streamSeq}` };
-    // A publish may reject: a broker that came back may take smaller messages than before. The log has it all.
-    // The client sends the view later than now, but what lies in it never changes: events are only added behind it.
+    // A publish may reject: a broker that came back may take smaller messages than before. The log has all events.
+    // The client sends the view later, but its bytes never change: events are only added after it.
     writing = publish(subject, lines.subarray(0, bytes), { extra }).then(noop, noop);
   }
 
@@ -127,7 +127,7 @@ export async function storeCheckpoint({
   await checkpointer.flush();
 }
 
-/** With a LF behind each event. */
+/** Size with a LF after each event. */
 function sizeOf({ events }: LogSnapshot): number {
   return events.reduce((bytes, { length }) => bytes + length + 1, 0);
 }
@@ -139,14 +139,14 @@ function copyOf(payload: Uint8Array): Buffer<ArrayBuffer> {
   return copy;
 }
 
-/** The room behind the first event is doubled: a large request is not held twice for a few words behind it. */
+/** Doubles only the room after the first event: a large request is not held twice for a few words after it. */
 function grow(lines: Buffer, needed: number, firstBytes: number): Buffer<ArrayBuffer> {
   const larger = Buffer.allocUnsafeSlow(Math.max(needed, lines.length * 2 - firstBytes));
   larger.set(lines);
   return larger;
 }
 
-/** Whether it is time to write a checkpoint again. */
+/** True if a checkpoint is due again. */
 export function isDue(state: {
   unwritten: number;
   unwrittenBytes: number;

@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-/** How many bytes payloads keep alive beyond their own. */
+/** Number of bytes that payloads keep alive beyond their own. */
 function excessOf(payloads: readonly Uint8Array[]): number {
   const buffers = new Set(payloads.map(({ buffer }) => buffer));
   const kept = [...buffers].reduce((sum, { byteLength }) => sum + byteLength, 0);

@@ -13,8 +13,8 @@ const MAX_TEXT_BYTES = 32_768;
 const MAX_UNCOUNTED_LENGTH = Math.floor(MAX_TEXT_BYTES / 3);
 
 /**
- * Drafts that wait for the append in flight. Neighbouring deltas of one kind become one: the slower the broker, the fewer and
- * larger the events, and a generation never falls behind its engine. No text becomes longer than `MAX_TEXT_BYTES`.
+ * Drafts that wait for the append in flight. Neighbouring deltas of one kind become one: the slower the broker, the fewer and larger the events,
+ * so a generation always keeps up with its engine. No text becomes longer than `MAX_TEXT_BYTES`.
  */
 export class AppendQueue {
   #drafts: EventDraft[] = [];
@@ -91,7 +91,7 @@ function merge(last: EventDraft, next: EventDraft): EventDraft | undefined {
   return { ...merged, logprobs: [...(before ?? []), ...(behind ?? [])] } as EventDraft;
 }
 
-/** Which of several texts of its type it goes on with. */
+/** Returns which of several texts of its type the draft continues. */
 function partOf(draft: EventDraft): number {
   if ("output" in draft && typeof draft.output === "number") return draft.output;
   return "part" in draft ? (draft.part ?? 0) : 0;

@@ -23,12 +23,12 @@ import {
 } from "../testing/world.ts";
 import { ensureTopology } from "../topology/topology.ts";
 
-/** What is to be seen of a generation while it is kept, or its marker is, has to be looked at within it. So these tests wait beside one another. */
+/** A generation, or its marker, can only be observed while it is kept. So these tests wait in parallel. */
 const RETENTION_MS = 8_000;
 const SELDOM = { interval: 250 };
 const EXPIRED = { code: "generation_expired", retryable: false };
 
-/** A log that a worker has written and ended, with the checkpoint that it leaves behind. */
+/** Writes a log as a worker does, to its end. Leaves its checkpoint. */
 async function writeEnded(world: World): Promise<GenerationRef> {
   const ref = newRef();
   const writer = await writeLog(world.log, ref, 3);
@@ -50,7 +50,7 @@ function lastCheckpoint(world: World, ref: GenerationRef) {
   return getLastMessage(world.broker.main, CHECKPOINTS_STREAM, checkpointSubject(ref));
 }
 
-/** How many events are to be read, or what reading fails with. */
+/** Reads the log: the number of its events, or the error. */
 function readingOf(world: World, ref: GenerationRef): Promise<unknown> {
   return world.log.reader.readLog(ref).then(
     ({ events }) => events.length,
@@ -58,7 +58,7 @@ function readingOf(world: World, ref: GenerationRef): Promise<unknown> {
   );
 }
 
-/** What reading a log fails with, as soon as it fails. */
+/** Waits until reading a log fails, and returns the error. */
 async function failureOf(world: World, ref: GenerationRef, expect: ExpectStatic): Promise<unknown> {
   let reading: unknown;
   const read = async () => (reading = await readingOf(world, ref));

@@ -4,7 +4,7 @@ import type { LeaderReader } from "../read/leader-reader.ts";
 import { EMPTY_LOG, isHead, type LogHead, readAfterHead, toHead } from "../read/log-head.ts";
 import type { StoredEvent } from "../read/stored-event.ts";
 
-/** What is left of a log whose head is lost, and what others have appended since. */
+/** The rest of a log whose head is lost, and the events that others have appended since. */
 export interface RemainingLog {
   readonly head: LogHead;
   readonly events: readonly StoredEvent[];
@@ -29,7 +29,7 @@ export async function findRemainingLog(
   if (await readAfterHead(leader, ref, head)) return undefined;
   const events = await leader.readTail(ref, STREAM_START);
   const [oldest] = events;
-  // Events expire from the front: a log that begins behind the head has not lost its end.
+  // Events expire from the front: a log whose first event comes after the head has not lost its end.
   if (events.some((event) => isHead(event, head)) || (oldest && peekSeq(oldest.payload) > head.seq))
     return undefined;
   const last = events.at(-1);

@@ -4,12 +4,12 @@ import type { Publish } from "../nats/publisher.ts";
 import { isUnavailable } from "../nats/stream-api.ts";
 import { readAllMessages, type ReadRequest, type StreamMessage } from "../nats/stream-messages.ts";
 
-/** What it takes to read rows, and to store them behind a known place. */
+/** Reads rows, and stores them with the expected last sequence. */
 export interface RowBroker {
   readonly publish: Publish;
   /** Asks leaders. */
   readonly reads: NatsConnection;
-  /** How long a call that begins now goes on while the broker does not answer, in milliseconds. */
+  /** Milliseconds for which a call that begins now keeps trying while the broker does not answer. */
   readonly budgetMs: () => number;
 }
 
@@ -28,7 +28,7 @@ export function askPatiently<T>(broker: Pick<RowBroker, "budgetMs">, ask: () => 
 }
 
 /**
- * As `readAllMessages`: behind a break it goes on where it was, and each break has a budget of its own.
+ * Like `readAllMessages`, but continues after a break from the same place. Each break has its own budget.
  * @throws RepriseError `broker_unavailable`
  */
 export async function* readAllPatiently(

@@ -7,7 +7,7 @@ afterEach(() => void vi.useRealTimers());
 const TEN_MINUTES_MS = 600_000;
 const PUBLISH_MS = 20;
 
-/** Of a writer that is asked to yield before each of its publishes, for ten minutes. */
+/** Simulates a writer that is asked to yield before each of its publishes, for ten minutes. */
 async function flood(
   pause: YieldPause,
   afterPause: () => void,

@@ -14,7 +14,7 @@ export class YieldPause {
   #untilMs = Number.NEGATIVE_INFINITY;
   #isRequested = false;
   #over: AbortController | undefined;
-  /** How long pauses have lasted since another process's event. */
+  /** Milliseconds of pauses since another process's event. */
   #uselessMs = 0;
   #unheardUntilMs = Number.NEGATIVE_INFINITY;
 

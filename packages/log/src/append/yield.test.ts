@@ -39,7 +39,7 @@ class MemoryLog {
     return { kind: "stored", streamSeq: this.#store(payload, writer), duplicate: false };
   };
 
-  /** Reads that take so many milliseconds. */
+  /** A reader whose reads take this many milliseconds. */
   readerTaking(ms: number): LogReader {
     const after = (ready: number) => this.events.slice(ready);
     const readTail: LogReader["readTail"] = async (_ref, streamSeq) => {

@@ -9,7 +9,7 @@ import { putImage } from "./stream-image.ts";
 
 export interface RestoreOptions {
   readonly dir: string;
-  /** How many servers store each stream from now on. Default: as in the backup. */
+  /** Number of servers that store each stream from now on. Default: as in the backup. */
   readonly replicas?: number | undefined;
   /** Told of each stream that is there again, and how many of its messages have expired meanwhile. */
   readonly onStream?: (stream: BackedUpStream, expired: number) => void;

@@ -9,19 +9,19 @@ import { streamUnavailable } from "../nats/stream-api.ts";
 import { watchConnection } from "../nats/watch-connection.ts";
 
 /*
- * A stream as nats-server copies it out and takes it in: $JS.API.STREAM.SNAPSHOT and RESTORE. The copy is what the stream held when it was asked for;
- * appends go on meanwhile. The bytes are the server's own format, compressed, with a checksum per block and a mark at the end: a restore refuses what is cut
- * short. Only the user `admin` may do either.
+ * A stream as nats-server exports and imports it: $JS.API.STREAM.SNAPSHOT and RESTORE. The copy holds the stream as of the request; appends
+ * continue meanwhile. The bytes are the server's own format, compressed, with a checksum per block and a mark at the end: a restore refuses a
+ * truncated copy. Only the user `admin` may do either.
  */
 
-/** What a copy is of. The server needs both to take it in again. */
+/** Describes the copied stream. The server needs both parts to restore it. */
 export interface StreamImage {
   readonly config: StreamConfig;
   readonly state: StreamState;
 }
 
 export interface TakeImageOptions {
-  /** Whether consumers are in the copy, with their places. */
+  /** True if the copy includes consumers, with their places. */
   readonly withConsumers: boolean;
   /** Called with one part after the other; the next one is asked for when it resolves. The bytes are the connection's: they are to be copied or written by then. */
   readonly write: (part: Uint8Array) => Promise<void>;
@@ -31,14 +31,14 @@ const REQUEST_MS = 20_000;
 /** The server gives up after 5 s without an acknowledgement, and says so. */
 const SILENCE_MS = 30_000;
 /**
- * How long the server of a cluster that takes a copy in may be unknown to the one that this process is connected to. A part that nothing
- * responds to has reached no server, so it is sent again.
+ * Milliseconds for which the server that restores a copy in a cluster may be unknown to the server that this process is connected to. A part
+ * without any response has reached no server, so it is sent again.
  */
 const KNOWN_MS = 10_000;
 const AGAIN_MS = 20;
 /** The server stores what came before it answers the last part. */
 const FINISH_MS = 300_000;
-/** How long a cluster may lack servers for a stream: one that is slow for a moment counts as away. */
+/** Milliseconds for which a cluster may lack servers for a stream: a server that is slow for a moment counts as away. */
 const PLACE_MS = 20_000;
 const PLACE_PAUSE_MS = 100;
 const PART_BYTES = 128 * 1_024;

@@ -13,17 +13,17 @@ import {
 import { takeImage } from "./stream-image.ts";
 
 /*
- * Each stream is copied at a moment of its own, while services go on. So the order decides what may disagree after a restore:
+ * Each stream is copied at its own moment, while services keep running. So the order decides what may disagree after a restore:
  *
- * 1. Checkpoints, verdicts, reviews and presence, which tell of logs. What they tell is then never ahead of the logs: a verdict that clears what a log
- *    does not have yet would clear whatever is appended there later.
+ * 1. Checkpoints, verdicts, reviews and presence, which describe logs. They are then never ahead of the logs: a verdict that clears events which the
+ *    log does not have yet would clear any event that is appended there later.
  * 2. The logs.
- * 3. Jobs. A job without a log is a generation that a worker begins, since the job holds the request. A log without an end and without a job, one that ended
- *    in between, is queued again by the restore.
- * 4. All else: what logs name, such as rules and tenants, is there for every log.
+ * 3. Jobs. A job without a log is a generation that a worker begins, since the job holds the request. A log without an end and without a job is one
+ *    whose job ended in between; the restore queues it again.
+ * 4. All other streams: rules, tenants and other records that logs name exist for every log.
  *
- * The consumers of logs and jobs stay behind: their services make them anew. Moderation's would count as judged what the older verdicts do not clear, and
- * jobs would wait for workers that are gone.
+ * The consumers of logs and jobs are left out: their services create them again. Moderation's would count events as judged that the older verdicts
+ * do not clear, and jobs would wait for workers that are gone.
  */
 const TOLD_OF_LOGS = /^(?:CHECKPOINTS|VERDICTS|REVIEWS|READERS)$/;
 const LOGS = /^GENERATIONS_/;
@@ -51,9 +51,10 @@ export interface BackupOptions {
 }
 
 /**
- * Copies all of the platform's streams into a folder. Services go on meanwhile.
+ * Copies all of the platform's streams into a folder, while services keep running.
  * @param broker as the user `admin`
- * @throws RepriseError `config_invalid` for a folder that can't be used, `broker_incompatible` for a broker without the platform's streams, `broker_unavailable`; the
+ * @throws RepriseError `config_invalid` for a folder that can't be used, `broker_incompatible` for a broker without the platform's streams,
+ * `broker_unavailable`; the
  *   folder has no manifest then
  */
 export async function takeBackup(broker: Broker, { dir, onStream }: BackupOptions): Promise<BackupManifest> {

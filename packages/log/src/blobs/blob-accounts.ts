@@ -3,9 +3,9 @@ import { changeAccount } from "../append/change-account.ts";
 import type { BlobRows } from "./blob-rows.ts";
 
 /**
- * How many bytes each tenant has stored or has room kept for: one row per tenant, changed by compare-and-set, so that all nodes together keep to
- * a quota. What is given back before it was charged leaves less than nothing meanwhile. A process that dies between a blob and its account leaves
- * the two apart; a sweep brings them together.
+ * Number of bytes that each tenant has stored or reserved: one row per tenant, changed by compare-and-set, so that all nodes together keep to a
+ * quota. If bytes are released before they were charged, the count is negative meanwhile. A process that dies between the blob and the account
+ * leaves the two inconsistent; a sweep corrects the account.
  */
 export class BlobAccounts {
   readonly #rows: BlobRows;

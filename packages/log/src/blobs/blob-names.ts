@@ -10,7 +10,7 @@ import {
 import type { BlobRows } from "./blob-rows.ts";
 import { PacedReads } from "./paced-reads.ts";
 
-/** What a blob's id is made of. */
+/** The inputs of a blob's id. */
 export interface BlobContent {
   readonly sha256: string;
   readonly type: string;
@@ -22,7 +22,7 @@ export interface BlobContent {
 const SECRET_BYTES = 32;
 const MAX_KNOWN = 10_000;
 const TRIES = 5;
-/** How often signatures may have the key of a tenant looked up that has none. */
+/** Milliseconds between lookups of the key of a tenant that has none, however many signatures arrive. */
 const JUDGED_EVERY_MS = 1_000;
 
 /**
@@ -55,8 +55,8 @@ export class BlobNames {
   }
 
   /**
-   * Whether a signature is the tenant's. One that has no key has signed nothing, and gets none by this. Anyone may ask: of a tenant whose key is
-   * not known here the broker is asked once a second, and calls meanwhile wait for that.
+   * True if a signature is the tenant's. A tenant without a key has signed nothing, and this call creates none. Anyone may call this: if a tenant's
+   * key is not known here, the broker is asked once a second, and calls meanwhile wait for that read.
    * @throws RepriseError `broker_unavailable`
    */
   async isSigned(tenant: TenantId, text: string, signature: Uint8Array): Promise<boolean> {

@@ -66,7 +66,7 @@ export class ChunkWriter {
   }
 }
 
-/** Returned to whoever stores content that an erasure or a sweep has removed meanwhile. */
+/** The error for a caller that stores content which an erasure or a sweep has removed meanwhile. */
 export function uploadRemoved(): RepriseError {
   return new RepriseError("blob_not_found", "The blob was removed while it was stored.", { param: "body" });
 }

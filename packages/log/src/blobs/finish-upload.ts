@@ -28,9 +28,9 @@ export interface FinishedUpload {
 const MARGIN_MS = 60_000;
 
 /*
- * A finished upload becomes a blob in three steps, each by compare-and-set: the upload's row names the blob, so that nothing takes its chunks away;
- * the blob's row names the chunks; the upload's row gives back what was reserved, and whoever writes that settles the account. A process that dies in
- * between leaves rows from which a sweep finishes the account, or takes the chunks away.
+ * A finished upload becomes a blob in three steps, each by compare-and-set: the upload's row names the blob, so that its chunks are not removed;
+ * the blob's row names the chunks; the upload's row releases the reservation, and the process that writes that settles the account. A process that
+ * dies in between leaves rows from which a sweep settles the account, or removes the chunks.
  */
 
 /**
@@ -107,7 +107,7 @@ async function nameBlob(
 }
 
 /**
- * @returns the row that is there: this one, or the one of an earlier upload of the same content, whose time begins anew
+ * @returns the stored row: this one, or that of an earlier upload of the same content, whose retention time starts again
  * @throws RepriseError `blob_not_found` if the upload was removed meanwhile, or its blob
  */
 async function putBlobRow(

@@ -3,9 +3,10 @@ import { pause } from "@reprise/async";
 const MAX_KNOWN = 10_000;
 
 /**
- * Reads that strangers can ask for. Those of one key begin at least so many milliseconds apart, and calls meanwhile share the next one, so that
- * what they cost does not grow with the calls. No answer is given twice: a call is answered by a read that begins behind it, and so never told of
- * something as absent that was there when it came. Of the latest 10,000 keys it is known when the last read began; an older one is read at once.
+ * Rate-limited reads that strangers can ask for. Reads of one key start at least the given milliseconds apart, and calls meanwhile share the next
+ * read, so that the cost does not grow with the calls. No answer is reused: a call is answered by a read that starts after the call, so it never
+ * reports something as absent that existed when the call came. The start of the last read is remembered for the latest 10,000 keys; an older key
+ * is read at once.
  */
 export class PacedReads<Key, Value> {
   readonly #read: (key: Key) => Promise<Value>;
@@ -27,7 +28,7 @@ export class PacedReads<Key, Value> {
 
   async #plan(key: Key): Promise<Value> {
     const dueMs = (this.#begunMs.get(key) ?? Number.NEGATIVE_INFINITY) + this.#everyMs;
-    // At once too: behind the caller, which keeps what was planned.
+    // Pauses even without a delay: the caller stores the planned read first.
     await pause(Math.max(0, dueMs - performance.now()));
     this.#planned.delete(key);
     this.#begunMs.delete(key);

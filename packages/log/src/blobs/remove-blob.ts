@@ -17,13 +17,13 @@ import type { BlobStorage } from "./blob-storage.ts";
 import { isOfBlob, settleUpload } from "./settle-upload.ts";
 
 /*
- * A removal first puts a row in the record's place that names the chunks, by compare-and-set: from then on the blob is not there. Then the chunks
- * go, and then the row. A process that dies in between leaves that row, and the next sweep, or the next upload of the same content, goes on.
+ * A removal first replaces the record with a row that names the chunks, by compare-and-set: from then on the blob does not exist. Then the chunks
+ * are removed, and then the row. If the process dies in between, the row remains, and the next sweep or upload of the same content continues.
  */
 
 /**
- * Removes a blob of this tenant, whatever its time.
- * @returns what it was
+ * Removes a blob of this tenant, regardless of its retention time.
+ * @returns the removed record
  * @throws RepriseError `blob_not_found`, `broker_unavailable`
  */
 export async function removeBlob(storage: BlobStorage, tenant: TenantId, id: BlobId): Promise<BlobRecord> {
@@ -125,7 +125,7 @@ async function putRemoved(
 export interface BlobOwners {
   /** Asked once for each subject. */
   readonly isOf: (subject: string) => Promise<boolean>;
-  /** What they have made is removed, whosever it is. */
+  /** Blobs made by these generations are removed, regardless of their end user. */
   readonly generations?: readonly string[];
 }
 

@@ -33,7 +33,7 @@ export async function settleUpload(
   return { tenant, row: settled, at: stored };
 }
 
-/** Whether an upload's chunks are those of the blob that it has become. */
+/** True if an upload's chunks are those of the blob that it has become. */
 export async function isOfBlob(
   { rows }: Pick<BlobStorage, "rows">,
   { tenant, row: { id, blob } }: Pick<PlacedUpload, "tenant" | "row">,

@@ -5,12 +5,12 @@ import type { BlobStorage } from "./blob-storage.ts";
  * Addresses of blobs that need no key, for model servers: the tenant's own key has signed which blob it is, and until when.
  */
 
-/** How long one is good for. */
+/** Lifetime of a link. */
 export const LINK_SECONDS = 900;
 /** The clock of the worker that signs may be ahead of the node's that is asked. */
 const CLOCK_LEEWAY_MS = 60_000;
 
-/** What is known of an address once it is parsed. */
+/** The contents of a parsed address. */
 export interface SignedLink {
   readonly tenant: TenantId;
   readonly blob: BlobId;
@@ -32,7 +32,10 @@ export async function signLink(
   return `/v1/media/${tenant}/${blob}?expires=${expires}&signature=${signature.toString("base64url")}`;
 }
 
-/** Whether the tenant has signed it, and its time is not over. @throws RepriseError `broker_unavailable` */
+/**
+ * True if the tenant has signed the link, and it has not expired.
+ * @throws RepriseError `broker_unavailable`
+ */
 export async function isLinkGood(
   { names }: Pick<BlobStorage, "names">,
   { tenant, blob, expires, signature }: SignedLink,

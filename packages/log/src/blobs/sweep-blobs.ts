@@ -12,7 +12,7 @@ import { isOver } from "./read-blob.ts";
 import { endRemoval, removeBlobRow, removeUploadRow } from "./remove-blob.ts";
 
 export interface SweepOptions {
-  /** How long ago another process must have swept. Default 5 min. */
+  /** Minimum milliseconds since another process's sweep. Default 5 min. */
   readonly everyMs?: number;
   readonly nowMs?: number;
 }
@@ -27,15 +27,15 @@ export interface Sweep {
 }
 
 const EVERY_MS = 300_000;
-/** Clocks differ, and a call that has found a row goes on with it. */
+/** Clocks differ, and a call that has found a row keeps using it. */
 const GRACE_MS = 60_000;
 /** An account that has not changed for so long has no call under way that has changed it and not its rows. */
 const QUIET_MS = 60_000;
 
 /**
- * Removes what is over: blobs and uploads behind their time, removals that were interrupted, chunks without a row. Any process may do it; of those
- * that come at the same time one does.
- * @returns undefined where another process does it, or has done it lately
+ * Removes expired blobs and uploads, interrupted removals, and chunks without a row. Any process may sweep; of processes that sweep at the same
+ * time, one does the work.
+ * @returns undefined if another process is sweeping, or has swept recently
  * @throws RepriseError `broker_unavailable`
  */
 export async function sweepBlobs(
@@ -70,7 +70,7 @@ export async function sweepBlobs(
       else if (await removeBlobRow(storage, { tenant, row, at })) counts.blobs++;
     }
     if (row.kind === "upload") {
-      // One that is finished takes no more: what lies under its name is its blob's, or nobody's.
+      // A finished upload takes no more chunks: those under its name belong to its blob or to no row.
       if (row.reserved > 0) named.add(nameOf({ tenant, upload: row.id }));
       if (!isOver(row, nowMs - GRACE_MS)) add(row.reserved);
       else if (await removeUploadRow(storage, { tenant, row, at })) counts.uploads++;

@@ -33,7 +33,7 @@ export interface NewUpload {
   readonly by: string;
   readonly subject?: string | undefined;
   readonly endUser?: string | undefined;
-  /** What makes it, where that is no client. */
+  /** The generation that makes the blob, if it is not made by a client. */
   readonly generation?: GenerationId | undefined;
   readonly ttlSeconds: number;
 }
@@ -97,7 +97,7 @@ export async function receiveContent(
   return sum;
 }
 
-/** Returns a writer for whoever hands the content over piece by piece. Its methods throw as `receiveContent`. */
+/** Returns a writer for callers that pass the content piece by piece. Its methods throw as `receiveContent` does. */
 export function createWriter(
   { chunks }: Pick<BlobStorage, "chunks">,
   { tenant, row }: OpenUpload,

@@ -7,9 +7,9 @@ const RENEWED_AFTER = 1 / 4;
 const TRIES = 5;
 
 export interface UseOptions {
-  /** How long the use may last: the blob is kept for as long at least. Default 0. */
+  /** Milliseconds for which the use may last: the blob is kept at least that long. Default 0. */
   readonly forMs?: number;
-  /** Whose request it is: what belongs to another end user is not there. Absent: nobody's. */
+  /** The end user of the request: another end user's blob counts as missing. Absent: the request has no end user. */
   readonly endUser?: string | undefined;
   /** Default: now. */
   readonly nowMs?: number;

@@ -12,13 +12,13 @@ interface Gate {
 }
 
 /**
- * How many conversations each tenant has: one row per tenant, changed by compare-and-set, so that all nodes together keep to a quota. A process
- * that dies between a conversation and its account leaves the two apart; a sweep brings them together, once nothing has changed the account for a
- * minute. Those of a tenant that is never quiet when a sweep comes stay apart.
+ * Number of conversations of each tenant: one row per tenant, changed by compare-and-set, so that all nodes together keep to a quota. A process
+ * that dies between a conversation and its account leaves the two inconsistent; a sweep corrects the account once it has not changed for a minute.
+ * If a tenant is never quiet when a sweep comes, its account stays inconsistent.
  */
 export class ConversationAccounts {
   readonly #rows: ConversationRows;
-  /** Of this process, one call of a tenant at a time: all but one of many at once would lose. */
+  /** One call of a tenant at a time in this process: of many at once, all but one would lose. */
   readonly #gates = new Map<TenantId, Gate>();
 
   constructor(rows: ConversationRows) {

@@ -44,12 +44,12 @@ export interface ListedConversation {
 
 export interface ConversationPage {
   readonly rows: readonly ConversationRecord[];
-  /** Where the next page begins; undefined where nothing comes behind this one. */
+  /** Start of the next page; undefined if this is the last page. */
   readonly next: StreamSeq | undefined;
 }
 
 const BATCH = { maxMessages: 256, maxBytes: 256 * 1_024 };
-/** How many rows one page looks at for those that it wants. */
+/** Maximum rows that one page scans for the rows it wants. */
 const MOST_SCANNED = 2_048;
 
 /** Rows of CONVERSATIONS: each is changed by compare-and-set. All methods ask again for the broker's budget, and throw RepriseError `broker_unavailable` then. */
@@ -97,8 +97,8 @@ export class ConversationRows {
   }
 
   /**
-   * All rows, or those under a subject with wildcards, in the order in which they were last changed. One that changes meanwhile may come twice.
-   * @param afterStreamSeq where to go on behind. Default: at the beginning
+   * All rows, or those under a subject with wildcards, in the order in which they were last changed. A row that changes meanwhile may come twice.
+   * @param afterStreamSeq start after this stream sequence. Default: at the beginning
    */
   async *list(
     subject: string = CONVERSATIONS_SUBJECTS,

@@ -12,15 +12,15 @@ import type { ConversationAccounts } from "./conversation-accounts.ts";
 import { type ConversationRows, isOver } from "./conversation-rows.ts";
 
 const EVERY_MS = 300_000;
-/** Clocks differ, and a call that has found a row goes on with it. */
+/** Clocks differ, and a call that has found a row keeps using it. */
 const GRACE_MS = 60_000;
 /** An account that has not changed for so long has no call under way that has changed it and not its rows. */
 const QUIET_MS = 60_000;
 
-/** Of a tenant without a row. */
+/** The account of a tenant without a row. */
 const NONE = { count: 0, storedAtUs: 0, at: STREAM_START };
 
-/** What a sweep has seen of one tenant. */
+/** The results of a sweep for one tenant. */
 interface Seen {
   /** Rows that have not changed since the sweep began. */
   kept: number;
@@ -31,9 +31,9 @@ interface Seen {
 }
 
 /**
- * Removes the rows of conversations behind their time, and puts accounts right. Their generations are kept as long as all others. Any process may do
- * it; of those that come at the same time one does.
- * @returns how many; undefined where another process does it, or has done it lately
+ * Removes the rows of expired conversations, and corrects accounts. Their generations are kept as long as all others. Any process may sweep; of
+ * processes that sweep at the same time, one does the work.
+ * @returns the number of removed rows; undefined if another process is sweeping, or has swept recently
  * @throws RepriseError `broker_unavailable`
  */
 export async function sweepConversations(
@@ -82,7 +82,7 @@ async function putAccount(
   await rows.write(conversationAccountSubject(tenant), { version: 1, kind: "account", conversations }, at);
 }
 
-/** @returns where the row of the sweep lies: what changes from then on lies behind it */
+/** @returns the stream sequence of the sweep's row: later changes have higher sequences */
 async function takeTurn(
   rows: ConversationRows,
   nowMs: UnixMs,

@@ -44,7 +44,7 @@ export async function untilTurnEnded(
   }
 }
 
-/** What moderation decides behind an end is the last event then. */
+/** After an end, moderation's decisions are the last events. */
 function mayBeBehindEnd(type: string): boolean {
   return isTerminal(type) || type.startsWith("moderation.");
 }

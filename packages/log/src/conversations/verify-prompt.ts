@@ -25,12 +25,14 @@ const AT_ONCE = 16;
 export type CurrentLogs = Pick<GenerationLog, "reader" | "leader">;
 
 /**
- * A prompt as it may be given to a model now: what moderation or a reviewer has withdrawn since it was made is out of it. Of turns whose logs are no
- * longer kept nothing can be withdrawn any more. One request to a leader for each turn, of which 16 go on at once, and a read of those that have changed: a replica
- * that lags shows a turn as it was before a withdrawal, and a reviewer withdraws words of turns that moderation was not asked about, too. Turns are erased with their whole conversation, the turn that asks among them: that is not looked
- * for here, and a turn that is erased has no log like one that is no longer kept.
- * @returns the same prompt where nothing has changed
- * @throws RepriseError `generation_erased` where a turn that has changed is erased before it is read, `broker_unavailable`
+ * Returns a prompt as it may be given to a model now, without text that moderation or a reviewer has withdrawn since the prompt was made. If a turn's
+ * log is no longer kept, nothing can be withdrawn from it any more.
+ *
+ * Makes one request to a leader for each turn, at most 16 at once, and reads the turns that have changed. The leader is asked because a replica that
+ * lags shows a turn as it was before a withdrawal, and a reviewer also withdraws text of turns that moderation did not judge. Turns are erased with
+ * their whole conversation, including the turn that asks. So erasure is not checked here: an erased turn has no log, like one that is no longer kept.
+ * @returns the same prompt if nothing has changed
+ * @throws RepriseError `generation_erased` if a changed turn is erased before it is read, `broker_unavailable`
  */
 export async function verifyPrompt(log: CurrentLogs, tenant: TenantId, prompt: Prompt): Promise<Prompt> {
   const gate = new Semaphore(AT_ONCE);
@@ -48,13 +50,13 @@ async function verifySegment(
   segment: PromptSegment,
 ): Promise<PromptSegment | undefined> {
   const { generation, seq } = segment;
-  // Of a turn that goes on only what it was asked is there.
+  // A running turn contributes only its input.
   if (generation === undefined || seq === undefined) return segment;
   const ref: GenerationRef = { tenant, generation };
   if (segment.summary) return verifySummary(log, ref, segment);
   const last = await log.leader.readLast(ref);
   if (last && peekSeq(last.payload) <= seq) return segment;
-  // A log that has nothing is behind its time, or was erased: reading it tells.
+  // An empty log has expired or was erased: reading it tells which.
   const read = await readKept(log, ref);
   const turn = read && last && foldTurn(read.events);
   const changed = turn ? toSegments(turn).segment : segment;

@@ -16,7 +16,7 @@ export interface WaitedLogs extends CurrentLogs {
   readonly verdicts: Pick<VerdictReader, "readVerdict">;
 }
 
-/** The turns that another one waits for: all of them, or the last of them that goes on. */
+/** The turns that another turn waits for: all of them, or the last one that is still running. */
 export type WaitedTurns =
   | { readonly kind: "ended"; readonly turns: readonly LoggedTurn[] }
   | { readonly kind: "running"; readonly generation: GenerationId }
@@ -46,7 +46,7 @@ export async function readWaitedTurns(
   return { kind: "ended", turns };
 }
 
-/** Whether readers may have all of a turn. */
+/** True if readers may have all of a turn. */
 async function isShown(
   { verdicts }: WaitedLogs,
   ref: GenerationRef,

@@ -18,16 +18,16 @@ import { readRanges, type StreamRanges } from "./purge-generation.ts";
 import { purgeSubject } from "../nats/stream-api.ts";
 
 /*
- * nats-server keeps what it has purged in the file that it lies in, 8 MiB of a stream, until nothing in that file is kept any more, or until
- * more than half of it is gone and the server syncs. But the file that is written to is never compacted, however old what was purged: in a
- * stream that is slow and never idle it stays for ever. So that file is made full, with filler that is purged as well: then more than half of
- * it is gone where little is going on, and where much is, all of it is once the retention time is over.
+ * nats-server keeps purged messages in their file (8 MiB of a stream) until no message in that file is kept any more, or until more than half of it
+ * is gone and the server syncs. But the file that is being written to is never compacted, however old its purged messages are: in a stream that is
+ * slow but never idle, they stay for ever. So that file is filled up, with filler that is purged as well. Then in a slow stream more than half of the
+ * file is gone, and in a busy one the whole file is gone once the retention time is over.
  *
- * In a cluster every replica also has the text in its stream's Raft log, which it cuts off behind a snapshot: every two to three minutes, and as
- * soon as the log has more than 8 MiB. Large messages lie there compressed, so the filler is of random bytes: it makes the log that long.
+ * In a cluster every replica also has the text in its stream's Raft log, which it truncates after a snapshot: every two to three minutes, and as
+ * soon as the log exceeds 8 MiB. Large messages are compressed there, so the filler consists of random bytes: it makes the log that long.
  */
 
-/** Of all pieces: each waits 1.2 s for its answer, and one that is stored twice does no harm. */
+/** Tries for all pieces together: each waits 1.2 s for its answer, and a piece that is stored twice does no harm. */
 const TRIES = 10;
 /** Together more than a file takes, and than a Raft log has without a snapshot; each so small that little of a file's end is left. */
 const PIECES = 33;
@@ -74,7 +74,7 @@ export async function fillStream(
 }
 
 /**
- * Purges the filler whose ranges are known. Filler behind them belongs to another process, which may not have recorded its ranges yet.
+ * Purges the filler whose ranges are known. Later filler belongs to another process, which may not have recorded its ranges yet.
  * @param places the ranges that `fillStream` returned; empty when other processes have purged them
  * @throws RepriseError `broker_unavailable`
  */

@@ -40,7 +40,7 @@ async function open() {
   return { server, broker, log: { ...made, publishCheckpoint: patient } };
 }
 
-/** Checkpoints of others, as many as come to so many bytes. */
+/** Stores checkpoints of other generations, this many bytes in total. */
 async function storeOthers(bytes: number): Promise<GenerationRef[]> {
   const refs = Array.from({ length: bytes / PIECE_BYTES }, () => newRef());
   for (const ref of refs) await storeText(ref, ref.generation);

@@ -17,15 +17,15 @@ import { readStreamInfo, toMicroseconds } from "../nats/stream-messages.ts";
 import type { TextInterval } from "./text-interval.ts";
 
 /*
- * Of a generation the broker keeps the last checkpoint, and its files hold the bytes of all before it: in any file that was written to while
- * the generation ran. nats-server drops a file once nothing in it is kept, and rewrites one of which more than half is gone; but a file that
- * is full and mostly of others stays as it is for as long as those are kept. So the others are moved: each is published again as it is, by
- * compare-and-set, and what it leaves empty goes with all that was in it.
+ * The broker keeps a generation's last checkpoint, but its files also hold the bytes of all earlier ones: in any file that was written to while
+ * the generation ran. nats-server drops a file once no message in it is kept, and rewrites a file of which more than half is gone; but a file that
+ * is full and holds mostly other generations' messages stays unchanged for as long as those are kept. So the other messages are moved: each is
+ * published again unchanged, by compare-and-set, and the file that becomes empty is dropped with all its bytes.
  *
- * Where files begin and end no API says, and on each replica it may be somewhere else. A file takes 8 MiB at most, and it takes messages in
- * their order: who moves 8 MiB of kept messages before the first place and behind the last one has moved all that is in their files.
+ * No API says where files begin and end, and on each replica the boundaries may differ. A file takes at most 8 MiB, and takes messages in order:
+ * moving 8 MiB of kept messages before the first place and after the last one moves all messages in those files.
  *
- * What is moved has a new age. A TTL has it expire when it would have.
+ * A moved message has a new age. A TTL lets it expire at its original time.
  */
 
 /** More than a file's messages come to. */
@@ -36,7 +36,7 @@ const ALL = ">";
 const MOVING = { pauseMs: 20, maxAttempts: 10 };
 /** A replica that lags has the newest some moments later. */
 const LAGGING = { pauseMs: 50, budgetMs: 10_000 };
-/** What is moved with a message: all that readers, and the broker's own expiry, look at. */
+/** Headers that are moved with a message: all that readers, and the broker's own expiry, look at. */
 const KEPT_HEADERS = [HEADER.checkpointStreamSeq, HEADER.erased, HEADER.writer, "Nats-Marker-Reason"];
 /** By so much the clocks of two servers, one of which has stored the log, may differ. */
 const SKEW_US = 60_000_000;
@@ -67,7 +67,7 @@ async function moveStretch(target: Target, stretch: TextInterval): Promise<numbe
   let after = plus(await findStart(broker, stretch), -1);
   let beyond = 0;
   let moved = 0;
-  // What is moved comes behind the end, and is not moved again.
+  // Moved messages are stored after the end, and are not moved again.
   while (beyond < FILE_BYTES && after < end) {
     const read = await readBehind(broker, after);
     const lastRead = read.at(-1);
@@ -107,7 +107,7 @@ async function findStart({ reads }: Broker, { sinceUs, lastStreamSeq }: TextInte
   return start;
 }
 
-/** The next messages behind a place; none where the leader has none either. */
+/** Reads the next messages after a place; empty if the leader has none either. */
 async function readBehind({ reads, main }: Broker, afterStreamSeq: StreamSeq): Promise<readonly Msg[]> {
   const request = { ...BATCH, afterStreamSeq, subject: ALL };
   const read = await retry(async () => {
@@ -152,7 +152,7 @@ function secondsLeft(message: Msg, { atUs, readAtMs, maxAgeUs }: Expiry): number
   return leftUs === Number.POSITIVE_INFINITY ? leftUs : Math.floor(leftUs / US);
 }
 
-/** As it is written here, in seconds, or by the broker: `24h0m0s`. Infinity for none. */
+/** Parses a TTL as written here, in seconds, or by the broker: `24h0m0s`. Infinity for none. */
 export function parseTtlSeconds(text: string): number {
   if (/^\d+$/.test(text)) return Number(text);
   const parts = /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/.exec(text);

@@ -60,7 +60,7 @@ function patient(connection: NatsConnection): NatsConnection {
   });
 }
 
-/** What moderation may append behind an end. */
+/** An event that moderation may append after an end. */
 function redacted(): EventDraft {
   const quote = { replacement: "a quote", rule: "cards", category: "personal-data" };
   return { type: "moderation.redacted", from_seq: asSeq(1), to_seq: asSeq(1), ...quote };

@@ -40,16 +40,16 @@ import { createWriterName } from "../nats/writer-name.ts";
 /*
  * Takes a generation out of the live streams while other processes may be writing to it. In this order:
  *
- * 1. It ends, by compare-and-set like any other cancel, its job is taken out of the queue, and its worker is waited for.
- * 2. A marker takes the place of its checkpoint: every later read of the log answers that it is no longer kept.
- * 3. It is closed by an end that has nothing behind it. Behind an end only moderation and reviewers write, and they may quote text: where
- *    they have, another end is appended. What lies before that end is known from here on, and nothing is put between.
- * 4. The log is purged, but for that end, which holds no generated text. An empty log would begin anew with the next compare-and-set
- *    that expects nothing, and a worker that has slept through all this would take it for a store that was rolled back, and put back what it
+ * 1. It ends, by compare-and-set like any other cancel. Its job is removed from the queue, and its worker is waited for.
+ * 2. A marker replaces its checkpoint: every later read of the log answers that it is no longer kept.
+ * 3. An end without any event after it closes it. After an end only moderation and reviewers write, and they may quote text: if they have, another
+ *    end is appended. The events before that end are known from here on, and none are inserted between them.
+ * 4. The log is purged, except for that end, which holds no generated text. An empty log would start again with the next compare-and-set that
+ *    expects an empty log. And a worker that was suspended meanwhile would treat it as a store that was rolled back, and append again the events it
  *    remembers.
  *
- * A checkpoint is written without compare-and-set, so a process that slept may still put one in place of the marker: `isPurged` reports
- * that, and purging again removes it.
+ * A checkpoint is written without compare-and-set, so a suspended process may still replace the marker with one: `isPurged` reports that, and
+ * purging again removes it.
  */
 
 export interface PurgeTarget {
@@ -83,7 +83,7 @@ export async function endGeneration({ broker, log, ref }: PurgeTarget): Promise<
   await retry(hasLetGo, { pauseMs: PAUSE_MS, budgetMs: WORKER_MS });
 }
 
-/** Undefined when there is no log that could go on. */
+/** Returns undefined if no log could continue. */
 async function cancel(log: GenerationLog, ref: GenerationRef): Promise<Transcript | undefined> {
   try {
     const { transcript } = await appendDecision({
@@ -196,7 +196,7 @@ async function purgeJobs({ main }: Broker, ref: GenerationRef): Promise<void> {
 }
 
 /**
- * Whether nothing has come back of a generation that was purged, as the leaders know it.
+ * True if no message of a purged generation has come back, as the leaders know it.
  * @throws RepriseError `broker_unavailable`
  */
 export async function isPurged({ broker, log, ref }: PurgeTarget): Promise<boolean> {

@@ -12,9 +12,9 @@ import { getLastMessage, headerOf, type StoredMessage } from "../nats/stream-api
 import { toMicroseconds } from "../nats/stream-messages.ts";
 
 /*
- * Where in `CHECKPOINTS` the text of an erased generation has lain. The broker knows of its last checkpoint only, but every earlier one
- * was stored between its first event and that one. The marker that takes its place says so: a process that goes on with an erasure that was
- * interrupted has nothing else to go by.
+ * The interval of `CHECKPOINTS` that has held the text of an erased generation. The broker knows only its last checkpoint, but every earlier one
+ * was stored between its first event and that one. The marker that replaces it records the interval: a process that continues an interrupted
+ * erasure has no other source.
  */
 export interface TextInterval {
   /** When the first event was stored, and the last checkpoint: microseconds since 1970, by the broker's clock. */

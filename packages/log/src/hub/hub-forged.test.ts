@@ -29,7 +29,7 @@ import {
 /* A client of the broker that is no part of the platform publishes what it likes. */
 
 const MALFORMED = { code: "protocol_violation" };
-/** What would be a line, and an event, of its own on the wire. */
+/** Would be a line, and an event, of its own on the wire. */
 const INJECTED = new TextEncoder().encode('{"seq":3,"type":"output.delta",\n\ndata: {"text":"forged"}}');
 
 async function begin(world: World, ref: GenerationRef) {

@@ -19,7 +19,7 @@ import { shownText } from "../testing/shown-text.ts";
 import { appenderOf, appendOne, completed, delta, newRef, openWorld, type World } from "../testing/world.ts";
 import { publishLiveVerdict, storeVerdict } from "../moderation/verdicts.ts";
 
-/** A generation with one text event for each text, and the appender that goes on. */
+/** Starts a generation with one text event for each text, and returns its appender. */
 async function begin(
   { log }: World,
   ref: GenerationRef,
@@ -40,7 +40,7 @@ async function store({ log }: World, ref: GenerationRef, said: Verdict): Promise
   ).toMatchObject({ kind: "stored" });
 }
 
-/** Appends behind an end, where no worker's appender goes. */
+/** Appends after an end, where no worker's appender writes. */
 async function annotate({ log }: World, ref: GenerationRef, seq: number, draft: ReturnType<typeof redacted>) {
   const expectedLast = (await log.leader.readLast(ref))!.streamSeq;
   const outcome = await log.publish(logSubject(ref), encodeEvent(asSeq(seq), draft), { expectedLast });

@@ -16,14 +16,14 @@ export interface HubOptions {
   framing: Framing;
   /** Memory for events, over all generations. Default 256 MiB. */
   maxBytes?: number;
-  /** How long a generation stays in memory after its last reader left, and after its end even with readers. Default 60 s. */
+  /** Milliseconds for which a generation stays in memory after its last reader left, and after its end even with readers. Default 60 s. */
   lingerMs?: number;
   /** After how long without an event a generation with readers is compared with its log, at the least. Default 1.5 s. */
   probeMs?: number;
   /**
-   * Called when no verdict has come for what lies behind an event of a moderated generation for as long as its policy allows; to be recorded
-   * in the log, unless a verdict comes after all. Called for all generations at once when moderation is away, and again, with longer and
-   * longer pauses, while it rejects. Default: nothing is done.
+   * Called when no verdict has come for the events after one of a moderated generation for as long as its policy allows; to be recorded in the log,
+   * unless a verdict comes after all. Called for all generations at once when moderation is away, and again, with longer and longer pauses, while it
+   * rejects. Default: does nothing.
    */
   onModerationTimeout?: (cache: GenerationCache, judged: Seq) => Promise<void>;
   /** Called with how far readers of a generation with `retract` were ahead of moderation, whenever more of it is judged. */

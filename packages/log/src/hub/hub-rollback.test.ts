@@ -94,7 +94,7 @@ test.each([1, 4, 5, 20])(
     for (let i = 1; i < count; i++) await appendOne(other, delta(`new ${i} `));
     proxy.setFaults({});
     await eventually(() => behindProxy.broker.main.flush());
-    // The live feed goes on before the hub has read the log again.
+    // The live feed continues before the hub has read the log again.
     for (let i = 1; i < 3; i++) await appendOne(other, delta(`more ${i} `));
     await eventually(() => behindProxy.broker.main.flush());
     hear();

@@ -41,26 +41,26 @@ const OPENED_MS = 1_000;
 const CHECKED_MS = 1_000;
 /** Logs that are read at once; each is in memory as a whole until it has become a cache. */
 const LOADS = 16;
-/** How long to wait for one's turn: with a broker that is mute, each of them takes its whole time to fail. */
+/** Maximum wait for a turn: with a broker that does not answer, each turn takes its whole time to fail. */
 const MAX_TURN_MS = 10_000;
 /** The byte budget is enforced as soon as loads have added this part of it, without waiting for the next sweep. */
 const UNCHECKED_PART = 1 / 16;
 
 /**
- * The generations that this node serves: one core subscription to the live feed and one copy of the events per
- * generation, shared by all its readers.
+ * The generations that this node serves: one core subscription to the live feed and one copy of the events per generation, shared by all its
+ * readers.
  *
- * The live feed is a hint, the log is the truth. Opening: subscribe, flush, read the log, then take from the feed only what
- * follows without a hole. Repair, that is reading the log from the last known place, runs when a live event shows a gap, when
- * nothing has come for a while (the last event has no successor that would reveal its loss), and after a reconnect. How often
- * silent generations are compared with their logs follows their own pace and a budget of the node: see `ProbeSchedule`.
+ * The live feed is a hint, the log is the truth. Opening: subscribe, flush, read the log, then take from the feed only the events that follow
+ * without a gap. Repair means reading the log from the last known place. It runs when a live event shows a gap, when no event has come for a while
+ * (the last event has no successor that would reveal its loss), and after a reconnect. The frequency of comparing silent generations with their
+ * logs depends on their own pace and on a budget of the node: see `ProbeSchedule`.
  *
- * Nor is the log beyond doubt: a store may lose its end and go on with other events. So after a lost connection, and whenever the
- * feed or the log shows another event than the cache has, a cache takes nothing more until its last event has been seen in the log
- * again; if the leader does not have it, the cache's readers are broken off with `events_lost`.
+ * The log can be wrong too: a store may lose its end and continue with other events. So after a lost connection, and whenever the feed or the log
+ * shows another event than the cache has, a cache takes no more events until its last event has been seen in the log again. If the leader does not
+ * have it, the cache's readers are disconnected with `events_lost`.
  *
- * Where readers may have to wait for moderation the hub also follows its verdicts, and goes on following the log behind its end:
- * text may be withdrawn later, and readers that come after that never get it.
+ * If readers may have to wait for moderation, the hub also follows its verdicts, and continues following the log after its end: text may be
+ * withdrawn later, and readers that come after that never get it.
  */
 export class Hub {
   readonly #options: Required<HubOptions>;
@@ -166,7 +166,7 @@ export class Hub {
     this.#drop(key, HUB_FAILURE.erased);
   }
 
-  /** Reads on in a log that this node may not follow any more, because it has ended: it goes on up to an event. */
+  /** Reads further in a log that this node may not follow any more, because it has ended: the log continues up to an event. */
   expect(ref: GenerationRef, seq: Seq): void {
     const key = logSubject(ref);
     const opening = this.#opening.get(key);
@@ -181,7 +181,7 @@ export class Hub {
     if (entry.cache.hasGap) this.#repair(entry);
   }
 
-  /** Of generations that have not ended. */
+  /** Caches of generations that have not ended. */
   get openCaches(): GenerationCache[] {
     return [...this.#entries.values()].flatMap(({ cache }) => (cache.ended ? [] : [cache]));
   }

@@ -1,7 +1,7 @@
 interface Candidate {
   readonly key: string;
   readonly cache: { readonly bytes: number; trim(maxBytes: number): void };
-  /** Whether it has readers, or is about to have one. */
+  /** True if the cache has readers, or is about to have one. */
   readonly inUse: boolean;
   readonly idleSince: number;
 }
@@ -9,16 +9,16 @@ interface Candidate {
 export interface Eviction<T extends Candidate> {
   readonly key: string;
   readonly cache: T["cache"];
-  /** How much of the cache may stay; 0 to forget it whole. */
+  /** Bytes of the cache that may stay; 0 to drop it entirely. */
   readonly keepBytes: number;
 }
 
-/** What a cache with readers keeps at the least: enough for those that keep up. */
+/** Minimum bytes that a cache with readers keeps: enough for readers that keep up. */
 const KEPT_FOR_READERS = 64 * 1_024;
 
 /**
- * What has to go so that all caches together fit into the budget: first whole caches that are not in use, the longest unused
- * first; then the oldest events of the largest caches that are, whose readers read them from the log if they still need them.
+ * Plans the evictions that make all caches together fit into the budget: first whole caches that are not in use, the longest unused first; then the
+ * oldest events of the largest caches in use, whose readers read them from the log if they still need them.
  */
 export function planEviction<T extends Candidate>(tails: readonly T[], maxBytes: number): Eviction<T>[] {
   let excess = tails.reduce((sum, { cache }) => sum + cache.bytes, 0) - maxBytes;

@@ -16,7 +16,7 @@ export interface OpenCacheOptions {
   onError: (error: unknown) => void;
 }
 
-/** A cache that is caught up with the log, and the live feed that goes on from there. */
+/** A cache that is caught up with the log, and the live feed that continues from there. */
 export interface OpenedCache {
   readonly cache: GenerationCache;
   readonly live: Subscription;
@@ -36,7 +36,7 @@ export interface NewLog {
   readonly snapshot: LogSnapshot;
 }
 
-/** What comes while a log is read; what does not fit is read from the log too. */
+/** Maximum events buffered while a log is read; events that do not fit are read from the log too. */
 const MAX_EARLY_EVENTS = 128;
 const MAX_EARLY_BYTES = 256 * 1_024;
 

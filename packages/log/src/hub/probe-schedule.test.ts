@@ -2,7 +2,7 @@ import { asSeq } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { dueForProbe, ProbeSchedule } from "./probe-schedule.ts";
 
-/** How often a generation is probed while its events come with these gaps, with a check every 500 ms. */
+/** Number of probes of a generation while its events come with these gaps, with a check every 500 ms. */
 function probesDuring(gapsMs: readonly number[]): number {
   const pace = new ProbeSchedule(1_500, asSeq(0), 0);
   let now = 0;

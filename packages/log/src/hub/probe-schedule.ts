@@ -1,16 +1,15 @@
 import type { Seq } from "@reprise/protocol";
 
-/** With so many events' time without one, the next is late enough to ask for it. */
+/** After this many gaps without an event, the next event is late enough to ask for it. */
 const GAPS = 3;
 const MAX_WAIT_MS = 10_000;
-/** How much the newest gap counts among those before it. */
+/** Weight of the newest gap among the earlier ones. */
 const WEIGHT = 0.25;
 
 /**
- * When a silent generation is to be compared with its log: the last event of the live feed has no successor that would reveal
- * its loss. How long to wait follows the generation's own pace, so that a slow one is not asked about between any two of its
- * events: three times the recent gap between events, at least `leastMs` and at most 10 s. Every probe doubles the wait, up to
- * 10 s; every event begins anew.
+ * Schedules when a silent generation is compared with its log: the last event of the live feed has no successor that would reveal its loss. The wait
+ * follows the generation's own pace, so that a slow generation is not asked about between any two of its events: three times the recent gap between
+ * events, at least `leastMs` and at most 10 s. Every probe doubles the wait, up to 10 s; every event resets it.
  */
 export class ProbeSchedule {
   readonly #leastMs: number;

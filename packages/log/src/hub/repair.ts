@@ -7,7 +7,7 @@ export interface RepairOptions {
   cache: GenerationCache;
   /** Reads the log until the cache has what is stored now. */
   refresh: () => Promise<void>;
-  /** Asks the leader whether the log still has the cache's last event. Returns why the cache can't go on, if it can't. */
+  /** Asks the leader if the log still has the cache's last event. Returns the reason if the cache can't continue. */
   verify: () => Promise<RepriseError | undefined>;
   /** Called when the log has lost what the cache has; or can't be read, or does not close the gap, for a minute. */
   giveUp: (failure: RepriseError) => void;
@@ -18,18 +18,17 @@ export interface RepairOptions {
 const BUDGET_MS = 60_000;
 const FIRST_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;
-/** A replica that does not show the cache's last event mostly lags; after so many tries the leader is asked. */
+/** A replica that does not show the cache's last event usually lags; after this number of tries the leader is asked. */
 const TRIES_BEFORE_VERIFYING = 3;
-/** After so many, some two seconds, a gap that stays is none of a replica that lags: the log may have become another one. */
+/** After this number of tries, about two seconds, a lagging replica no longer explains the gap: the log may have become another one. */
 const TRIES_BEFORE_DOUBT = 8;
-/** After so many, some four seconds, what the leader still does not show was never stored, or is lost. */
+/** After this number of tries, about four seconds, an event that the leader still does not show was never stored, or is lost. */
 const TRIES_BEFORE_FORGETTING = 12;
 
 /**
- * Brings one cache in line with its log. However often it is asked for, one repair runs at a time, and one more behind it if it
- * was asked for meanwhile. The replica that answers may not have the missing event yet, hence the retries. It goes on until the cache
- * has no gap and its last event is not doubted any more, or is known to be lost; a gap in front of an event that the leader does not have
- * is none.
+ * Brings one cache in line with its log. However often it is requested, one repair runs at a time, and one more after it if it was requested
+ * meanwhile. The replica that answers may not have the missing event yet, hence the retries. A repair continues until the cache has no gap and its
+ * last event is not doubted any more, or is known to be lost. A gap before an event that the leader does not have does not count.
  */
 export class Repair {
   readonly #options: RepairOptions;

@@ -5,7 +5,7 @@ export class TtlCheck {
   #checkedAt = performance.now();
   #checking: Promise<void> | undefined;
 
-  /** What is known at this moment counts as checked. */
+  /** The current knowledge counts as checked. */
   constructor(check: () => Promise<void>, goodForMs: number) {
     this.#check = check;
     this.#goodForMs = goodForMs;

@@ -6,9 +6,9 @@ import { RECHECK_MS } from "../append/rollback.ts";
 import type { GenerationCache } from "./cache/generation-cache.ts";
 
 /**
- * Asks the leader whether the log still has a doubted cache's last event. The events behind it are taken in. A leader that has
- * been deposed and does not know it answers with an old log: it takes two answers, a while apart, to call an event lost.
- * @returns why the cache can't go on, if it can't
+ * Asks the leader if the log still has a doubted cache's last event, and adds the events after it. A deposed leader that does not know it was
+ * deposed answers with an old log: it takes two answers, a while apart, to call an event lost.
+ * @returns the reason why the cache can't continue; undefined if it can
  * @throws RepriseError `broker_unavailable`
  */
 export async function verifyCache(

@@ -11,11 +11,11 @@ export interface EnqueueOptions {
   priority?: Priority | undefined;
   /** The generation's seq-0 event, so that a worker can write it if the node that created the generation died before it did. */
   payload: Uint8Array;
-  /** What the tenant may have of the model's slots from now on. Default: as its job before said. */
+  /** The tenant's share of the model's slots from now on. Default: as in its previous job. */
   share?: TenantShare | undefined;
   /** The `traceparent` of the span in which it is queued. Default: none. */
   trace?: string | undefined;
-  /** How long to go on when the broker does not answer; an election takes up to 10 s. Default 20 s. */
+  /** Milliseconds to keep trying while the broker does not answer; an election takes up to 10 s. Default 20 s. */
   budgetMs?: number;
 }
 

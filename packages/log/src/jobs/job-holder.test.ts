@@ -43,7 +43,7 @@ test("a worker that answers late, since a broker that had stood still sends it m
 test("a worker that is not there is not waited for, unless connections have just come back", async () => {
   await using world = await openWorld();
   expect(await isHeld(world.broker.main, worker, generation)).toBe(false);
-  // As if connections went on coming back for a minute: the test does not depend on the one second that it really is.
+  // Simulates connections that keep coming back for a minute: the test does not depend on the real time of one second.
   const asked = isHeld(world.broker.main, worker, generation, () => performance.now() + 60_000);
   // The broker has answered "no responders" once before this worker is back.
   await isHeld(world.broker.main, worker, generation);

@@ -37,10 +37,9 @@ export function answerHolderQueries(
 }
 
 /**
- * Whether a worker runs a generation at this moment. False when it does not answer within two seconds.
- * @param connectedAtMs when the connection was last made anew, by `performance.now()`, infinity while it is away. A question that is
- *   asked while it is away reaches no worker, and right after that the other worker may not be back yet: what is asked before a second
- *   is over is asked again
+ * True if a worker runs a generation at this moment. False if it does not answer within two seconds.
+ * @param connectedAtMs when the connection was last re-established, by `performance.now()`; infinity while it is away. A question that is asked while it
+ *   is away reaches no worker, and right after that the other worker may not be back yet: a question within the first second is asked again
  */
 export async function isHeld(
   connection: NatsConnection,

@@ -25,7 +25,7 @@ export class JobMemory {
     return this.#maxBytes - this.#held;
   }
 
-  /** Whether a tenant has less than its part. */
+  /** True if a tenant uses less than its part. */
   hasRoomFor(tenant: TenantId): boolean {
     return (this.#byTenant.get(tenant) ?? 0) < this.#maxBytes * TENANT_PART;
   }

@@ -32,7 +32,7 @@ export class Attempts {
     );
   }
 
-  /** Whether one of them is the cursor's. Without a nonce that can't be told: any other log has an attempt with the same number. */
+  /** True if one of the attempts is the cursor's. Always false without a nonce: any other log has an attempt with the same number. */
   knows({ attempt, nonce }: Cursor): boolean {
     return (
       nonce !== undefined && this.#attempts.some((each) => each.attempt === attempt && each.nonce === nonce)
@@ -40,16 +40,16 @@ export class Attempts {
   }
 
   /**
-   * Whether a cursor that no event of the log has was issued for an event which the store has lost: nothing else has issued cursors of
-   * the log's own attempts.
+   * True if a cursor without an event in the log was issued for an event that the store has lost: no other process has issued cursors of the log's
+   * own attempts.
    */
   hasIssued(cursor: Cursor): boolean {
     return this.hasLost(cursor) || this.knows(cursor);
   }
 
   /**
-   * Whether a cursor is of an event that the store has lost: the log was taken up again before its place, by a later attempt, and it
-   * is of an attempt of this log, or the later one records that events had been lost.
+   * True if a cursor's event was lost by the store: a later attempt resumed the log before its place, and either the cursor is of an attempt of this
+   * log, or the later attempt records that events had been lost.
    */
   hasLost(cursor: Cursor): boolean {
     const isKnown = this.knows(cursor);

@@ -1,6 +1,6 @@
 import type { Seq } from "@reprise/protocol";
 
-/** What an event is to a cache whose last event is `lastSeq`. */
+/** Relation of an event to a cache whose last event is `lastSeq`. */
 export type SeqOrder = "next" | "known" | "gap";
 
 /** The live feed may lose, repeat and reorder: only the successor of the last event is taken from it. */

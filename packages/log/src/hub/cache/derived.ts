@@ -1,4 +1,4 @@
-/** What is made of a cache's events and kept beside them: it can be had again, and counts as the cache's memory. */
+/** Data derived from a cache's events and kept with them: it can be derived again, and counts as the cache's memory. */
 export interface Derived {
   /** Memory held, in bytes, about. */
   readonly bytes: number;

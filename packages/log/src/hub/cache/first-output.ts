@@ -1,4 +1,4 @@
-/** How the first output of a generation came to a node, and went on to readers. */
+/** Timing of a generation's first output on its way to a node and to readers. */
 export interface FirstOutput {
   /** From when the broker stored it, by its clock, until it came, by this process's. In milliseconds. */
   readonly underwayMs: number;

@@ -185,7 +185,7 @@ describe("FrameBuffer", () => {
   });
 });
 
-/** What a log holds whose slabs are all gone but the newest: a slab is at least as large as what lies in it. */
+/** Bytes of a log that has dropped all slabs but the newest: a slab is at least as large as its contents. */
 function logBytes(log: FrameBuffer, lastSeq: number): number {
   const { bytes } = log.view(log.firstSeq, Infinity)!;
   expect(log.view(log.firstSeq, Infinity)!.next).toBe(lastSeq + 1);

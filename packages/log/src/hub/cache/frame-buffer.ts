@@ -1,8 +1,8 @@
 import type { Seq } from "@reprise/protocol";
 
 /**
- * How the hub keeps an event in memory: encoded once, as the bytes that most readers are sent, so that delivering it is one
- * write of a view. The owner of the wire format (delivery) implements this.
+ * Encoding of an event in the hub's memory: encoded once, as the bytes that most readers are sent, so that delivering it is one write of a view.
+ * The owner of the wire format (delivery) implements this.
  */
 export interface Framing {
   /** The most bytes that a frame for a payload of this length can take. */
@@ -24,9 +24,8 @@ const FIRST_SLAB_BYTES = 2 * 1_024;
 const MAX_SLAB_BYTES = 64 * 1_024;
 
 /**
- * The frames of consecutive events, back to back in slabs, so that a reader that is behind is sent views of many frames at
- * once and nothing is copied or joined per reader. Bytes never change once written; a slab that was dropped or replaced lives on for
- * as long as a socket still holds a view of it.
+ * The frames of consecutive events, back to back in slabs. A lagging reader is sent views of many frames at once, and nothing is copied or joined
+ * per reader. Bytes never change once written; a slab that was dropped or replaced lives for as long as a socket still holds a view of it.
  */
 export class FrameBuffer {
   readonly #framing: Framing;
@@ -101,8 +100,8 @@ export class FrameBuffer {
   }
 
   /**
-   * Replaces events that are kept. Their slabs are written anew: what a socket holds of the old ones stays as it was.
-   * @param rewrite the event's cursor, and its new payload given its old one
+   * Replaces events that are kept. Their slabs are rewritten: a socket's views of the old slabs stay unchanged.
+   * @param rewrite returns an event's cursor and new payload for its old payload
    */
   replace(
     fromSeq: Seq,

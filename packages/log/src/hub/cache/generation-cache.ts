@@ -36,7 +36,7 @@ import { CachedTranscript } from "./cached-transcript.ts";
 import type { Derived } from "./derived.ts";
 import { holdingModeration, Visibility } from "../../moderation/visibility.ts";
 
-/** What a live message was to a cache. `differs`: it has the place of a known event and is another one. `malformed`: it is no event. */
+/** Relation of a live message to a cache. `differs`: another event has the same place. `malformed`: it is not an event. */
 export type LiveEventKind = SeqOrder | "differs" | "malformed";
 
 /**
@@ -47,18 +47,18 @@ export type LiveEventKind = SeqOrder | "differs" | "malformed";
  */
 export class GenerationCache {
   readonly ref: GenerationRef;
-  /** Whether the log still had its seq 0, which is not among the frames: readers never see it. */
+  /** True if the log still had its seq 0, which is not among the frames: readers never see it. */
   readonly beginsWhole: boolean;
   /** The metadata of its seq 0; undefined for a log that has lost it. */
   readonly requested: RequestMetadata | undefined;
   readonly policy: EffectivePolicy | undefined;
   /** Why the cache gets no more events: the log can't be read, or the hub has dropped it. Its readers are broken off. */
   failure: RepriseError | undefined;
-  /** Whether the log has its end, shown or not. Of a moderated one, more may follow that: `isOver`. */
+  /** True if the log has its end, shown or not. In a moderated log more events may follow: see `isOver`. */
   ended = false;
   /** The first event that says something to readers; beyond the log while there is none. */
   firstOutputSeq: Seq = BEYOND_LOG;
-  /** How the first output came here; undefined where it was there when the cache was made, or did not come as a message of the live feed. */
+  /** Timing of the first output; undefined if the output was there when the cache was made, or did not come as a message of the live feed. */
   firstOutput: FirstOutput | undefined;
   /** When one of its events was stored. */
   readonly sample = new StoredSample();
@@ -121,7 +121,7 @@ export class GenerationCache {
     return this.#visibility === undefined ? this.#lastSeq : this.#visibility.shownSeq(this.#lastSeq);
   }
 
-  /** Whether readers that have come to `shownSeq` have everything there will be. */
+  /** True if readers that have reached `shownSeq` have every event there will be. */
   get isOver(): boolean {
     return this.ended && this.shownSeq === this.#lastSeq;
   }
@@ -131,17 +131,17 @@ export class GenerationCache {
     return this.#visibility === undefined ? this.#lastSeq : this.#visibility.settledSeq(this.#lastSeq);
   }
 
-  /** Whether such readers have everything there will be, once they have come to `settledSeq`. */
+  /** True if such readers have every event there will be, once they have reached `settledSeq`. */
   get isSettled(): boolean {
     return this.ended && this.settledSeq === this.#lastSeq;
   }
 
-  /** How much readers may see; undefined where they don't have to wait for moderation. */
+  /** How much readers may see; undefined if they don't have to wait for moderation. */
   get visibility(): Pick<Visibility, "judged" | "isUnavailable" | "isUnjudged" | "onLag"> | undefined {
     return this.#visibility;
   }
 
-  /** What is kept in memory. The events themselves are had through `view` and `payloadAt`. */
+  /** The frames kept in memory. The events themselves are available through `view` and `payloadAt`. */
   get frames(): Pick<FrameBuffer, "bytes" | "firstSeq"> {
     return this.#frames;
   }
@@ -202,17 +202,17 @@ export class GenerationCache {
     return this.#marks.lastStreamSeq;
   }
 
-  /** Whether a cursor is that of an event of the cache. */
+  /** True if the cursor belongs to an event of the cache. */
   has(cursor: Cursor): boolean {
     return cursor.seq <= this.#lastSeq && this.cursorAt(cursor.seq) === encodeCursor(cursor);
   }
 
-  /** Whether a cursor is of an event that the store has lost, as the log records. */
+  /** True if the cursor's event was lost by the store, as the log records. */
   hasLost(cursor: Cursor): boolean {
     return this.#attempts.hasLost(cursor);
   }
 
-  /** Whether a cursor that `has` does not know is of an event that the store has lost. */
+  /** True if a cursor that `has` does not know is of an event that the store has lost. */
   hasIssued(cursor: Cursor): boolean {
     return this.#attempts.hasIssued(cursor);
   }
@@ -246,7 +246,7 @@ export class GenerationCache {
     return "next";
   }
 
-  /** The log is known to go on up to an event: unless the cache has it, that is a gap. */
+  /** Records that the log continues up to an event. If the cache does not have that event, this is a gap. */
   expect(seq: Seq): void {
     this.#early.expect(seq);
   }
@@ -274,10 +274,7 @@ export class GenerationCache {
     if (!this.#doubted) this.#appendEarly();
   }
 
-  /**
-   * Whether the cache has nothing else in an event's place, as far as it is still in memory. Of what was withdrawn only the rest is
-   * compared.
-   */
+  /** True if the cache has no other event in this event's place, as far as it is still in memory. If text was withdrawn, only the rest is compared. */
   isKnown(payload: Uint8Array): boolean {
     const known = this.#frames.payloadAt(peekSeq(payload));
     return known === undefined || Buffer.compare(known, this.#project(payload)) === 0;
@@ -292,7 +289,7 @@ export class GenerationCache {
     return this.#doubted;
   }
 
-  /** Whether the log is known to have an event that the cache does not reach yet. */
+  /** True if the log is known to have an event that the cache has not reached yet. */
   get hasGap(): boolean {
     return this.#early.newestSeq > this.#lastSeq;
   }
@@ -316,8 +313,8 @@ export class GenerationCache {
   }
 
   /**
-   * Calls back, at once, with the `seq` of an event that withdraws text, and where other events read otherwise from now on: before it, views
-   * hold that text, and behind it no more. Returns how to stop that.
+   * Calls back, at once, with the `seq` of an event that withdraws text, and the ranges of other events that change with it. Views before that event
+   * hold the text; later views no longer do. Returns a function that unsubscribes.
    */
   onWithdrawn(listener: (seq: Seq, changed: readonly SeqRange[]) => void): () => void {
     this.#withdrawalListeners.add(listener);

@@ -18,7 +18,7 @@ export const HUB_FAILURE = {
     "The broker has lost events of this generation that were sent already. Read it again without a cursor.",
   ),
   erased: generationErased(),
-  /** Only a stranger among the broker's clients writes such a thing: nothing behind it can be trusted to be the platform's. */
+  /** Only a foreign client of the broker writes such a message: no event after it can be trusted to be the platform's. */
   malformed: new RepriseError(
     "protocol_violation",
     "The log of this generation holds a message that is no event at its place.",

@@ -1,6 +1,6 @@
 import { type Seq, NO_SEQ, BEYOND_LOG } from "@reprise/protocol";
 
-/** What does not fit is read from the log too. */
+/** Events that do not fit are read from the log too. */
 const MAX_EVENTS = 128;
 const MAX_BYTES = 256 * 1_024;
 

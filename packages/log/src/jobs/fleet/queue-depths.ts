@@ -38,7 +38,7 @@ interface Lane extends LaneName {
   readonly model: string;
   readonly queued: number;
   readonly held: number;
-  /** The newest job that was handed out; what is queued is behind it. */
+  /** The newest job that was handed out; queued jobs come after it. */
   readonly handedOut: StreamSeq;
 }
 
@@ -56,8 +56,8 @@ const READ_MS = 15_000;
 const MOST_LOOKS = 8;
 
 /**
- * How many jobs wait in each model's queue. The consumers of the lanes tell how many were not handed out; jobs of lanes that no worker has pulled from
- * have no consumer, and are found by a listing where the stream has more messages than its consumers know of.
+ * Number of jobs that wait in each model's queue. The lanes' consumers report the jobs that were not handed out. Jobs of lanes that no worker has
+ * pulled from have no consumer; a listing finds them when the stream has more messages than its consumers know of.
  */
 export class QueueDepths {
   readonly #connection: NatsConnection;
@@ -100,7 +100,7 @@ export class QueueDepths {
     return this.#unpulled;
   }
 
-  /** The lane that was handed out the least comes first, so that a lane behind which nothing older can be ends the search. */
+  /** The lane with the fewest jobs handed out comes first: the search ends at the first lane that can have no older job. */
   async #findOldest(lanes: readonly Lane[], found: Map<string, Oldest>): Promise<UnixMs | undefined> {
     let first: Oldest | undefined;
     let looks = 0;

@@ -28,7 +28,7 @@ interface HeardWorker extends SlotsAnnouncement {
 
 /** Behind its announcement a worker is heard again within this time, as long as no message is lost. */
 const HEARD_MS = REPEAT_MS + 500;
-/** Of all models: beyond that, announcements of further workers are ignored. */
+/** Limit for all models together: beyond it, announcements of further workers are ignored. */
 const MAX_WORKERS = 20_000;
 
 const NO_WORKERS: ModelWorkers = {
@@ -53,7 +53,7 @@ export class WorkersWatch {
     this.#subscription = subscribeGuarded(connection, SLOTS_SUBJECTS, { onMessage, onError });
   }
 
-  /** Whether this process has listened for long enough, since its start or since it was connected again, to have heard every worker. */
+  /** True if this process has listened for long enough, since its start or its last reconnect, to have heard every worker. */
   get isComplete(): boolean {
     return performance.now() - this.#sinceMs > HEARD_MS;
   }
@@ -74,12 +74,12 @@ export class WorkersWatch {
     return { workers, slots, running, held };
   }
 
-  /** What the engine of each worker of the model can do, by the worker's own word; undefined for one of a version that does not tell. */
+  /** Capabilities that each worker of the model announces for its engine; undefined for a worker of a version that does not announce any. */
   capabilitiesOf(model: string): (readonly string[] | undefined)[] {
     return this.#present(model).map(({ capabilities }) => capabilities);
   }
 
-  /** How many tokens the model takes at each of its workers that say so: the least, for which worker gets a job is not known. */
+  /** Number of tokens that the model takes at each of its workers that announce it: the minimum, because it is not known which worker gets a job. */
   contextTokensOf(model: string): number | undefined {
     const told = this.#present(model).flatMap(({ contextTokens }) => contextTokens ?? []);
     return told.length > 0 ? Math.min(...told) : undefined;

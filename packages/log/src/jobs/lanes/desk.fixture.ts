@@ -9,7 +9,7 @@ export interface SetUp {
   slots: number;
   reserve?: number;
   shares?: Partial<Record<TenantId, Partial<TenantShare>>>;
-  /** Whether batch jobs can be handed over. Default true. */
+  /** True if batch jobs can be handed over. Default true. */
   canYield?: boolean;
 }
 
@@ -19,9 +19,9 @@ interface HowQueued {
 }
 
 interface BrokerLane {
-  /** What the headers of its queued jobs say. */
+  /** Shares in the headers of its queued jobs. */
   readonly queued: (TenantShare | undefined)[];
-  /** How many jobs a pull waits for. */
+  /** Number of jobs that a pull waits for. */
   waiting: number;
 }
 
@@ -33,7 +33,7 @@ export class Desk {
   readonly parked: LaneName[] = [];
   readonly wanting: LaneName[] = [];
   readonly #lanes = new Map<string, BrokerLane>();
-  /** What the records of the tenants say. */
+  /** Shares in the tenants' records. */
   readonly #shares: Partial<Record<TenantId, Partial<TenantShare>>>;
   /** The newest share of each tenant that the worker was told. */
   readonly #told = new Map<TenantId, TenantShare>();
@@ -64,7 +64,7 @@ export class Desk {
     return this.#lane({ tenant, priority }).queued.length;
   }
 
-  /** How many jobs the lane's waiting pull asks for. */
+  /** Number of jobs that the lane's waiting pull asks for. */
   waitingAt(tenant: TenantId, priority: Priority = "interactive"): number {
     return this.#lane({ tenant, priority }).waiting;
   }

@@ -143,7 +143,7 @@ export class JobSlot {
     this.#state = "lost";
   }
 
-  /** Whether another job has the slot, and this one still runs. */
+  /** True if another job has the slot, and this one still runs. */
   get isLost(): boolean {
     return this.#state === "lost";
   }

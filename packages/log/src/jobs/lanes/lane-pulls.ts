@@ -16,15 +16,15 @@ import { LaneConsumers } from "./lane-consumers.ts";
 import type { PullEndReason, PullKind } from "./lane.ts";
 import type { PullEffect, PullRoom } from "./slot-sharing.ts";
 
-/** What the broker may have under way to one queue of one worker: it gives up a connection that lags 64 MiB behind. */
+/** Maximum bytes that the broker may have in flight to one queue of one worker: it drops a connection that lags by 64 MiB. */
 const MAX_ASKED_BYTES = 16 * 1_024 * 1_024;
 /** The largest job with its subject and headers. A request for less might never be met. */
 const MAX_JOB_BYTES = LIMITS.eventBytes + 8_192;
 /** The longest that a pull waits; and no longer than half the ack wait, lest the jobs of a worker that has fallen asleep be handed to it again. */
 const WAIT_MS = 30_000;
-/** How often `renew` is called. */
+/** Milliseconds between calls of `renew`. */
 export const RENEW_MS = 1_000;
-/** Pulls live in the memory of the consumer's leader. After so many renewals without an answer they are lost. */
+/** Pulls live in the memory of the consumer's leader. After this number of renewals without an answer they are lost. */
 const MOST_SILENT_RENEWALS = 3;
 const MS = 1_000_000;
 const STATUS = { heartbeat: 100, empty: 404, expired: 408, ended: 409, noResponders: 503 } as const;
@@ -74,7 +74,7 @@ export class LanePulls {
     this.#subscription = subscribeGuarded(connection, `${this.#prefix}*`, { onMessage, onError });
   }
 
-  /** How many pulls there is room for, of jobs of any size. Waiting ones leave half of it to the others. */
+  /** Number of pulls that fit, for jobs of any size. Waiting pulls leave half of the room to the others. */
   room(freeBytes: number): Omit<PullRoom, "isFor"> {
     const most = Math.min(MAX_ASKED_BYTES, freeBytes);
     const left = most - this.#askedBytes;

@@ -15,7 +15,7 @@ export type PullEndReason = "empty" | "cut" | "unavailable";
 interface Pull {
   readonly kind: PullKind;
   readonly heardSeq: number;
-  /** How many jobs are asked for. */
+  /** Number of jobs still asked for. */
   left: number;
 }
 
@@ -68,7 +68,7 @@ export function hear(lane: Lane, streamSeq: number | undefined, nowMs: number): 
   else lane.heardSeq = Math.max(lane.heardSeq, streamSeq);
 }
 
-/** What was heard of is still there, as far as is known, and the next jobs may have the places of earlier ones. */
+/** Jobs that were heard of still exist as far as is known, and the next jobs may have the places of earlier ones. */
 export function forgetPlaces(lane: Lane): void {
   if (lane.heardSeq > lane.seenSeq) lane.known = Math.max(lane.known, 1);
   lane.heardSeq = 0;
@@ -90,7 +90,7 @@ export function endPull(lane: Lane, reason: PullEndReason, nowMs: number): void 
   if (reason !== "empty") return forgetPlaces(lane);
   lane.known = 0;
   lane.isDoubted = nowMs - lane.heardAtMs < HINT_AHEAD_MS;
-  // A job that was stored behind a pull may be heard of before the answer to the pull.
+  // A job that was stored after a pull may be heard of before the answer to the pull.
   lane.seenSeq = Math.max(lane.seenSeq, pull.kind === "now" ? pull.heardSeq : lane.heardSeq);
 }
 
@@ -106,7 +106,7 @@ export function reservedFor({ pull }: Lane): number {
   return pull?.kind === "now" ? pull.left : 0;
 }
 
-/** Whether one more job is worth asking for. While a pull waits for the lane's jobs, the broker hands them out by itself. */
+/** True if one more job is worth asking for. While a pull waits for the lane's jobs, the broker hands them out by itself. */
 export function hasJobs({ known, heardSeq, seenSeq, pull, isResting }: Lane): boolean {
   if (isResting || pull?.kind === "waiting") return false;
   const asked = pull?.left ?? 0;

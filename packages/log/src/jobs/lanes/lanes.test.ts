@@ -389,7 +389,7 @@ test.each<[Priority[]]>([[["batch"]], [["interactive"]], [["interactive", "batch
   },
 );
 
-/** How many workers have announced something of their slots. */
+/** Counts the workers that have announced something about their slots. */
 function announcements(world: World): (text: string) => number {
   const heard: string[] = [];
   world.broker.reads.subscribe("slots.>", { callback: (_, msg) => void heard.push(msg.string()) });

@@ -12,7 +12,7 @@ export interface HeardJob extends LaneName {
   readonly share: TenantShare | undefined;
 }
 
-/** How many jobs a lane has. */
+/** Number of jobs of a lane. */
 export interface ListedLane extends LaneName {
   readonly jobs: number;
 }
@@ -44,7 +44,7 @@ export class QueueWatch {
   }
 
   /**
-   * How many jobs each lane has, those that run included. The broker names each job, so this is for now and then.
+   * Lists the number of jobs of each lane, including running ones. The broker names each job, so call this rarely.
    * @throws RepriseError `broker_unavailable`
    */
   async list(): Promise<ListedLane[]> {

@@ -17,7 +17,7 @@ const anyShare: fc.Arbitrary<TenantShare> = fc.record({
 
 type Step = (desk: Desk) => void;
 
-/** What happens in a queue, each with its words for the report of a failure. */
+/** Steps that happen in a queue, each with its words for the report of a failure. */
 function anyStepOf(...priorities: Priority[]): fc.Arbitrary<Step> {
   const priority = fc.constantFrom(...priorities);
   return fc.oneof(
@@ -54,7 +54,7 @@ function named(name: string, step: Step): Step {
   return Object.assign(step, { [fc.toStringMethod]: () => name });
 }
 
-/** Whether a job of the lane waits, in the queue or here. */
+/** True if a job of the lane waits, in the queue or here. */
 function waits(desk: Desk, id: TenantId, priority: Priority): boolean {
   const isWanting = desk.wanting.some((job) => job.tenant === id && job.priority === priority);
   return isWanting || desk.queuedOf(id, priority) > 0;

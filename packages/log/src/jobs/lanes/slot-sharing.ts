@@ -35,7 +35,7 @@ interface OfTenant {
 }
 
 interface WithShare {
-  /** What the tenant may have since the job was queued. */
+  /** The tenant's share as of when the job was queued. */
   readonly share?: TenantShare | undefined;
 }
 
