@@ -16,8 +16,9 @@ import {
 
 const headers = authorization();
 const HUB_BYTES = 1_048_576;
-const EVENT_BYTES = 50_000;
-const EVENTS = 400;
+/** Less than a delta is split at. */
+const EVENT_BYTES = 30_000;
+const EVENTS = 600;
 
 test("a reader that does not read costs no memory, delays no other reader, and gets everything in the end", async () => {
   // Heartbeats come by time, and the bytes of both readers are compared.

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import type { ApiCaller, ReadStream } from "./api-caller.ts";
 
 /** One generation from its create to where its client leaves it. */
@@ -7,6 +8,10 @@ export type GenerationKind = (api: ApiCaller) => Promise<void>;
 /** Few and long, so that the hub soon holds as many generations as it may, and they cost little else. */
 const CHUNKS = Array.from({ length: 4 }, (_, i) => `${i} says the same as ever, over and over. `.repeat(80));
 const TERMINAL = '"type":"generation.completed"';
+/** The error frame that a client resumes after (PROTOCOL.md §8.1.7). */
+const RETRYABLE = /\nevent: error\ndata: .*"retryable":true/;
+const MOST_RESUMES = 10;
+const RESUME_AFTER_MS = 1_000;
 const CARD = "My card is 4111 1111 1111 1111, thank you.";
 
 const body = (options: object = {}, more: object = {}) => ({
@@ -16,10 +21,19 @@ const body = (options: object = {}, more: object = {}) => ({
   ...more,
 });
 
-async function readToEnd(stream: ReadStream): Promise<void> {
-  const text = await stream.until(TERMINAL);
-  if (!text.includes(TERMINAL))
-    throw new Error(`The stream of ${stream.id} ended before its generation: … ${text.slice(-300)}`);
+async function readToEnd(api: ApiCaller, stream: ReadStream): Promise<void> {
+  const { id } = stream;
+  let headers = {};
+  for (let resumes = 0; ; resumes++) {
+    const text = await stream.until(TERMINAL);
+    if (text.includes(TERMINAL)) return;
+    if (resumes === MOST_RESUMES || !RETRYABLE.test(text))
+      throw new Error(`The stream of ${id} ended before its generation: … ${text.slice(-300)}`);
+    await delay(RESUME_AFTER_MS);
+    const lastId = text.match(/(?<=^id: )\S+(?=\ndata: .*\n\n)/gm)?.at(-1);
+    if (lastId !== undefined) headers = { "last-event-id": lastId };
+    stream = await api.stream({ method: "GET", path: `/${id}/events`, headers });
+  }
 }
 
 async function cut(api: ApiCaller): Promise<{ id: string; lastId: string }> {
@@ -35,7 +49,7 @@ async function cut(api: ApiCaller): Promise<{ id: string; lastId: string }> {
 /** Generations of every kind that leave something behind in a process: each ends in another way. */
 export const GENERATION_KINDS: Readonly<Record<string, GenerationKind>> = {
   async read(api) {
-    await readToEnd(await api.stream({ path: "", body: body() }));
+    await readToEnd(api, await api.stream({ path: "", body: body() }));
   },
   async cut(api) {
     await cut(api);
@@ -43,7 +57,7 @@ export const GENERATION_KINDS: Readonly<Record<string, GenerationKind>> = {
   async resumed(api) {
     const { id, lastId } = await cut(api);
     const headers = { "last-event-id": lastId };
-    await readToEnd(await api.stream({ method: "GET", path: `/${id}/events`, headers }));
+    await readToEnd(api, await api.stream({ method: "GET", path: `/${id}/events`, headers }));
   },
   async cancelled(api) {
     const { id } = await api.call({
@@ -57,7 +71,10 @@ export const GENERATION_KINDS: Readonly<Record<string, GenerationKind>> = {
   },
   async moderated(api) {
     const policy = { moderation: { mode: "gate", rules: ["cards"] } };
-    await readToEnd(await api.stream({ path: "", body: body({ chunks: [...CHUNKS, CARD] }, { policy }) }));
+    await readToEnd(
+      api,
+      await api.stream({ path: "", body: body({ chunks: [...CHUNKS, CARD] }, { policy }) }),
+    );
   },
   async tools(api) {
     const tools = [{ name: "look_up" }];
@@ -65,12 +82,12 @@ export const GENERATION_KINDS: Readonly<Record<string, GenerationKind>> = {
     const text = await stream.until('"type":"tool.call"');
     const [, callId] = /"call_id":"([^"]+)"/.exec(text) ?? [];
     await api.call({ path: `/${stream.id}/tool-results`, body: { call_id: callId, output: "42" } });
-    await readToEnd(stream);
+    await readToEnd(api, stream);
   },
   async joined(api) {
     const headers = { "idempotency-key": randomUUID() };
     const { id } = await api.call({ path: "", body: body(), headers });
-    await readToEnd(await api.stream({ path: "", body: body(), headers }));
+    await readToEnd(api, await api.stream({ path: "", body: body(), headers }));
     await api.call({ method: "GET", path: `/${id}` });
   },
 };

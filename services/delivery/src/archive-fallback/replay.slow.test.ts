@@ -85,7 +85,7 @@ describe("a replay", () => {
     await append(
       worker,
       started(),
-      ...Array.from({ length: 40 }, () => delta("x".repeat(40_000))),
+      ...Array.from({ length: 40 }, () => delta("x".repeat(30_000))),
       completed(),
     );
     const live = await streamBytes(platform.node, `${path}/events`);
@@ -188,7 +188,7 @@ describe("a replay", () => {
     await append(
       worker,
       started(),
-      ...Array.from({ length: 20 }, () => delta("x".repeat(40_000))),
+      ...Array.from({ length: 20 }, () => delta("x".repeat(30_000))),
       completed(),
     );
     await platform.audit.archive(ref);
