@@ -51,7 +51,7 @@ export interface QueuePart {
   readonly jobs: QueuedJob[];
   /** Where to walk on from. */
   readonly streamSeq: StreamSeq;
-  /** Whether there were more when the answer was made. */
+  /** True if there were more when the answer was made. */
   readonly more: boolean;
 }
 
@@ -64,8 +64,8 @@ export async function readQueueEnd(connection: NatsConnection): Promise<QueueEnd
 }
 
 /**
- * The jobs behind a place in the queue that are still there, one small batch of them. A replica answers, so the newest may be
- * missing; the next call finds them. What lies in the queue under a subject that is no job's is passed over.
+ * One small batch of the jobs after a place in the queue that still exist. A replica answers, so the newest may be missing; the next call finds
+ * them. Messages in the queue under other subjects than a job's are skipped.
  * @throws RepriseError `broker_unavailable`
  */
 export async function readJobsAfter(
@@ -107,8 +107,8 @@ export async function readJob(
 }
 
 /**
- * Takes exactly this job out of the queue, held or not: one that was queued anew for the same generation stays. For a
- * generation that has ended; its job's holder notices nothing, and its acknowledgement is void.
+ * Takes exactly this job out of the queue, held or not: a job that was queued again for the same generation stays. For a generation that has ended;
+ * its job's holder notices nothing, and its acknowledgement is void.
  * @throws RepriseError `broker_unavailable`
  */
 export async function deleteJob(

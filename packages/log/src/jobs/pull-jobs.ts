@@ -21,13 +21,13 @@ export interface PullOptions {
    * five minutes: those need not wait until a slot is free. None by default.
    */
   reserve?: number;
-  /** What the requests of running jobs may take, parked ones included; while there is no room for one more, none is asked for. No bound by default. */
+  /** Memory for the requests of running jobs, parked ones included; while there is no room for one more, none is asked for. Unlimited by default. */
   memory?: JobMemory;
   /** After how long without a heartbeat the broker hands a job to another worker. */
   ackWaitMs: number;
-  /** What the model's engine can do here, which delivery is told. Default: it is not told. */
+  /** Capabilities of the model's engine here, announced to delivery. Default: not announced. */
   capabilities?: () => readonly string[];
-  /** How many tokens the model takes here, which delivery is told. Default: it is not told. */
+  /** Number of tokens that the model takes here, announced to delivery. Default: not announced. */
   contextTokens?: () => number | undefined;
   /** Runs one job. Its slot is free again when the promise settles; a rejection is reported and releases the job. */
   run: (job: Job) => Promise<void>;
@@ -37,7 +37,7 @@ export interface PullOptions {
 }
 
 export interface Puller {
-  /** Asks for no more jobs. Those that run go on. */
+  /** Asks for no more jobs. Running jobs continue. */
   stop(): void;
   /** Resolves when nothing runs any more. */
   idle(): Promise<void>;
@@ -239,7 +239,7 @@ function laneOfJob({ ref: { tenant }, priority }: DeliveredJob): LaneName {
   return { tenant, priority };
 }
 
-/** Whether the broker is away, or has no leader for now (503): any other refusal is no such case. */
+/** True if the broker is away, or has no leader for now (503). Any other refusal returns false. */
 function isUnanswered(error: unknown): boolean {
   return (
     error instanceof RepriseError &&

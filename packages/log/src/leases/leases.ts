@@ -40,9 +40,9 @@ const MAX_WORDS = 4_096;
 const MAX_BYTES = 1_024 * 1_024;
 
 /**
- * Shares pieces of work among processes: each piece has one holder at a time, and every process about as many as the others. A process
- * that renews nothing for eight seconds, by the broker's clock, holds nothing any more. A holder that was cut off may go on for longer than that: what it
- * does must be fenced by other means.
+ * Shares pieces of work among processes: each piece has one holder at a time, and every process holds about as many as the others. A process that
+ * renews nothing for eight seconds, by the broker's clock, no longer holds anything. A holder that was cut off may continue for longer than that:
+ * its work must be fenced by other means.
  */
 export function holdLeases(options: LeasesOptions): Leases {
   const { broker, publish, group, names, holder, onGained, onLost, onError } = options;

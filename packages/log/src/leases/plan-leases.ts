@@ -32,7 +32,7 @@ export interface LeaseState {
 
 const LEASE_US = 8_000_000;
 
-/** What a process does about the pieces of work: keeps what it has, up to its fair share, and takes what has no holder. */
+/** Plans a process's leases: it keeps the pieces that it has, up to its fair share, and takes pieces without a holder. */
 export function planLeases({ words, names, holder, held, group }: LeaseState): LeasePlan {
   const now = words.reduce((newest, { storedAtUs }) => Math.max(newest, storedAtUs), 0);
   const isLive = (word: LeaseRecord | undefined): word is LeaseRecord =>

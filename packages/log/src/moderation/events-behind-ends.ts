@@ -11,12 +11,12 @@ import {
 import { subscribeGuarded } from "../nats/subscribe-guarded.ts";
 
 /*
- * A node stops following a log that has ended, unless its own policy lets moderation withdraw text behind the end, and keeps it in
- * memory for a while. Rules that judge it anew may withdraw text all the same: nodes are told, at most once, and read what they lack. A
- * node that misses the message has lost its connection, and reads every log that it has in memory anew.
+ * A node stops following a log that has ended, unless its own policy lets moderation withdraw text after the end, and keeps it in memory for a while.
+ * A later judgement by other rules may still withdraw text: nodes are told, at most once, and read the events they lack. A node that misses the
+ * message has lost its connection, and then reads every log in its memory again.
  */
 
-/** Tells all nodes that a log goes on up to an event behind its end. The event is stored. */
+/** Tells all nodes that a log continues up to an event after its end. The event is stored. */
 export function announceEventBehindEnd(connection: NatsConnection, ref: GenerationRef, seq: Seq): void {
   connection.publish(lateEventSubject(ref), `${seq}`);
 }

@@ -1,26 +1,26 @@
 import { type Seq, REQUEST_SEQ, plus } from "@reprise/protocol";
 
-/** How far readers were ahead of moderation when it caught up with them. */
+/** Lead of readers over moderation at the moment when it caught up with them. */
 export interface ModerationLag {
   /** For how long the oldest text that was judged now had been there. */
   readonly ms: number;
-  /** How much of the text that readers could see by then was not judged. */
+  /** Characters that readers could see by then and that were not judged. */
   readonly characters: number;
 }
 
 const TRIM_EVERY = 1_024;
 
 /**
- * How much text readers of a log are ahead of moderation, and how much they may be: an event with which it would be more is not
- * shown until what is before it, or it itself, is judged. Keeps 16 bytes for each event that is not judged.
+ * Tracks how much text readers of a log are ahead of moderation, and how much they may be. An event that would exceed that is not shown until the
+ * events before it, or the event itself, are judged. Keeps 16 bytes for each event that is not judged.
  */
 export class ModerationLead {
   readonly #most: number;
-  /** Of the events from `#firstSeq` on: how long all text up to each is, and when it came. NaN: it has no text, or its arrival was not observed. */
+  /** For the events from `#firstSeq` on: the length of all text up to each, and its arrival time. NaN: it has no text, or its arrival was not observed. */
   #ends: number[] = [];
   #cameAt: number[] = [];
   #firstSeq: Seq = REQUEST_SEQ;
-  /** How long the text before them is. */
+  /** Length of the text before them. */
   #before = 0;
   #judged: Seq = REQUEST_SEQ;
   #shown: Seq = REQUEST_SEQ;
@@ -53,7 +53,7 @@ export class ModerationLead {
     return lag;
   }
 
-  /** What was judged was another log from an event on. What was shown of that stays shown. */
+  /** The judged log was another one from an event on. Its events that were already shown stay shown. */
   forget(judged: Seq): void {
     this.#judged = Math.min(this.#judged, judged);
   }
@@ -89,7 +89,7 @@ export class ModerationLead {
     while (this.#shown < this.#lastSeq && this.#endOf(plus(this.#shown, 1)) <= most) this.#shown++;
   }
 
-  /** How long the text up to an event is. */
+  /** Length of the text up to an event. */
   #endOf(seq: Seq): number {
     const index = Math.min(seq, this.#lastSeq) - this.#firstSeq;
     // Each event from `#firstSeq` to `#lastSeq` has an end.

@@ -10,7 +10,7 @@ const MAX_WAIT_MS = 10_000;
 export class ModerationTimeout {
   readonly #afterMs: number;
   #judged = 0;
-  /** Since when what comes behind `#judged` has waited for a verdict. */
+  /** Time since which the events after `#judged` have waited for a verdict. */
   #since: number | undefined;
   #reported = -1;
   #tryAt = 0;

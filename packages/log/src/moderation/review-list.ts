@@ -45,9 +45,9 @@ export interface ListedReview {
 interface ReviewsPage {
   /** In the order in which they were listed. */
   readonly reviews: readonly ListedReview[];
-  /** What the next page is `after`. */
+  /** Value of `after` for the next page. */
   readonly streamSeq: StreamSeq;
-  /** Whether there were more when the answer was made. */
+  /** True if there were more when the answer was made. */
   readonly more: boolean;
 }
 
@@ -89,7 +89,7 @@ export const reviewList = {
   },
 
   /**
-   * Reviews of all tenants whose time is up: the whole list is walked, page by page, until so many are found.
+   * Expired reviews of all tenants: walks the whole list, page by page, until `most` are found.
    * @throws RepriseError `broker_unavailable`
    */
   async readExpired(

@@ -9,16 +9,16 @@ interface HeldReview extends SeqRange {
   decidedBy: Seq | undefined;
 }
 
-/** What verdicts say by now, as far as the decisions that they name are known. */
+/** Result of the verdicts so far, as far as the decisions that they name are known. */
 export interface SettledVerdict {
   readonly judged: Seq;
   readonly cleared: Seq;
 }
 
 /**
- * How far a log with `retract` is settled: what a `gate` would show of it. Verdicts clear text that was judged; text under review they clear
- * too, because readers of `retract` have seen it, so reviews are followed here. A review holds its text until moderation has judged the event
- * that decides it: by then the log has what follows from that. What was settled once stays so.
+ * Tracks how far a log with `retract` is settled: the part that a `gate` would show. Verdicts clear text that was judged. They also clear text under
+ * review, because readers of `retract` have seen it, so reviews are followed here. A review holds its text until moderation has judged the event that
+ * decides it: by then the log has the resulting events. Settled events stay settled.
  */
 export class SettledMark {
   readonly #widened: (range: SeqRange, channel: string) => SeqRange;

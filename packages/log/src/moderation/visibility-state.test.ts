@@ -83,7 +83,7 @@ const INPUTS = {
   unavailable: unavailable("fail_closed", 25, 17),
 } as const satisfies Record<string, VisibilityInput>;
 
-/** What a transition has changed. `ignored`: nothing. */
+/** Describes the changes of a transition. `ignored`: none. */
 function tell(from: VisibilityState, { state, effects }: Transition): string {
   if (state === from && effects.length === 0) return "ignored";
   const { judged, settledJudged, settledCleared, attempt, nonce, waiting: late, ahead: far } = state;

@@ -1,24 +1,23 @@
 import { type KnownEvent, type Verdict, type Seq, plus, REQUEST_SEQ } from "@reprise/protocol";
 
 /*
- * What verdicts allow readers of one moderated log to see: a pure state machine. `Visibility` holds its state and carries out its effects.
+ * The part of one moderated log that verdicts allow readers to see: a pure state machine. `Visibility` holds its state and carries out its effects.
  *
- * A state has two parts that do not depend on each other's transitions. The first is the phase, from what the log records of moderation's
- * absence:
+ * A state has two parts that do not depend on each other's transitions. The first is the phase, from the log's records of moderation's absence:
  *
  *   phase     readers see                  fail_open is recorded    fail_closed is recorded    it ends, and the phase is `judging`, when
  *   judging   what the watermark allows    open (1)                 closed
  *   open      everything                   open (1)                 closed                     the record itself is settled
  *   closed    what the watermark allows,   open (1)                 closed                     more is judged than the record says was
  *             in `retract` no event
- *             behind the record
+ *             after the record
  *
  *   (1) `judging` if the record is settled already. An answer that only a later version knows is taken as fail_closed.
  *
- *   If what was judged is forgotten, `closed` comes back; `open` does not.
+ *   If the judged events are forgotten, `closed` comes back; `open` does not.
  *
- * The second is what counts as judged. A verdict counts for the events of the attempts that it has seen, and is settled once the cache has
- * the decision that it names. Its attempt says what becomes of it:
+ * The second part is the judged events. A verdict counts for the events of the attempts that it has seen, and is settled once the cache has the
+ * decision that it names. Its attempt decides its transition:
  *
  *   standing   the verdict's attempt                                 transition
  *   ahead      the cache does not have it yet                        kept in `ahead`: merged with one of the same attempt, else in its place
@@ -52,7 +51,7 @@ export interface VisibilityState {
   readonly settledCleared: Seq;
   /** Verdicts that count, merged, until their last decision is in the cache. */
   readonly waiting: Watermarks | undefined;
-  /** Of an attempt that the cache does not have: it will come, or the store has lost it. */
+  /** Verdict of an attempt that the cache does not have: the attempt will come, or the store has lost it. */
   readonly ahead: Verdict | undefined;
   /** The last attempt that a verdict that counts has seen. Infinite for one that names none: it has seen all. */
   readonly attempt: number;
@@ -75,7 +74,7 @@ export type VisibilityInput =
 export type VisibilityEffect =
   /** Everything up to it is judged, and settled. */
   | { readonly type: "judged"; readonly seq: Seq }
-  /** Nothing behind it counts as judged. */
+  /** Later events no longer count as judged. */
   | { readonly type: "forget"; readonly toSeq: Seq };
 
 export interface Transition {
@@ -120,7 +119,7 @@ export function phaseOf({ unavailable, judged }: VisibilityState): Phase {
   return judged <= unavailable.judged_seq ? "closed" : "judging";
 }
 
-/** Whether the cache, which ends with this event, has the decision that a verdict waits for. */
+/** True if the cache, which ends with this event, has the decision that a verdict waits for. */
 export function isWaitOver({ waiting }: VisibilityState, lastSeq: Seq): boolean {
   return waiting !== undefined && waiting.decided <= lastSeq;
 }

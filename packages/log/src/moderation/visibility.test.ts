@@ -237,7 +237,7 @@ test("a verdict of an attempt that the cache does not have waits for that, and c
   expect(visibility.shownSeq(asSeq(4))).toBe(0);
   begin(5, 2, "00000b");
   expect(visibility.shownSeq(asSeq(9))).toBe(9);
-  // Two attempts are lost, and a second one begins anew.
+  // Two attempts are lost, and a second one starts over.
   const other = gate();
   const lost = { ...verdict(40), attempt: 3, nonce: "00000c" };
   for (const [seq, attempt] of [1, 2].entries()) {

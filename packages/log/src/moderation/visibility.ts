@@ -33,11 +33,11 @@ function isHolding(moderation: EffectiveModeration): moderation is HoldingModera
 }
 
 /**
- * How much of a moderated log readers may be shown. A gate shows what is cleared. Retract shows everything at once but what is too far
- * ahead of moderation, what comes after `moderation.unavailable` was recorded with `fail_closed`, and a terminal event and what follows
- * it, each until it is judged: a clean end promises that nothing follows.
+ * Decides how much of a moderated log readers may be shown. A gate shows cleared events only. Retract shows every event at once, with three exceptions,
+ * each held until it is judged: text too far ahead of moderation; events after `moderation.unavailable` was recorded with `fail_closed`; and a terminal
+ * event with the events after it, because a clean end promises that no event follows.
  *
- * What verdicts and events change is `next` of visibility-state.ts. An event that changes nothing there, as nearly all, makes no input for it.
+ * The changes by verdicts and events are `next` of visibility-state.ts. An event that changes nothing there, as nearly all, makes no input for it.
  */
 export class Visibility {
   /** Called whenever more is judged of a log whose text is shown before that. */
@@ -62,17 +62,17 @@ export class Visibility {
     return this.#state.judged;
   }
 
-  /** What was decided about every event up to it is in the cache. */
+  /** The decisions about every event up to this one are in the cache. */
   get settled(): Seq {
     return this.#state.settledJudged;
   }
 
-  /** Whether moderation is unavailable and the policy tells readers so. */
+  /** True if moderation is unavailable and the policy tells readers so. */
   get isUnavailable(): boolean {
     return phaseOf(this.#state) === "closed";
   }
 
-  /** Whether there are unjudged events, and readers have not been told that moderation is unavailable. */
+  /** True if there are unjudged events, and readers have not been told that moderation is unavailable. */
   isUnjudged(lastSeq: Seq): boolean {
     return this.#state.judged < lastSeq && phaseOf(this.#state) === "judging";
   }
@@ -144,7 +144,7 @@ export class Visibility {
   }
 }
 
-/** Of all that an event says. */
+/** Length of all text in an event. */
 function lengthOf(event: ReturnType<typeof decodeEvent>): number {
   return textOf(event).length + (textIn(event, NAME_CHANNEL)?.length ?? 0);
 }

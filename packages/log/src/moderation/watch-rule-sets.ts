@@ -5,7 +5,7 @@ import { firstRuleSetAt } from "./rule-sets.ts";
 
 /** For rules that were stored while nothing was heard of them. */
 const LOOK_EVERY_MS = 2_000;
-/** What is published to be stored can be heard a moment before it is. */
+/** A published message can be heard a moment before it is stored. */
 const HEARD_BEFORE_MS = 25;
 
 /**

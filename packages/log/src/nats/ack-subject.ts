@@ -1,14 +1,14 @@
 import { type StreamSeq, asStreamSeq, type UnixMs, asUnixMs } from "@reprise/protocol";
 
-/** What the subject that acknowledges a message says about its delivery. */
+/** Delivery metadata in the subject that acknowledges a message. */
 export interface DeliveryInfo {
-  /** How often the broker has handed out the message, this time included. */
+  /** Number of times that the broker has handed out the message, including this one. */
   readonly deliveries: number;
   readonly streamSeq: StreamSeq;
   /** The number of this delivery among all of the consumer. */
   readonly deliverySeq: number;
   readonly storedAtMs: UnixMs;
-  /** How many messages the consumer had then that it had never handed out. */
+  /** Number of messages that the consumer had never handed out at that time. */
   readonly pending: number;
 }
 

@@ -17,8 +17,8 @@ import {
 import { RepriseError } from "@reprise/protocol";
 
 /**
- * How a process identifies itself to the broker, and how it knows the broker, beside what stands in the URLs. Files are read again
- * for every connection, so they can be rotated under a running process.
+ * Credentials of a process for the broker, and the certificates by which it verifies the broker, in addition to the URLs. Files are read again for
+ * every connection, so they can be rotated under a running process.
  */
 export interface BrokerAccess {
   readonly user?: string | undefined;
@@ -74,7 +74,7 @@ export async function toAccessOptions({ url, access = {} }: BrokerAddress): Prom
   };
 }
 
-/** What the client hands on to Node's TLS, which takes more than the client's own type names. */
+/** Options that the client passes to Node's TLS, which takes more than the client's own type names. */
 type TlsOptions = NonNullable<ConnectionOptions["tls"]> & Pick<NodeTlsOptions, "checkServerIdentity">;
 
 function toTlsOptions(
@@ -136,8 +136,8 @@ function waysIn({ user, password, token, credsFile, nkeyFile }: BrokerAccess): A
 }
 
 /**
- * The client closes a connection for good when its authenticator throws, and a file that is being rotated may be empty for a moment: what
- * could be used last stands in for one that can't.
+ * The client closes a connection for good when its authenticator throws, and a file that is being rotated may be empty for a moment. So the last
+ * usable content replaces an unusable one.
  */
 function fromFile(path: string, toAuthenticator: (content: Uint8Array) => Authenticator): Authenticator {
   let last: Authenticator | undefined;

@@ -7,7 +7,7 @@ import { inboxOf } from "./reply-inbox.ts";
 import { watchConnection } from "./watch-connection.ts";
 
 /**
- * As much of a NATS server as a connection takes. It lets clients in, or refuses their password, as the test says.
+ * Starts the part of a NATS server that a connection needs. It lets clients in, or refuses their password, as the test says.
  * @param late how many of the first connections are closed as if their credentials had come too late
  */
 async function startGatekeeper({ late = 0 } = {}) {
@@ -37,7 +37,7 @@ async function startGatekeeper({ late = 0 } = {}) {
   };
   return {
     url: `nats://user:password@127.0.0.1:${(server.address() as AddressInfo).port}`,
-    /** Drops all connections, and resolves when so many attempts to come back were refused. */
+    /** Drops all connections, and resolves when this number of attempts to reconnect were refused. */
     async refuse(times: number) {
       const { promise, resolve } = Promise.withResolvers<void>();
       onRefusal = () => refused >= times && resolve();

@@ -22,18 +22,18 @@ export interface BrokerOptions extends BrokerAddress {
 }
 
 /**
- * The connections of a process. Appends and the live feed share `main`; history is read, and checkpoints are written, over
- * `reads`: nats-server answers a direct get inside the read loop of the connection that asked, and a large message holds back
- * what is sent behind it. On a shared connection one reader that catches up would delay every append. What comes and goes in
- * bulk, jobs and large publishes, has `bulk` for the same reason: megabytes of requests hold up no token of a running generation.
+ * The connections of a process. Appends and the live feed share `main`. History is read, and checkpoints are written, over `reads`: nats-server
+ * answers a direct get inside the read loop of the connection that asked, and a large message delays later messages on it. On a shared connection one
+ * reader that catches up would delay every append. Bulk traffic, jobs and large publishes, has `bulk` for the same reason: megabytes of requests do
+ * not delay a token of a running generation.
  */
 export interface Broker extends AsyncDisposable {
   readonly main: NatsConnection;
   readonly reads: NatsConnection;
   readonly bulk: NatsConnection;
   /**
-   * Dials once more, and closes that again: the client dials a lost connection anew for ever, and does not say what has come of it.
-   * @returns why the server lets this process in no more; undefined when it does, or nothing listens at its address
+   * Dials once more, and closes that connection again: the client redials a lost connection for ever, and does not report the results.
+   * @returns why the server refuses this process; undefined if it accepts it, or nothing listens at its address
    */
   whyRefused(): Promise<string | undefined>;
   /** Calls back for everything that the broker refuses to this process's user. */
@@ -58,7 +58,7 @@ export async function connectBroker({
   const open: NatsConnection[] = [];
   const choice = new ServerChoice();
   try {
-    // The other dials would go on for ever where a cluster refuses the credentials: every refusal names all servers anew.
+    // If a cluster refuses the credentials, the other dials would continue for ever: every refusal names all servers again.
     await unlessLate(() => dialOnce(options, `${name}:dial`));
     const main = await unlessLate(() => dial(options, name, choice, onError));
     open.push(main);
@@ -166,7 +166,7 @@ async function dial(
     reconnectToServer: (servers) => choice.choose(name, servers, performance.now()),
     // The defaults close the connection for good after 10 tries, and notice a dead peer after four minutes.
     maxReconnectAttempts: -1,
-    // So does the second refusal of the password in a row, though it may be the broker that is being set up anew.
+    // So does the second refusal of the password in a row, though the broker may only be restarting.
     ignoreAuthErrorAbort: true,
     reconnectTimeWait: 250,
     reconnectJitter: 50,

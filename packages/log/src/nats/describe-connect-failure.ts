@@ -27,7 +27,7 @@ export function describeConnectFailure(error: unknown): string {
   return code === undefined ? `${said}.` : `${said} (${code}).`;
 }
 
-/** Whether the server has waited too long for the credentials, and has not looked at any. */
+/** True if the server timed out waiting for the credentials, and has not checked any. */
 export function isLate(error: unknown): boolean {
   return error instanceof AuthorizationError && /timeout/i.test(error.message);
 }

@@ -13,7 +13,7 @@ import { streamUnavailable } from "./stream-api.ts";
 
 export interface BatchRequest {
   readonly afterStreamSeq: StreamSeq;
-  /** What to select; may have wildcards. */
+  /** Subject to select; may have wildcards. */
   readonly subject: string;
   readonly maxMessages: number;
   readonly maxBytes: number;
@@ -22,7 +22,7 @@ export interface BatchRequest {
 export interface DirectBatch {
   /** Oldest first. */
   readonly messages: readonly Msg[];
-  /** Whether there were more when the answer was made. */
+  /** True if there were more when the answer was made. */
   readonly more: boolean;
 }
 
@@ -52,7 +52,7 @@ export async function getLastDirect(
 }
 
 /**
- * The messages behind a place in a stream that are still there, one batch of them.
+ * One batch of the messages after a place in a stream that still exist.
  * @param triesMs how long to wait for the whole answer, for each try
  */
 export async function getBatchDirect(
@@ -87,7 +87,7 @@ export async function getBatchDirect(
 
 interface BatchAnswer {
   readonly messages: readonly Msg[];
-  /** The message behind the batch, which says why it ends. */
+  /** The message after the batch, which says why it ends. */
   readonly end: Msg;
 }
 
@@ -106,7 +106,7 @@ export function storedAtOf(msg: Msg): string {
   return answered(msg, HEADER.timeStamp) ?? "";
 }
 
-/** What the same tell of a message, at the cost of one. */
+/** Place, subject and time of a message, parsed at the cost of one of them. */
 export interface StoredPlace {
   readonly streamSeq: StreamSeq;
   readonly subject: string;

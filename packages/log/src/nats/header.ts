@@ -14,7 +14,7 @@ export const HEADER = {
   timeStamp: "Nats-Time-Stamp",
   /** On the end of a batch of them: how many more there are. */
   pending: "Nats-Num-Pending",
-  /** How long a message is kept, where that is not the stream's `max_age`: seconds, `24h0m0s` as the broker writes it, or `never`. */
+  /** Time for which a message is kept, if it differs from the stream's `max_age`: seconds, `24h0m0s` as the broker writes it, or `never`. */
   ttl: "Nats-TTL",
   /** Which appender wrote an event: unique per appender, so that an ambiguous publish can be told from another writer's. */
   writer: "Reprise-Writer",
@@ -30,7 +30,7 @@ export const HEADER = {
   trace: "traceparent",
 } as const;
 
-/** As a value of `HEADER.ttl`. */
+/** Value of `HEADER.ttl` for messages that never expire. */
 export const FOR_EVER = "never";
 
 /**
@@ -51,7 +51,7 @@ const FIRST_LINE = "NATS/1.0";
 const END = "\r\n\r\n";
 const CODE = { from: FIRST_LINE.length + 1, to: FIRST_LINE.length + 4 };
 
-/** What the client's messages can say beyond its interface: how long subject, reply, headers and payload are together. */
+/** Method of the client's messages beyond its interface: the total length of subject, reply, headers and payload. */
 interface Sized {
   size(): number;
 }
@@ -78,7 +78,7 @@ export function codeIn(text: string): number {
   return Number.parseInt(text.slice(CODE.from, CODE.to), 10) || 0;
 }
 
-/** What the broker tells of a message comes behind what the message's own headers tell: a copy has those of the message that it is of. */
+/** Broker headers come last. A republished message also carries the original's, so read the last one. */
 export function lastIn(text: string, name: string): string | undefined {
   const at = text.lastIndexOf(`\r\n${name}:`);
   return at < 0 ? undefined : valueAt(text, at + name.length + 3);
@@ -88,7 +88,7 @@ export function hasIn(text: string, name: string): boolean {
   return text.includes(`\r\n${name}:`);
 }
 
-/** Whether there is one such header, with this value. */
+/** True if there is exactly one such header, with this value. */
 export function isOnlyIn(text: string, name: string, value: string): boolean {
   const line = `\r\n${name}:`;
   const at = text.indexOf(line);

@@ -65,7 +65,7 @@ const encode = (value: unknown) => new TextEncoder().encode(JSON.stringify(value
 /** The ways to have a message answered: with the broker's headers, and without any. */
 const WAYS = [{}, { no_hdr: true }] as const;
 
-/** What the broker has to say to `subject` is what a log of this service's own has. */
+/** Makes the broker publish `payload` to `subject`: an event in a log of this service's own, read with that reply subject. */
 async function forge(
   broker: Broker,
   subject: string,

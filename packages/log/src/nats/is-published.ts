@@ -26,7 +26,7 @@ export function markPublished(headers: MsgHdrs): void {
   if (!hasPublisher(headers)) headers.append(HEADER.writer, ANY_WRITER);
 }
 
-/** Whether a process has published a message, as its stream's consumer or a subscription to its subject hands it out. */
+/** True if a process has published a message, as its stream's consumer or a subscription to its subject hands it out. */
 export function isPublished(headers: MsgHdrs | undefined): boolean {
   return headers !== undefined && hasPublisher(headers) && valuesOf(headers, HEADER.stream) === undefined;
 }

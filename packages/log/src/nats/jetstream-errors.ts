@@ -10,7 +10,7 @@ export const JETSTREAM_ERROR = {
   consumerNotFound: 10_014,
   noMessageFound: 10_037,
   sequenceNotFound: 10_043,
-  /** Of a deletion: in practice, that the message is not there. */
+  /** A deletion failed: in practice, the message does not exist. */
   deletionFailed: 10_057,
   streamNotFound: 10_059,
   wrongLastSequence: 10_071,
@@ -29,12 +29,12 @@ const NO_MESSAGE: ReadonlySet<number> = new Set([
   JETSTREAM_ERROR.deletionFailed,
 ]);
 
-/** Whether the broker says that the stream, which exists, has no such message. */
+/** True if the broker says that the stream, which exists, has no such message. */
 export function isNoMessage(errCode: number): boolean {
   return NO_MESSAGE.has(errCode);
 }
 
-/** Whether an error is, or was caused by, this refusal of JetStream's API. */
+/** True if an error is, or was caused by, this refusal of JetStream's API. */
 export function isRefusal(error: unknown, name: RefusalName): boolean {
   const refusal = error instanceof JetStreamApiError ? error : (error as Error | undefined)?.cause;
   return refusal instanceof JetStreamApiError && refusal.code === JETSTREAM_ERROR[name];

@@ -6,8 +6,8 @@ import { HEADER } from "./header.ts";
 import type { NoReply, ReplyInbox } from "./reply-inbox.ts";
 
 /**
- * What became of a publish. `conflict`, and `unavailable` after the message has left, are ambiguous: only reading the log
- * from its leader tells whether the message is stored.
+ * Outcome of a publish. `conflict`, and `unavailable` after the message was sent, are ambiguous: only reading the log from its leader tells if the
+ * message is stored.
  */
 export type PublishOutcome =
   | { kind: "stored"; streamSeq: StreamSeq; duplicate: boolean }

@@ -25,7 +25,7 @@ export type PullEndReason = "expired" | "unpinned" | "no_responders" | "refused"
 
 export interface PullEnd {
   readonly reason: PullEndReason;
-  /** How many messages the request still had room for; infinite where the broker does not say, and then no request is left. */
+  /** Number of messages that the request still had room for; infinite if the broker does not say, and then no request is left. */
   readonly unused: number;
 }
 
@@ -33,9 +33,9 @@ export interface PullLoopOptions {
   connection: NatsConnection;
   stream: string;
   consumer: string;
-  /** What to ask for now; undefined for nothing. What is returned counts as asked for. */
+  /** Returns the next request; undefined for none. A returned request counts as sent. */
   nextRequest: () => PullRequest | undefined;
-  /** Whether the broker owes an answer: silence counts only then. Called at each renewal. */
+  /** True if the broker owes an answer: silence counts only then. Called at each renewal. */
   isAsking: () => boolean;
   /** One message, inside the connection's read loop: it has to be short. */
   onMessage: (msg: Msg) => void;
@@ -47,19 +47,19 @@ export interface PullLoopOptions {
   onError: (error: unknown) => void;
 }
 
-/** How often requests are renewed. */
+/** Milliseconds between renewals of requests. */
 export const RENEW_MS = 1_000;
-/** Pull requests live in the memory of the consumer's leader. After so many renewals without an answer they are lost. */
+/** Pull requests live in the memory of the consumer's leader. After this number of renewals without an answer they are lost. */
 const MOST_SILENT_RENEWALS = 3;
 const STATUS = { heartbeat: 100, expired: 408, ended: 409, unpinned: 423, noResponders: 503 } as const;
 
 /**
- * Keeps pull requests waiting at a consumer, and notices when the broker has lost them: at a reconnect, and when several renewals in a
- * row stay without any answer, a heartbeat included. A new inbox then keeps late answers to old requests apart.
+ * Keeps pull requests waiting at a consumer, and notices when the broker has lost them: at a reconnect, and when several renewals in a row get no
+ * answer, not even a heartbeat. A new inbox then keeps late answers to old requests apart.
  *
  * `consume` of nats.js 3.4.0 does not fit, since the user decides what every request asks for:
- * - It bounds either messages or bytes (`max_messages` and `max_bytes` exclude each other). Both bounds are needed: the broker gives up a
- *   connection that lags 64 MiB behind.
+ * - It bounds either messages or bytes (`max_messages` and `max_bytes` exclude each other). Both bounds are needed: the broker drops a connection that
+ *   lags by 64 MiB.
  * - It looks for a consumer that was deleted once per `expires` (30 s), and never creates it.
  * - After lost requests it keeps its inbox, and counts late answers to the old requests as answers to the new ones.
  */

@@ -16,7 +16,7 @@ function openInbox(connection: NatsConnection) {
   return { inbox, errors, ask, [Symbol.dispose]: () => inbox.close() };
 }
 
-/** Answers `echo` so many times with a number; subscribes to `mute` without answering. */
+/** Answers `echo` this number of times with a number; subscribes to `mute` without answering. */
 async function serve(connection: NatsConnection, times = 1): Promise<void> {
   connection.subscribe("mute", { callback: () => {} });
   connection.subscribe("echo", {

@@ -69,8 +69,8 @@ export function getLastMessage(
 }
 
 /**
- * The next message behind a place; undefined when there is none. Costs a request per message: for what must not be missed, where a replica
- * shows nothing more.
+ * The next message after a place; undefined if there is none. Costs a request per message: for messages that must not be missed, when a replica shows
+ * no more.
  */
 export function getNextMessage(
   connection: NatsConnection,
@@ -153,12 +153,12 @@ function accepted<T extends object>(stream: string, answer: Answer<T>): T {
   throw streamUnavailable(stream, `${error.err_code} ${error.description}`, new JetStreamApiError(error));
 }
 
-/** Whether a call failed because the broker did not answer, which may go better the next time. */
+/** True if a call failed because the broker did not answer; it may succeed the next time. */
 export function isUnavailable(error: unknown): boolean {
   return error instanceof RepriseError && error.code === "broker_unavailable";
 }
 
-/** For `catch`: what to go on with where the broker did not answer. Any other error is thrown on. */
+/** For `catch`: the value to continue with if the broker did not answer. Any other error is thrown again. */
 export function ifUnavailable<T>(value: T): (error: unknown) => T {
   return (error) => {
     if (isUnavailable(error)) return value;

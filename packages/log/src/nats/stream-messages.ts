@@ -12,7 +12,7 @@ import {
   type StoredMessage,
 } from "./stream-api.ts";
 
-/** What lies at one place of a stream. */
+/** A message at one place of a stream. */
 export interface StreamMessage {
   readonly streamSeq: StreamSeq;
   /** Microseconds since 1970, by the broker's clock. */
@@ -31,9 +31,9 @@ export interface StreamInfo {
   /** The oldest message that is kept; one more than `lastStreamSeq` when there is none. */
   readonly firstStreamSeq: StreamSeq;
   readonly lastStreamSeq: StreamSeq;
-  /** How many messages there are. */
+  /** Number of messages. */
   readonly messages: number;
-  /** When its leader said so, by its clock, microseconds since 1970: what lies behind `lastStreamSeq` was stored later. */
+  /** Time of the leader's answer, by its clock, microseconds since 1970: messages after `lastStreamSeq` were stored later. */
   readonly atUs: number;
   /** For how long it keeps a message, microseconds; Infinity: for ever. */
   readonly maxAgeUs: number;
@@ -51,8 +51,8 @@ export interface ReadRequest extends BatchRequest {
 }
 
 /**
- * The next messages behind a place, of one subject or of all, oldest first; none when there is nothing behind it, or nothing that the
- * replica that was asked has heard of yet.
+ * The next messages after a place, of one subject or of all, oldest first; empty if none follow, or if the replica that was asked has not heard of
+ * them yet.
  * @throws RepriseError `broker_unavailable`
  */
 export async function readStreamMessages(
@@ -94,8 +94,8 @@ function toStreamMessage(stream: string, msg: Msg): StreamMessage {
 }
 
 /**
- * Every message behind a place, oldest first: batches from a replica, and where that shows no more, the next message from the leader. Costs
- * a request for each message that the replica lacks.
+ * Every message after a place, oldest first: batches from a replica, and when that shows no more, the next message from the leader. Costs a request
+ * for each message that the replica lacks.
  * @throws RepriseError `broker_unavailable`
  */
 export async function* readAllMessages(
@@ -116,7 +116,7 @@ export async function* readAllMessages(
 }
 
 /**
- * Every message behind a place as the leader has them, oldest first, also those that no process has published. Costs a request for each.
+ * Every message after a place as the leader has them, oldest first, including those that no process has published. Costs a request for each.
  * @throws RepriseError `broker_unavailable`
  */
 export async function* readRawFromLeader(
@@ -167,7 +167,7 @@ export async function readStoredAtUs(
 }
 
 /**
- * What a subject's last message holds, as the leader knows it; undefined when there is none.
+ * Reads a subject's last message, as the leader knows it; undefined if there is none.
  * @throws RepriseError `broker_unavailable`, `protocol_violation` when no process has published it
  */
 export async function readLastMessage(
@@ -193,7 +193,7 @@ export async function readLastRaw(
   return message && fromLeader(message);
 }
 
-/** Whether a subject has a message, as the leader knows it: any, also one that no process has published. */
+/** True if a subject has a message, as the leader knows it, including one that no process has published. */
 export async function hasMessage(
   connection: NatsConnection,
   stream: string,
@@ -211,7 +211,7 @@ const SECOND_CHARS = "2026-11-21T11:44:05".length;
 const MICRO_DIGITS = 6;
 let lastSecond = { text: "", us: 0 };
 
-/** Of a time as the broker writes it: RFC 3339, UTC, with up to nine digits of a second. */
+/** Parses a time as the broker writes it: RFC 3339, UTC, with up to nine digits of a second. */
 export function toMicroseconds(time: string): number {
   const text = time.slice(0, SECOND_CHARS);
   // Nearly all messages share their second with the one before, and parsing dates is slow.

@@ -9,7 +9,7 @@ import {
 } from "@reprise/protocol";
 import type { Publish } from "../nats/publisher.ts";
 
-/** What a record is of: a generation, or a tenant alone. */
+/** Subject of a record: a generation, or a tenant alone. */
 export interface OpsTopic {
   readonly tenant: TenantId;
   readonly generation?: GenerationId | undefined;

@@ -25,11 +25,11 @@ export const PRESENCE_LEASE_MS = 6_000;
 
 /** A node's readers of one generation. */
 export interface PresenceRecord {
-  /** How many read at this node now. */
+  /** Number of readers at this node now. */
   readonly readers: number;
   /** The last event that the connection of the furthest one has taken; 0 for none. */
   readonly seq: Seq;
-  /** What the log has that none of them may be shown yet: moderation holds it. Said where the generation waits for its readers. */
+  /** The events in the log that no reader may be shown yet, because moderation holds them. Set if the generation waits for its readers. */
   readonly held?: SeqRange;
 }
 

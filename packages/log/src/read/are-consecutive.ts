@@ -1,7 +1,7 @@
 import { peekSeq } from "@reprise/protocol";
 import type { StoredEvent } from "./stored-event.ts";
 
-/** As every part of a log is: each event was appended behind the one before it. */
+/** True if each event was appended directly after the previous one, as in every part of a log. */
 export function areConsecutive(events: readonly StoredEvent[]): boolean {
   let next = -1;
   for (const { payload } of events) {

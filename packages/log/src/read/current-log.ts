@@ -8,7 +8,7 @@ import type { LogSnapshot } from "./stored-event.ts";
  */
 
 /**
- * The whole log: what a replica has, and what the leader has behind that.
+ * The whole log: a replica's events, and the leader's events after those.
  * @throws RepriseError as `LogReader.readLog` does
  */
 export async function readCurrentLog(
@@ -19,7 +19,7 @@ export async function readCurrentLog(
 }
 
 /**
- * A log that is known in part, and what the leader has behind that.
+ * Extends a partly known log with the leader's later events.
  * @throws RepriseError `broker_unavailable`
  */
 export async function extendFromLeader(

@@ -10,7 +10,7 @@ export function generationErased(): RepriseError {
   return new RepriseError("generation_erased", "This generation was erased.", { param: "id" });
 }
 
-/** Whether a log could not be read because it is no longer kept, for whichever of the two reasons. */
+/** True if a log could not be read because it has expired or was erased. */
 export function isExpiredOrErased(error: unknown): boolean {
   if (!(error instanceof RepriseError)) return false;
   return error.code === "generation_expired" || error.code === "generation_erased";

@@ -7,11 +7,11 @@ import { type GenerationRef, yieldSubject } from "@reprise/protocol";
 import { inboxOf } from "../nats/reply-inbox.ts";
 import { createVerdictReader, type VerdictReader } from "../moderation/verdicts.ts";
 
-/** What it takes to read and write logs over one broker's connections. */
+/** Reads and writes logs over one broker's connections. */
 export interface GenerationLog {
   /** Large messages go apart from small ones, which they would hold up. */
   readonly publish: Publish;
-  /** For checkpoints: over the connection that history is read on, so that no append waits behind a large one. */
+  /** For checkpoints: uses the connection that reads history, so that no append waits for a large checkpoint. */
   readonly publishCheckpoint: Publish;
   /** Asks the log's worker to leave a pause between two appends, after a publish that met a conflict. The request may be lost. */
   readonly requestYield: (ref: GenerationRef) => void;
@@ -20,9 +20,9 @@ export interface GenerationLog {
   readonly verdicts: VerdictReader;
   /** The largest checkpoint that the broker takes. */
   readonly maxCheckpointBytes: number;
-  /** How long a call that begins now is to go on with what changes a log while the broker does not answer. */
+  /** Milliseconds for which a call that begins now keeps trying to change a log while the broker does not answer. */
   readonly budgetMs: number;
-  /** Whether all connections stand at this moment. */
+  /** True if all connections are established at this moment. */
   readonly connected: boolean;
 }
 
@@ -35,11 +35,11 @@ const BUDGET_MS = 20_000;
 const AWAY_BUDGET_MS = 2_000;
 
 export interface GenerationLogOptions {
-  /** How many streams the logs are spread over: generation ids that clients make up may name others. Default: unknown, the broker is asked. */
+  /** Number of streams that the logs are spread over: generation ids that clients make up may name others. Default: unknown, the broker is asked. */
   readonly shards?: number | undefined;
   /** Default 20 s. */
   readonly budgetMs?: number | undefined;
-  /** Whether the broker is known to take no appends: calls that begin meanwhile go on for 2 s at most. Default: it never is. */
+  /** True if the broker is known to take no appends: calls that begin meanwhile keep trying for at most 2 s. Default: never. */
   readonly isAway?: (() => boolean) | undefined;
   /** Is told how long the broker takes. Default: nothing is. */
   readonly observer?: LogObserver | undefined;

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { decodeEvent, eventSchema, isKnownEvent, peekSeq, peekType, type Seq } from "@reprise/protocol";
 
 const encoder = new TextEncoder();
-/** How deltas begin behind their `seq`, the most frequent ones first. */
+/** Beginnings of deltas after their `seq`, the most frequent first. */
 const TEXTS = ["output.delta", "reasoning.delta", "refusal.delta", "reasoning.summary.delta"].map((type) =>
   encoder.encode(`"type":"${type}","text":"`),
 );
@@ -24,10 +24,10 @@ const FIRST_NON_ASCII = 0x80;
 const SIMPLE_ESCAPES: ReadonlySet<number> = new Set(encoder.encode('"\\/bfnrt'));
 
 /**
- * Whether bytes are an event at this place, as any version of the platform writes one. A client that can publish to the broker can also publish
- * what is none, and readers are sent the bytes of a log as they are.
+ * True if bytes are an event at this place, as any version of the platform writes one. A client that can publish to the broker can also publish other
+ * bytes, and readers are sent the bytes of a log unchanged.
  *
- * Nearly all events are deltas with nothing but text and a number or two: those are scanned, which makes no garbage. All others are parsed.
+ * Nearly all events are deltas with only text and a number or two: those are scanned, which makes no garbage. All others are parsed.
  */
 export function isEventAt(seq: Seq, payload: Uint8Array): boolean {
   if (peekSeq(payload) !== seq) return false;
@@ -36,7 +36,7 @@ export function isEventAt(seq: Seq, payload: Uint8Array): boolean {
   return isPlainDelta(payload) || isWholeEvent(payload);
 }
 
-/** Whether it is `{"seq":n,"type":"output.delta","text":"…"}`, or another delta, perhaps with `"part":n` and `"tokens":n`, and nothing else. */
+/** True if it is `{"seq":n,"type":"output.delta","text":"…"}`, or another delta, perhaps with `"part":n` and `"tokens":n`, and nothing else. */
 function isPlainDelta(payload: Uint8Array): boolean {
   const type = payload.indexOf(COMMA) + 1;
   let text = 0;
@@ -78,7 +78,7 @@ function skipCount(payload: Uint8Array, at: number, name: Uint8Array): number {
   return end === digits || end > digits + MAX_DIGITS || isPadded ? -1 : end;
 }
 
-/** Of a type that this version does not know, only what every event has is checked; fields and names that it does not know are taken. */
+/** For a type that this version does not know, only the fields that every event has are checked; unknown fields and names are accepted. */
 function isWholeEvent(payload: Uint8Array): boolean {
   try {
     // Between its fields JSON may have line breaks. An event is a line, and is sent as one.

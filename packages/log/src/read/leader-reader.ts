@@ -11,7 +11,7 @@ import { getLastMessage, getNextMessage, headerOf, type StoredMessage } from "..
  */
 export interface LeaderReader {
   /**
-   * What is stored after a stream sequence, oldest first, all of it or so many events.
+   * The events stored after a stream sequence, oldest first: all of them, or at most `most`.
    * @throws RepriseError `broker_unavailable` when the leader does not answer within 2 s
    */
   readTail(ref: GenerationRef, afterStreamSeq: StreamSeq, most?: number): Promise<StoredEvent[]>;

@@ -1,6 +1,6 @@
 import type { PublishOutcome } from "../nats/publisher.ts";
 
-/** How a read is made: of a subject's last message, or of the messages behind a place. */
+/** Kind of a read: a subject's last message, or the messages after a place. */
 export type LogRead = "last" | "batch";
 
 /** Is told how long the broker takes, with each answer or its absence. It has to be short, and must not throw. */

@@ -278,7 +278,7 @@ describe("a generation whose stream does not exist", () => {
   });
 });
 
-/** Has the next API requests over a connection time out at once, as if a server hung: so many as are set. */
+/** Makes the next API requests over a connection time out at once, as if a server hung: as many as `hangs` says. */
 function hangRequests(connection: NatsConnection): { hangs: number } {
   const inbox = inboxOf(connection);
   const state = { hangs: 0 };

@@ -30,10 +30,10 @@ import type { NoReply } from "../nats/reply-inbox.ts";
  */
 export interface LogReader {
   /**
-   * The whole log: the checkpoint, then the tail behind it. The log decides: where it does not have the checkpoint's
-   * last event at its place, byte for byte, it counts alone.
-   * @throws RepriseError `generation_expired` when nothing of it is kept but a checkpoint, or the broker's marker in its place;
-   *   `generation_erased` when it was erased, for as long as the marker of that is kept
+   * The whole log: the checkpoint, then the tail after it. The log decides: if it does not have the checkpoint's last event at its place, byte for byte,
+   * the log alone counts.
+   * @throws RepriseError `generation_expired` when only a checkpoint is kept, or the broker's marker in its place; `generation_erased` when the log was
+   *   erased, for as long as that marker is kept
    */
   readLog(ref: GenerationRef): Promise<LogSnapshot>;
   /**
@@ -41,7 +41,7 @@ export interface LogReader {
    * @throws RepriseError as `readLog` does
    */
   readFirst(ref: GenerationRef): Promise<StoredEvent | undefined>;
-  /** What is stored after a stream sequence, oldest first. */
+  /** The events stored after a stream sequence, oldest first. */
   readTail(ref: GenerationRef, afterStreamSeq: StreamSeq): Promise<StoredEvent[]>;
   /** One small batch of it; `more` says whether another would find more. */
   readBatch(ref: GenerationRef, afterStreamSeq: StreamSeq): Promise<{ events: StoredEvent[]; more: boolean }>;
@@ -59,7 +59,7 @@ const TRIES_MS = [1_500, 1_500, 2_000] as const;
 const INFO_MS = 2_000;
 
 export interface LogReaderOptions {
-  /** How many there are. Of logs in other shards it says that they are empty, and asks no broker: there are no streams that this process may read. */
+  /** Number of shards. Logs in other shards are reported as empty without asking the broker: this process may not read any such streams. */
   readonly shards?: number | undefined;
   /** Is told how long reads take. */
   readonly observer?: Pick<LogObserver, "read"> | undefined;
@@ -87,8 +87,8 @@ export function createLogReader(
   }
 
   /**
-   * Whether the log has what a checkpoint ends with, though the replica that was asked does not: it lags. Otherwise the store was
-   * rolled back, or the event has expired, and the checkpoint is void. Without a leader what the replica has is used.
+   * True if the leader has the event that a checkpoint ends with, though the replica that was asked does not: the replica lags. Otherwise the store was
+   * rolled back, or the event has expired, and the checkpoint is void. Without a leader the replica's events are used.
    */
   async function isAtLeader(
     ref: GenerationRef,

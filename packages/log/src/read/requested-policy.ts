@@ -7,7 +7,7 @@ import {
   type RequestedEvent,
 } from "@reprise/protocol";
 
-/** What is kept in memory of a seq-0 event, which may be large. */
+/** The part of a seq-0 event that is kept in memory; the event may be large. */
 export interface RequestMetadata extends Pick<RequestedEvent, "created_at" | "traceparent"> {
   readonly request: Pick<GenerationRequest, "model" | "metadata"> & {
     /** Without its schema. */
@@ -20,10 +20,10 @@ export interface RequestMetadata extends Pick<RequestedEvent, "created_at" | "tr
 const RETRY_AFTER_MS = 1_000;
 
 /**
- * What a seq-0 event says; undefined when the bytes are no event.
+ * Parses a seq-0 event; undefined if the bytes are not an event.
  *
- * A later version may write a policy that this one can't read. What it asks for is unknown, so nothing is served, judged, run or
- * replayed by a guess: a gate in a new mode would be no gate here.
+ * A later version may write a policy that this one can't read. Its requirements are then unknown, so this process does not serve, judge, run or
+ * replay the generation on a guess: a gate in a new mode would not be applied here.
  * @throws RepriseError `policy_unsupported`
  */
 export function readRequestMetadata(requested: Uint8Array): RequestMetadata | undefined {

@@ -16,8 +16,8 @@ export interface WaitUntilBegunOptions<T> {
 const WAIT_MS = 1_000;
 
 /**
- * What is read of a log that another writer has just begun, or is about to. While the broker replicates a seq 0 it refuses a second
- * one, and shows the first to no reader: the live feed tells when there is something to read.
+ * Reads a log that another writer has just begun, or is about to. While the broker replicates a seq 0 it refuses a second one, and shows the first to
+ * no reader: the live feed tells when the log can be read.
  * @returns undefined when the log has not begun in time
  * @throws what `read` throws; RepriseError `broker_unavailable`
  */

@@ -8,10 +8,13 @@ export interface CallAnswer {
 
 export interface AnswerCallsOptions {
   connection: NatsConnection;
-  /** Of the calls; the name of the group of replicas that share them. */
+  /** Subject of the calls, and the name of the queue group of the replicas that share them. */
   subject: string;
   queue: string;
-  /** What it throws is the answer. @param request unchecked JSON */
+  /**
+   * An error that it throws is sent as the answer.
+   * @param request unchecked JSON
+   */
   answer: (request: unknown) => Promise<CallAnswer>;
   /** Called for a defect here; the caller gets a general error. */
   onError: (error: unknown) => void;
@@ -57,7 +60,7 @@ export function answerCalls({
   };
 }
 
-/** What fails is an answer too. */
+/** An error is an answer too. */
 async function answerOne(
   answer: () => Promise<CallAnswer>,
   onError: (error: unknown) => void,

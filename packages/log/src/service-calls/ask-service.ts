@@ -11,9 +11,9 @@ import { inboxOf, type NoReply, untilAnswered } from "../nats/reply-inbox.ts";
 
 export interface AskedService {
   readonly connection: NatsConnection;
-  /** As messages call it. */
+  /** Name of the service in messages. */
   readonly name: string;
-  /** What a call fails with when no replica answers. */
+  /** Code of the error when no replica answers. */
   readonly unavailable: ErrorCode;
 }
 

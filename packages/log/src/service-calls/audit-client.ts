@@ -12,7 +12,7 @@ import {
 import { askService } from "./ask-service.ts";
 import { type ArchivedEvent, decodeAuditEvents } from "./audit-client-answer.ts";
 
-/** Consecutive events; `more` says whether another call would find more behind them. */
+/** Consecutive events; `more` is true if another call would find later ones. */
 export interface ArchivedEvents {
   readonly events: readonly ArchivedEvent[];
   readonly more: boolean;

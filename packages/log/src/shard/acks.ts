@@ -22,7 +22,7 @@ export class ShardAcks {
     this.#numbers.add(delivered);
   }
 
-  /** The consumer counts its deliveries anew, from here on. */
+  /** The consumer restarts its count of deliveries from here. */
   recount(from: ConsumerPosition): void {
     this.#numbers.clear();
     this.#numbers.add(from);

@@ -23,7 +23,7 @@ const reply = (data: string, headers: Record<string, string> = {}, code = 0): Re
   },
 });
 
-/** A stream of so many messages whose replicas answer each batch with the next of these lists of places. */
+/** A stream of this number of messages whose replicas answer each batch with the next of these lists of places. */
 function brokerOf(last: number, batches: (() => number[])[]): Broker {
   const answers = new EventEmitter();
   const respond = (subject: string): object[] => {

@@ -6,7 +6,7 @@ import { getBatchDirect, storedAtOf, streamSeqOf, subjectOf } from "../nats/dire
 import type { DeliveryInfo } from "../nats/ack-subject.ts";
 import { getStreamInfo } from "../nats/stream-api.ts";
 
-/** What lies at one place of a shard's stream. `data` is part of a larger chunk: copy it to keep it. */
+/** A message at one place of a shard's stream. `data` is part of a larger chunk: copy it to keep it. */
 export interface BackfilledMessage extends Pick<DeliveryInfo, "streamSeq" | "storedAtMs"> {
   readonly subject: string;
   readonly data: Uint8Array;
@@ -23,13 +23,13 @@ export interface BackfillOptions {
 
 const READ_MESSAGES = 512;
 const READ_BYTES = 1_024 * 1_024;
-/** How long to look for messages that the leader should have and no replica returns. */
+/** Milliseconds to look for messages that the leader should have and no replica returns. */
 const SEARCH_MS = 10_000;
 const SEARCH_PAUSE_MS = 20;
 
 /**
- * Reads what a shard's stream holds between two places, in order. A replica that has something behind a place has all that is left
- * before it; one that has nothing may lag, so the leader is asked where the stream begins and ends.
+ * Reads a shard's stream between two places, in order. A replica that returns a message after a place has all messages still kept before it. A replica
+ * that returns none may lag, so the leader is asked for the stream's first and last place.
  * @throws RepriseError `broker_unavailable`
  */
 export async function readBackfill({ onMessage, ...options }: BackfillOptions): Promise<void> {
@@ -51,7 +51,7 @@ export async function readBackfill({ onMessage, ...options }: BackfillOptions): 
   }
 }
 
-/** @returns the next messages; none when there are none left; undefined when the replica that answered lags behind the leader */
+/** @returns the next messages; none when there are none left; undefined when the replica that answered lags the leader */
 async function readOn({
   broker,
   shard,

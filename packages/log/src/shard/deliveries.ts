@@ -14,7 +14,7 @@ export class DeliverySeqs {
     if (this.#runs.at(-1)?.ahead !== ahead) this.#runs.push({ fromStreamSeq: streamSeq, ahead });
   }
 
-  /** The number that stands for all up to this place. */
+  /** The delivery number that covers all events up to this place. */
   at(streamSeq: StreamSeq): number {
     const run = this.#runs.findLast(({ fromStreamSeq }) => fromStreamSeq <= streamSeq);
     return streamSeq + (run?.ahead ?? 0);

@@ -18,7 +18,7 @@ function refOfShard(): GenerationRef {
   }
 }
 
-/** Writes one log of so many events. */
+/** Writes one log with this number of events. */
 async function write(world: World, events: number): Promise<GenerationRef> {
   const ref = refOfShard();
   await writeLog(world.log, ref, events - 1);

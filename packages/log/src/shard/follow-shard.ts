@@ -54,7 +54,7 @@ export interface ShardFollowerOptions {
 }
 
 export interface ShardFollower {
-  /** All events up to this one are dealt with: the next follower begins behind it. Never goes back. */
+  /** Acknowledges all events up to this one: the next follower begins after it. Never moves backwards. */
   ack(streamSeq: StreamSeq): void;
   /** No event comes after this. Acknowledging is still possible. */
   stop(): Promise<void>;
@@ -67,16 +67,16 @@ const RETRY_MS = 500;
 const UNPIN_MS = 2_000;
 
 /**
- * Follows all logs of a shard from where the followers of this name were, however often they or the broker are restarted: nothing is
- * missed, but what was not acknowledged is seen again by the follower that takes over, within about four seconds of a follower's death.
+ * Follows all logs of a shard from the place where the followers of this name were, across restarts of followers and broker. No event is missed, but
+ * the follower that takes over sees unacknowledged events again, within about four seconds of a follower's death.
  *
- * A durable consumer of the shard's stream is what all followers share: it holds which follower is fed, how far it has handed out and what is
- * acknowledged. It goes on behind what it has handed out to a follower that died, since waiting for that would deliver it out of order,
- * and after 30 s. So a follower knows the place that it has reached, and reads from the stream itself what lies between that and the
- * next event that it is handed, or, after a takeover, between the last acknowledgement and that. What it has passed on already
- * it drops. `follower-phases.ts` has the table of its phases.
+ * All followers share a durable consumer of the shard's stream: it records which follower is fed, how far it has handed out, and what is
+ * acknowledged. It continues after the events that it has handed out to a follower that died, since a redelivery would come out of order, and after
+ * 30 s. So a follower knows the place that it has reached, and reads from the stream itself the events between that place and the next event that it
+ * is handed, or, after a takeover, between the last acknowledgement and that. It drops events that it has passed on already. `follower-phases.ts` has
+ * the table of its phases.
  *
- * A broker that is away is reported to `onError` as `broker_unavailable` every few seconds; the follower goes on when it is back.
+ * A broker that is away is reported to `onError` as `broker_unavailable` every few seconds; the follower continues when it is back.
  */
 export async function followShard(options: ShardFollowerOptions): Promise<ShardFollower> {
   const { broker, shard, name, startTime, onError } = options;

@@ -42,7 +42,7 @@ const NOT_FILLED: Input = { kind: "not_filled" };
 const STOP: Input = { kind: "stop" };
 const ack = (streamSeq: number): Input => ({ kind: "ack", streamSeq: asStreamSeq(streamSeq) });
 
-/** Of places in the order in which they came. */
+/** Held events at these places, in the order in which they came. */
 function held(...places: number[]): Extract<State, { phase: "asking" }>["held"] {
   const newest = places.at(-1);
   return newest === undefined

@@ -22,7 +22,7 @@ import type { ConsumerPosition, ShardConsumerState } from "./state.ts";
  * holds, as far as that is next in order; if something is missing then, reads -> filling; otherwise -> live.
  */
 
-/** What was handed out to the follower; `Event` is what it passes on. */
+/** An event that was handed out to the follower; it passes `Event` on. */
 export interface Delivery<Event> extends ConsumerPosition {
   readonly event: Event;
 }
@@ -35,9 +35,9 @@ interface Progress {
 }
 
 interface Settling<Event> extends Progress {
-  /** What was handed out meanwhile. */
+  /** Events that were handed out meanwhile. */
   readonly held: Held<Event> | undefined;
-  /** Whether the consumer has to be asked where it is. */
+  /** True if the consumer has to be asked for its place. */
   readonly isUncertain: boolean;
 }
 
@@ -91,7 +91,7 @@ export type FollowerEffect<Event> =
   | { readonly kind: "acknowledge"; readonly upTo: StreamSeq }
   /** The broker has not heard the last acknowledgement. */
   | { readonly kind: "repeat_ack" }
-  /** The consumer counts its deliveries anew. */
+  /** The consumer restarts its count of deliveries. */
   | { readonly kind: "recount"; readonly from: ConsumerPosition }
   /** Hands an event back, for the broker to hand it out again at once. */
   | { readonly kind: "give_back"; readonly position: ConsumerPosition };
@@ -210,7 +210,7 @@ function learn<Event>(
   const known = delivered.streamSeq + pending < state.last ? acknowledged.streamSeq : state.last;
   // What other followers have acknowledged is dealt with.
   const last = Math.max(known, acknowledged.streamSeq);
-  // A consumer that has handed out less than was seen here has been set back, and counts its deliveries anew.
+  // A consumer that has handed out less than was seen here was set back, and restarts its count of deliveries.
   const isSetBack = delivered.streamSeq < state.last || last !== state.last;
   if (isSetBack) effects.push({ kind: "recount", from: acknowledged });
   const ownAcknowledged = isSetBack ? Math.min(state.acknowledged, last) : state.acknowledged;

@@ -16,7 +16,7 @@ export interface ShardPullsOptions {
   onError: (error: unknown) => void;
 }
 
-/** What one request asks for at most: well below the 64 MiB at which the broker gives a connection up, and above any one event. */
+/** Maximum size of one request: well below the 64 MiB of lag at which the broker drops a connection, and above any one event. */
 const BATCH = 4_096;
 const BATCH_BYTES = 8 * 1_024 * 1_024;
 /** Each renewal is answered, with events or with its expiry, so silence means that the broker has forgotten the requests. */
@@ -31,7 +31,7 @@ export class ShardPulls {
   readonly #options: ShardPullsOptions;
   readonly #loop: PullLoop;
   #pinId: string | undefined;
-  /** How many events the broker still owes. */
+  /** Number of events that the broker still owes. */
   #asked = 0;
   #isPaused = false;
 

@@ -6,8 +6,8 @@ import { inboxOf } from "../nats/reply-inbox.ts";
 const TIMEOUT_MS = 2_000;
 
 /**
- * How many events of a shard the followers of a name have not acknowledged, handed out or not: the same whichever of them is fed.
- * @returns undefined where the broker does not say, or there is no such follower
+ * Number of a shard's events that the followers of a name have not acknowledged, handed out or not; the same for each follower.
+ * @returns undefined if the broker does not say, or there is no such follower
  */
 export async function readShardBacklog(
   connection: NatsConnection,

@@ -18,7 +18,7 @@ const ACK_WAIT_MS = 30_000;
 const MAX_ACK_PENDING = 50_000;
 const TIMEOUT_MS = 2_000;
 
-/** Where a consumer that does not exist yet begins: behind a place in the stream, or with the first event of a time or later. */
+/** Start of a consumer that does not exist yet: after a place in the stream, or with the first event of a time or later. */
 export type ConsumerStart = { readonly afterStreamSeq: StreamSeq } | { readonly time: Date } | "beginning";
 
 /** A place in a stream, and the number of the delivery that reached it. */
@@ -28,19 +28,19 @@ export interface ConsumerPosition {
 }
 
 export interface ShardConsumerState {
-  /** How far the consumer has handed out, to whomever. */
+  /** Place up to which the consumer has handed out events, to any follower. */
   readonly delivered: ConsumerPosition;
   /** Up to here everything is acknowledged. */
   readonly acknowledged: ConsumerPosition;
   readonly unacknowledged: number;
-  /** How many events lie behind what was handed out. */
+  /** Number of events after those that were handed out. */
   readonly pending: number;
   /** The follower that is fed; undefined when none is. */
   readonly pinId: string | undefined;
 }
 
 /**
- * What the broker knows of a durable consumer, which is made if there is none; one that exists is left as it is.
+ * The broker's state of a durable consumer. Creates the consumer if it is missing; leaves an existing one unchanged.
  * @throws RepriseError `broker_unavailable`
  */
 export async function openShardConsumer(
@@ -90,7 +90,7 @@ function toDeliverPolicy(start: ConsumerStart): Partial<ConsumerConfig> {
   return { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: start.afterStreamSeq + 1 };
 }
 
-/** What the client does not describe. */
+/** Fields that the client's types lack. */
 interface Pinning {
   priority_groups?: { group: string; pinned_client_id?: string }[];
 }

@@ -1,6 +1,6 @@
 import type { Publish, PublishOutcome } from "../nats/publisher.ts";
 
-/** What may happen to one publish on its way to the broker and back. */
+/** Possible fates of one publish on its way to the broker and back. */
 export const FATES = ["delivered", "answer_lost", "lost", "late_before_next", "late_after_next"] as const;
 export type Fate = (typeof FATES)[number];
 

@@ -26,7 +26,7 @@ export async function follow(cache: GenerationCache, seq = 1): Promise<string> {
   }
 }
 
-/** What `follow` returns for a log of these texts that was requested, started, written and completed. */
+/** The result of `follow` for a log of these texts that was requested, started, written and completed. */
 export function framesOf(payloads: readonly Uint8Array[]): string {
   return payloads
     .map((payload, i) => (i === 0 ? "" : `1-${i}\n${Buffer.from(payload).toString()}\n`))

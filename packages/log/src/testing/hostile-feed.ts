@@ -1,6 +1,6 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
 
-/** What may happen to one message of the live feed. A held one comes after the next that is passed. */
+/** Possible fates of one message of the live feed. A held message comes after the next one that is passed. */
 export const FEED_FATES = ["pass", "drop", "repeat", "hold"] as const;
 export type FeedFate = (typeof FEED_FATES)[number];
 

@@ -1,4 +1,4 @@
-/** Whether a subject is one of a pattern with wildcards. */
+/** True if a subject matches a pattern with wildcards. */
 export function matches(pattern: string, subject: string): boolean {
   const [wanted, words] = [pattern.split("."), subject.split(".")];
   const isOpen = wanted.at(-1) === ">";

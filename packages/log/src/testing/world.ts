@@ -27,7 +27,7 @@ export interface World<Server = TestBroker> extends AsyncDisposable {
   readonly server: Server;
   readonly broker: Broker;
   readonly log: GenerationLog;
-  /** What was reported as a defect. Tests end by expecting none. */
+  /** Errors reported as defects. Tests end by expecting none. */
   readonly errors: unknown[];
 }
 
@@ -124,7 +124,7 @@ export async function appendOne(appender: Appender, draft: EventDraft): Promise<
   await appender.settled();
 }
 
-/** Appends so many deltas to a fresh log, behind the request: `deltas` + 1 events. */
+/** Appends this number of deltas to a fresh log, after the request: `deltas` + 1 events. */
 export async function writeLog(log: GenerationLog, ref: GenerationRef, deltas: number): Promise<Appender> {
   const appender = appenderOf(log, ref);
   await appendOne(appender, requested(ref));

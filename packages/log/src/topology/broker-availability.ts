@@ -19,7 +19,7 @@ import { createWriterName } from "../nats/writer-name.ts";
 
 export interface BrokerAvailabilityOptions {
   readonly broker: Broker;
-  /** How many streams the logs are spread over. */
+  /** Number of streams that the logs are spread over. */
   readonly shards: number;
   /**
    * Called when appends are no longer possible, with the reasons; with the new ones once others have held for `settleMs`; and when appends
@@ -37,15 +37,15 @@ export interface BrokerAvailabilityOptions {
 const EVERY_MS = 1_000;
 const SETTLE_MS = 5_000;
 const TIMEOUT_MS = 2_000;
-/** What a create is stored in beside its log: its job, and the rules that it is moderated by. */
+/** Streams that a create is stored in, in addition to its log: its job, and the rules that moderate it. */
 const CREATE_STREAMS = [JOBS_STREAM, RULES_STREAM] as const;
-/** Streams asked in one probe: with more shards the next probe goes on behind them. */
+/** Streams asked in one probe: with more shards the next probe continues after them. */
 const STREAMS_PER_PROBE = 16;
 
 /**
- * Whether a create and an append would be stored now, as of about a second ago. A connection alone proves nothing: brokers that have lost
- * their quorum keep it, and take no message. So every second the leaders of the streams of logs, jobs and rules are asked for their replicas,
- * and a message is stored like an event is: this process's announcement that it is there, and over how many shards it spreads logs.
+ * Reports if a create and an append would be stored now, as of about a second ago. A connection alone proves nothing: brokers that have lost their
+ * quorum keep it, and take no message. So every second the leaders of the streams of logs, jobs and rules are asked for their replicas, and a message
+ * is stored in the way an event is: this process's announcement of its presence and of the number of shards that it spreads logs over.
  */
 export class BrokerAvailability implements AsyncDisposable {
   readonly #options: BrokerAvailabilityOptions;
@@ -61,11 +61,11 @@ export class BrokerAvailability implements AsyncDisposable {
   #told = "";
   #next = { reasons: "", sinceMs: 0 };
   #nextShard = 0;
-  /** Of the streams of logs, jobs and rules, as of when each was asked last. */
+  /** Last sequences of the streams of logs, jobs and rules, as of the last probe of each. */
   readonly #lastSeqs = new Map<string, StreamSeq>();
   /** Number of a stream's replicas that were missing when it was asked last. */
   readonly #missing = new Map<string, number>();
-  /** What is wrong with streams, as of when each was asked last. */
+  /** Problems of streams, as of the last probe of each. */
   readonly #problems = new Map<string, string>();
   #isClosed = false;
   #isOther = false;
@@ -111,7 +111,7 @@ export class BrokerAvailability implements AsyncDisposable {
     return this.close();
   }
 
-  /** A connection that is back does not prove that the streams behind it are: they are asked before the broker counts as available. */
+  /** A connection that is back does not prove that its streams are available: they are asked before the broker counts as available. */
   #returned(connection: Broker["main"]): void {
     this.#note(() => {
       this.#down.delete(connection);
@@ -160,7 +160,7 @@ export class BrokerAvailability implements AsyncDisposable {
     else this.#problems.set(stream, problem);
   }
 
-  /** Behind this process's own announcement: one that raises the number looks for others behind its own. */
+  /** Runs after this process's own announcement: a process that raises the number looks for other announcements after its own. */
   async #compareShards(): Promise<string | undefined> {
     const { broker, shards, onOtherShards } = this.#options;
     try {
@@ -222,7 +222,7 @@ async function askLeader({ main }: Broker, stream: string): Promise<AskedStream>
 /** A replica that its leader has not heard of for as long counts as gone: nodes exchange heartbeats every second. */
 const SILENT_NS = 5_000 * 1_000_000;
 
-/** Of a single server there is no cluster, or one without replicas. */
+/** A single server has no cluster, or a cluster without replicas. */
 export function hasQuorum(cluster: { readonly replicas?: readonly StreamPeer[] } | undefined): boolean {
   const replicas = cluster?.replicas ?? [];
   return (countHeard(replicas) + 1) * 2 > replicas.length + 1;

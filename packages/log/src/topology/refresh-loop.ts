@@ -11,14 +11,14 @@ export type OnStale = (what: string, failure: RepriseError | undefined) => void;
 
 export interface RefreshOptions {
   readonly connection: NatsConnection;
-  /** What is followed, in words for people. */
+  /** Name of the followed data, for messages. */
   readonly what: string;
   /** Reads what has changed. Never called again before it has settled. */
   readonly read: () => Promise<void>;
   /** Called before the first read after a lost connection is back. */
   readonly onUp?: (() => void) | undefined;
   readonly onStale?: OnStale | undefined;
-  /** How often `read` is called without being asked for. Default 500 ms. */
+  /** Milliseconds between unrequested calls of `read`. Default 500 ms. */
   readonly everyMs?: number | undefined;
   /** For how long no read succeeds before `onStale` is called, in whole periods of `everyMs`. Default 5 s. */
   readonly staleMs?: number | undefined;
@@ -30,11 +30,11 @@ const LOAD_BUDGET_MS = 20_000;
 const LOAD_PAUSE_MS = 100;
 
 /**
- * Keeps what a process has read from the broker up to date, without a consumer: it is read again at fixed times, when a hint asks for it, and once a
- * lost connection is back. A hint only makes it sooner, so one that is lost, or forged, does no harm.
+ * Keeps a process's data from the broker up to date, without a consumer: it is read again at fixed times, when a hint asks for it, and once a lost
+ * connection is back. A hint only makes the read earlier, so a lost or forged one does no harm.
  *
- * A follower that can't read goes on with what it has, and says so. Periods without a successful read are counted, not time: a process that was
- * paused has missed none. While the connection is down none counts, as that is reported of the connection.
+ * A follower that can't read continues with its old data, and reports it. Periods without a successful read are counted, not time: a process that was
+ * paused has missed none. Periods without a connection do not count, because the connection's loss is reported separately.
  */
 export class RefreshLoop {
   readonly #options: RefreshOptions;

@@ -29,7 +29,7 @@ beforeEach(async () => {
 const open = (shards: number): Promise<Broker> =>
   openBroker({ url: server.url, name: "test", shards, replicas: 1, retentionMs: 3_600_000 });
 
-/** A process with so many shards, until it is disposed of. */
+/** Starts a process with this number of shards, until it is disposed of. */
 async function start(shards: number) {
   await using stack = new AsyncDisposableStack();
   const broker = stack.use(await open(shards));

@@ -17,12 +17,12 @@ import { isStoredPublished } from "../nats/is-published.ts";
 import { getLastMessage, getNextMessage, headerOf, type StoredMessage } from "../nats/stream-api.ts";
 
 /*
- * Over how many streams new generations are spread is one number for all processes: with two of them one Idempotency-Key would stand for
- * two generations, and logs would lie in streams that are neither moderated nor archived. So the broker keeps the number, and every
- * process announces once a second which number it has.
+ * All processes must use one number of streams over which new generations are spread. With two numbers one Idempotency-Key would map to two
+ * generations, and logs would lie in streams that are neither moderated nor archived. So the broker keeps the number, and every process announces its
+ * own number once a second.
  *
- * A process that starts announces its own number first and reads the broker's then; one that raises the broker's number writes it first
- * and reads the announcements of others then. Both ask the leader, so of two that do it at the same moment at least one sees the other and gives up.
+ * A process that starts announces its own number first and reads the broker's then; a process that raises the broker's number writes it first and reads
+ * the announcements of others then. Both ask the leader, so of two that do it at the same moment at least one sees the other and gives up.
  */
 
 const GROUP = LEASE_GROUPS.shards;
@@ -59,9 +59,9 @@ export async function readShardCount(connection: NatsConnection): Promise<number
 
 export interface AgreeOptions {
   readonly shards: number;
-  /** How many streams of logs there are, for brokers that were used before they kept the number. */
+  /** Counts the existing streams of logs, for brokers that were used before they kept the number. */
   readonly countExisting: () => Promise<number>;
-  /** How long a process may be silent before it counts as gone. Default 8 s. */
+  /** Milliseconds for which a process may be silent before it counts as gone. Default 8 s. */
   readonly silenceMs?: number;
 }
 

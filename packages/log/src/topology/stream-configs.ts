@@ -43,11 +43,11 @@ import {
 } from "@reprise/protocol";
 
 export interface TopologyOptions {
-  /** How many streams the logs are spread over, 1 to 1,000. May grow; must not shrink while logs are kept. */
+  /** Number of streams that the logs are spread over, 1 to 1,000. May grow; must not shrink while logs are kept. */
   shards: number;
   /** Copies of every stream: 1 for a single server, 3 or 5 in a cluster. */
   replicas: number;
-  /** How long logs and checkpoints are kept, and after that the marker that there was one: at least a second. */
+  /** Milliseconds for which logs and checkpoints are kept, and then the marker that one existed: at least a second. */
   retentionMs: number;
 }
 
@@ -129,7 +129,7 @@ export function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions
     },
     // Kept for longer than any log that names them: a create stores them again before half of this is over.
     { ...lastValues, name: RULES_STREAM, subjects: [RULES_SUBJECTS], max_age: 3 * retentionMs * MS },
-    // The first claim to a commit counts: what a service has the broker store behind it must not replace it.
+    // The first claim to a commit counts: a later message that a service has the broker store must not replace it.
     { ...lastValues, name: COMMITS_STREAM, subjects: [COMMITS_SUBJECTS], max_msgs_per_subject: -1 },
     // The number of shards is kept for ever: see `shard-count.ts`.
     { ...lastValues, name: LEASES_STREAM, subjects: [LEASES_SUBJECTS], allow_msg_ttl: true },
@@ -146,7 +146,7 @@ export function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions
       deny_delete: true,
       republish: { src: TENANTS_SUBJECTS, dest: LIVE_TENANTS_SUBJECTS, headers_only: true },
     },
-    // Rows say themselves until when they count. A backup copies them behind the logs: the turn that a row names last has its log, or none.
+    // Each row contains its own expiry. A backup copies rows after the logs: the turn that a row names last has its log, or none.
     { ...lastValues, name: CONVERSATIONS_STREAM, subjects: [CONVERSATIONS_SUBJECTS], max_age: 0 },
     // As long as the logs: a row names a generation. Those that need not last as long say so themselves.
     { ...lastValues, name: THREADS_STREAM, subjects: [THREADS_SUBJECTS], allow_msg_ttl: true },

@@ -4,7 +4,7 @@ import { RepriseError } from "@reprise/protocol";
 import { inboxOf } from "../nats/reply-inbox.ts";
 import { getStreamInfo, ifUnavailable } from "../nats/stream-api.ts";
 
-/** How a stream is stored now. */
+/** Current storage of a stream. */
 export interface StreamHealth {
   readonly name: string;
   readonly replicas: number;
@@ -35,7 +35,7 @@ export async function readStreamHealth(connection: NatsConnection): Promise<Stre
   return Promise.all((streams ?? []).toSorted().map((name) => readOne(connection, name)));
 }
 
-/** Whether a stream has its leader and all its replicas. */
+/** True if a stream has its leader and all its replicas. */
 export function isWhole({ leader, behind }: StreamHealth): boolean {
   return leader !== undefined && behind.length === 0;
 }

@@ -23,7 +23,7 @@ function connectionTo(info: Partial<ServerInfo> | undefined): NatsConnection {
   return { info } as NatsConnection;
 }
 
-/** How long each stream keeps what it has, RULES for three times as long as the others; without those of tenants and of usage, which have times of their own. */
+/** Retention of each stream, RULES three times that of the others; without those of tenants and of usage, which have their own. */
 async function hoursOf(manager: JetStreamManager): Promise<number[]> {
   const streams = await manager.streams.list().next();
   const others = [TENANTS_STREAM, KEY_USE_STREAM, USAGE_STREAM];

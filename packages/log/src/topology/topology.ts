@@ -21,7 +21,7 @@ const SMALLEST_MAX_PAYLOAD = LIMITS.eventBytes + 65_536;
 const REQUEST_MS = 2_000;
 const BUDGET_MS = 20_000;
 const PAUSE_MS = 100;
-/** What the API answers while it has no leader. */
+/** Status of the API while it has no leader. */
 const UNAVAILABLE = 503;
 
 /**
@@ -53,7 +53,7 @@ export async function ensureTopology(connection: NatsConnection, options: Topolo
   await Promise.all(configs.filter((config) => !leases.includes(config)).map(ensure));
 }
 
-/** How many streams of logs there are. */
+/** Number of streams of logs. */
 async function countShardStreams(manager: JetStreamManager): Promise<number> {
   try {
     const names: string[] = [];
@@ -134,7 +134,7 @@ async function presentConfig(manager: JetStreamManager, name: string): Promise<S
   }
 }
 
-/** Whether everything that is wanted is there; what the broker has filled in beside it does not count. */
+/** True if all the wanted values are present; values that the broker has filled in do not count. */
 function contains(present: unknown, wanted: unknown): boolean {
   if (Array.isArray(wanted))
     return (

@@ -136,7 +136,7 @@ export class GenerationCache {
     return this.ended && this.settledSeq === this.#lastSeq;
   }
 
-  /** How much readers may see; undefined if they don't have to wait for moderation. */
+  /** Limit of the events that readers may see; undefined if they don't have to wait for moderation. */
   get visibility(): Pick<Visibility, "judged" | "isUnavailable" | "isUnjudged" | "onLag"> | undefined {
     return this.#visibility;
   }

@@ -42,7 +42,7 @@ interface WithShare {
 export type SharingInput =
   /** A job can be pulled. Without its place in the stream where a worker has given it back. */
   | ({ readonly kind: "heard"; readonly streamSeq?: number | undefined } & LaneName & WithShare)
-  /** How many jobs each lane has in the queue, those that run included. */
+  /** Number of jobs that each lane has in the queue, including running ones. */
   | { readonly kind: "listed"; readonly lanes: readonly (LaneName & { readonly jobs: number })[] }
   /** A lane's pull has brought a job; `pending` more were in the lane then. Answered with `run` or `give_back`. */
   | ({ readonly kind: "job"; readonly streamSeq: number; readonly pending: number } & LaneName & WithShare)
@@ -57,7 +57,7 @@ export type SharingInput =
   | ({ readonly kind: "gave_up" } & LaneName)
   /** So many batch jobs of a tenant can be handed over now: none while one that has lost its slot still runs. */
   | ({ readonly kind: "yieldable"; readonly jobs: number } & OfTenant)
-  /** What the other workers of the model have. */
+  /** Slots and running jobs of the model's other workers. */
   | { readonly kind: "others"; readonly slots: number; readonly running: ReadonlyMap<TenantId, number> }
   /** The broker is back, and may have lost the end of its stream: the next jobs may have the places of earlier ones. */
   | { readonly kind: "reconnected" }
@@ -74,16 +74,16 @@ export interface PullEffect extends LaneName {
 }
 
 export interface SharingEffects {
-  /** What becomes of the job that has come; undefined when the input was none. */
+  /** The decision for a job that has come; undefined when the input was no job. */
   readonly job: "run" | "give_back" | undefined;
   readonly pulls: readonly PullEffect[];
   /** In each of these lanes one of the jobs that want a slot has one. */
   readonly resumed: readonly LaneName[];
-  /** Of each of these tenants one batch job has to be handed over: its slot is another job's. */
+  /** One batch job of each of these tenants has to be handed over: another job has its slot. */
   readonly yields: readonly TenantId[];
 }
 
-/** How many pulls of each kind there is room for now, in bytes, and for which tenants. A pull that is decided on is made. */
+/** Room for pulls of each kind now, in bytes, and the tenants that have room. A pull that is decided on is made. */
 export interface PullRoom extends Readonly<Record<PullKind, number>> {
   readonly isFor: (tenant: TenantId) => boolean;
 }
@@ -101,7 +101,7 @@ interface Claim {
   readonly victim: TenantSlots | undefined;
 }
 
-/** A waiting pull asks for so many jobs at most, and so many lanes have one: `LanePulls` has no room for more. */
+/** Maximum jobs that a waiting pull asks for, and maximum lanes with a waiting pull: `LanePulls` has no room for more. */
 const MAX_WAITING = 8;
 const MAX_WAITING_LANES = 5;
 
@@ -114,7 +114,7 @@ export class SlotSharing {
   #otherSlots = 0;
   #given = 0;
   #isStopped = false;
-  /** Of all tenants, where it has been needed since the last input. */
+  /** Sum over all tenants; undefined until it is needed after the last input. */
   #weights: number | undefined;
   #yields: TenantId[] = [];
 
@@ -293,7 +293,7 @@ export class SlotSharing {
       .slice(0, MAX_WAITING_LANES);
   }
 
-  /** Of the tenants with jobs that can have a slot, the one that has the fewest for its weight. */
+  /** Returns the job of the tenant with the fewest slots for its weight, of those with jobs that can have a slot. */
   #nextClaim(asked: ReadonlyMap<Lane, TenantSlots>, room: PullRoom): Claim | undefined {
     let best: { claim: Claim; slots: number } | undefined;
     for (const owner of this.#tenants.values()) {
@@ -325,7 +325,7 @@ export class SlotSharing {
     return victim && { owner, lane, victim };
   }
 
-  /** Whether a tenant may have one more slot that is free. */
+  /** True if a tenant may have one more slot that is free. */
   #mayHave(owner: TenantSlots): boolean {
     const { reserve } = this.#options;
     if (this.#free <= 0 || !owner.isBelowCap) return false;

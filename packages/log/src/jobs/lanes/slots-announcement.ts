@@ -1,6 +1,6 @@
 import { contextTokensSchema, isTenantId, type TenantId } from "@reprise/protocol";
 
-/** What a worker tells the other workers of its model. */
+/** Announcement of a worker to the other workers of its model. */
 export interface SlotsAnnouncement {
   readonly worker: string;
   readonly slots: number;
@@ -8,9 +8,9 @@ export interface SlotsAnnouncement {
   readonly running: ReadonlyMap<TenantId, number>;
   /** Jobs that the worker has, parked ones included: for delivery. */
   readonly held?: number | undefined;
-  /** What the model's engine can do there, by names that this version may not know: for delivery. Workers that do not tell know no such names. */
+  /** Capabilities of the model's engine there, by names that this version may not know: for delivery. Workers that do not announce any know no such names. */
   readonly capabilities?: readonly string[] | undefined;
-  /** How many tokens the model takes there, as far as its engine says it: for delivery. */
+  /** Number of tokens that the model takes there, if its engine reports it: for delivery. */
   readonly contextTokens?: number | undefined;
 }
 

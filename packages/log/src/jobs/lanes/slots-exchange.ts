@@ -18,9 +18,9 @@ export interface SlotsExchangeOptions {
   running: () => ReadonlyMap<TenantId, number>;
   /** Jobs that this process has, parked ones included. */
   held: () => number;
-  /** What the model's engine can do here. Default: it is not told. */
+  /** Capabilities of the model's engine here. Default: not announced. */
   capabilities?: (() => readonly string[]) | undefined;
-  /** How many tokens the model takes here. Default: it is not told. */
+  /** Number of tokens that the model takes here. Default: not announced. */
   contextTokens?: (() => number | undefined) | undefined;
   onOthers: (others: OtherSlots) => void;
   /** A worker has fallen silent: its jobs come back after their ack wait. */

@@ -1,6 +1,6 @@
-/** What a tenant may have of a model's slots. */
+/** A tenant's share of a model's slots. */
 export interface TenantShare {
-  /** How many slots it gets for each of a tenant with weight 1, while both want more. */
+  /** Slots for each slot of a tenant with weight 1, while both want more. */
   readonly weight: number;
   /** The most slots that it has at a time, over all workers. Infinity for no limit. */
   readonly maxRunning: number;
@@ -16,7 +16,7 @@ export function formatShare({ weight, maxRunning, storedAtUs }: TenantShare): st
   return `${weight}${limit}${storedAtUs ? ` @${storedAtUs}` : ""}`;
 }
 
-/** Undefined for what `formatShare` has not made: a job has to be run whatever its header says. */
+/** Returns undefined for text that `formatShare` has not made: a job has to run even if its header is invalid. */
 export function parseShare(text: string): TenantShare | undefined {
   const format = /^([1-9][0-9]{0,8})(?: ([1-9][0-9]{0,8}))?(?: @([1-9][0-9]{0,15}))?$/;
   const [, weight, most, storedAtUs] = format.exec(text) ?? [];

@@ -2,7 +2,7 @@ import type { Priority, TenantId } from "@reprise/protocol";
 import { createLane, isIdle, type Lane, reservedFor } from "./lane.ts";
 import { EQUAL_SHARE, type TenantShare } from "./tenant-share.ts";
 
-/** How long a tenant counts as active behind its last job: it takes part in the shares, and pulls wait for its next job. */
+/** Milliseconds for which a tenant counts as active after its last job: it takes part in the shares, and pulls wait for its next job. */
 const ACTIVE_MS = 300_000;
 
 /** A tenant's lanes in a model's queue, and its slots. */
