@@ -13,15 +13,15 @@ import { PROCESS_KEYS } from "./redis/key-names.ts";
 import { RedisAccess } from "./redis/redis-access.ts";
 
 export interface OpenSharedOptions {
-  /** Redis, for what counts over all processes; undefined where this process counts alone. */
+  /** Redis, for counts over all processes; undefined if this process counts alone. */
   redisUrl: string | undefined;
-  /** Which processes this one belongs to: limits are divided between nodes of delivery, budgets between all. */
+  /** The kind of this process: limits are divided between nodes of delivery, budgets between all processes. */
   kind: "delivery" | "worker";
-  /** This process's name; no other one's. */
+  /** The name of this process alone. */
   process: string;
   /**
-   * Told once when Redis does not answer, from the start or any more, and this process goes on with its share; and once when it
-   * is back. The error is the connection's where that has one. It does not have what was sent.
+   * Called once when Redis does not answer, at the start or later, and this process continues with its share. The error is the
+   * connection's if that has one. It does not hold the sent command.
    */
   onAway: (error: unknown) => void;
   onBack: () => void;
@@ -33,22 +33,21 @@ export interface OpenSharedOptions {
 }
 
 export interface SharedState extends AsyncDisposable {
-  /** What limits are counted with. */
+  /** Counts limits. */
   readonly counters: Counters;
   readonly ledger: BudgetLedger;
-  /** Whether this process counts alone because Redis does not answer. */
+  /** True while this process counts alone because Redis does not answer. */
   readonly isAway: boolean;
 }
 
-/** How long a start waits for Redis. */
 const START_MS = 2_000;
 const HEARTBEAT_MS = 10_000;
-/** A process that has been silent for so many heartbeats has no share any more. */
+/** Heartbeats after which a silent process loses its share. */
 const MISSED_HEARTBEATS = 3;
 
 /**
- * Opens the counters that limits are counted with, and the ledger of budgets. Redis is waited for, but need not be there: until it is, and whenever it is not, this process
- * grants its share of what there is, by the number of processes that Redis knew last.
+ * Opens the counters of limits and the ledger of budgets. A start waits for Redis, but does not need it: while Redis is away, this process grants its share, by the number of
+ * processes that Redis knew last.
  * @throws RepriseError `config_invalid` for a URL that is no Redis URL
  */
 export async function openShared({ redisUrl, ...options }: OpenSharedOptions): Promise<SharedState> {
@@ -62,7 +61,7 @@ export async function openShared({ redisUrl, ...options }: OpenSharedOptions): P
     };
   const { kind, process, onAway, onBack, heartbeatMs = HEARTBEAT_MS, timeoutMs, now } = options;
   let connectionError: Error | undefined;
-  // A connection that fails is noticed by its commands, which fail with it, but do not say why.
+  // Commands fail with their connection, but do not say why it failed.
   const redis = openRedis(redisUrl, { onError: (error) => (connectionError = error), timeoutMs });
   redis.on("ready", () => (connectionError = undefined));
   let processes = { delivery: 1, worker: 1 };
@@ -107,7 +106,7 @@ export async function openShared({ redisUrl, ...options }: OpenSharedOptions): P
   };
 }
 
-/** The client's own error has the command with it: keys, which have tenants and addresses in them, and scripts. */
+/** Drops the command that the client's error holds: keys, which name tenants and addresses, and scripts. */
 function refusal(error: unknown): Error {
   return new Error(error instanceof Error ? error.message : String(error));
 }
@@ -117,7 +116,7 @@ function noConnection({ status }: Redis): Error {
   return new Error(`There is no connection to Redis (${status}); ${hint}`);
 }
 
-/** @returns how many processes of each kind have been heard of within the time */
+/** @returns the number of processes of each kind that were heard of within the time */
 async function announce(
   redis: Redis,
   { kind, process, withinMs }: Pick<OpenSharedOptions, "kind" | "process"> & { readonly withinMs: number },

@@ -11,7 +11,7 @@ export interface Distribution {
   readonly p95: number;
   readonly p99: number;
   readonly max: number;
-  /** Where the quantile of all that could have been measured lies, with 95 % confidence; absent where too few were. */
+  /** Bounds of the quantile of all that could have been measured, with 95 % confidence; absent if too few values were measured. */
   readonly p50_interval?: Interval;
   readonly p95_interval?: Interval;
 }

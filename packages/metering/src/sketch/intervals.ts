@@ -1,12 +1,12 @@
 import type { Sketch } from "./sketch.ts";
 
-/** Of a normal distribution: 95 in 100 samples are within so many deviations. */
+/** Deviations that hold 95 in 100 samples of a normal distribution. */
 const Z = 1.959_964;
 
 /** From, to. */
 export type Interval = readonly [low: number, high: number];
 
-/** Where a share lies that `met` of `of` samples have, with 95 % confidence: Wilson's score interval. Undefined without samples. */
+/** Bounds the share that `met` of `of` samples have, with 95 % confidence: Wilson's score interval. Undefined without samples. */
 export function shareInterval(met: number, of: number): Interval | undefined {
   if (of === 0) return undefined;
   const share = met / of;
@@ -17,8 +17,7 @@ export function shareInterval(met: number, of: number): Interval | undefined {
 }
 
 /**
- * Where a quantile lies, with 95 % confidence for any distribution: the values at the ranks between which the quantile's lies. Undefined where there are too few values to
- * have such ranks.
+ * Bounds a quantile with 95 % confidence for any distribution, by the values at the ranks around the quantile's rank. Undefined if there are too few values for such ranks.
  */
 export function quantileInterval(sketch: Sketch, q: number): Interval | undefined {
   const { count } = sketch;

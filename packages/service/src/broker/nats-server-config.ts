@@ -24,7 +24,7 @@ export interface NatsServerFiles {
   config: string;
   log: string;
   pid: string;
-  /** Where the server says which port it took, in a file of its own. */
+  /** The server writes the port that it took to a file in this folder. */
   portsDir: string;
 }
 
@@ -39,7 +39,7 @@ export function natsServerFiles({ storeDir, logFile }: NatsServerSettings): Nats
   };
 }
 
-/** A configuration file for nats-server, which reads JSON. Binds to 127.0.0.1 only. */
+/** Encodes a configuration file for nats-server, which reads JSON. Binds to 127.0.0.1 only. */
 export function encodeNatsServerConfig(settings: NatsServerSettings): string {
   const files = natsServerFiles(settings);
   const config = {

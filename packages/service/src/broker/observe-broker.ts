@@ -3,7 +3,7 @@ import type { Metrics } from "../http/metrics.ts";
 
 const RTT_EVERY_MS = 10_000;
 
-/** How a service's connections to the broker are, until it is disposed of. Several services of a process have series of their own. */
+/** Measures the connections of a service to the broker until it is disposed of. Each service of a process has series of its own. */
 export function observeBroker(
   broker: Pick<Broker, "main" | "reads" | "bulk">,
   { metrics, service, rttEveryMs = RTT_EVERY_MS }: { metrics: Metrics; service: string; rttEveryMs?: number },
@@ -20,7 +20,7 @@ export function observeBroker(
       },
       onUp() {
         state.isUp = true;
-        // The answer to what was asked before may never come.
+        // The answer to an earlier ping may never come.
         state.isAsked = false;
         reconnects.inc(labels);
       },

@@ -24,12 +24,12 @@ export function text(): z.ZodType<string, string> {
   );
 }
 
-/** Any text, a blank at its end included: it is taken as it is. */
+/** Takes any text as it is, a blank at its end included. */
 export function secret(): z.ZodType<string, string> {
   return value((input) => input);
 }
 
-/** What may stand in front of a slash in an origin. */
+/** Takes a name that can be in front of a slash in an origin. */
 export function word(): z.ZodType<string, string> {
   return value((input) =>
     /^[A-Za-z0-9.-]{1,64}$/.test(input)
@@ -55,7 +55,7 @@ export function integer(min: number, max: number): z.ZodType<number, string> {
   });
 }
 
-/** Decimals with a point; no exponents, so that what is written is what is meant. */
+/** Takes decimals with a point, without exponents. */
 export function decimal(min: number, max: number): z.ZodType<number, string> {
   return value((input) => {
     const number = /^[0-9]{1,9}(?:\.[0-9]{1,9})?$/.test(input) ? Number(input) : NaN;
@@ -91,7 +91,7 @@ export function url(...schemes: string[]): z.ZodType<string, string> {
   });
 }
 
-/** What browsers send in `Origin`: a scheme, a host and perhaps a port, no path; or `*`. */
+/** Takes the form of the `Origin` header: a scheme, a host and perhaps a port, no path; or `*`. */
 export function origin(): z.ZodType<string, string> {
   return value((input) => {
     const isOrigin =
@@ -130,7 +130,7 @@ export function network(): z.ZodType<string, string> {
   });
 }
 
-/** As a request's `metadata` has them. */
+/** Takes a key of a request's `metadata`. */
 export function metadataKey(): z.ZodType<string, string> {
   const name = z.string().regex(/^[^,]{1,64}$/, "must be keys of 1 to 64 characters");
   // An object can't have it as a key of its own.

@@ -18,16 +18,16 @@ export interface LoggerOptions {
   destination?: DestinationStream;
 }
 
-/** Fields that may hold a key: replaced wherever they stand in the first two levels of what is logged. */
+/** Fields that may hold a key: replaced in the first two levels of a logged object. */
 const SECRET_FIELDS = ["authorization", "cookie", "api_key", "apiKey", "secret", "token", "password"];
 const SECRET_PATHS = SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.headers.${field}`]);
 
 /**
- * JSON lines, written before the call returns, so that the last words of a process that is killed arrive. That costs some ten
+ * Creates a logger of JSON lines, written before the call returns, so that the last words of a process that is killed arrive. That costs some ten
  * microseconds a line: nothing is logged once per event or per token.
  *
- * Redaction, of such fields and of credentials in URLs, is the second line of defence. The first: prompts, outputs and keys are never handed to a logger; what stands in a
- * line is ids, counts, durations and codes.
+ * Redaction, of such fields and of credentials in URLs, is the second line of defence. The first: prompts, outputs and keys are never handed to a logger;
+ * a line holds ids, counts, durations and codes.
  */
 export function createLogger({ service, level = "info", destination = openStdout() }: LoggerOptions): Logger {
   const options = {

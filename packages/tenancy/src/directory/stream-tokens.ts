@@ -31,11 +31,11 @@ export interface TokenRequest {
   readonly ttlSeconds: number;
 }
 
-/** Stream tokens of all tenants: what a bearer token stands for, and new ones of the platform's own. */
+/** Stream tokens of all tenants: verifies those of tenants and of the platform, and mints the platform's own. */
 export interface StreamTokens {
   /** @throws RepriseError `unauthenticated` */
   authenticate(text: string): Promise<Principal>;
-  /** What a principal of an earlier `authenticate` stands for now; undefined once its token is revoked, expired, or no longer signed by a known key. */
+  /** Brings a principal of an earlier `authenticate` up to date; returns undefined once its token is revoked, expired, or no longer signed by a known key. */
   renew(principal: Principal): Principal | undefined;
   mint(request: TokenRequest): Promise<MintedToken & { readonly tokenId: string }>;
 }
@@ -46,7 +46,7 @@ export function createStreamTokens({
   platform,
   now = unixNow,
 }: StreamTokensOptions): StreamTokens {
-  /** A tenant's own key with this id, and from when on it is refused. */
+  /** Finds a tenant's own key by its id, with the time from which it is refused. */
   function findOwnKey(tenant: TenantId, keyId: string) {
     const key = tenants.find(tenant)?.signingKeys.find(({ kid }) => kid === keyId);
     return key && { ...key, expiresAtMs: key.expires_at === undefined ? NEVER : toUnixMs(key.expires_at) };

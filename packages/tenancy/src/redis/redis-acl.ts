@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import { BUDGET_PREFIX, KEY_PREFIX, PROCESS_KEYS } from "./key-names.ts";
 
 /*
- * Who may do what at Redis, in the form of its `aclfile`. Delivery runs the scripts of limits (`take-script.ts`) and of budgets (`ledger-scripts.ts`), gives leases back, and counts
+ * The users of Redis and their commands, in the form of its `aclfile`. Delivery runs the scripts of limits (`take-script.ts`) and of budgets (`ledger-scripts.ts`), gives leases back, and counts
  * the processes (`open-shared.ts`). A worker runs those of budgets, and counts the processes. A script may do no more than its caller.
  */
 
 const BUDGET_COMMANDS = [
-  // The client's own: a ready check, and the connection's name. It goes on without them. `client|setinfo` is unknown before Redis 7.2.
+  // The client's own: a ready check, and the connection's name. It continues without them. `client|setinfo` is unknown before Redis 7.2.
   "info",
   "client|setname",
   "eval",
@@ -36,7 +36,7 @@ export interface RedisPasswords {
 }
 
 /**
- * Users `delivery`, for the keys of limits and budgets alone; `worker`, for those of budgets, who may also count the nodes of delivery; and `operator`, who may do everything. A connection
+ * Encodes users `delivery`, for the keys of limits and budgets alone; `worker`, for those of budgets, who may also count the nodes of delivery; and `operator`, who may do everything. A connection
  * without a user may do nothing. No password can be read from it.
  */
 export function encodeRedisAcl({ delivery, worker, operator }: RedisPasswords): string {

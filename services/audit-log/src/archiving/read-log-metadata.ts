@@ -3,18 +3,18 @@ import type { SegmentHeader } from "@reprise/archive";
 import { metadataTag, subjectTag } from "../records/search-tags.ts";
 import type { Group } from "./lane/group-messages.ts";
 
-/** The fields of a generation's request that are kept outside of what is sealed. */
+/** The fields of a generation's request that are stored unsealed. */
 export interface LogMetadata {
   readonly model: string;
-  /** Whose key seals it: that of its conversation, or of its subject. */
+  /** The name whose key seals the log: its conversation, or its subject. */
   readonly subject: string | undefined;
   /** Texts whose keyed hashes can be searched for. */
   readonly tagged: readonly string[];
 }
 
-/** Undefined unless the group begins with a log's seq 0, and that can be read. */
+/** Returns undefined unless the group begins with a readable seq 0 of a log. */
 export function readLogMetadata({ firstSeq, messages }: Group): LogMetadata | undefined {
-  // A group is made for a message, and holds it.
+  // A group has at least one message.
   const payload = messages[0]!.payload;
   if (firstSeq !== 0 || peekType(payload) !== "generation.requested") return undefined;
   const request = fieldsOf(readEvent(payload)["request"]);
@@ -28,8 +28,8 @@ export function readLogMetadata({ firstSeq, messages }: Group): LogMetadata | un
 }
 
 /**
- * By which names a generation is erased. The first one's key seals it: a turn of a conversation has the words of others in it, and is erased
- * with all of them, or as a person's.
+ * Lists the names by which a generation is erased. The key of the first one seals it: a turn of a conversation has the words of others in it, and
+ * is erased with all of them, or with its person.
  */
 export function ownersOf({ conversation, subject }: Fields): string[] {
   return [
@@ -38,7 +38,7 @@ export function ownersOf({ conversation, subject }: Fields): string[] {
   ];
 }
 
-/** How a log has ended; nothing when the group does not hold its end. Annotations may follow that. */
+/** Reads the end of a log; returns no fields if the group does not hold it. Annotations may follow the end. */
 export function readEnd({ messages }: Group): Pick<SegmentHeader, "status" | "output_tokens"> {
   for (const { payload } of messages.toReversed()) {
     const type = peekType(payload);
@@ -54,7 +54,7 @@ export function readEnd({ messages }: Group): Pick<SegmentHeader, "status" | "ou
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** No fields of a malformed event: it is archived as it is, and stops no lane. */
+/** Returns no fields for a malformed event: it is archived as it is, and stops no lane. */
 function readEvent(payload: Uint8Array): Fields {
   try {
     return fieldsOf(decodeEvent(payload));

@@ -27,21 +27,21 @@ import { subjectTag } from "../records/search-tags.ts";
 import { doneErasures, type OwnedCopy } from "./copy-owners.ts";
 
 /*
- * The bytes of blobs that a batch of OPS says are stored, for tenants that ask for it. Parts are stored before the commit that names them, as files
- * are. A process that dies in between leaves parts that no commit names: whoever archives the batch then copies anew, and the sweep takes them.
+ * Copies the bytes of blobs that a batch of OPS reports as stored, for tenants that ask for it. Parts are stored before the commit that names them,
+ * as files are. A process that dies in between leaves parts that no commit names: the next archiver of the batch copies again, and the sweep
+ * removes them.
  */
 
-/** What it takes to copy. */
 export interface CopySource {
   readonly storage: Pick<blobs.BlobStorage, "rows" | "chunks">;
-  /** Whether the archive is to hold the bytes of a tenant's blobs. */
+  /** Returns true if the archive holds the bytes of a tenant's blobs. */
   readonly isWanted: (tenant: string) => boolean;
 }
 
 interface CopyContext {
   readonly store: BlobStore;
   readonly keyring: Keyring;
-  /** Finds the key of what a generation has made. */
+  /** Finds the key of a generation's blobs. */
   readonly keys: {
     goOn(owner: { readonly tenant: string; readonly generation: string }): Promise<DataKey>;
   };
@@ -50,13 +50,13 @@ interface CopyContext {
   readonly copies?: CopySource | undefined;
 }
 
-/** What has become of one blob of a batch. */
+/** The result for one blob of a batch. */
 export interface CopiedBlob extends OwnedCopy {
   readonly tenant: TenantId;
   readonly record: BlobCopy | Extract<ArchiveRecord, { kind: "blob_missed" }>;
 }
 
-/** What a message says is stored. */
+/** A blob that a message reports as stored. */
 interface StoredBlob {
   readonly tenant: TenantId;
   readonly blob: BlobId;
@@ -67,7 +67,7 @@ interface StoredBlob {
 
 const RETRY_MS = 200;
 const LAST_RETRY_MS = 5_000;
-/** A replica of the broker's may not have the last chunks yet: so often the bytes are read again, half a second apart. */
+/** Reads of the bytes, half a second apart: a replica of the broker may not have the last chunks yet. */
 const TRIES = 6;
 const TRY_AGAIN_MS = 500;
 const SALT_BYTES = 16;
@@ -102,7 +102,7 @@ export async function copyBlobs(
   return copied;
 }
 
-/** Each blob once. */
+/** Lists each blob once. */
 function storedIn({ messages }: Batch, state: ArchiveState, { isWanted }: CopySource): StoredBlob[] {
   const found = new Map<string, StoredBlob>();
   const held = new Map<string, Set<string>>();
@@ -126,7 +126,7 @@ function ownerOf(subject: string): { tenant: TenantId; generation: string | unde
     const { tenant, kind, generation } = parseOpsSubject(subject);
     return kind === "blob" ? { tenant, generation } : undefined;
   } catch {
-    // Not the platform's, which is told where it is sealed.
+    // A foreign subject: `sealBatch` reports it.
     return undefined;
   }
 }
@@ -150,7 +150,7 @@ async function copyOne(stored: StoredBlob, epoch: number, context: Copying): Pro
     const there = await unlessGone(() => blobs.findBlob(source.storage, tenant, blob));
     if (!there) return missed("gone");
     const { owner, key } = await openOwner(tenant, there.row, context);
-    // An erasure removes the blob and then looks for keys of its subject: it has found this one, or what is read here is not there any more.
+    // An erasure removes the blob and then looks for keys of its subject: either it has found this key, or this read finds no blob.
     const found = await unlessGone(() => blobs.findBlob(source.storage, tenant, blob));
     if (!found) return missed("gone", owner);
     const { type, bytes, sha256 } = found.row;
@@ -172,7 +172,7 @@ async function copyOne(stored: StoredBlob, epoch: number, context: Copying): Pro
   }
 }
 
-/** What an erasure of the blob's person, or of the generation that has made it, destroys. Stored before anything is sealed with it. */
+/** Stores the key that an erasure of the blob's person, or of the generation that made the blob, destroys, before anything is sealed with it. */
 async function openOwner(
   tenant: TenantId,
   { subject, generation }: BlobRecord,

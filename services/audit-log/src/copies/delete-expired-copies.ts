@@ -6,9 +6,9 @@ const DAY_MS = 86_400_000;
 const DAY_CHARS = 10;
 
 /**
- * Takes copies of blobs out of the archive whose day is over for good, save what a legal hold keeps: one commit with a record that names them. The sweep
+ * Removes expired copies of blobs from the archive, except those that a legal hold keeps, by one commit with a record that names them. The sweep
  * removes their parts.
- * @param isHeldGeneration whether a legal hold keeps what a generation has made
+ * @param isHeldGeneration true if a legal hold keeps the blobs of a generation
  * @returns the copies
  * @throws RepriseError `archive_unavailable`, `archive_corrupt`
  */
@@ -37,7 +37,7 @@ export async function deleteExpiredCopies(
       holds.map(({ id }) => id),
     );
     const live = state.copies(tenant);
-    // A hold that was set meanwhile, and an erasure that was finished, are applied in the next round.
+    // A hold that was set meanwhile, or an erasure that was finished, is applied in the next round.
     if (!isSame || !gone.every(({ key }) => live.has(key))) return undefined;
     return { tenants: [{ tenant, leaves: [], files: [], removes: [], records: [record] }] };
   });

@@ -2,10 +2,10 @@ import { type Archive, type ArchiveState, type BlobStore, COPIES, parsePartKey }
 import { OPS_STREAM } from "@reprise/protocol";
 
 /**
- * Removes parts of copies that belong to no archive: whose key is destroyed, whose time is over, or whose archiver died before the commit. What the
- * archive has not come to in OPS yet may still be committed, and is left.
+ * Removes parts of copies that no commit names: their key is destroyed, their time is over, or their archiver died before the commit. Parts of
+ * messages of OPS that are not archived yet may still be committed, and are left.
  * @param tenant default: all
- * @returns what was removed
+ * @returns the removed keys
  * @throws RepriseError `archive_unavailable`, `archive_corrupt`
  */
 export async function sweepCopies(
@@ -16,7 +16,7 @@ export async function sweepCopies(
   const prefix = tenant === undefined ? COPIES : `${COPIES}tenant=${tenant}/`;
   for await (const { key } of store.list(prefix)) keys.push(key);
   if (keys.length === 0) return [];
-  // What was listed before the commits are read is named by one of them, if by any.
+  // Commits are read after the list, so a commit that names a listed part is among them.
   await archive.refresh();
   const kept = new Map<string, ReadonlySet<string>>();
   const removed: string[] = [];

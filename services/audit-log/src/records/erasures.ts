@@ -1,22 +1,22 @@
 import type { ArchiveRecord, ArchiveState } from "@reprise/archive";
 
-/** An erasure as the archive's records tell it. */
+/** An erasure, folded from the archive's records. */
 export interface Erasure {
   readonly id: string;
   readonly at: string;
   readonly by: string;
   readonly reason: string;
-  /** Of the subject; undefined for a single generation. */
+  /** The keyed hash of the subject; undefined for a single generation. */
   readonly tag: string | undefined;
-  /** All that it has taken in so far. */
+  /** All generations of its requests so far. */
   readonly generations: readonly string[];
-  /** When it was finished; undefined while it is not. */
+  /** Undefined while it is not finished. */
   readonly doneAt: string | undefined;
 }
 
 /**
- * The erasures of a tenant, oldest first. One may have several requests: each later one names further generations, or further places of
- * the live streams, and all of them count. One that is finished is begun again by further generations, not by places.
+ * Lists the erasures of a tenant, oldest first. An erasure may have several requests: each later one names further generations, or further places
+ * of the live streams, and all of them count. Further generations begin a finished erasure again, further places do not.
  */
 export function erasuresIn(records: readonly ArchiveRecord[]): Erasure[] {
   const erasures = new Map<string, Erasure>();
@@ -36,7 +36,7 @@ export function erasuresIn(records: readonly ArchiveRecord[]): Erasure[] {
   return [...erasures.values()];
 }
 
-/** All that an erasure has taken in by now, sorted: another process may have gone on with it. */
+/** Lists all generations of an erasure, sorted: another process may have continued it. */
 export function generationsOf(
   state: ArchiveState,
   tenant: string,
@@ -46,7 +46,7 @@ export function generationsOf(
   return [...new Set([...generations, ...(recorded?.generations ?? [])])].toSorted();
 }
 
-/** Unfinished erasures, with their tenants. */
+/** Lists unfinished erasures with their tenants. */
 export function openErasures(state: ArchiveState): { tenant: string; erasure: Erasure }[] {
   return state.tenants().flatMap((tenant) =>
     erasuresIn(state.records(tenant))

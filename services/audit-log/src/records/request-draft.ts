@@ -1,19 +1,19 @@
 import type { ArchiveRecord, ArchiveState, Draft, PlacesByStream } from "@reprise/archive";
 import { type Erasure, erasuresIn } from "./erasures.ts";
 
-/** A commit of nothing but records of one tenant. They are hashed as they are: with their fields in the order of the schema. */
+/** Drafts a commit of records of one tenant alone. They are hashed as they are: with their fields in the order of the schema. */
 export function recordsDraft(tenant: string, records: readonly ArchiveRecord[]): Draft {
   return { tenants: [{ tenant, leaves: [], files: [], removes: [], records }] };
 }
 
 export interface RequestedNow {
-  /** The places of the streams that become empty by it now: nothing is purged that no request has named. */
+  /** The places of the streams that are purged now: only places that a request names are purged. */
   readonly purged: PlacesByStream;
-  /** When that is said: of the first request of an erasure, its own time. */
+  /** The time of this request; for the first request of an erasure, the time of the erasure. */
   readonly at: string;
 }
 
-/** Says what an erasure takes away that no earlier request of it has named: for a large one that is mostly places, and no generation. */
+/** Drafts a further request of an erasure, with the generations and places that no earlier one has named: for a large erasure mostly places. */
 export function requestDraft(
   state: ArchiveState,
   tenant: string,

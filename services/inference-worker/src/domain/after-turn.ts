@@ -18,11 +18,11 @@ import { isStoreAway } from "./store-away.ts";
 /** The timeouts that can strike while an engine runs. */
 export type TurnTimeout = Extract<TimeoutName, "first_token" | "between_tokens" | "total">;
 
-/** How a run of an engine ended, and how many tokens it has said, by our count of its chunks. */
+/** The end of a run of an engine, and the number of tokens that the engine has produced, by our count of its chunks. */
 export type EngineOutcome = { readonly counted: number } & (
   | {
       readonly kind: "finished";
-      /** How many of the tokens were reasoning. */
+      /** The number of tokens that were reasoning. */
       readonly reasoned: number;
       readonly reason: FinishReason;
       /** True if the engine has given none. */
@@ -35,22 +35,22 @@ export type EngineOutcome = { readonly counted: number } & (
   | { readonly kind: "timeout"; readonly name: TurnTimeout }
   /** The tenant's budget is used up. */
   | { readonly kind: "spent"; readonly error: RepriseError }
-  /** What the request needs of the broker could not be read for so long that another worker may try it. The engine has not got a whole request. */
+  /** The broker did not answer for so long that another worker may try the request. The engine has not received a whole request. */
   | { readonly kind: "unprepared"; readonly error: RepriseError }
   /** The signal stopped it. */
   | { readonly kind: "stopped" }
 );
 
-/** What follows a turn of an engine, or a wait for tools. */
+/** The step after a turn of an engine, or after a wait for tools. */
 export type NextStep =
   | { readonly kind: "end"; readonly draft: EndDraft }
   /** A further attempt in the same worker. */
   | { readonly kind: "again"; readonly reason: "timeout" | "fallback" | "engine_failed" }
   | Proceed
-  /** This worker is fenced, or is to stop. */
+  /** This worker is fenced, or stops. */
   | { readonly kind: "stopped" };
 
-/** The attempt goes on: with the tools that were asked for, or with their answers. */
+/** The attempt continues: with the tools that were asked for, or with their answers. */
 export interface Proceed {
   readonly kind: "proceed";
 }
@@ -59,10 +59,10 @@ export type EndDraft = Extract<EventDraft, { type: "generation.completed" | "gen
 
 export interface TurnFacts {
   readonly context: PlanContext;
-  /** What the log says, the turn's own events included. */
+  /** Folded from the log, the turn's own events included. */
   readonly transcript: RunTranscript;
   readonly engine: EngineChoice;
-  /** What the generation has used so far. */
+  /** The usage of the generation so far. */
   readonly usage: Usage;
   /** Compares the turn's text with the form of the request. Called if the engine says that the text is whole. */
   readonly answerFits: () => Fit;
@@ -95,14 +95,14 @@ export function afterTurn(
   }
 }
 
-/** An answer that was cut for another reason is told by that reason: it is known to be no whole one. */
+/** Returns `schema_mismatch` only for an answer that is whole: one that was cut keeps the reason of its cut. */
 function toFinishReason(reason: FinishReason, { answerFits }: TurnFacts): FinishReason {
   return reason === "stop" && answerFits() === false ? "schema_mismatch" : reason;
 }
 
 /**
- * An engine that breaks off is dealt with like one that falls silent: by the answer of the timeout that it would have met, at once. So is one
- * whose images or sound could not be stored. What asking again can't change ends the generation.
+ * Treats an engine that breaks off like one that falls silent: by the answer of the timeout that it would have met, at once. The same holds for
+ * images or sound that could not be stored. An error that a retry can't change ends the generation.
  */
 function afterFailure(
   { error, counted }: Extract<EngineOutcome, { kind: "failed" }>,
@@ -135,7 +135,7 @@ export function afterTimeout(
   return { kind: "end", draft: timeoutDraft(name, timeout, usage) };
 }
 
-/** Readers have seen nothing of this turn, so another model may say it. */
+/** Returns true if another model may take the turn, because readers have seen nothing of it. */
 export function mayFallBack({
   context,
   transcript,
@@ -144,7 +144,7 @@ export function mayFallBack({
   return engine === "primary" && context.fallbackModel !== undefined && !transcript.turnShown;
 }
 
-/** Whether it is the engine that failed: a request that is wrong is wrong for any. */
+/** Returns true for a failure of the engine: an invalid request is invalid for any engine. */
 function isEngineError({ code }: RepriseError): boolean {
   return code === "engine_unavailable" || code === "engine_rejected" || code === "engine_failed";
 }

@@ -8,7 +8,6 @@ import {
   asUnixMs,
 } from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
-import type { ModeratorContext } from "../judging/moderator-context.ts";
 import { retryListing } from "./retry-listing.ts";
 import { GATE } from "../testing/log-of.ts";
 
@@ -32,10 +31,7 @@ test("a review that can't be listed now is told of, and tried again until it is 
   const errors: unknown[] = [];
   const context = { log: { publish }, onError: (error: unknown) => errors.push(error) };
   const { signal } = new AbortController();
-  await retryListing(
-    { context: context as unknown as ModeratorContext, ref, moderation: GATE, signal },
-    REVIEW,
-  );
+  await retryListing({ context, ref, moderation: GATE, signal }, REVIEW);
   expect(errors).toEqual([isAway]);
   expect(publish).toHaveBeenCalledTimes(2);
 });

@@ -25,9 +25,9 @@ export interface LaneOptions extends SealingContext {
   readonly limits: BatchLimits;
   /** Default: none. */
   readonly tracing?: Tracing | undefined;
-  /** How long what was read may still take to be archived when the lane is to stop. Default 5 s. */
+  /** The time in which a stopping lane may still archive the messages that it has read. Default 5 s. */
   readonly closeMs?: number | undefined;
-  /** Called for a batch that is about to be sealed and committed. */
+  /** Called before a batch is sealed and committed. */
   readonly onRead?: ((batch: Batch) => void) | undefined;
   /** @param ms since the batch was read */
   readonly onCommitted: (commit: Commit, ms: number) => void;
@@ -44,7 +44,7 @@ export function archiveLane(options: LaneOptions, signal: AbortSignal): Promise<
   return followLane({ connection, stream, history, limits, begin, closeMs, onError }, signal);
 }
 
-/** What the archive has of its streams. */
+/** Reads a stream's last place in the archive, or its places in all commits, newest first. */
 export function createHistory(archive: Archive): LaneHistory {
   return {
     async last(stream) {
@@ -62,8 +62,8 @@ export function createHistory(archive: Archive): LaneHistory {
 }
 
 /**
- * Commits are in one order, so a commit knows of every erasure before it: a batch that was sealed before one is sealed again without what was
- * erased, and what was sealed first is taken away.
+ * Commits are in one order, so a commit knows of every erasure before it: a batch that was sealed before an erasure is sealed again without the
+ * erased messages, and the files of the first seal are removed.
  */
 async function commitBatch(
   batch: Batch,
@@ -94,7 +94,7 @@ async function commitBatch(
     return { lane, tenants: joinByTenant([...tenants, ...toCopyDrafts(copied, state)]) };
   };
   const outcome = await archive.append(make, { signal: giveUp });
-  // What this does not come to is swept.
+  // The sweep removes the rest.
   await discardErasedCopies(copied, archive.state, options.store).catch(onError);
   const files = sealed.draft.tenants.flatMap((tenant) => tenant.files);
   span.counted({ "reprise.files": files.length, "reprise.bytes": sumOf(files) });
@@ -106,7 +106,7 @@ function sumOf(files: readonly { readonly bytes: number }[]): number {
   return files.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-/** No commit will name these files, and what is in them of erased generations must not be readable. */
+/** Removes files that no commit will name: they hold texts of erased generations. */
 async function discardErased(
   { draft, kids }: SealedBatch,
   { generations }: Erased,

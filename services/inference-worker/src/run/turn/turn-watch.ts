@@ -4,15 +4,15 @@ import type { TurnTimeout } from "../../domain/after-turn.ts";
 export interface TurnWatch extends Disposable {
   /** The engine is asked for its next token, and the time runs. */
   waiting(): void;
-  /** It has said something; until it is asked again, what takes its time is not the engine. */
+  /** The engine has said something; no time runs until it is asked again. */
   arrived(): void;
-  /** It is not asked after all: what takes its time until it is asked again is not the engine. */
+  /** The engine is not asked after all; no time runs until it is asked again. */
   held(): void;
-  /** Whether it has said, or made, anything. */
+  /** True once the engine has said or made anything. */
   readonly hasBegun: boolean;
-  /** It has made something that it can't say yet: its time begins anew, if it runs. */
+  /** The engine has made something that it can't say yet: its time begins again, if it runs. */
   progressed(): void;
-  /** It has said its last word: no time runs any more. */
+  /** The engine has said its last word: no time runs any more. */
   finished(): void;
   /** It was not its last word. */
   resumed(): void;
@@ -20,9 +20,9 @@ export interface TurnWatch extends Disposable {
 
 export interface TurnWatchOptions {
   timeouts: Pick<EffectiveTimeouts, TurnTimeout>;
-  /** When the generation as a whole has to be over, in wall-clock milliseconds: counted from that clock once, when the watch begins. */
+  /** The latest end of the whole generation, in wall-clock milliseconds: read from that clock once, when the watch begins. */
   totalAtMs: UnixMs;
-  /** Called whenever it has, with how long it was waited for. */
+  /** Called whenever the engine has said something, with the time since it was asked. */
   onArrived?: ((waitedMs: number) => void) | undefined;
   /** Called once, when the engine has said something for the first time. */
   onFirst?: (() => void) | undefined;
@@ -33,8 +33,8 @@ export interface TurnWatchOptions {
 const LONGEST_TIMER_MS = 2_147_483_647;
 
 /**
- * Watches over one run of an engine. One timer, armed for the next moment at which anything could be late, and again from what it
- * finds then: a token costs two assignments.
+ * Watches one run of an engine. Its one timer is armed for the next moment at which anything could be late, and armed again when it
+ * fires: a token costs two assignments.
  */
 export function watchTurn(options: TurnWatchOptions): TurnWatch {
   const { timeouts, totalAtMs, onArrived, onFirst, onTimeout } = options;
