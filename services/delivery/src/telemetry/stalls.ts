@@ -3,10 +3,10 @@ import { performance } from "node:perf_hooks";
 /** Longer than work holds up the event loop: the process was stopped, or had no CPU. */
 const STALL_MS = 1_000;
 const TICK_MS = 250;
-/** Once the event loop has waited for so long since, it has read all that had come meanwhile. */
+/** After a wait of this length the event loop has read everything that arrived while the process stood still. */
 const DRAINED_MS = 5;
-/** It has done so by then at the latest. */
-const MOST_DRAINING_MS = 1_000;
+/** Limit of that work, in CPU time: a process that stood still may be starved, and takes seconds for it. */
+const MOST_DRAINING_CPU_MS = 1_000;
 
 /** The time for which the process did not run. */
 export interface StalledTime {
@@ -14,6 +14,13 @@ export interface StalledTime {
   arrivalAt(nowMs: number): number;
   /** For how many milliseconds of this span the process did not run. */
   within(fromMs: number, toMs: number): number;
+}
+
+/** The times of this thread so far. */
+export interface ThreadTimes {
+  /** The event loop waited for something to do. */
+  readonly idleMs: number;
+  readonly cpuMs: number;
 }
 
 export const NO_STALLS: StalledTime = { arrivalAt: (nowMs) => nowMs, within: () => 0 };
@@ -27,29 +34,28 @@ export class Stalls implements StalledTime, Disposable {
   #seenAtMs: number;
   #fromMs = 0;
   #untilMs = Number.NEGATIVE_INFINITY;
-  #idleMs = 0;
-  readonly #readIdleMs: () => number;
+  /** When the last stall ended. Undefined after everything that arrived during it was read. */
+  #resumed: ThreadTimes | undefined;
+  readonly #readTimes: () => ThreadTimes;
 
-  /** @param readIdleMs for how long the event loop has had nothing to do so far */
-  constructor(nowMs = performance.now(), readIdleMs = () => performance.nodeTiming.idleTime) {
+  constructor(nowMs = performance.now(), readTimes = readThreadTimes) {
     this.#seenAtMs = nowMs;
-    this.#readIdleMs = readIdleMs;
+    this.#readTimes = readTimes;
   }
 
   look(nowMs: number): void {
     if (nowMs - this.#seenAtMs > STALL_MS) {
       this.#fromMs = this.#seenAtMs;
       this.#untilMs = nowMs;
-      this.#idleMs = this.#readIdleMs();
+      this.#resumed = this.#readTimes();
     }
     this.#seenAtMs = nowMs;
   }
 
   arrivalAt(nowMs: number): number {
     this.look(nowMs);
-    const isDraining =
-      nowMs - this.#untilMs < MOST_DRAINING_MS && this.#readIdleMs() - this.#idleMs < DRAINED_MS;
-    return isDraining ? this.#fromMs : nowMs;
+    if (this.#resumed && this.#isDrainedSince(this.#resumed)) this.#resumed = undefined;
+    return this.#resumed ? this.#fromMs : nowMs;
   }
 
   within(fromMs: number, toMs: number): number {
@@ -59,4 +65,14 @@ export class Stalls implements StalledTime, Disposable {
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
   }
+
+  #isDrainedSince(resumed: ThreadTimes): boolean {
+    const { idleMs, cpuMs } = this.#readTimes();
+    return idleMs - resumed.idleMs >= DRAINED_MS || cpuMs - resumed.cpuMs >= MOST_DRAINING_CPU_MS;
+  }
+}
+
+function readThreadTimes(): ThreadTimes {
+  const { user, system } = process.threadCpuUsage();
+  return { idleMs: performance.nodeTiming.idleTime, cpuMs: (user + system) / 1_000 };
 }
