@@ -21,8 +21,8 @@ export interface HubOptions {
   /** After how long without an event a generation with readers is compared with its log, at the least. Default 1.5 s. */
   probeMs?: number;
   /**
-   * Called when no verdict has come for the events after one of a moderated generation for as long as its policy allows; to be recorded in the log,
-   * unless a verdict comes after all. Called for all generations at once when moderation is away, and again, with longer and longer pauses, while it
+   * Called when no verdict has come for a moderated generation's events after `judged` for as long as its policy allows. The callback records that in
+   * the log, unless a verdict comes after all. Called for all generations at once when moderation is away, and again, with longer and longer pauses, while it
    * rejects. Default: does nothing.
    */
   onModerationTimeout?: (cache: GenerationCache, judged: Seq) => Promise<void>;
