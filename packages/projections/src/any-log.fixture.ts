@@ -23,7 +23,7 @@ const anyText = fc.string({
 const USAGE = { input_tokens: 3, output_tokens: 5, cached_input_tokens: 1, reasoning_tokens: 2 };
 const FOUND = { rule: "cards", category: "personal-data" };
 
-/** What a log may go on with; places are shares of the log so far. */
+/** Possible continuations of a log; places are fractions of the log so far. */
 type Step = (said: readonly Draft[]) => Draft[];
 
 const place = fc.double({ min: 0, max: 0.999, noNaN: true });
@@ -136,7 +136,7 @@ const body = fc.array(
   { maxLength: 24 },
 );
 
-/** A whole log: the first attempt, what it and its successors say, the end, and what moderation says behind it. Some end in the queue. */
+/** A whole log: the first attempt, its events and those of its successors, the end, and moderation's events after it. Some logs end in the queue. */
 export const anyLog: fc.Arbitrary<readonly LogEvent[]> = fc
   .record({ isBegun: fc.boolean(), body, isHalted: fc.boolean(), end, after: fc.option(redaction) })
   .map(({ isBegun, body: steps, isHalted, end: last, after }) => {

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 /**
- * What a client calls a run, a thread, a chat or a message. A lone surrogate has no UTF-8 form of its own: two names would be one.
+ * A client's name for a run, a thread, a chat or a message. A lone surrogate has no UTF-8 form of its own: two names would become one.
  * @param most UTF-16 code units
  */
 export function clientName(most: number) {

@@ -23,7 +23,7 @@ export class Growing<T> {
     return index < this.length ? this.#shared[index] : undefined;
   }
 
-  /** The index of the first item that is so, where all behind it are so too; the length where none is. */
+  /** The index of the first item from which the predicate holds for all items; the length if there is none. */
   firstWhere(isSo: (item: T) => boolean): number {
     let [low, high] = [0, this.length];
     while (low < high) {

@@ -16,7 +16,7 @@ export function toOpenAiError(error: RepriseError): OpenAiErrorBody {
   return { error: { message, type: openAiErrorType(toHttpStatus(error.code)), param: param ?? null, code } };
 }
 
-/** What OpenAI's API calls errors of a status. */
+/** OpenAI's error type for a status. */
 export function openAiErrorType(status: number): string {
   if (status >= 500) return "server_error";
   if (status === 401) return "authentication_error";

@@ -22,7 +22,7 @@ export function framesOf<State>(projection: Projection<State>, log: readonly Log
   });
 }
 
-/** Any log and any cut: what was sent before it and what a later fold gives behind it are the whole, byte for byte. */
+/** For any log and any cut: the frames before the cut and those of a later fold after it are the whole, byte for byte. */
 export function holdsAtAnyCut<State>(projection: Projection<State>): void {
   fc.assert(
     fc.property(anyLog, fc.nat(), (log, cut) => {
@@ -35,7 +35,7 @@ export function holdsAtAnyCut<State>(projection: Projection<State>): void {
   );
 }
 
-/** A fold that goes on from a state which another one has gone on from gives the same frames. */
+/** A second fold from a state that another fold has already continued from gives the same frames. */
 export function leavesStatesAlone<State>(projection: Projection<State>): void {
   fc.assert(
     fc.property(anyLog, (log) => {

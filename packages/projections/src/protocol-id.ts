@@ -1,6 +1,6 @@
 import { type GenerationId, generationNotFound, isGenerationId, shardOf } from "@reprise/protocol";
 
-/** What the ids of a protocol's runs begin with. */
+/** Prefix of the ids of a protocol's runs. */
 export type ProtocolPrefix = "chatcmpl-" | "resp_";
 
 const SUFFIX_LENGTH = 26;
@@ -13,7 +13,7 @@ export function toProtocolId(prefix: ProtocolPrefix, generation: GenerationId): 
 }
 
 /**
- * The generation that an id of a protocol names. A native id stands for itself.
+ * Returns the generation that an id of a protocol names. A native id is returned unchanged.
  * @throws RepriseError `generation_not_found`: an id that the platform did not make belongs to no generation
  */
 export function parseProtocolId(prefix: ProtocolPrefix, id: unknown): GenerationId {

@@ -1,11 +1,11 @@
 import type { Annotation } from "@reprise/protocol";
 import { Growing } from "./growing.ts";
 
-/** Where the texts of events stand in the text that they are joined to, in UTF-16 code units. A value: a further text makes another one. */
+/** Offsets of the events' texts in their concatenation, in UTF-16 code units. Immutable: adding a text makes a new value. */
 export class TextPlaces {
   readonly #seqs: Growing<number>;
   readonly #starts: Growing<number>;
-  /** Of the whole text. */
+  /** Length of the whole text. */
   readonly length: number;
 
   constructor(seqs = new Growing<number>(), starts = new Growing<number>(), length = 0) {
@@ -14,7 +14,7 @@ export class TextPlaces {
     this.length = length;
   }
 
-  /** With the text of a further event behind the others. */
+  /** Returns a copy with the text of a further event at the end. */
   with(seq: number, { length }: string): TextPlaces {
     return new TextPlaces(this.#seqs.with(seq), this.#starts.with(this.length), this.length + length);
   }

@@ -33,7 +33,7 @@ export function toEnd(
   };
 }
 
-/** Text that clients have can't be taken back here, so a run whose engine begins anew behind it is over for them. */
+/** Text that clients have can't be retracted here, so if the engine starts again after it, the run is over for them. */
 export function toRestarted(reason: string): RunError {
   return {
     type: "RUN_ERROR",

@@ -1,9 +1,9 @@
 /*
- * The events of AG-UI 1.0 that a generation makes, as they stand in `data:`. TanStack AI reads the same ones, and more of `metadata`. `test/clients` holds
- * each against the schemas of `@ag-ui/core`.
+ * The AG-UI 1.0 events of a generation, as in `data:`. TanStack AI reads the same events, and more of `metadata`. `test/clients` checks each against the
+ * schemas of `@ag-ui/core`.
  */
 
-/** What belongs to no field of the protocol, under a name of its maker's. */
+/** Values without a field in the protocol, under a name of their producer. */
 export type Metadata = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 interface Marked {

@@ -3,7 +3,7 @@ import { toEnd, toRestarted } from "./ends.ts";
 import type { AgUiEvent } from "./events.ts";
 import { messageId, reasoningId, type RunNames } from "./run-names.ts";
 
-/** What was begun and not ended: a text message, or a message of reasoning, by which `part` of a summary it is. */
+/** A message that was begun and not ended: a text message, or a reasoning message, with its `part` of a summary. */
 type Open = { readonly kind: "text" } | { readonly kind: "reasoning"; readonly part: string };
 
 /**
@@ -12,17 +12,17 @@ type Open = { readonly kind: "text" } | { readonly kind: "reasoning"; readonly p
  */
 export interface RunState {
   readonly names: RunNames;
-  /** Restarts behind shown text that are passed over. A reader that comes behind them has not seen what they took back. */
+  /** Number of restarts after shown text to skip. A reader that joins after them has not seen the text that they retracted. */
   readonly passes: number;
   readonly restarts: number;
   readonly hasBegun: boolean;
   readonly hasEnded: boolean;
-  /** Whether moderation has stopped the run: then that is why it ends, however it does. */
+  /** True if moderation has stopped the run: then that is the reason for its end, however it ends. */
   readonly isHalted: boolean;
   readonly open: Open | undefined;
-  /** How many turns came before, each with all its calls answered. */
+  /** Number of earlier turns, each with all its calls answered. */
   readonly turn: number;
-  /** How many messages of reasoning were begun. */
+  /** Number of reasoning messages that were begun. */
   readonly reasonings: number;
   /** The last event that has shown something; what it had as its text does not matter. */
   readonly shownSeq: number;
@@ -51,7 +51,7 @@ export function beginRun(names: RunNames, passes = 0): RunState {
   };
 }
 
-/** What an event of the log adds. Behind the run's end, and behind a restart that ends it, nothing is told. */
+/** Adds an event of the log. After the run's end, and after a restart that ends it, emits no events. */
 export function foldRun(before: RunState, event: KnownEvent | UnknownEvent): Folded {
   if (before.hasEnded) return { state: before, events: [] };
   if (before.hasBegun) return foldEvent(before, event);
@@ -152,7 +152,7 @@ function openReasoning(before: RunState, part: string): Folded {
   return { state, events: [...closed.events, ...reasoningStart(state)] };
 }
 
-/** What is sealed belongs to the message of reasoning that is open, or to one of its own. */
+/** Sealed reasoning belongs to the open reasoning message, or to a message of its own. */
 function withSealed(before: RunState, { seq, encrypted, id }: Said<"reasoning.sealed">): Folded {
   const opened =
     before.open?.kind === "reasoning" ? { state: before, events: [] } : openReasoning(before, "sealed");
@@ -190,7 +190,7 @@ function withCall(before: RunState, { seq, call_id: id, name, arguments: args }:
   };
 }
 
-/** The next turn begins behind the last answer; a rewind never reaches behind one. */
+/** The next turn begins after the last answer; a rewind never reaches before an answer. */
 function withResult(before: RunState, event: Said<"tool.result">): Folded {
   const { state, events } = close(before);
   const id = event.call_id;

@@ -12,14 +12,14 @@ type UserPart = Exclude<ContentPart, { type: "refusal" }>;
 
 export interface ParsedMessages {
   readonly input: readonly Message[];
-  /** Of each: which of the client's messages it was made of. */
+  /** For each message: the index of the client's message that it was made from. */
   readonly origins: readonly number[];
 }
 
 /**
- * A client's messages as a native input. Reasoning belongs to the assistant's message behind it. An assistant's message that says nothing, which is what a
- * client has of a run that was cut off at its beginning, is left out.
- * @param keepsReasoning whether the model can be handed what it has thought before
+ * Converts a client's messages to a native input. Reasoning belongs to the assistant's message after it. An empty assistant's message, which a client has
+ * if a run was cut off at its beginning, is left out.
+ * @param keepsReasoning true if the model accepts its earlier reasoning
  * @throws RepriseError `invalid_request`, `capability_unsupported`
  */
 export function parseMessages(

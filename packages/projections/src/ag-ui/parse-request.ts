@@ -13,7 +13,7 @@ import { RUN_ID_METADATA, THREAD_ID_METADATA } from "./run-names.ts";
 export interface ParseOptions {
   /** The URL's `model`, for clients that are given a URL alone; `forwardedProps.model` goes before it. */
   readonly model?: string | undefined;
-  /** Whether a model can be handed what it has thought before. */
+  /** True if a model accepts its earlier reasoning. */
   readonly keepsReasoning: (model: string) => boolean;
 }
 
@@ -21,7 +21,7 @@ export interface ParsedRun {
   readonly threadId: string;
   readonly runId: string;
   readonly request: GenerationRequest;
-  /** As the client has sent them, for the snapshot of a run that it comes back to. */
+  /** The messages as the client sent them, for the snapshot of a run that the client reconnects to. */
   readonly messages: readonly { readonly id: string }[];
 }
 

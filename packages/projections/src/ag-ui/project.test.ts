@@ -157,7 +157,7 @@ describe("a run", () => {
 });
 
 describe("a late joiner", () => {
-  /** What a reader is sent that comes behind `at` events. */
+  /** Frames for a reader that joins after `at` events. */
   function joined(events: readonly LogEvent[], at: number, history: readonly Message[]): Frame[] {
     const before = events.slice(0, at);
     const said = before.reduce((state, event) => soFar.project(state, event).state, soFar.begin(RUN));

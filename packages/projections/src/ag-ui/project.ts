@@ -14,7 +14,7 @@ export interface AgUiState {
 export interface AgUiOptions {
   /** The request's: it names the run as its client does. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
-  /** How many restarts lie before the reader has come: they end nothing for it. Default 0. */
+  /** Number of restarts before the reader joined: they do not end the run for it. Default 0. */
   readonly passes?: number;
 }
 

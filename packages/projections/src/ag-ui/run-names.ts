@@ -4,12 +4,12 @@ import type { ProjectedRun } from "../projection.ts";
 export const THREAD_ID_METADATA = "ag_ui.thread_id";
 export const RUN_ID_METADATA = "ag_ui.run_id";
 
-/** How a run and its messages are named in its events. */
+/** Names of a run and its messages in its events. */
 export interface RunNames {
   readonly threadId: string;
   readonly runId: string;
   readonly model: string;
-  /** What ids of messages begin with: they are unique among the messages of all runs. */
+  /** Prefix of message ids: it makes them unique among the messages of all runs. */
   readonly prefix: string;
 }
 
@@ -35,7 +35,7 @@ export function reasoningId({ prefix }: RunNames, index: number): string {
   return `rsn_${prefix}_${index}`;
 }
 
-/** Whether a message's id was made for this run. */
+/** True if a message's id was made for this run. */
 export function isOfRun({ prefix }: RunNames, id: string): boolean {
   return /^(msg|rsn|tool)_/.test(id) && id.slice(id.indexOf("_") + 1).startsWith(`${prefix}_`);
 }

@@ -32,7 +32,7 @@ interface ToolCall {
   readonly function: { readonly name: string; arguments: string };
 }
 
-/** As `MESSAGES_SNAPSHOT` has them. */
+/** Message in the form of `MESSAGES_SNAPSHOT`. */
 export type SaidMessage =
   | { readonly id: string; readonly role: "assistant"; content?: string; toolCalls?: ToolCall[] }
   | { readonly id: string; readonly role: "reasoning"; content: string; encryptedValue?: string }
@@ -50,7 +50,7 @@ export function unsay(said: Said, toSeq: number): Said {
   return last;
 }
 
-/** In the order that clients have them in: that in which they were begun, but a tool's answer stands behind the message with its call. */
+/** Messages in the order that clients have them in: the order in which they were begun, but a tool's answer follows the message with its call. */
 export function toMessages(said: Said): readonly SaidMessage[] {
   const messages: SaidMessage[] = [];
   for (const piece of piecesOf(said)) add(messages, piece);

@@ -6,9 +6,9 @@ import { type AgUiState, toFrame } from "./project.ts";
 import { isOfRun, toRunNames } from "./run-names.ts";
 import { type Said, say, toMessages, unsay } from "./said.ts";
 
-/** What a run has said by now; what restarts have taken back is not in it. */
+/** The content of a run so far, without the text that restarts have retracted. */
 export interface SoFar {
-  /** Of a reader for whom restarts end nothing. */
+  /** State for a reader whose run does not end at a restart. */
   readonly run: RunState;
   readonly said: Said;
 }
@@ -29,16 +29,16 @@ export function agUiSoFar(metadata: Readonly<Record<string, string>> | undefined
   };
 }
 
-/** How often text that was shown did not count any more. */
+/** Number of times that shown text was invalidated. */
 export function restartsOf({ run }: SoFar): number {
   return run.restarts;
 }
 
 /**
- * What a reader that comes late is sent in place of the frames so far: the run's start, all messages, and again the start of what is open; of a run that
- * has ended, its end too. The frames behind go on from there.
- * @param state of the reader's projection, behind the same event as what was said so far
- * @param history the messages that the reader has, by its own word; those that it has of this run are replaced. A snapshot replaces all that a client has
+ * Frames for a late reader, in place of all frames so far: the run's start, all messages, and again the start of each open message; if the run has ended,
+ * its end too. Later frames continue from there.
+ * @param state of the reader's projection, after the same event as the content so far
+ * @param history the messages that the reader says it has; those of this run are replaced. A snapshot replaces all messages of a client
  */
 export function snapshotFrames(
   { run, end }: AgUiState,

@@ -3,7 +3,7 @@ import { toLineJson } from "@reprise/protocol/wire";
 import type { Frame } from "../projection.ts";
 import type { UiChunk } from "./ui-chunk.ts";
 
-/** The code of an error chunk where an attempt began anew behind text that no chunk can take back. */
+/** Code of an error chunk if an attempt restarted after text that no chunk can retract. */
 const RESTARTED = "restarted";
 
 /** The chunk that tells a failure within a stream. */
@@ -19,7 +19,7 @@ export function toErrorChunk({
   return { type: "error", errorText: message, code, retryable };
 }
 
-/** As `toErrorChunk`, where an attempt began anew and earlier steps of the message would have to be taken back. */
+/** Like `toErrorChunk`, for an attempt that restarted when earlier steps of the message would have to be retracted. */
 export function restartedChunk(): UiChunk {
   return toErrorChunk({
     code: RESTARTED,
@@ -67,7 +67,7 @@ export function toChatParam(param: string, { messages, tools }: ChatPlaces): str
   return [FIELD_NAMES[field] ?? field, ...tail].join(".");
 }
 
-/** What a reader is told of an error after which coming back does not help. The end is among it: a transport that waits for one would come back. */
+/** Frames for an error after which reconnecting does not help. They include the end: a transport that waits for one would reconnect. */
 export function toUiErrorFrames(error: RepriseError): readonly Frame[] {
   const { code, message, retryable } = error;
   return toFrames([toErrorChunk({ code, message, retryable }), { type: "finish", finishReason: "error" }]);

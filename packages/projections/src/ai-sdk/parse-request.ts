@@ -10,14 +10,14 @@ import { type ChatPlaces, toChatParam } from "./errors.ts";
 import { readMessages } from "./read-messages.ts";
 import { type ChatBody, chatBodySchema, refusedField } from "./request-schema.ts";
 
-/** The metadata of a generation that goes on with a message of the assistant: that message's id. */
+/** Metadata of a generation that continues an assistant's message: that message's id. */
 export const MESSAGE_ID_METADATA = "ai_sdk.message_id";
 
-/** What a chat's request is read with, beside its body. */
+/** The models that a chat's request is parsed against, in addition to its body. */
 export interface UiModels {
-  /** The tenant's models. The only one stands for a request that names none. */
+  /** The tenant's models. If there is only one, a request without a model gets it. */
   readonly models: readonly string[];
-  /** Whether a model is known to have a capability. */
+  /** True if a model is known to have a capability. */
   readonly takes: (model: string, capability: Capability) => boolean;
 }
 
@@ -26,9 +26,9 @@ export interface UiCall {
   readonly request: GenerationRequest;
   /** The chat's id; undefined for a transport that sends none. */
   readonly chat: string | undefined;
-  /** Sent anew for the same messages, which is a run of its own each time. */
+  /** True if the same messages were sent again; each time this is a new run. */
   readonly isRegeneration: boolean;
-  /** The message of the assistant that the answer goes on with; undefined for a new one. */
+  /** The assistant's message that the answer continues; undefined for a new one. */
   readonly messageId: string | undefined;
   /** An error about the native request, about the field of the body. */
   readonly inChatTerms: (error: unknown) => unknown;

@@ -4,7 +4,7 @@ import type { UiChunk } from "./ui-chunk.ts";
 type Said<Type extends KnownEvent["type"]> = Extract<KnownEvent, { type: Type }>;
 
 const ANY_TYPE = "application/octet-stream";
-/** What a page may make a link of: an engine says where a source is, whatever its scheme. */
+/** Schemes that a page may link to: an engine reports a source's address with any scheme. */
 const LINK = /^(https?|mailto):/i;
 
 /** A call whose arguments are no JSON, as a model may write them or moderation may leave them, must not be run: the client is told so. */

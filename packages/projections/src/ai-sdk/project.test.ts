@@ -32,7 +32,7 @@ function toLog(drafts: readonly Draft[]): LogEvent[] {
   return drafts.map((draft, i) => ({ ...draft, seq: asSeq(i + 1) }) as unknown as KnownEvent);
 }
 
-/** The chunks of a log, and whether `[DONE]` stands behind them. */
+/** The chunks of a log, and if `[DONE]` follows them. */
 function chunksOf(drafts: readonly Draft[], options = {}): UiChunk[] {
   return parse(framesOf(createUiStream(options), toLog(drafts)).flat());
 }

@@ -15,7 +15,7 @@ interface OpenPart {
   readonly of: string;
 }
 
-/** How far a UI message stream has been told. */
+/** Progress of a UI message stream. */
 export interface UiStreamState {
   readonly generation: GenerationId;
   readonly model: string | undefined;
@@ -31,7 +31,7 @@ export interface UiStreamState {
   /** The seq of the first event told in the open step, and of the last told; 0 for none. */
   readonly stepSeq: number;
   readonly lastSeq: number;
-  /** The seq of the last event of the steps before. No rewind that goes behind it can be told. */
+  /** The seq of the last event of the earlier steps. A rewind to before it can't be expressed. */
   readonly closedSeq: number;
   /** The tool calls of the open step. */
   readonly calls: ReadonlySet<string>;
@@ -43,11 +43,11 @@ const NO_CALLS: ReadonlySet<string> = new Set();
 const DONE: Frame = { data: "[DONE]" };
 
 export interface UiStreamOptions {
-  /** The message that the generation goes on with, behind a tool's answer. Default: a new one, whose id is the generation's. */
+  /** The message that the generation continues, after a tool's answer. Default: a new one, whose id is the generation's. */
   readonly messageId?: string | undefined;
 }
 
-/** What is known of a generation before its first event. What is not is left out of the message's metadata. */
+/** Facts about a generation before its first event. Unknown ones are left out of the message's metadata. */
 export interface UiRun {
   readonly generation: GenerationId;
   readonly model?: ProjectedRun["model"] | undefined;
@@ -58,7 +58,7 @@ export interface UiStream extends Projection<UiStreamState> {
   begin(run: UiRun): UiStreamState;
 }
 
-/** The AI SDK's UI message stream. Each frame is one chunk; behind the last stands `[DONE]`. */
+/** The AI SDK's UI message stream. Each frame is one chunk; `[DONE]` follows the last. */
 export function createUiStream({ messageId }: UiStreamOptions = {}): UiStream {
   return {
     name: messageId === undefined ? "ai-sdk" : `ai-sdk+${messageId}`,
@@ -88,8 +88,8 @@ export function createUiStream({ messageId }: UiStreamOptions = {}): UiStream {
 }
 
 /**
- * What a client is told that has all chunks and comes back, with `[DONE]` or without. `WorkflowChatTransport` comes back for ever from a stream without
- * `finish`, and takes 204 for an error.
+ * Frames for a client that has all chunks and reconnects, with or without `[DONE]`. `WorkflowChatTransport` reconnects for ever to a stream without
+ * `finish`, and treats 204 as an error.
  */
 export function endUiStreamAgain({ end }: UiStreamState): readonly Frame[] {
   return end ?? [];
@@ -259,8 +259,8 @@ class Telling {
   }
 
   /**
-   * It stands in a step without calls: a page whose last step is nothing but answered calls sends them by itself, and a stop would begin another run.
-   * The AI SDK's own word for that, `interrupted`, is an error to what was released before it, `WorkflowChatTransport` among it.
+   * The end is in a step without calls: if a page's last step consists only of answered calls, the page sends them by itself, and a stop would begin
+   * another run. The AI SDK's own word for this, `interrupted`, is an error to earlier releases, including `WorkflowChatTransport`.
    */
   #cancelled({ seq, reason, usage }: Said<"generation.cancelled">): void {
     this.#closePart();

@@ -3,9 +3,9 @@ import { filePartSchema, parsePart, refusedField, type UiPart } from "./request-
 
 /** The provider whose references are blobs. */
 const PROVIDER = "reprise";
-/** What a stream has named as the model's own, or an upload. */
+/** Path of a blob that a stream has named as the model's own, or of an upload. */
 const BLOB_PATH = /^\/v1\/(?:generations\/[^/]+\/)?blobs\/([^/?#]+)$/;
-/** Parameters, such as a charset, stand between a data URL's type and its bytes. */
+/** Parameters, such as a charset, come between a data URL's type and its bytes. */
 const DATA_URL = /^data:([^;,]*)(?:;[^;,]+)*;base64,/;
 
 /**

@@ -78,12 +78,12 @@ function readUserPart(part: UiPart, path: string): UserPart[] {
   throw refusedField(`${path}.type`, `a user's message has no part of the type ${JSON.stringify(part.type)}`);
 }
 
-/** What pages and other models keep in messages, and no model is given. */
+/** True for parts that pages and other models keep in messages, and that no model is given. */
 function isOfPage({ type }: UiPart): boolean {
   return type.startsWith("data-") || type === "step-start" || IGNORED.has(type);
 }
 
-/** Of the assistant's parts: what it has made beside words, where its text came from, and what other providers have added. */
+/** Ignored parts of the assistant: its media, the sources of its text, and additions by other providers. */
 const IGNORED: ReadonlySet<string> = new Set([
   "file",
   "reasoning-file",
@@ -196,7 +196,7 @@ function deniedText({ approval }: ToolPart): string {
   return approval?.reason ?? "The call was denied.";
 }
 
-/** Of a call that was refused as no JSON: the text that the model wrote. */
+/** For a call that was refused because its arguments are not JSON: the text that the model wrote. */
 function argumentsOf({ state, input, rawInput }: ToolPart): string {
   const said = input ?? rawInput;
   return state === "output-error" && typeof said === "string" ? said : JSON.stringify(said ?? {});

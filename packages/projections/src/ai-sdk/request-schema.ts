@@ -7,7 +7,7 @@ const UI_ID_LENGTH = 256;
 
 /** More than a native request has: some hold nothing that a model is given. */
 const UI_MESSAGES = 4_096;
-/** Of one message: it has the parts of each of its steps, and the page's own. */
+/** Maximum parts of one message: it has the parts of each of its steps, and the page's own. */
 const UI_PARTS = 8_192;
 
 const idSchema = clientName(UI_ID_LENGTH);
@@ -76,7 +76,7 @@ export type ChatBody = z.infer<typeof chatBodySchema>;
 export type UiMessage = ChatBody["messages"][number];
 export type UiPart = UiMessage["parts"][number];
 
-/** Of `providerMetadata` what a stream of this platform has put there. */
+/** The fields of `providerMetadata` that a stream of this platform has set. */
 const ownMetadata = z.looseObject({
   reprise: z
     .looseObject({
@@ -122,8 +122,8 @@ export const steeringPartSchema = z.looseObject({
 });
 
 /**
- * A part of a message.
- * @param path where it stands in the body
+ * Parses a part of a message.
+ * @param path its place in the body
  * @throws RepriseError `invalid_request` with the place of the first problem in `param`
  */
 export function parsePart<T>(schema: z.ZodType<T>, part: UiPart, path: string): T {

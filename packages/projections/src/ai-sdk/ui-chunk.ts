@@ -1,4 +1,4 @@
-/** What the AI SDK lets a stream attach to a part, by who attaches it. */
+/** Metadata that the AI SDK lets a stream attach to a part, by its producer. */
 export interface ChunkMetadata {
   readonly reprise: {
     /** Reasoning in the form that its engine alone can read, and the engine's name for it: handed back with the next request of the chat. */
@@ -78,7 +78,7 @@ export type UiChunk =
   | {
       readonly type: "error";
       readonly errorText: string;
-      /** Of the platform's catalogue. The AI SDK's own clients show `errorText` alone. */
+      /** Code from the platform's catalogue. The AI SDK's own clients show only `errorText`. */
       readonly code: string;
       readonly retryable: boolean;
     }

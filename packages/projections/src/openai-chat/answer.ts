@@ -38,7 +38,7 @@ export interface ChatCompletionBody {
   usage: ChatUsage;
 }
 
-/** What `POST /v1/chat/completions` without `stream` is answered. */
+/** Answer of `POST /v1/chat/completions` without `stream`. */
 export type ChatAnswer =
   | { readonly status: 200; readonly body: ChatCompletionBody }
   /** The generation has failed. */
@@ -158,7 +158,7 @@ class ChatAnswerFold {
       .join("");
   }
 
-  /** Of output 0, where there are several. */
+  /** Returns events of a type; text only of output 0, if there are several outputs. */
   #of<Type extends TextEvent["type"]>(type: Type): Said<Type>[] {
     return this.#said.filter((event): event is Said<Type> => {
       const isOther = event.type === "output.delta" && (event.output ?? 0) !== 0;

@@ -8,12 +8,12 @@ export interface ChatDelta {
   role?: "assistant";
   content?: string;
   refusal?: string;
-  /** What the model says to itself, under the two names that clients look for. */
+  /** The model's reasoning, under the two names that clients look for. */
   reasoning?: string;
   reasoning_content?: string;
   tool_calls?: ({ index: number } & ChatCall)[];
   annotations?: ChatAnnotation[];
-  /** What the model has made beside words: `GET /v1/generations/{id}/blobs/{blob}` gives its content. */
+  /** The model's media output: `GET /v1/generations/{id}/blobs/{blob}` returns its content. */
   blobs?: ChatBlob[];
 }
 
@@ -50,7 +50,7 @@ export interface ChatChoice extends Partial<Pick<ChatFinish, "native_finish_reas
   finish_reason: ChatFinishReason | null;
 }
 
-/** What all chunks of a stream have in common. */
+/** Fields that all chunks of a stream share. */
 export interface ChatHead {
   readonly id: string;
   readonly object: "chat.completion.chunk";

@@ -13,7 +13,7 @@ export function toChatErrorFrame(error: RepriseError): Frame {
   return { data: toLineJson(toChatErrorBody(error)) };
 }
 
-/** How a generation has failed, as an error. */
+/** Converts a generation's failure to an error body. */
 export function toChatFailure({ code, message }: Failure): OpenAiErrorBody {
   const type = isErrorCode(code) ? openAiErrorType(toHttpStatus(code)) : "server_error";
   return { error: { message, type, param: null, code } };

@@ -47,7 +47,7 @@ const SAMPLES: {
   web_search_options: {},
 };
 
-/** What a field needs beside it. */
+/** Other fields that a field requires. */
 const NEEDS: { readonly [field: string]: object } = {
   parallel_tool_calls: { tools: [{ type: "function", function: { name: "look_up" } }] },
   stream_options: { stream: true },

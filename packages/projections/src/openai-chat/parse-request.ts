@@ -107,7 +107,7 @@ export interface ChatRequest {
   readonly request: GenerationRequest;
   /** Chunks as they come, or one JSON body. */
   readonly stream: boolean;
-  /** Whether a chunk with the usage comes before the end of the stream. */
+  /** True if a chunk with the usage comes before the end of the stream. */
   readonly includeUsage: boolean;
 }
 

@@ -7,7 +7,7 @@ export function toChatPosition(frame: number): string {
 }
 
 /**
- * How many frames a client has that sends the `id` of the last one as `Last-Event-ID`; 0 without one.
+ * Number of frames that a client has, from the `id` of the last one in `Last-Event-ID`; 0 without one.
  * @throws RepriseError `cursor_invalid`
  */
 export function parseChatPosition(lastEventId: string | undefined): number {

@@ -9,15 +9,15 @@ import { toChatUsage } from "./answer/usage.ts";
 import { type ChatChoice, type ChatChunk, type ChatDelta, type ChatHead, toChatCall } from "./chunk.ts";
 import { RESTARTED, toChatFailure } from "./errors.ts";
 
-/** How far a stream has come. */
+/** Progress of a stream. */
 export interface ChatState {
   readonly head: ChatHead;
   readonly hasBegun: boolean;
-  /** How many tools were called. */
+  /** Number of tool calls. */
   readonly calls: number;
   /** The last event whose words are among the frames. */
   readonly shownSeq: Seq;
-  /** Of the texts of output 0, for annotations. */
+  /** Places of the texts of output 0, for annotations. */
   readonly places: TextPlaces;
   readonly isHalted: boolean;
   readonly hasEnded: boolean;
@@ -31,8 +31,8 @@ export interface ChatOptions {
 const DONE: Frame = { data: "[DONE]" };
 
 /**
- * The chunks of `POST /v1/chat/completions`. The first one has the role; the last one the reason of the end, then comes the usage where it
- * was asked for, then `[DONE]`. A failure and a restart behind words that were sent are an error instead.
+ * The chunks of `POST /v1/chat/completions`. The first chunk has the role. The last one has the finish reason; then the usage follows if it was requested,
+ * then `[DONE]`. A failure, or a restart after sent text, becomes an error instead.
  */
 export function chatProjection({ includeUsage }: ChatOptions): Projection<ChatState> {
   const nullUsage = includeUsage ? { usage: null } : {};
@@ -55,7 +55,7 @@ export function chatProjection({ includeUsage }: ChatOptions): Projection<ChatSt
     return [{ data: toLineJson(chunk) }];
   }
 
-  /** The next state and the frames, behind the one with the role where it is the first. */
+  /** The next state and its frames, after the frame with the role if this is the first. */
   function told(state: ChatState, changes: Partial<ChatState>, frames: Frame[]): Projected<ChatState> {
     const opening = state.hasBegun
       ? frames

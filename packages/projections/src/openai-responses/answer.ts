@@ -6,21 +6,21 @@ import type { Item } from "./output/items.ts";
 import { close, emptyOutput, itemsOf, type Output, tell } from "./output/output.ts";
 import { type CreatedWith, toResponse } from "./response.ts";
 
-/** What a log has said so far, for an answer that is one body. */
+/** The content of a log so far, for an answer that is one body. */
 export interface AnswerState {
   readonly run: ProjectedRun;
   readonly started: boolean;
   /** The events that items may be made of: what a rewind takes back is not among them. */
   readonly said: Growing<KnownEvent | UnknownEvent>;
-  /** What these say. */
+  /** The output of these events. */
   readonly output: Output;
   readonly halted: boolean;
   readonly ending: Ending | undefined;
 }
 
 /**
- * The log as a response at any time. Unlike a stream it can tell a response that was begun anew: it has what counts, and nothing of what was taken
- * back.
+ * The log as a response at any time. Unlike a stream it can represent a response that was restarted: it has the valid content only, without any retracted
+ * text.
  */
 export const responsesAnswer = {
   name: "openai-responses answer",

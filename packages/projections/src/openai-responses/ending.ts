@@ -4,15 +4,15 @@ import type { ResponseNow, ResponseStatus } from "./response.ts";
 
 type EndEvent = Extract<KnownEvent, { type: TerminalType }>;
 
-/** How a response ends. */
+/** The end of a response. */
 export interface Ending extends Pick<ResponseNow, "error" | "incomplete" | "usage"> {
   readonly type: "response.completed" | "response.incomplete" | "response.failed";
   readonly status: ResponseStatus;
-  /** Of the item that has not ended before. */
+  /** Status of the item that has not ended before. */
   readonly itemStatus: ItemStatus;
 }
 
-/** What came before the end and gives it its meaning. */
+/** Earlier events that determine the meaning of the end. */
 export interface Before {
   /** Moderation has stopped it. */
   readonly halted: boolean;
@@ -43,7 +43,7 @@ export function endingOf(event: KnownEvent | UnknownEvent, before: Before): Endi
   }
 }
 
-/** What was told does not count any more, and can't be taken back: the text goes on elsewhere. */
+/** Sent text is no longer valid, and can't be retracted: the text continues elsewhere. */
 export const RESTARTED: Ending = {
   type: "response.failed",
   status: "failed",

@@ -8,7 +8,7 @@ export function toResponsesErrorBody(error: RepriseError): OpenAiErrorBody {
   return toOpenAiError(inResponsesWords(error));
 }
 
-/** An error in the place of what would have followed in a stream. Its number is no position: nothing in the log is behind it. */
+/** An error in place of the next event of a stream. Its number is not a position: no event of the log follows it. */
 export function toResponsesErrorFrame(error: RepriseError): Frame {
   const { code, message, param } = toErrorBody(error).error;
   const data = { type: "error", sequence_number: 0, code, message, param: param ?? null };

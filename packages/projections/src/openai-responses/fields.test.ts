@@ -43,7 +43,7 @@ const SAMPLES: { readonly [Field in keyof ResponseCreateParamsBase]-?: ResponseC
   user: "u-1",
 };
 
-/** What a field needs beside it. */
+/** Other fields that a field requires. */
 const NEEDS: { readonly [field: string]: object } = {
   parallel_tool_calls: { tools: [look] },
   tool_choice: { tools: [look] },

@@ -14,8 +14,8 @@ export interface ListedItem {
 }
 
 /**
- * What a response was asked, as items. The turns of an assistant are taken apart again, so there are more of them than messages.
- * Each has an id of its own; none is that of an item that a response has said.
+ * A response's input as items. The turns of an assistant are split again, so there are more items than messages. Each has an id of its own, different from
+ * the ids of a response's output items.
  */
 export function toInputItems(generation: GenerationId, input: string | readonly Message[]): ListedItem[] {
   const name = toProtocolId("resp_", generation).slice("resp_".length);

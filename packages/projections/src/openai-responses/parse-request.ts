@@ -14,7 +14,7 @@ import { inResponsesWords } from "./request/param-names.ts";
 import { toMessages } from "./request/to-messages.ts";
 import { toToolFields } from "./request/tools.ts";
 
-/** The turn of a conversation that a request goes on behind. */
+/** The turn of a conversation that a request follows. */
 export interface Behind {
   readonly conversation: ConversationId;
   readonly previous_generation?: GenerationId;
@@ -24,16 +24,16 @@ export interface Behind {
 export interface ResponsesRequest {
   /** Events as they come, or one JSON body. */
   readonly stream: boolean;
-  /** Whether the JSON body is of the response as it begins, and not as it ends. */
+  /** True if the JSON body shows the response as it begins, and not as it ends. */
   readonly background: boolean;
-  /** The response that the request goes on behind. */
+  /** The response that the request follows. */
   readonly previous: GenerationId | undefined;
   /** The ids of the items that the input names, each once. */
   readonly references: readonly string[];
   /**
-   * The native request. A call of a tool ends it: the client answers with its next request.
-   * @param items what `references` name
-   * @param behind where the turn of `previous` is
+   * Builds the native request. A tool call ends it: the client answers with its next request.
+   * @param items the items that `references` names
+   * @param behind the place of the turn of `previous`
    * @throws RepriseError `invalid_request` that names the first wrong field in `param`, as OpenAI's API calls it
    */
   readonly toNative: (items: ReadonlyMap<string, unknown>, behind?: Behind) => GenerationRequest;

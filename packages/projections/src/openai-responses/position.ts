@@ -2,7 +2,7 @@ import { RepriseError } from "@reprise/protocol";
 import { toFrameNumber } from "../frame-number.ts";
 
 /**
- * How many frames a client has that asks with `starting_after`, the `sequence_number` of its last event: numbers begin with 0. 0 for a client that has
+ * Number of frames that a client has, from `starting_after`, the `sequence_number` of its last event: numbers begin with 0. Returns 0 for a client that has
  * none, and asks for all of them.
  * @throws RepriseError `cursor_invalid`
  */

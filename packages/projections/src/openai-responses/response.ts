@@ -5,17 +5,17 @@ import type { Item } from "./output/items.ts";
 
 export type ResponseStatus = "queued" | "in_progress" | "completed" | "failed" | "incomplete" | "cancelled";
 
-/** What changes of a response while it is made. */
+/** The fields of a response that change while it is generated. */
 export interface ResponseNow {
   readonly status: ResponseStatus;
   readonly output: readonly Item[];
   readonly error?: { readonly code: string; readonly message: string } | undefined;
-  /** Of a response that ended before its model had. */
+  /** Reason of a response that ended before its model had. */
   readonly incomplete?: string | undefined;
   readonly usage?: Usage | undefined;
 }
 
-/** What a response was created with, as far as it is told again: nothing that was said to the model is. */
+/** The request fields that a response repeats; the input is not repeated. */
 export interface CreatedWith {
   readonly metadata?: Readonly<Record<string, string>> | undefined;
   readonly previousResponse?: string | null | undefined;

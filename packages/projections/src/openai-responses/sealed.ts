@@ -9,13 +9,13 @@ export interface Sealed {
 
 const sealedSchema = z.strictObject({ encrypted: z.string(), id: z.string().optional() });
 
-/** As `encrypted_content`, which clients hand back as it is: with the engine's own id, because an item's id is the platform's. */
+/** Value of `encrypted_content`, which clients return unchanged: with the engine's own id, because an item's id is the platform's. */
 export function toEncryptedContent({ encrypted, id }: Sealed): string {
   const isPlain = id === undefined && !encrypted.startsWith("{");
   return isPlain ? encrypted : JSON.stringify({ encrypted, id });
 }
 
-/** What `toEncryptedContent` was given. */
+/** Restores the argument of `toEncryptedContent`. */
 export function fromSealed(content: string): Sealed {
   if (!content.startsWith("{")) return { encrypted: content };
   try {

@@ -5,7 +5,7 @@ import { toFrameNumber } from "../frame-number.ts";
 const START = "-1";
 
 /**
- * The first frame behind what a client has: `Last-Event-ID`, or `offset` of the query. The SSE `id` of a frame is its number.
+ * The first frame after those that a client has: `Last-Event-ID`, or `offset` of the query. The SSE `id` of a frame is its number.
  * @throws RepriseError `cursor_invalid`
  */
 export function parseOffset(offset: string, param: "Last-Event-ID" | "offset"): number {

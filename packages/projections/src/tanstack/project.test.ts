@@ -26,7 +26,7 @@ const chunksOf = (events: readonly LogEvent[], isStructured = false) =>
     .flat()
     .map(({ data }) => JSON.parse(data) as StreamChunk);
 
-/** What the client's own processor makes of the chunks. */
+/** The parts that the client's own processor builds from the chunks. */
 function partsAfter(chunks: readonly StreamChunk[]): readonly object[] {
   const processor = new StreamProcessor();
   processor.prepareAssistantMessage();

@@ -16,7 +16,7 @@ export interface TanstackState {
 export interface TanstackOptions {
   /** The request's: it names the run as its client does. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
-  /** Whether the request asks for JSON: then the text is told as a structured output. */
+  /** True if the request asks for JSON: then the text is sent as a structured output. */
   readonly isStructured?: boolean;
 }
 
@@ -45,8 +45,8 @@ export function tanstackProjection({
 }
 
 /**
- * What a client is told that has all chunks and comes back: its connection has broken between the end of the run and that of the answer, and it goes by
- * an end that it is sent on the new one. It has no number, since a client passes over one that it has.
+ * Frames for a client that has all chunks and reconnects: its connection broke between the end of the run and the end of the response, and it needs an end
+ * on the new connection. The frame has no number, since a client skips a number that it has.
  */
 export function endAgain({ end }: TanstackState): readonly Frame[] {
   return end ? [end] : [];
@@ -95,7 +95,7 @@ function toRaw(before: string | undefined, event: KnownEvent | UnknownEvent): st
   return event.type === "output.delta" && (event.output ?? 0) === 0 ? before + event.text : before;
 }
 
-/** As TanStack AI names them; it knows no others. */
+/** Converts to TanStack AI's finish reasons; it knows no others. */
 function toFinishReason(reason: string): "stop" | "length" | "tool_calls" {
   return reason === "length" || reason === "tool_calls" ? reason : "stop";
 }

@@ -3,13 +3,13 @@ import type { FinishReason } from "@reprise/protocol";
 /** The reasons that OpenAI's clients know. */
 export type ChatFinishReason = "stop" | "length" | "tool_calls" | "content_filter";
 
-/** What has ended a choice. `native_finish_reason` is there where OpenAI's API has no word for it. */
+/** The end of a choice. `native_finish_reason` is set if OpenAI's API has no word for it. */
 export interface ChatFinish {
   finish_reason: ChatFinishReason;
   native_finish_reason?: string;
 }
 
-/** What has ended a completed generation; a reason that a later version adds is `stop`. */
+/** Finish reason of a completed generation; a reason that a later version adds becomes `stop`. */
 export function toChatFinish(reason: FinishReason): ChatFinish {
   switch (reason) {
     case "stop":

@@ -17,7 +17,7 @@ export interface ChatLogprobs {
 
 const ENCODER = new TextEncoder();
 
-/** Where moderation takes the tokens, they are empty texts here: the numbers stand alone. */
+/** If moderation withholds the tokens, they are empty texts here: only the numbers remain. */
 export function toChatLogprobs(logprobs: TokenLogprobs): ChatTokenLogprob[] {
   return logprobs.map(({ top = [], ...token }) => ({
     ...toChatLogprob(token),

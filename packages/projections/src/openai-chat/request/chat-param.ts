@@ -22,7 +22,7 @@ const NAMES: readonly (readonly [RegExp, string])[] = [
   [/^subject$/, "safety_identifier"],
 ];
 
-/** What OpenAI's API calls a field of the native request. */
+/** OpenAI's name for a field of the native request. */
 function toChatParam(param: string): string {
   const found = NAMES.find(([pattern]) => pattern.test(param));
   return found ? param.replace(found[0], found[1]) : param;

@@ -106,7 +106,7 @@ function toUserPart(part: UserPart): NativeUserPart {
   }
 }
 
-/** A blob's id may stand where OpenAI's API has an address. */
+/** A blob's id may replace an address of OpenAI's API. */
 function toPlace(url: string): Pick<MediaPart, "url" | "blob"> {
   return isBlobId(url) ? { blob: url } : { url };
 }

@@ -4,7 +4,7 @@ import { optional } from "./optional.ts";
 
 const FUNCTION_ONLY = { error: "must be function: custom tools are not supported" };
 
-/** What a name, a description and a schema may be is the native request's to say. */
+/** The native request's parser checks names, descriptions and schemas. */
 export const chatToolsSchema = z
   .array(
     z.strictObject({

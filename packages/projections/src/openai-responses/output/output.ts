@@ -23,18 +23,18 @@ import {
 } from "./reasoning.ts";
 import type { Step } from "./step.ts";
 
-/** What a log has said so far, as the items of a response. A value: nothing of it changes. */
+/** The content of a log so far, as the items of a response. An immutable value. */
 export interface Output {
   readonly generation: GenerationId;
   /** Items that are done. */
   readonly items: Growing<Item>;
   /** The item that still grows, the last. */
   readonly open: OpenMessage | OpenReasoning | undefined;
-  /** Sealed reasoning that has come within a message, and stands behind it: a message that it broke in two would be two answers. */
+  /** Sealed reasoning that came within a message is placed after it: splitting the message in two would make two answers. */
   readonly sealed: readonly Sealed[];
 }
 
-/** What an event makes of an output. */
+/** The result of adding an event to an output. */
 export interface Told {
   readonly output: Output;
   readonly steps: readonly Step[];

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** A field that changes no answer, whatever it says. */
+/** A field that changes no answer, with any value. */
 export const ignored = z.unknown().optional();
 
 /** A field that may be there and say nothing: null, or one of these values. Anything else is refused by the field's name. */

@@ -68,7 +68,7 @@ export function toContent(content: string | readonly Part[]): unknown {
   return second === undefined && first.type === "text" ? first.text : parts;
 }
 
-/** What is wrong with it is said by the parser of the native request. */
+/** The parser of the native request reports any errors in it. */
 function toPart(part: Part): { type: string; [field: string]: unknown } {
   switch (part.type) {
     case "input_text":

@@ -1,4 +1,4 @@
-/** Whether a field says something: absent and null are the same. */
+/** True if a field has a value: absent and null are the same. */
 export function isGiven<T>(value: T | null | undefined): value is T {
   return value !== undefined && value !== null;
 }

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { ignored, only } from "./absent.ts";
 import { contentSchema } from "./content-parts.ts";
 
-/** What an item has of its own, which a request does not need. */
+/** Fields of an item that a request does not need. */
 const own = { id: ignored, status: ignored };
 
 const message = z.strictObject({

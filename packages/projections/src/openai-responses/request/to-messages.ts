@@ -5,7 +5,7 @@ import type { InputItem } from "./input-items.ts";
 /** Items as native messages, which the parser of the native request has not seen yet. */
 export interface Asked {
   readonly messages: readonly unknown[];
-  /** Of each message: which item it begins with. */
+  /** For each message: the item that it begins with. */
   readonly origins: readonly number[];
 }
 
@@ -28,7 +28,7 @@ export function toMessages(items: readonly InputItem[]): Asked {
     messages.push(message);
     origins.push(index);
   };
-  /** The turn that goes on, where it has room for what comes. */
+  /** Returns the current turn if it has room for the next item. */
   const turnFor = (index: number, hasRoom: (open: Turn) => boolean): Turn => {
     if (!turn || !hasRoom(turn)) {
       turn = { role: "assistant" };
@@ -73,7 +73,7 @@ function toAnswer({ call_id, output }: Extract<InputItem, { type: "function_call
   return { role: "tool", call_id, ...(typeof content === "string" ? { output: content } : { content }) };
 }
 
-/** Thoughts behind which nothing was said are of a turn that was broken off: an engine has no place for them. */
+/** Reasoning without output after it is from a turn that was cut off: an engine has no place for it. */
 function withoutBareThoughts(messages: readonly unknown[], origins: readonly number[]): Asked {
   const isSaid = (message: unknown) => {
     const { role, content, tool_calls: calls } = message as Turn;

@@ -43,8 +43,8 @@ interface ToolFields {
 }
 
 /**
- * What is said of tools, in the native form. What says the default (`auto`, parallel calls, not strict) is left out, for an engine that knows no other
- * may refuse to be told.
+ * The tool fields in the native form. Fields with default values (`auto`, parallel calls, not strict) are left out, because an engine that knows no other
+ * may refuse them.
  * @throws RepriseError `invalid_request`
  */
 export function toToolFields({
