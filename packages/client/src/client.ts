@@ -29,15 +29,15 @@ export interface ClientOptions {
   fetch?: FetchLike;
   retry?: RetryOptions;
   /**
-   * Whether the platform is told what each stream took as it ends: its round trip, the first event and text, the longest gap, reconnects. Numbers alone, in one small request that
-   * is tried once and waited for by nothing. Default false.
+   * True to report each stream's timings to the platform as it ends: its round trip, the first event and text, the longest gap, reconnects. Numbers only, in
+   * one small request that is tried once, without waiting for it. Default false.
    */
   reportTimings?: boolean;
   /** A connection that is silent for so long is dead. Default 45,000: three heartbeats. */
   idleTimeoutMs?: number;
   /**
-   * What replaces parts of the surroundings: time and randomness in tests, `onWake` where the app knows better than a page's `online`
-   * and `visibilitychange` events when a network is back.
+   * Replaces parts of the runtime: time and randomness in tests, `onWake` if the app knows better than a page's `online` and `visibilitychange` events when a
+   * network is back.
    */
   runtime?: Partial<ClientRuntime>;
 }
@@ -45,30 +45,30 @@ export interface ClientOptions {
 export interface CreateOptions {
   /** 1 to 255 visible ASCII characters; the same key always names the same generation. Default: a new one for each call. */
   idempotencyKey?: string;
-  /** Stops waiting and retrying. Cancels nothing: what was created goes on. */
+  /** Stops waiting and retrying. Cancels nothing: created generations continue. */
   signal?: AbortSignal;
 }
 
 export interface RunOptions extends CreateOptions {
   /**
-   * Functions that answer the model's tool calls as the stream hands them out, by the names that the request gives them. They run
-   * beside the loop; what one throws is thrown from the loop and by `done()`, and the generation goes on waiting.
+   * Functions that answer the model's tool calls as the stream hands them out, by the names in the request. They run beside the loop. An error that one
+   * throws is thrown from the loop and by `done()`, and the generation keeps waiting.
    */
   tools?: ToolHandlers;
   /**
-   * Whether the loop, and `done()`, go on behind the generation's end until people, or the policy when their time is up, have decided all
-   * reviews of its text: it is asked again every `retry.reviewDelayMs`, for as long as that takes. Default false.
+   * True if the loop, and `done()`, continue after the generation's end until all reviews of its text are decided, by people or by the policy when their time
+   * is up: it is asked again every `retry.reviewDelayMs`, for as long as that takes. Default false.
    */
   awaitReviews?: boolean;
 }
 
 export interface StreamOptions {
-  /** A cursor: go on after this position. Default: from the start. */
+  /** A cursor: continue after this position. Default: from the start. */
   after?: string | undefined;
   signal?: AbortSignal;
-  /** As for `run`. A call that lies before `after` is not handed out, and not answered. */
+  /** Same as for `run`. A call before `after` is not handed out, and not answered. */
   tools?: ToolHandlers;
-  /** As for `run`. */
+  /** Same as for `run`. */
   awaitReviews?: boolean;
 }
 
@@ -81,9 +81,9 @@ export interface Generations {
   /** Ends a generation for all its readers. Resolves when that is stored; one that has ended stays as it ended. */
   cancel(id: string, options?: { reason?: string; signal?: AbortSignal }): Promise<Generation>;
   /**
-   * Answers a tool call; the generation goes on when all that wait are answered. Resolves when the answer is stored.
-   * @throws RepriseError `tool_result_conflict` when the call has an answer: another caller's, or this one where an earlier try got
-   * through and the reply to it was lost; `tool_call_not_found`, `generation_ended`
+   * Answers a tool call; the generation continues when all waiting calls are answered. Resolves when the answer is stored.
+   * @throws RepriseError `tool_result_conflict` when the call has an answer: another caller's, or this one if an earlier try succeeded and its reply was
+   *   lost; `tool_call_not_found`, `generation_ended`
    */
   submitToolResult(id: string, result: ToolResult, options?: { signal?: AbortSignal }): Promise<Generation>;
   /** Follows a generation. */
@@ -94,7 +94,7 @@ export interface Generations {
 
 export interface Client {
   readonly generations: Generations;
-  /** What `@reprise/client/conversations`, `/blobs` and `/models` make their calls with. */
+  /** Transport for the calls of `@reprise/client/conversations`, `/blobs` and `/models`. */
   readonly transport: Transport;
 }
 

@@ -5,13 +5,13 @@ export function invalidOption(param: string, problem: string): RepriseError {
   return new RepriseError("invalid_request", `${param} ${problem}.`, { param });
 }
 
-/** Whether a header can carry it as it is. */
+/** True if a header can carry the text unchanged. */
 export function isVisible(text: string): boolean {
   return /^[\x21-\x7e]+$/.test(text);
 }
 
 /**
- * What goes into a header is checked here: `fetch` throws for a wrong one, and that could not be told from a broken network.
+ * Checks values for headers: `fetch` throws for a wrong one, and that error could not be distinguished from a broken network.
  * @throws RepriseError `invalid_request`
  */
 export function assertVisible(text: string, param: string, maxLength = 65_536): string {

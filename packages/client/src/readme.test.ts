@@ -63,7 +63,7 @@ it.each([
   expect(await run(examples[index]!, delivery.url)).toBe(expected);
 });
 
-/** What the first examples do not speak of: a platform that has conversations. */
+/** A platform with conversations, which the first examples do not mention. */
 async function startFakeConversations(log: typeof plainLog) {
   const delivery = await startFakeDelivery({ log });
   const asked: string[] = [];

@@ -24,7 +24,7 @@ export interface UploadOptions {
   /** Whom it is about: an erasure of the subject takes it. */
   subject?: string;
   endUser?: string;
-  /** How long it is kept after its last use. Default: the platform's, a day. */
+  /** Seconds for which the blob is kept after its last use. Default: the platform's, a day. */
   ttlSeconds?: number;
   signal?: AbortSignal;
 }

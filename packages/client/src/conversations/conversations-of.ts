@@ -36,8 +36,8 @@ export interface Conversations {
   /** All of the tenant, or of one end user, in the order in which they were last changed. Asks for them page by page, as the loop takes them. */
   list(options?: { endUser?: string; signal?: AbortSignal }): AsyncGenerator<Conversation, void, undefined>;
   /**
-   * What was asked and said, page by page, as readers may have it now.
-   * @param options `order`: `desc` begins with the last one; `after`: the id of an item, to go on behind it
+   * The conversation's inputs and outputs, page by page, as readers may have them now.
+   * @param options `order`: `desc` begins with the last item; `after`: the id of an item to continue after
    */
   items(
     id: string,

@@ -1,7 +1,7 @@
 import { assertVisible } from "../invalid-option.ts";
 import type { ClientRuntime } from "../retry/runtime.ts";
 
-/** What calls are authorised with: an API key or a token for good, or tokens that the app's `getToken` brings one after another. */
+/** Authorization of calls: a permanent API key or token, or tokens that the app's `getToken` returns one after another. */
 export interface Credentials {
   /** Changes with each token. */
   readonly current: string | undefined;
@@ -13,7 +13,7 @@ export interface Credentials {
   renewIfDue(): Promise<void>;
 }
 
-/** How long before a token's end a fresh one is asked for: longer than the silence between two heartbeats. */
+/** Milliseconds before a token's end at which a new one is requested: longer than the silence between two heartbeats. */
 const RENEW_BEFORE_MS = 60_000;
 
 export function createCredentials(
@@ -48,7 +48,7 @@ export function createCredentials(
     async renewIfDue() {
       if (runtime.now() < dueMs) return;
       dueMs = Infinity;
-      // Where that fails, the token goes on to its end, and is asked for again then.
+      // If that fails, the token is used until its end, and a new one is requested then.
       await (pending ??= load()).catch(() => {});
     },
   };

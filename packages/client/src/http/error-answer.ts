@@ -7,9 +7,9 @@ export interface ErrorContext {
 }
 
 /**
- * What a server says went wrong, as a RepriseError. A code that this version does not know is passed on with what the server says of
- * it. A body need not be ours: proxies answer with pages of their own. Such an error, which does not say whether it is retryable, gets
- * the code that is nearest to its status.
+ * Parses a server's error answer as a RepriseError. A code that this version does not know is passed on with the server's description of it. The body may
+ * not be the platform's: proxies answer with pages of their own. Such an error, which does not say if it is retryable, gets the code that is nearest to its
+ * status.
  */
 export function parseErrorAnswer(body: string, { status, retryAfterMs }: ErrorContext): RepriseError {
   const { code, message, param, retryable } = readError(body);

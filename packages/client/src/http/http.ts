@@ -6,7 +6,7 @@ import type { RetryPolicy } from "../retry/retry-policy.ts";
 import type { Credentials } from "./credentials.ts";
 import type { ClientRuntime } from "../retry/runtime.ts";
 
-/** What the client asks of a `fetch`. That of browsers, Node and `expo/fetch` all fit. */
+/** The part of `fetch` that the client needs. The `fetch` of browsers, of Node and of `expo/fetch` all fit. */
 export type FetchLike = (url: string, init: FetchInit) => Promise<FetchedResponse>;
 
 export interface FetchInit {
@@ -28,14 +28,14 @@ export interface BodyReader {
   read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>;
 }
 
-/** How to reach one platform; the same for all calls of a client. */
+/** Settings to reach one platform; the same for all calls of a client. */
 export interface HttpSettings {
   readonly baseUrl: string;
   readonly credentials: Credentials;
   readonly fetch: FetchLike;
   readonly runtime: ClientRuntime;
   readonly retry: RetryPolicy;
-  /** How long a connection may be silent, before its headers too. */
+  /** Milliseconds for which a connection may be silent, including before its headers. */
   readonly idleTimeoutMs: number;
 }
 
@@ -50,7 +50,7 @@ export interface HttpRequest {
 /** One request and its answer. Its opener closes it, also after a failure. */
 export interface Exchange {
   readonly status: number;
-  /** What it was authorised with. */
+  /** The secret that authorised it. */
   readonly secret: string;
   header(name: string): string | null;
   /** The next bytes of the body; undefined at its clean end. */

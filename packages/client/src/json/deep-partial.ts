@@ -1,4 +1,4 @@
-/** A value that is still being written: fields and items may be missing, texts may go on. */
+/** A value that is still being written: fields and items may be missing, texts may grow. */
 export type DeepPartial<T> = T extends readonly (infer Item)[]
   ? DeepPartial<Item>[]
   : T extends object

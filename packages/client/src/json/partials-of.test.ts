@@ -30,7 +30,7 @@ function streamOf(delivery: FakeDelivery) {
   return createClient(options).generations.stream(FAKE_ID);
 }
 
-/** What a reader sees of these events, each moment by itself. */
+/** Returns each value that a reader of these events sees, and if it was complete. */
 async function read(events: readonly Draft[], faults: readonly Fault[] = []) {
   await using delivery = await startFakeDelivery({ log: numbered([started, ...events]), faults });
   const seen: [value: unknown, isComplete: boolean][] = [];

@@ -9,7 +9,7 @@ export interface PartialValue<T> {
    * `structuredClone` keeps a moment of it.
    */
   readonly value: DeepPartial<T>;
-  /** Whether nothing is missing. Whether it fits its schema, the stream's outcome says. */
+  /** True if no part is missing. The stream's outcome says if the value fits its schema. */
   readonly isComplete: boolean;
 }
 

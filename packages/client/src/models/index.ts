@@ -4,9 +4,9 @@ import type { Client } from "../client.ts";
 export interface Model {
   readonly id: string;
   readonly object: "model";
-  /** How many tokens its prompts and its answers may have together. Absent where the platform does not know it. */
+  /** Number of tokens that its prompts and its answers may have together. Absent if the platform does not know it. */
   readonly context_tokens?: number;
-  /** What it can do, as PROTOCOL.md names it. Absent where the platform does not know it: it is found out by the request then. */
+  /** Capabilities, by their names in PROTOCOL.md. Absent if the platform does not know them: then the request finds out. */
   readonly capabilities?: readonly string[];
 }
 

@@ -8,8 +8,8 @@ export interface DeadlineOptions {
 }
 
 /**
- * What `work` comes to, but no later than the deadline or the signal: a `fetch` or a body that ignores its own signal must
- * not block the caller. What `work` does afterwards is ignored.
+ * Settles as `work` does, but no later than the deadline or the signal: a `fetch` or a body that ignores its own signal must not block the caller. Later
+ * results of `work` are ignored.
  * @throws RepriseError `connection_lost` at the deadline; the signal's reason when that is aborted
  */
 export function withDeadline<T>(
@@ -26,7 +26,8 @@ export function withDeadline<T>(
 }
 
 /**
- * What `start` settles, unless the signal is aborted before. `start` returns what takes back its timers and listeners, which is called in either case.
+ * Settles as `start` decides, unless the signal is aborted before. `start` returns a function that removes its timers and listeners, which is called in
+ * either case.
  * @throws the signal's reason when that is aborted
  */
 export async function unlessAborted<T>(

@@ -1,23 +1,20 @@
 import { RepriseError } from "@reprise/protocol/wire";
 import { assertAtLeast } from "../invalid-option.ts";
 
-/** How long and how fast a call or a stream tries again. */
+/** Duration and pace of the retries of a call or a stream. */
 export interface RetryOptions {
   /** The longest delay after the first failure, in milliseconds; it doubles with every further one. Default 250. */
   baseDelayMs?: number;
-  /** What it doubles up to, in milliseconds. Default 8,000. */
+  /** Limit of the doubling, in milliseconds. Default 8,000. */
   maxDelayMs?: number;
   /**
-   * How long failures in a row, without progress between them, may go on before the client gives up, in milliseconds. Default
-   * 300,000: five minutes without a network. 0 never tries again, `Infinity` never gives up.
+   * Maximum duration of failures in a row, without progress between them, before the client gives up, in milliseconds. Default 300,000: five minutes without
+   * a network. 0 never tries again, `Infinity` never gives up.
    */
   giveUpAfterMs?: number;
   /** The client gives up on a server that asks for a longer delay than this, in milliseconds. Default 60,000. */
   maxServerDelayMs?: number;
-  /**
-   * How long a stream that awaits reviews waits before it asks again for what was decided, in milliseconds, plus a random part of a
-   * quarter. Default 30,000.
-   */
+  /** Delay before a stream that awaits reviews asks again for decisions, in milliseconds, plus a random part of a quarter. Default 30,000. */
   reviewDelayMs?: number;
 }
 
@@ -54,9 +51,9 @@ export interface FailureContext {
 }
 
 export interface RetryDelay {
-  /** What the server asked for, in milliseconds. Nothing shortens it. */
+  /** Delay that the server asked for, in milliseconds. It is never shortened. */
   readonly serverMs: number;
-  /** What is waited on top of it, in milliseconds. A wake-up ends it. */
+  /** Additional delay, in milliseconds. A wake-up ends it. */
   readonly backoffMs: number;
   /** The most that is waited on top of it after a wake-up, in milliseconds. */
   readonly wakeMs: number;
@@ -67,8 +64,8 @@ export type RetryPlan =
   | { readonly type: "fail"; readonly error: RepriseError };
 
 /**
- * What to do about a failure. The delay is what the server asked for plus a random share of the backoff ("full jitter"): on
- * top of it rather than instead of it, or all readers of a lost node would come back in the same moment.
+ * Decides how to handle a failure. The delay is the server's requested delay plus a random share of the backoff ("full jitter"). The share is added rather
+ * than used instead: otherwise all readers of a lost node would reconnect at the same moment.
  */
 export function planRetry(
   error: RepriseError,

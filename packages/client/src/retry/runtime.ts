@@ -1,4 +1,4 @@
-/** What the client takes from its surroundings besides `fetch`. */
+/** The client's dependencies on its runtime, besides `fetch`. */
 export interface ClientRuntime {
   /** Milliseconds since 1970. */
   now(): number;

@@ -6,7 +6,7 @@ import { type Exchange, type HttpRequest, type HttpSettings, openExchange } from
 import type { ResumeInput } from "./resume-state.ts";
 import type { StreamEvent } from "../transcript/stream-event.ts";
 
-/** What one connection tells its reader. */
+/** Inputs from one connection to its reader. */
 export type ConnectionInput =
   | ResumeInput
   /** With the generation's id, where the server said it. */
@@ -82,7 +82,7 @@ function toInput({ id, data }: SseMessage): ResumeInput {
   throw new RepriseError("protocol_violation", `Event ${event.seq} came without a cursor of visible ASCII.`);
 }
 
-/** Of a type that this version may not know: `StreamEvent` says why it has the known types alone. */
+/** Parses an event of a type that this version may not know: see `StreamEvent` for why it has only the known types. */
 function parseEvent(data: string): StreamEvent {
   let event: Partial<StreamEvent> | null | undefined;
   try {

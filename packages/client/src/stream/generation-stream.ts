@@ -36,18 +36,16 @@ export interface PendingReview {
 type FinalEffect = Exclude<ResumeEffect, { type: "deliver" }>;
 
 /**
- * The events of one generation in the order of its log, each exactly once, over as many connections as it takes. Lazy:
- * nothing is sent before the first event, or `done()`, is asked for. Can be iterated once. The loop ends after the terminal
- * event and what moderation says behind it, and after nothing else: breaks are repaired, and what can't be repaired is thrown.
- * Leaving the loop closes the connection and cancels nothing.
+ * The events of one generation in the order of its log, each exactly once, over as many connections as it takes. Lazy: no request is sent before the first
+ * event, or `done()`, is asked for. Can be iterated once. The loop ends only after the terminal event and moderation's events after it: broken connections
+ * are repaired, and errors that can't be repaired are thrown. Leaving the loop closes the connection and cancels nothing.
  *
- * The properties show what was handed out up to now, and stay readable when the stream has failed: `text` is then the
- * partial text, and `cursor` where `stream(id, { after })` goes on.
+ * The properties show the events handed out so far, and stay readable when the stream has failed: `text` is then the partial text, and `cursor` is the
+ * place from which `stream(id, { after })` continues.
  *
- * @throws RepriseError from the loop: `connection_lost` when the retries are used up, with the last failure as its cause;
- *   `protocol_violation`; or what the server said, such as `unauthenticated` or `cursor_expired`. After `events_lost` and
- *   `cursor_invalid` what was handed out is no part of the log any more, and only a stream without a cursor can follow it. What
- *   one of the `tools` throws. The signal's reason when that was aborted.
+ * @throws RepriseError from the loop: `connection_lost` when the retries are used up, with the last failure as its cause; `protocol_violation`; or the
+ *   server's error, such as `unauthenticated` or `cursor_expired`. After `events_lost` and `cursor_invalid` the events handed out are no longer part of the
+ *   log, and only a stream without a cursor can follow it. The error that one of the `tools` throws. The signal's reason when that was aborted.
  */
 export class GenerationStream implements AsyncIterable<StreamEvent> {
   readonly #settings: HttpSettings;
@@ -55,14 +53,14 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
   readonly #transcript = new ReaderTranscript();
   /** The last event when the platform was asked last what was decided. */
   #askedAt: string | undefined;
-  /** How often in a row it was asked again behind that event while no review was open; -1 for never. */
+  /** Number of requests in a row after that event while no review was open; -1 for never. */
   #asked = -1;
   /** Aborted when the stream ends early: by the app's signal, or by the app leaving its loop. */
   readonly #ending = new AbortController();
   readonly #outcome: Promise<GenerationOutcome>;
   readonly #tools: ToolAnswers | undefined;
   readonly #timings: ReadingTimings | undefined;
-  /** What a tool has thrown. */
+  /** Error that a tool has thrown. */
   #toolFailure: { readonly error: unknown } | undefined;
   #resolve!: (outcome: GenerationOutcome) => void;
   #reject!: (reason: unknown) => void;
@@ -93,14 +91,14 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
   }
 
   /**
-   * The text of output 0 as it is to be shown: rewinds applied, and with what stands where moderation has withdrawn text. On a
-   * stream that began at a cursor: only what came after it.
+   * The text of output 0 to show: with rewinds applied, and with the replacements of text that moderation has withdrawn. On a stream that began at a cursor:
+   * only the text after it.
    */
   get text(): string {
     return this.#transcript.text;
   }
 
-  /** What the model has said to refuse, as `text` has it: "" where it has not. */
+  /** The model's refusal, in the form of `text`: "" if there is none. */
   get refusal(): string {
     return this.#transcript.refusal;
   }
@@ -110,15 +108,15 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
     return this.#transcript.annotations;
   }
 
-  /** The same behind the last tool call: what has the form that `response_format` asks for. */
+  /** The text after the last tool call, in the form of `text`: it has the form that `response_format` asks for. */
   get answer(): string {
     return this.#transcript.answer;
   }
 
   /**
-   * The position right after the event that was handed out last, so within the loop: after the event in hand. Store it when
-   * that event has been dealt with, and a later `stream(id, { after })` goes on with exactly the next one. Opaque. Undefined
-   * before the first event; on a stream that began at a cursor, that cursor.
+   * The position right after the event that was handed out last; within the loop, after the current event. Store it when that event has been handled, and a
+   * later `stream(id, { after })` continues with exactly the next one. Opaque. Undefined before the first event; on a stream that began at a cursor, that
+   * cursor.
    */
   get cursor(): string | undefined {
     return this.#state.cursor;
@@ -131,7 +129,7 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
     return status === "queued" && beganLater ? "in_progress" : status;
   }
 
-  /** What the terminal event says; before it, what the events handed out add up to. */
+  /** Usage from the terminal event; before it, the sum of the events handed out. */
   get usage(): Usage {
     return this.#transcript.usage;
   }
@@ -142,8 +140,8 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
   }
 
   /**
-   * The undecided reviews among what was handed out: what they ask about may still be replaced, behind the end too. A stream with
-   * `awaitReviews` waits for that.
+   * The undecided reviews among the events handed out: text under review may still be replaced, also after the end. A stream with `awaitReviews` waits for
+   * that.
    */
   get pendingReviews(): readonly PendingReview[] {
     return [...this.#transcript.reviews.values()].map(({ review_id: reviewId, expires_at: expiresAt }) => ({
@@ -152,7 +150,7 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
     }));
   }
 
-  /** How many connections were opened, or tried, after the first. */
+  /** Number of connections opened, or tried, after the first. */
   get reconnects(): number {
     return this.#state.reconnects;
   }
@@ -167,7 +165,7 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
   }
 
   /**
-   * How the generation ended. Reads the stream itself unless the app iterates it, before or after this call.
+   * Resolves with the outcome of the generation. Reads the stream itself unless the app iterates it, before or after this call.
    * @throws what the loop throws; an AbortError when the loop was left before the terminal event
    */
   async done(): Promise<GenerationOutcome> {
@@ -261,7 +259,7 @@ export class GenerationStream implements AsyncIterable<StreamEvent> {
     return { nowMs: runtime.now(), random: runtime.random(), policy };
   }
 
-  /** @returns undefined when nothing is to be awaited behind the end */
+  /** @returns undefined if there is nothing to await after the end */
   async #planReviewWait(): Promise<RetryDelay | undefined> {
     if (!this.#source.awaitReviews || this.#id === undefined) return undefined;
     const record = await this.#source.get(this.#id, this.#ending);

@@ -2,10 +2,10 @@ import type { Failure, Usage } from "@reprise/protocol/wire";
 import type { FinalStatus } from "../transcript/final-status.ts";
 import type { ReaderTranscript } from "../transcript/reader-transcript.ts";
 
-/** How a generation ended, whichever way. */
+/** The end of a generation, for any status. */
 export interface GenerationOutcome {
   readonly status: FinalStatus;
-  /** As `GenerationStream.text`. Of a generation that failed or was cancelled: as far as it came. */
+  /** Same as `GenerationStream.text`. If the generation failed or was cancelled: the text up to then. */
   readonly text: string;
   readonly usage: Usage;
   readonly cursor: string | undefined;

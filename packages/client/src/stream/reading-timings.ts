@@ -1,6 +1,6 @@
 import type { StreamEvent } from "../transcript/stream-event.ts";
 
-/** What one reading took, over all its connections, in milliseconds: the body of the platform's call. */
+/** Timings of one reading, over all its connections, in milliseconds: the body of the platform's call. */
 export interface TimingsReport {
   /** From the first request to the head of its answer. */
   round_trip_ms?: number;

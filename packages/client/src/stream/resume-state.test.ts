@@ -36,7 +36,7 @@ const broken: ResumeInput = { type: "broken", error: lost };
 const delivered = (effects: readonly ResumeEffect[]) =>
   effects.flatMap((effect) => (effect.type === "deliver" ? [effect.event.seq] : []));
 
-/** What a connection does: starts too early or too late, lasts for some events, says some twice. */
+/** Behaviour of a connection: starts too early or too late, lasts for some events, repeats some of them. */
 const anyConnection = fc.record({
   offset: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.integer({ min: -4, max: 4 })),
   lasts: fc.nat(6),

@@ -11,21 +11,21 @@ import { type FailureRun, planRetry, type RetryDelay, type RetryPolicy } from ".
  */
 
 export interface ResumeState {
-  /** What the next connection resumes with. Undefined: from the start of the log. */
+  /** Cursor for the next connection. Undefined: from the start of the log. */
   readonly cursor: string | undefined;
   /** The last event handed out. Undefined after a cursor that the app brought along: only the server knows its seq. */
   readonly lastSeq: number | undefined;
   /** Those in a row since the last progress or wake-up. */
   readonly failures: FailureRun | undefined;
-  /** Whether the terminal event was handed out, or lies before the cursor. What moderation withdraws may follow it, up to the response's clean end. */
+  /** True if the terminal event was handed out, or lies before the cursor. Withdrawals by moderation may follow it, up to the response's clean end. */
   readonly hasEnded: boolean;
-  /** Whether the last connection was dropped for a hole, and no event has come since. */
+  /** True if the last connection was dropped for a hole, and no event has come since. */
   readonly sawHole: boolean;
   /** When the present connection's headers came, in milliseconds. */
   readonly openedAtMs: number | undefined;
   /** The `retry:` that was read last. */
   readonly floorMs: number;
-  /** How often a new connection was asked for after the first. */
+  /** Number of new connections requested after the first. */
   readonly reconnects: number;
 }
 
@@ -58,7 +58,7 @@ export type ResumeEffect =
 
 export interface ResumeStep {
   readonly state: ResumeState;
-  /** What to do; undefined: to go on reading. */
+  /** The effect to run; undefined: continue reading. */
   readonly effect?: ResumeEffect;
 }
 

@@ -2,9 +2,9 @@ import type { Generation } from "@reprise/protocol/wire";
 import type { RetryDelay, RetryPolicy } from "../retry/retry-policy.ts";
 
 export interface ReviewWait {
-  /** Of the last event that was handed out. */
+  /** Cursor of the last event that was handed out. */
   readonly cursor: string | undefined;
-  /** How often in a row it was asked without a further event. */
+  /** Number of requests in a row without a further event. */
   readonly asked: number;
   /** Milliseconds since 1970. */
   readonly nowMs: number;
@@ -13,13 +13,15 @@ export interface ReviewWait {
   readonly policy: Pick<RetryPolicy, "reviewDelayMs">;
 }
 
-/** What no review has to decide any more is on its way: it is asked for soon, and later each time that it has not come. */
+/**
+ * Minimum delay. If no review is open, the missing events are on their way: the first delay is this one, and each further request without them doubles it.
+ */
 const LEAST_MS = 1_000;
 
 /**
- * How long a reader of a generation that has ended waits before it asks for what was decided since; undefined when it has everything. The
- * policy decides what people have not when the first review's time is up, so that is waited for no longer than until then. One whose time is
- * up already is decided late, as while moderation is away, or this clock is ahead: it is asked for no more often than the others.
+ * Plans how long a reader of a generation that has ended waits before it asks for later decisions; undefined when it has all events. When the first
+ * review's time is up, the policy decides if people have not, so the reader waits no longer than until then. A review whose time is up already is decided
+ * late, for example while moderation is away, or this clock is ahead: it is not asked for more often than the others.
  */
 export function planReviewWait(
   { settled, cursor: lastCursor, reviews }: Generation,

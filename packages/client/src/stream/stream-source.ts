@@ -9,9 +9,9 @@ export interface StreamSource {
   readonly id?: string;
   readonly after?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** What answers the tool calls that are handed out; without it, nothing does. */
+  /** Handlers that answer the tool calls handed out; without them, calls are not answered. */
   readonly tools?: ToolHandlers | undefined;
-  /** Whether the stream goes on behind the generation's end until no review waits. */
+  /** True if the stream continues after the generation's end until no review waits. */
   readonly awaitReviews?: boolean | undefined;
   /** The request for the next connection; `cursor` is undefined until an event has been handed out. */
   request(id: string | undefined, cursor: string | undefined): HttpRequest;

@@ -32,7 +32,7 @@ export interface ToolAnswersOptions {
   readonly handlers: ToolHandlers;
   readonly submit: (result: ToolResult) => Promise<unknown>;
   readonly signal: AbortSignal;
-  /** What a handler throws, and what is wrong with its answer. */
+  /** Called with the error that a handler throws, or with the problem of its answer. */
   readonly onFailure: (error: unknown) => void;
 }
 

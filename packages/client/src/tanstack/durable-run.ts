@@ -20,10 +20,10 @@ export interface StartOptions {
  * the same in every process.
  */
 export interface DurableRun<Chunk extends object> {
-  /** Where the request goes on: its `Last-Event-ID`, or `offset` of its URL; null where it begins a run. */
+  /** The offset at which the request resumes: its `Last-Event-ID`, or `offset` of its URL; null if it begins a run. */
   resumeFrom(): string | null;
   /**
-   * Begins the run, or joins it where it was begun. A connection to the platform that breaks is made again, and the chunks go on behind the last one.
+   * Begins the run, or joins it if it exists. A broken connection to the platform is re-established, and the chunks continue after the last one.
    * @param input the body that TanStack's client has sent, a `RunAgentInput`: the handler may change all of it but `runId`
    * @throws RepriseError as the client's own calls do, from the loop
    */
@@ -34,17 +34,20 @@ export interface DurableRun<Chunk extends object> {
    */
   append(chunks: Chunk[]): Promise<string[]>;
   /**
-   * What follows an offset, to the run's end. `-1` is the beginning, and waits a few seconds for a run that is not there yet.
+   * The chunks after an offset, to the run's end. `-1` is the beginning, and waits a few seconds for a run that does not exist yet.
    * @throws RepriseError `generation_not_found`, `cursor_invalid`, and as the client's own calls do, from the loop; the signal's reason
    */
   read(offset: string, signal?: AbortSignal): AsyncIterable<DurableChunk<Chunk>>;
-  /** What there is by now; nothing of a run that is not there. @throws RepriseError as the client's own calls do */
+  /**
+   * The chunks so far; empty for a run that does not exist.
+   * @throws RepriseError as the client's own calls do
+   */
   snapshot(): Promise<DurableChunk<Chunk>[]>;
   /** Does nothing: a run ends by itself, or is cancelled. */
   close(): Promise<void>;
 }
 
-/** What `@tanstack/ai` appends by itself: that the run was accepted, and how a handler has failed, which a reader of the log is not told. */
+/** Chunks that `@tanstack/ai` appends by itself: that the run was accepted, and the failure of a handler, which a reader of the log does not see. */
 const ACCEPTED = "run.accepted";
 const FAILED = "RUN_ERROR";
 

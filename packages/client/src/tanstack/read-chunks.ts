@@ -7,10 +7,10 @@ export const PATH = "/v1/tanstack/chat";
 export const BEGINNING = "-1";
 /** Behind an offset: of a chunk that has no number of its own, as the last one has none where it is sent again. */
 const UNNUMBERED = "+";
-/** How often a run that is not there is asked for again, in a few seconds. */
+/** Maximum requests for a run that does not exist yet, within a few seconds. */
 const MOST_WAITS = 5;
 
-/** A chunk, and where a reader goes on behind it. */
+/** A chunk, and the offset at which a reader continues after it. */
 export interface DurableChunk<Chunk> {
   readonly offset: string;
   readonly chunk: Chunk;
@@ -18,14 +18,14 @@ export interface DurableChunk<Chunk> {
 
 export interface ChunkRead {
   readonly runId: string;
-  /** Where to go on. */
+  /** Offset to continue after. */
   readonly after: string;
-  /** What begins the run, until a chunk has come. Default: it was begun. */
+  /** Request that begins the run, until a chunk has come. Default: the run has begun. */
   readonly begin?: HttpRequest;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The chunks of a run behind an offset, to its end, over as many connections as it takes. */
+/** The chunks of a run after an offset, to its end, over as many connections as it takes. */
 export async function* readChunks<Chunk extends object>(
   transport: Transport,
   { runId, after, begin, signal }: ChunkRead,
@@ -84,7 +84,7 @@ export async function* readChunks<Chunk extends object>(
   }
 }
 
-/** Where a run is read behind an offset. */
+/** Path that reads a run after an offset. */
 export function pathOf(runId: string, offset: string): string {
   return `${PATH}?${new URLSearchParams({ runId, offset: numberOf(offset) }).toString()}`;
 }

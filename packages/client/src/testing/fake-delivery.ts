@@ -6,27 +6,27 @@ import { createFakeTools } from "./fake-tools.ts";
 import { encodeFrame, FAKE_ID, generationOf, seqOfCursor } from "./fake-log.ts";
 import type { StreamEvent } from "../transcript/stream-event.ts";
 
-/** What goes wrong with one request. Data, so that tests can draw them. */
+/** Fault of one request. Data, so that tests can draw them. */
 export type Fault =
-  /** Nothing does. */
+  /** No fault. */
   | { kind: "none" }
-  /** The socket is destroyed after so many bytes of the body. */
+  /** The socket is destroyed after this number of bytes of the body. */
   | { kind: "cut"; afterBytes: number }
-  /** A clean end after so many events. */
+  /** A clean end after this number of events. */
   | { kind: "end"; afterEvents: number }
-  /** Begins so many events before the cursor. */
+  /** Begins this number of events before the cursor. */
   | { kind: "repeat"; events: number }
-  /** Leaves out so many events after the cursor. */
+  /** Leaves out this number of events after the cursor. */
   | { kind: "skip"; events: number }
   /** Another answer altogether. */
   | { kind: "answer"; status: number; headers?: Record<string, string>; body?: string }
-  /** An error frame after so many events, then a broken connection. */
+  /** An error frame after this number of events, then a broken connection. */
   | { kind: "error_frame"; afterEvents: number; body: string }
   /** These lines before the first frame. */
   | { kind: "preface"; lines: string }
   /** No headers, ever. */
   | { kind: "silent" }
-  /** Nothing more after so many events. */
+  /** Silence after this number of events. */
   | { kind: "stall"; afterEvents: number };
 
 export interface ReceivedRequest {
@@ -50,9 +50,9 @@ export interface FakeDeliveryOptions {
   log: readonly StreamEvent[];
   /** The n-th request meets the n-th fault; those after the last meet none. */
   faults?: readonly Fault[];
-  /** Whether an answer to a create names the generation. Default true. */
+  /** True if an answer to a create names the generation. Default true. */
   tellsId?: boolean;
-  /** Whether the log is sent as far as its tool calls are answered. Default false: all of it is written already. */
+  /** True if the log is sent only as far as its tool calls are answered. Default false: all of it is written already. */
   awaitsTools?: boolean;
 }
 

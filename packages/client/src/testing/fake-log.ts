@@ -16,7 +16,7 @@ export function encodeFrame(event: StreamEvent): string {
   return `id: ${cursorOf(event.seq)}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
-/** What `GET /v1/generations/{id}` says when all of the log is written. */
+/** Answer of `GET /v1/generations/{id}` when all of the log is written. */
 export function generationOf(log: readonly StreamEvent[]): Generation {
   const transcript = new Transcript();
   for (const event of log) transcript.apply(event);

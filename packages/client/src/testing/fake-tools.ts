@@ -2,7 +2,7 @@ import type { StreamEvent } from "../transcript/stream-event.ts";
 
 /** The answers that a log waits for. */
 export interface FakeTools {
-  /** The log from behind a seq on, up to the first result that is missing. */
+  /** The log after a seq, up to the first missing result. */
   readable(seq: number): StreamEvent[];
   /** Resolves when there may be more to read. */
   more(): Promise<void>;

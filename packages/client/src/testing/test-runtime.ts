@@ -11,13 +11,13 @@ export interface TestRuntime extends ClientRuntime {
   advance(ms: number): void;
   /** The network is back, says the device. */
   wake(): void;
-  /** How many wait for a wake-up. */
+  /** Number of listeners that wait for a wake-up. */
   readonly listeners: number;
   /** From here on pauses last until they are woken from. */
   holdPauses(): void;
 }
 
-/** Time that stands still, save in pauses. */
+/** A runtime whose time advances only in pauses. */
 export function createTestRuntime({ random = () => 0.5 }: { random?: () => number } = {}): TestRuntime {
   const pauses: number[] = [];
   let nowMs = Date.parse("2026-11-21T00:00:00Z");

@@ -16,7 +16,7 @@ const usage = fc.record({ input_tokens: fc.nat(9), output_tokens: fc.nat(9) });
 const withdrawal = { rule: "r", category: "c" };
 const counted = { tokens: count, input_tokens: count, cached_input_tokens: count };
 
-/** What a log may say, in any order: a log of the platform says less. */
+/** Possible events of a log, in any order: a log of the platform is more restricted. */
 const anyDraft: fc.Arbitrary<Draft> = fc.oneof(
   fc.record({
     type: fc.constant("output.delta"),
@@ -68,7 +68,7 @@ const anyEnd: fc.Arbitrary<Draft> = fc.oneof(
   fc.record({ type: fc.constant("generation.cancelled"), usage }),
 );
 
-/** Drafts as a log has them: numbered, each call with an id of its own, what withdraws said behind what it withdraws. */
+/** Numbers drafts as a log does: each call gets an id of its own, and a withdrawal follows the text that it withdraws. */
 function toLog(drafts: readonly Draft[]): StreamEvent[] {
   return drafts.map((draft, i) => {
     const said = Object.fromEntries(

@@ -16,12 +16,12 @@ type Call = Generation["tool_calls"][number];
 type Ending = Pick<Generation, "usage"> & Partial<Pick<Generation, "finish_reason" | "error">>;
 type Counted = Pick<Said<"output.delta">, "input_tokens" | "cached_input_tokens" | "tokens">;
 
-/** A text with the event that brought it; of the channel `tool`, where a call or its answer stands. */
+/** A text with the event that brought it; in the channel `tool`, the place of a call or its answer. */
 interface Part {
   readonly seq: number;
   readonly channel: string;
   readonly said: string;
-  /** As it is to be shown. */
+  /** The text to show. */
   text: string;
 }
 
@@ -30,8 +30,8 @@ const REFUSAL = "refusal";
 const TOOL = "tool";
 
 /**
- * What the events that were handed out say so far: the platform's `Transcript`, without what only the platform asks of one. That is
- * most of it, and a page would load it all. A property test compares the two, event by event. Events come in the log's order, each once.
+ * The content of the events handed out so far: the platform's `Transcript`, without the parts that only the platform uses. Those are most of it, and a page
+ * would load them all. A property test compares the two, event by event. Events come in the log's order, each once.
  */
 export class ReaderTranscript {
   finishReason: string | undefined;
@@ -44,7 +44,7 @@ export class ReaderTranscript {
   #phase: GenerationStatus = "queued";
   readonly #waiting = new Map<string, Said<"tool.call">>();
   #usage: Usage = { input_tokens: null, output_tokens: 0 };
-  /** Of each channel the texts that were joined already, and of how many parts. */
+  /** For each channel: the texts that were joined already, and the number of their parts. */
   #joined: Record<string, { text: string; parts: number }> = {};
 
   get status(): GenerationStatus {

@@ -9,13 +9,13 @@ interface Withdrawal {
   /** Undefined for a halt, which takes the text of every channel. */
   readonly channel: string | undefined;
   readonly replacement: string;
-  /** Of a halt: a later withdrawal that began before it runs over it, so nothing stands in its place. */
+  /** True for a halt if a later withdrawal begins before it and runs over it: the halt then has no replacement of its own. */
   passed: boolean;
 }
 
 /**
- * What moderation has withdrawn, and what stands there: PROTOCOL.md's rule, for one reader. A list that is searched from its end does for one
- * log in a page; the platform's `WithdrawnText` keeps an index for thousands of readers. A property test holds the two together.
+ * Text that moderation has withdrawn, and its replacements: PROTOCOL.md's rule, for one reader. For one log in a page, a list that is searched from its end
+ * is enough; the platform's `WithdrawnText` keeps an index for thousands of readers. A property test compares the two.
  */
 export class ShownText {
   readonly #withdrawals: Withdrawal[] = [];
@@ -40,7 +40,7 @@ export class ShownText {
       (one) => one.from <= seq && seq <= one.to && (one.channel ?? channel) === channel,
     );
     if (!last) return text;
-    // What a halt puts in the place of its first event stands there once: a call says it with its arguments.
+    // A halt's replacement appears once, at its first event: for a call in the arguments, not in the name.
     const isElsewhere = last.channel === undefined && (last.passed || channel === NAME_CHANNEL);
     return seq === last.from && !isElsewhere ? last.replacement : "";
   }
