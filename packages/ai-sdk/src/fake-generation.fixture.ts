@@ -30,14 +30,14 @@ export function toEvents(drafts: readonly Draft[]): StreamEvent[] {
 }
 
 export interface FakeGeneration extends FollowedGeneration {
-  /** Whether its reader has left it. */
+  /** True if its reader has left it. */
   readonly wasLeft: boolean;
 }
 
 export interface FakeGenerationOptions {
-  /** What its loop throws behind the last event. Default: it just ends. */
+  /** The error that its loop throws after the last event. Default: it just ends. */
   readonly failure?: Error;
-  /** It goes on for ever behind the last event, and says nothing. */
+  /** Keeps the loop open for ever after the last event, without further events. */
   readonly isSilent?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** What `work` comes to, unless `signal` aborts first: then this rejects with its reason, and `work` goes on unheard. */
+/** Settles as `work` does, unless `signal` aborts first: then this rejects with its reason, and the result of `work` is ignored. */
 export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const abort = () => aborted.reject(signal.reason);

@@ -1,4 +1,4 @@
-/** Resolves after so many milliseconds, or as soon as the signal is aborted. Never rejects, and leaves no listener on the signal. */
+/** Resolves after this number of milliseconds, or as soon as the signal is aborted. Never rejects, and leaves no listener on the signal. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const end = () => {
@@ -12,7 +12,7 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return promise;
 }
 
-/** Resolves when the work has ended, or so many milliseconds later: then it goes on unheard. Rejects as it does. */
+/** Resolves when the work has ended, or after this number of milliseconds: then its result is ignored. Rejects as the work does. */
 export async function waitAtMost(ms: number, work: PromiseLike<unknown> | undefined): Promise<void> {
   const over = new AbortController();
   try {

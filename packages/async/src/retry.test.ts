@@ -4,7 +4,7 @@ import { backoffMs, retry, retryRejected } from "./retry.ts";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** Attempts that resolve with undefined until so many were made. */
+/** Attempts that resolve with undefined until this number of them failed. */
 function succeedsAfter(failures: number) {
   return vi.fn(async (attempts: number) => (attempts < failures ? undefined : `after ${attempts}`));
 }
@@ -72,7 +72,7 @@ test("pauses double up to the longest, and are between half of it and all of it"
   expect(backoffMs(2_000, 100, 500, 1)).toBe(500);
 });
 
-/** Rejects so many times with this, and then resolves. */
+/** Rejects this number of times with this error, and then resolves. */
 function rejectsUntil(times: number, error: Error) {
   let calls = 0;
   return vi.fn(async () => {

@@ -9,7 +9,7 @@ export interface RetryOptions {
   readonly budgetMs?: number;
   /** No limit by default. */
   readonly maxAttempts?: number;
-  /** No attempt begins once it is aborted, and a pause ends with it. What an attempt is doing goes on. */
+  /** No attempt begins once it is aborted, and a pause ends with it. A running attempt continues. */
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Semaphore } from "./semaphore.ts";
 
-/** Tasks behind a semaphore that the test ends one by one; `begun` has those that have begun, in that order. */
+/** Tasks at a semaphore that the test ends one by one; `begun` has those that have begun, in that order. */
 function tasksAt(gate: Semaphore, count: number) {
   const begun: number[] = [];
   const tasks = Array.from({ length: count }, (_, number) => {

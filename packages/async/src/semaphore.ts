@@ -1,4 +1,4 @@
-/** Lets so many tasks run at once; the others wait for their turn, in the order in which they came. */
+/** Lets this number of tasks run at once; the others wait for their turn, in the order in which they came. */
 export class Semaphore {
   readonly #most: number;
   readonly #waiting = new Set<() => void>();

@@ -10,7 +10,7 @@ export interface WorkSharesOptions {
   readonly slice: number;
   /** Default: this process's clock, in milliseconds. */
   readonly now?: () => number;
-  /** Default: waits for so many milliseconds. */
+  /** Default: waits for this number of milliseconds. */
   readonly wait?: (ms: number) => Promise<void>;
 }
 

@@ -20,7 +20,7 @@ const [mine, theirs] = [Buffer.from("mine"), Buffer.from("theirs")];
 interface Fence extends AsyncDisposable {
   readonly broker: Broker;
   readonly publish: Publish;
-  /** What the fence has told. */
+  /** Errors that the fence has reported. */
   readonly errors: readonly unknown[];
   /** Fences a store for one archive. */
   open(store: BlobStore): BlobStore;

@@ -14,25 +14,25 @@ export interface BrokerFence {
 }
 
 const TIMEOUT_MS = 5_000;
-/** For a claim behind messages that no process has published, while more of them come. */
+/** Budget for a claim after messages that no process has published, while more of them come. */
 const PASS_BUDGET_MS = 5_000;
 const PASS_PAUSE_MS = 10;
 /** A claim's first byte: the object's bytes follow, or the key under which they are put aside. */
 const [WHOLE, ASIDE] = [0, 1];
-/** What is larger is put aside: the broker has to take the claim, and to give it back in base64. */
+/** Larger objects are put aside: the broker has to take the claim, and to return it in base64. */
 const MAX_WHOLE_BYTES = 256 * 1_024;
 
 /**
- * A store that can't create exclusively by itself, made fit for commits: the broker decides which was first. `create` claims the key at the
- * broker, with the bytes, under a subject of its own; the first writer puts them into the store. The second does that too,
- * with the bytes of the first, which may have died in between: so a claim never stands alone, and all see the same object.
+ * Makes a store that can't create exclusively fit for commits: the broker decides which writer was first. `create` claims the key at the broker, with the
+ * bytes, under a subject of its own; the first writer puts them into the store. The second writer also puts the first one's bytes into the store, because
+ * the first may have died in between: so each claim has its object, and all see the same object.
  *
- * The first claim that a process has published counts. A service that is broken into can have the broker store an answer under the subject,
- * before that claim or behind it. Behind it the answer replaces nothing, for the stream keeps all messages of a subject. Before it the claim is
- * made with that answer as the expected last message: no claim lies between what the writer has read and its own.
+ * The first claim that a process has published counts. A compromised service can have the broker store an answer under the subject, before or after that
+ * claim. An answer after it replaces nothing, because the stream keeps all messages of a subject. If the answer comes before it, the claim expects that
+ * answer as the last message: no claim lies between the writer's read and its own claim.
  *
- * For keys of commits alone. A key may be created again only with the same bytes, even after it was deleted; and once the broker has
- * forgotten a claim, after its retention, the store's object is what counts.
+ * Only for keys of commits. A key may be created again only with the same bytes, even after it was deleted. Once the broker has dropped a claim, after its
+ * retention, the store's object counts.
  */
 export function createBrokerFencedStore(store: BlobStore, fence: BrokerFence): BlobStore {
   const create: BlobStore["create"] = async (key, bytes) => {

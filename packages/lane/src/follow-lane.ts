@@ -14,9 +14,9 @@ export interface LaneOptions {
   readonly stream: string;
   readonly history: LaneHistory;
   readonly limits: BatchLimits;
-  /** Called before the first batch behind a place, once for each beginning. */
+  /** Called before the first batch after a place, once for each beginning. */
   readonly begin: (start: LaneStart) => Promise<CommitBatch>;
-  /** How long what was read may still take to be committed when the lane is to stop. Default 5 s. */
+  /** Maximum milliseconds to commit the messages that were read when the lane has to stop. Default 5 s. */
   readonly closeMs?: number | undefined;
   readonly onError: (error: unknown) => void;
 }
@@ -25,9 +25,9 @@ export interface LaneOptions {
 export const SHUTDOWN_MS = 5_000;
 
 /**
- * Consumes one stream until `signal` aborts, and then what has been read. While the broker or the store can't be reached it waits, but not for
- * longer than `closeMs` once it is to stop: then the stream is left as it is, and the next consumer goes on behind the last commit. One batch
- * is committed while the next is read; no more are in memory.
+ * Consumes one stream until `signal` aborts, and then commits the messages that were read. It waits while the broker or the store can't be reached, but no
+ * longer than `closeMs` after the abort: then the stream is left as it is, and the next consumer continues after the last commit. One batch is committed
+ * while the next is read; no more are in memory.
  * @returns `fenced` when another process consumes the stream
  */
 export async function followLane(options: LaneOptions, signal: AbortSignal): Promise<"stopped" | "fenced"> {

@@ -5,7 +5,7 @@ import { asStreamSeq, STREAM_START } from "@reprise/protocol";
 import { beforeEach, expect, test, vi } from "vitest";
 import { LaneReader } from "./lane-reader.ts";
 
-/** What the reader does, in its order, and how many messages its reads bring. */
+/** The reader's steps, in order, and the number of messages in its reads. */
 const steps: string[] = [];
 const sizes: number[] = [];
 let bytesOfEach = 10;

@@ -27,14 +27,14 @@ interface Holes {
 }
 
 /**
- * A read holds the broker up for some microseconds per message, and what readers wait for behind it: at the end of the stream reads are small. Behind so many in a row that were
- * full there is more to catch up on than what has just come, and reads are as large as they may be.
+ * A read occupies the broker for some microseconds per message, and delays readers that wait for it: at the end of the stream reads are small. After this
+ * number of full reads in a row the reader has a backlog, and reads are as large as allowed.
  */
 const READ_AT_END = 64;
 const READ_BEHIND = 1_000;
 const FULL_READS = 16;
 const READ_BYTES = 1_024 * 1_024;
-/** What a message takes in memory besides its payload: headers, mostly. */
+/** Memory of a message in addition to its payload: mostly headers. */
 const MESSAGE_BYTES = 400;
 const IDLE_PAUSE_MS = 100;
 /** After a read that has reached the end of the stream: what comes meanwhile is one read, where each event had its own. A batch waits for seconds anyway. */
@@ -44,11 +44,11 @@ const FACTS_EVERY_MS = 1_000;
 /**
  * Reads a stream from a place on, batch by batch. It keeps no position at the broker: the caller says where to begin.
  *
- * While nothing comes, the stream may lose its end and grow past this place again, or be made anew: what comes next is then no continuation of
- * what was read. So before anything is read behind a pause, the message read last must still be there, or nothing at all.
+ * While no messages come, the stream may lose its end and grow past this place again, or be recreated: the next messages then do not continue the ones
+ * that were read. So before messages are read after a pause, the message read last must still exist, or the stream must be empty there.
  *
- * What lay at an empty place is unknown, but not since when at the earliest: since the message before it, or since the
- * stream was last seen to end before it. Nothing younger than the stream's retention time has expired, within the difference of clocks.
+ * The message of an empty place is unknown, but its earliest time is known: the time of the message before it, or the time when the stream was last seen to
+ * end before it. No message younger than the stream's retention time has expired, within the difference of clocks.
  */
 export class LaneReader {
   readonly #connection: Broker["reads"];
@@ -58,7 +58,7 @@ export class LaneReader {
   #after: StreamSeq;
   /** When the message at `#after` was stored, if one was there. */
   #afterAtUs: number | undefined;
-  /** Nothing behind `#after` was stored before. */
+  /** Earliest time at which messages after `#after` were stored. */
   #sinceUs: number;
   #isContinued = false;
   #fullReads = 0;
@@ -153,7 +153,10 @@ export class LaneReader {
     this.#isContinued = true;
   }
 
-  /** What has expired, or was lost, with nothing behind it shows in no message. @throws RepriseError `events_lost` */
+  /**
+   * Checks the state of the stream: if messages expired or were lost and no message follows them, no read shows the gap.
+   * @throws RepriseError `events_lost`
+   */
   async #lookForGap(holes: Holes): Promise<void> {
     const now = performance.now();
     if (now - this.#factsAtMs < FACTS_EVERY_MS) return;

@@ -8,7 +8,7 @@ const NOTHING: Pick<LanePosition, "last" | "last_seq_stored" | "last_at"> = {
   last_at: 0,
 };
 
-/** What was consumed of a stream, as it was committed last. */
+/** The consumed part of a stream, as of the last commit. */
 export interface LanePosition {
   readonly stream: string;
   /** Counts how often the stream was found to be another one, or to have lost its end. */
@@ -29,7 +29,7 @@ export interface LaneHistory {
   all(stream: string): AsyncIterable<LanePosition>;
 }
 
-/** Where consuming of a stream goes on. */
+/** Start from which consuming a stream continues. */
 export interface LaneStart {
   readonly epoch: number;
   readonly created: string;
@@ -37,14 +37,14 @@ export interface LaneStart {
   readonly after: StreamSeq;
   /** When the message there was stored, microseconds since 1970; undefined where none is known. */
   readonly afterAtUs?: number;
-  /** Nothing behind `after` was stored before: microseconds since 1970. */
+  /** Earliest time at which messages after `after` were stored: microseconds since 1970. */
   readonly sinceUs: number;
 }
 
 /**
- * Where the consumer has come to in a stream, and whether that is still the stream it was. A stream that was made anew is read from its
- * beginning. One that has lost its end, as after a power loss, is read from the newest commit whose last message it still has: what was
- * consumed beyond that and is stored again is then consumed twice, in two epochs. Nothing is consumed twice in one epoch.
+ * Finds the consumer's place in a stream, and checks that it is still the same stream. A recreated stream is read from its beginning. A stream that has
+ * lost its end, as after a power loss, is read from the newest commit whose last message it still has. Messages that were consumed beyond that and are
+ * stored again are then consumed twice, in two epochs. No message is consumed twice in one epoch.
  * @throws RepriseError `broker_unavailable`, and what the history throws
  */
 export async function findLaneStart(

@@ -3,7 +3,7 @@ import { type Broker, holdLeases, type Publish } from "@reprise/log";
 export interface LanesOptions {
   readonly broker: Broker;
   readonly publish: Publish;
-  /** Of the leases, one for each stream. */
+  /** Group of the leases, one lease for each stream. */
   readonly group: string;
   readonly streams: readonly string[];
   /** This process. */
@@ -12,15 +12,15 @@ export interface LanesOptions {
   readonly run: (stream: string, signal: AbortSignal) => Promise<"stopped" | "fenced">;
   /** Called for a stream that this process consumes no longer, with all of it consumed or not. */
   readonly onEnded: (stream: string) => void;
-  /** Called where this process has the lease, but another one has committed behind its last commit. */
+  /** Called if this process has the lease, but another one has committed after its last commit. */
   readonly onFenced: (stream: string) => void;
   readonly onError: (error: unknown) => void;
 }
 
 export interface Lanes {
-  /** How many streams this process consumes now. */
+  /** Number of streams that this process consumes now. */
   readonly size: number;
-  /** Commits what has been read, and lets others go on. */
+  /** Commits the messages that were read, and lets other processes continue. */
   close(): Promise<void>;
 }
 

@@ -8,7 +8,7 @@ export interface RetryWhileAwayOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** How long to wait before a broker or a store that can't be reached is tried again. */
+/** Milliseconds before a broker or a store that can't be reached is tried again. */
 export const RETRY_MS = 500;
 /** A lane that can't begin is begun again so far apart at most. */
 export const MAX_RETRY_MS = 10_000;

@@ -1,4 +1,4 @@
-/** How long a test waits: it ends what hangs, and is far from what anything takes, also on a busy machine. */
+/** Maximum wait of a test, in milliseconds: it ends a test that hangs, and is far longer than any step takes, even on a busy machine. */
 export const PATIENCE_MS = 120_000;
 const INTERVAL_MS = 10;
 

@@ -73,7 +73,10 @@ function endless(): RepriseError {
   return new RepriseError("connection_lost", "The stream was left before the generation ended.");
 }
 
-/** What the parts of a stream add up to. @throws what an `error` part tells */
+/**
+ * Adds up the parts of a stream.
+ * @throws the error of an `error` part
+ */
 function collect(told: readonly LanguageModelV4StreamPart[]): LanguageModelV4GenerateResult {
   const content: LanguageModelV4Content[] = [];
   const open = new Map<string, { type: "text" | "reasoning"; text: string }>();

@@ -8,14 +8,14 @@ import {
   type StreamEvent,
 } from "@reprise/client";
 
-/** Of a refused create: `input.3.reasoning.0` is a sealed form of reasoning, `input.3.reasoning` its text. */
+/** Field of a refused create: `input.3.reasoning.0` is a sealed form of reasoning, `input.3.reasoning` its text. */
 const OF_REASONING = /^input\.\d+\.reasoning(?<sealed>\.\d+)?$/;
 
 /** A generation that a call of the AI SDK has asked for. Iterated once, by hand: `return` ends a `next` that waits. */
 export interface CallRun {
   /** Undefined until the platform has answered. */
   readonly id: string | undefined;
-  /** What was asked for last. */
+  /** The last request. */
   readonly request: GenerationRequest;
   next(): Promise<IteratorResult<StreamEvent, undefined>>;
   return(): Promise<void>;

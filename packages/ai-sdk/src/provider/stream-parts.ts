@@ -11,13 +11,13 @@ type Finish = Extract<Part, { type: "finish" }>;
 /** In the place of a call's arguments that moderation has withdrawn: no JSON, so that no function is run with it. */
 const WITHDRAWN = "[withdrawn]";
 
-/** What `streamText` shows it can't take back. */
+/** Message of the error when `streamText` can't retract what it has shown. */
 const RESTARTED =
   "The generation began anew, and what was streamed of it no longer counts. Read it again, or choose a policy that goes on from what there is.";
 
 /**
- * A generation's events as the parts of the AI SDK's streams: text and reasoning between a start and an end, calls, sources, and `finish`. The parts
- * can take nothing back: a rewind behind what was told ends them with an error.
+ * A generation's events as the parts of the AI SDK's streams: text and reasoning between a start and an end, calls, sources, and `finish`. The parts can't
+ * retract anything: a rewind over sent parts ends them with an error.
  */
 export class StreamParts {
   readonly #warnings: SharedV4Warning[];
@@ -36,7 +36,7 @@ export class StreamParts {
     return [{ type: "stream-start", warnings: this.#warnings }];
   }
 
-  /** Whether the end of the generation was told. */
+  /** True if the end of the generation was sent. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
@@ -123,7 +123,7 @@ export class StreamParts {
     return [...started, ...this.#close(sealed)];
   }
 
-  /** As the platform's own UI stream has it: what is no web link is a document, so that no page makes a link of it. */
+  /** Same as in the platform's own UI stream: a source that is not a web link is a document, so that pages do not link to it. */
   #source(event: Said<"output.annotation">): Part[] {
     const chunk = toSourceChunk(event as Parameters<typeof toSourceChunk>[0]);
     if (chunk?.type === "source-url") {

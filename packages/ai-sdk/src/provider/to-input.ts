@@ -42,7 +42,7 @@ function toMessages(message: LanguageModelV4Message, path: string): Message[] {
   }
 }
 
-/** What the provider has said of a part of reasoning: its sealed form, and whether its text only tells it in short. */
+/** The provider's metadata of a part of reasoning: its sealed form, and a flag if its text is only a summary. */
 interface Sealed {
   readonly encrypted?: string;
   readonly id?: string;
@@ -155,7 +155,7 @@ function toPlace(
   }
 }
 
-/** In pieces: a call has so many arguments at most. */
+/** Converts in pieces: a call has a limited number of arguments. */
 function toBase64(bytes: Uint8Array): string {
   let binary = "";
   for (let from = 0; from < bytes.length; from += 8_192)

@@ -5,9 +5,9 @@ import { toInput } from "./to-input.ts";
 
 export interface Call {
   readonly request: GenerationRequest;
-  /** Of `providerOptions.reprise.idempotencyKey`, or of the header `idempotency-key`. */
+  /** Key from `providerOptions.reprise.idempotencyKey`, or from the header `idempotency-key`. */
   readonly idempotencyKey: string | undefined;
-  /** What of the call is left out. */
+  /** The parts of the call that are left out. */
   readonly warnings: SharedV4Warning[];
 }
 
@@ -55,7 +55,7 @@ export function toCall(model: string, options: LanguageModelV4CallOptions): Call
     seed: options.seed,
     tools: tools?.length ? tools : undefined,
     tool_choice: choice,
-    // The SDK runs tools itself, and goes on with a call that has their answers.
+    // The SDK runs tools itself, and continues with a call that has their answers.
     tool_calls: tools?.length ? "end" : undefined,
     response_format: format,
     reasoning: effort && { effort },

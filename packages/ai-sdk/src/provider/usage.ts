@@ -1,7 +1,7 @@
 import type { LanguageModelV4FinishReason, LanguageModelV4Usage } from "@ai-sdk/provider";
 import type { Usage } from "@reprise/client";
 
-/** What is absent is unknown. */
+/** Absent values are unknown. */
 export function toUsage(usage: Usage): LanguageModelV4Usage {
   const {
     input_tokens: input,
@@ -34,7 +34,7 @@ export function toFinishReason(raw: string): LanguageModelV4FinishReason {
   return { unified: Object.hasOwn(unified, raw) ? unified[raw as keyof typeof unified] : "other", raw };
 }
 
-/** Of what began anew: how many tokens that was in all only its end tells. */
+/** Usage of a generation that restarted: only its end tells its total tokens. */
 export const UNKNOWN_USAGE: LanguageModelV4Usage = {
   inputTokens: { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
   outputTokens: { total: undefined, text: undefined, reasoning: undefined },

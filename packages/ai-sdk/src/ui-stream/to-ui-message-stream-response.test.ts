@@ -25,7 +25,7 @@ const respond = (
   more?: FakeGenerationOptions,
 ): Response => toUIMessageStreamResponse(createFakeGeneration(drafts, more), options);
 
-/** What is between the `data: ` of a response and the blank lines. */
+/** The contents of a response's `data: ` lines. */
 async function framesOf(response: Response): Promise<string[]> {
   const text = await response.text();
   expect(text).toMatch(/^(data: .*\n\n)*$/);

@@ -1,7 +1,7 @@
 import { RepriseError, type StreamEvent } from "@reprise/client";
 import { createUiStream } from "@reprise/projections/wire";
 
-/** What is told: a stream of `@reprise/client`, read from the generation's start. */
+/** The generation to send: a stream of `@reprise/client`, read from the generation's start. */
 export interface FollowedGeneration extends AsyncIterable<StreamEvent> {
   /** Undefined on a stream from `run` until the platform has answered. */
   readonly id: string | undefined;
@@ -13,7 +13,7 @@ export interface UiMessageStreamOptions {
    * and left out. Default 0.
    */
   startIndex?: number;
-  /** The message that the generation goes on with, behind a tool's answer. Default: a new one, whose id is the generation's. */
+  /** The message that the generation continues, after a tool's answer. Default: a new one, whose id is the generation's. */
   messageId?: string;
   /**
    * When the generation was created, as `create` and `get` say it: of the message's metadata. Default: its metadata does not say it, as no event does. Readers
@@ -34,9 +34,9 @@ const HEADERS = {
 };
 
 /**
- * A generation as the AI SDK's UI message stream, for a route handler of one's own. Reads when the reader does; a reader that leaves closes the connection
- * to the platform and cancels nothing. A stream that breaks where another reading may get further is broken off, as clients take an end in order for the
- * message's end; an error that no retry mends is told, whatever the `startIndex`, and ends the response.
+ * A generation as the AI SDK's UI message stream, for an app's own route handler. Reads when the reader does; a reader that leaves closes the connection to
+ * the platform and cancels nothing. If the stream breaks and another reading may get further, the response is aborted, because clients treat a clean end as
+ * the message's end. An error that no retry fixes is sent, regardless of `startIndex`, and ends the response.
  * @throws RepriseError `invalid_request` for a `startIndex` that is no whole number from 0, and a `createdAt` that is no time
  */
 export function toUIMessageStreamResponse(

@@ -3,8 +3,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 const DIRECT_GET = "$JS.API.DIRECT.GET.";
 
 /**
- * A connection whose batched direct gets are answered by replicas that have heard of nothing behind these places of their streams. Leaders
- * know everything.
+ * A connection whose batched direct gets are answered by replicas that have no messages after these places of their streams. Leaders have all messages.
  * @param lastSeqs by the name of the stream
  */
 export function createLaggingConnection(

@@ -1,4 +1,4 @@
-/** What one side of a NATS connection tells the other with a payload: PUB, HPUB, MSG or HMSG. */
+/** A message with a payload from one side of a NATS connection to the other: PUB, HPUB, MSG or HMSG. */
 export interface NatsMessage {
   readonly subject: string;
   /** "" where no answer is asked for. */
@@ -7,7 +7,7 @@ export interface NatsMessage {
 }
 
 export interface NatsScannerOptions {
-  /** Whether the payload of a message is wanted. Those that are not are passed over without a copy. */
+  /** True if the payload of a message is wanted. Other payloads are skipped without a copy. */
   readonly wants: (subject: string, reply: string) => boolean;
   readonly onMessage: (message: NatsMessage) => void;
 }
@@ -16,7 +16,7 @@ interface Body {
   readonly subject: string;
   readonly reply: string;
   readonly headerBytes: number;
-  /** Of headers and payload, and the line end behind them. */
+  /** Bytes of headers and payload, and the line end after them. */
   readonly totalBytes: number;
   /** Undefined where the payload is not wanted. */
   readonly chunks: Buffer[] | undefined;

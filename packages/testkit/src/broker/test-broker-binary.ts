@@ -11,7 +11,7 @@ import type { TestBroker, TestBrokerOptions } from "./test-broker.ts";
 export interface StoredBroker extends TestBroker {
   /** Where the server keeps its files. */
   readonly storeDir: string;
-  /** Keeps a copy of the store as it is at this moment, in place of an earlier one. The server stands still meanwhile, and notices nothing. */
+  /** Keeps a copy of the current store, in place of an earlier copy. The server is paused meanwhile, and does not notice. */
   snapshotStore(): Promise<void>;
   /**
    * Kills the server, puts the copy in place of its store and starts it again on the same port: everything that was stored since

@@ -17,7 +17,9 @@ export interface TestBroker extends AsyncDisposable {
   readonly pid: number;
   /** `container` where a Docker engine answers and has the image, else `binary`. */
   readonly kind: "binary" | "container";
-  /** Sends the server a signal: SIGKILL for a crash, SIGSTOP and SIGCONT for a pause. When it resolves, a killed server has ended, and a stopped one stands still. */
+  /**
+   * Sends the server a signal: SIGKILL for a crash, SIGSTOP and SIGCONT for a pause. When it resolves, a killed server has ended, and a stopped one is paused.
+   */
   kill(signal: NodeJS.Signals): Promise<void>;
   /** Ends the server if it runs, and starts it again with the same store on the same port. */
   restart(): Promise<void>;

@@ -13,7 +13,7 @@ export interface ClusterNode {
   readonly storeDir: string;
   /** A new one after each restart. */
   readonly pid: number;
-  /** Sends a signal: SIGKILL for a crash, SIGSTOP and SIGCONT for a pause. When it resolves, a killed server has ended, and a stopped one stands still. */
+  /** Sends a signal: SIGKILL for a crash, SIGSTOP and SIGCONT for a pause. When it resolves, a killed server has ended, and a stopped one is paused. */
   kill(signal: NodeJS.Signals): Promise<void>;
   /** Ends the server in order, and keeps its store. */
   stop(): Promise<void>;
@@ -27,11 +27,14 @@ const STOP_GRACE_S = 5;
 const LOG_LENGTH_IN_ERROR = 1_000;
 
 export interface OwnedNode extends ClusterNode {
-  /** Resolves when it has a leader for everything and lags behind in nothing. @throws Error when it has ended, and after two minutes */
+  /**
+   * Resolves when the node has a leader for every stream and consumer and lags in none.
+   * @throws Error when it has ended, and after two minutes
+   */
   healthy(): Promise<void>;
 }
 
-/** What all nodes of a cluster have in common. */
+/** Settings that all nodes of a cluster share. */
 interface ClusterLayout {
   readonly nodes: readonly NodeLayout[];
   /** Further fields of their configuration. */

@@ -6,7 +6,7 @@ import { startStoredBroker } from "../broker/start-test-broker.ts";
 
 const CAP = { timeout: 120_000 };
 
-/** A broker with one stream, behind a proxy whose bytes a ledger sees, and a connection through it. */
+/** A broker with one stream, a proxy before it whose bytes a ledger sees, and a connection through the proxy. */
 async function openTapped() {
   await using stack = new AsyncDisposableStack();
   const broker = stack.use(await startStoredBroker());

@@ -13,7 +13,7 @@ export interface AckedMessage {
   readonly at: number;
 }
 
-/** What a broker has acknowledged to all the connections that are tapped, by subject. */
+/** The messages that a broker has acknowledged to all tapped connections, by subject. */
 export interface AckLedger {
   /** For one more connection, of the party that is named. */
   tap(by: string): ConnectionTap;
@@ -23,7 +23,7 @@ export interface AckLedger {
   next(fits: (message: AckedMessage) => boolean): Promise<AckedMessage>;
   /** To go back to with `rollBack`. */
   mark(): number;
-  /** What was acknowledged since the mark counts no longer: the store went back to where it was then. */
+  /** Discards acknowledgements since the mark: the store went back to its state of then. */
   rollBack(mark: number): void;
   /** Lets go of a subject that has been judged. */
   forget(subject: string): void;

@@ -5,7 +5,7 @@ import { decodeVerdict, LIVE_VERDICTS_SUBJECTS } from "@reprise/protocol";
 export interface EarlyEvent {
   readonly generation: string;
   readonly seq: number;
-  /** How far it was cleared then. */
+  /** Last event that was cleared then. */
   readonly cleared: number;
 }
 
@@ -13,7 +13,7 @@ export interface EarlyEvent {
 export interface ClearedWatch extends AsyncDisposable {
   /** Called for each event in the moment in which a reader is shown it. */
   shown(generation: string, seq: number): void;
-  /** What was shown too early, once every `shown` event is checked. */
+  /** Events shown too early, once every `shown` event is checked. */
   early(): Promise<readonly EarlyEvent[]>;
 }
 

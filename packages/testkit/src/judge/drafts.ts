@@ -55,7 +55,7 @@ export const started = (attempt = 1): EventDraft => ({
 
 export const delta = (text: string): EventDraft => ({ type: "output.delta", text });
 
-/** What a model may say beside its text, by the channel that moderation judges it in. */
+/** A model's output besides its text, by the channel that moderation judges it in. */
 export const SAID_BESIDE = {
   reasoning: (text) => ({ type: "reasoning.delta", text }),
   reasoning_summary: (text) => ({ type: "reasoning.summary.delta", text }),

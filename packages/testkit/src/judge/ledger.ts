@@ -27,7 +27,7 @@ export interface Ledger {
   acked(entry: LedgerEntry): void;
   /** A reader begins to follow a log after a place in it; 0, the default, is the start of what readers see. */
   follows(reader: string, log: string, after?: number): void;
-  /** What a reader was shown, in the order in which it was. */
+  /** Records an event that a reader was shown. Call it in the order in which the reader was shown them. */
   saw(reader: string, entry: LedgerEntry): void;
   /** Compares the two sides. Readers that are still under way have lost what they have not been shown yet. */
   verdict(): Verdict;

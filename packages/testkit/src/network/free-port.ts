@@ -15,10 +15,10 @@ const SLICE = Math.floor((LAST + 1 - FIRST) / SLICES);
 const SLICE_FIRST = FIRST + (process.pid % SLICES) * SLICE;
 
 const STARTS = 5;
-/** As nats-server and Redis say it. */
+/** Error text of nats-server and Redis. */
 const IS_TAKEN = /address already in use/i;
 
-/** What this process has been given: a server that is down keeps its port. */
+/** Ports given to this process: a server that is down keeps its port. */
 const given = new Set<number>();
 
 /**

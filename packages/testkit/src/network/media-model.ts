@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 /** A model server that is sent one file within a request, and keeps nothing of it. */
 export interface MediaModel extends AsyncDisposable {
   readonly baseUrl: string;
-  /** What the last request had: its bytes, and the SHA-256 of the first data URL's base64 in it. */
+  /** The last request: its bytes, and the SHA-256 of the first data URL's base64 in it. */
   readonly received: () => { readonly bytes: number; readonly sha256: string };
 }
 

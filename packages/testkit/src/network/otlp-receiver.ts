@@ -17,11 +17,11 @@ export interface ReceivedSpan {
   readonly links: readonly { readonly traceId: string; readonly spanId: string }[];
   readonly attributes: Readonly<Record<string, Value>>;
   readonly events: readonly { readonly name: string; readonly attributes: Readonly<Record<string, Value>> }[];
-  /** Of a failure. */
+  /** Error of a failed span. */
   readonly error: string | undefined;
 }
 
-/** What the receiver does with what it is sent: takes it, refuses it, or leaves it unanswered. */
+/** Reaction of the receiver to a request: takes it, refuses it, or leaves it unanswered. */
 export type OtlpAnswer = "take" | "refuse" | "hang";
 
 /** A collector for tests: OTLP over HTTP with JSON, traces only. */
@@ -32,14 +32,14 @@ export interface OtlpReceiver extends AsyncDisposable {
   readonly spans: readonly ReceivedSpan[];
   /** All that was sent, as text. */
   readonly received: string;
-  /** Of the last request. */
+  /** Headers of the last request. */
   readonly headers: IncomingHttpHeaders;
-  /** How many requests have come, taken or not. */
+  /** Number of requests so far, taken or not. */
   readonly requests: number;
   answer: OtlpAnswer;
   /** Resolves with the spans as soon as they are what is asked for. */
   until(holds: (spans: readonly ReceivedSpan[]) => boolean): Promise<readonly ReceivedSpan[]>;
-  /** Resolves when so many requests have come. */
+  /** Resolves when this number of requests have come. */
   untilRequested(requests: number): Promise<void>;
 }
 

@@ -24,15 +24,15 @@ export type SseEnd = "clean" | "broken" | "cut";
 export interface SseReader extends AsyncDisposable, AsyncIterable<SseMessage> {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Of this end of its connection. */
+  /** Port of this end of its connection. */
   readonly localPort: number;
   /** The body so far, as it came, without the transfer coding: heartbeats and unfinished frames too. */
   readonly bytes: Buffer;
   /** The whole frames so far. */
   readonly frames: readonly SseMessage[];
-  /** What a client would resume with: the last frame's id, "" before the first. */
+  /** The id that a client would resume with: the last frame's, "" before the first. */
   readonly lastEventId: string;
-  /** What the server's last `retry:` line said, in milliseconds. */
+  /** Value of the server's last `retry:` line, in milliseconds. */
   readonly retryMs: number | undefined;
   /** Resolves, never rejects. */
   readonly ended: Promise<SseEnd>;

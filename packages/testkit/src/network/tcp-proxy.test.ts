@@ -6,7 +6,7 @@ import { type ConnectionFaults, startTcpProxy } from "./tcp-proxy.ts";
 
 afterEach(() => void vi.useRealTimers());
 
-/** A server that hands out its sockets, behind a proxy with these faults, and one client that is connected through it. */
+/** A server that hands out its sockets, a proxy with these faults before it, and one client that is connected through the proxy. */
 async function connectThrough(
   faults: ConnectionFaults | ((index: number) => ConnectionFaults) = {},
   random: () => number = Math.random,

@@ -28,9 +28,9 @@ export interface ProxyTarget {
 export interface TcpProxyOptions {
   /** Where connections go: the same for all, or chosen by their index. */
   target: ProxyTarget | ((index: number) => ProxyTarget);
-  /** What connections begin with: the same for all, or chosen by their index. */
+  /** Initial faults of connections: the same for all, or chosen by their index. */
   faults?: ConnectionFaults | ((index: number) => ConnectionFaults);
-  /** What jitter is drawn from: at least 0, less than 1. Default `Math.random`; a seeded one plays the same delays again. */
+  /** Source of jitter: at least 0, less than 1. Default `Math.random`; a seeded one repeats the same delays. */
   random?: () => number;
   /** Called for each connection: what is to see its bytes as they come in. Default: nothing. */
   tap?: () => ConnectionTap;
@@ -47,7 +47,7 @@ export interface TcpProxy extends AsyncDisposable {
   setFaults(faults: ConnectionFaults | ((index: number) => ConnectionFaults)): void;
   /** Cuts every open connection, and returns how many. */
   cutNow(): number;
-  /** Whether this proxy, and neither of its peers, has ended the last connection that was made to it from this port. */
+  /** True if this proxy, and neither of its peers, has ended the last connection that was made to it from this port. */
   hasCut(clientPort: number): boolean;
 }
 

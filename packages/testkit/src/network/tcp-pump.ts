@@ -1,19 +1,19 @@
 import type { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-/** What goes wrong in one direction of a connection. Nothing does by default. */
+/** Faults in one direction of a connection. None by default. */
 export interface PumpFaults {
   /** Everything arrives this much later, in milliseconds. */
   latencyMs?: number;
-  /** And up to this much later again, each piece by a random time of its own; what comes behind waits, so order is kept. */
+  /** Maximum additional delay, random for each piece; later pieces wait, so order is kept. */
   jitterMs?: number;
   /** Bytes are passed on in slices of this size, each in a turn of its own: 1 splits every frame and every character. */
   sliceBytes?: number;
   /** After exactly this many bytes since the connection began, both ends are reset. 0: before the first. */
   cutAfterBytes?: number;
-  /** Nothing is passed on, not even an end; it waits, and goes on when the fault is lifted. A peer that is gone without a FIN or RST. */
+  /** Passes nothing on, not even an end; data waits, and continues when the fault is lifted. Simulates a peer that is gone without a FIN or RST. */
   stalled?: boolean;
-  /** What arrives is thrown away, and the ends never know: with `toClient`, acks that are lost. */
+  /** Discards data without either end noticing: with `toClient`, acks are lost. */
   dropped?: boolean;
 }
 
@@ -24,7 +24,7 @@ export interface ConnectionTap {
 }
 
 export interface Pump {
-  /** How many bytes went through so far. */
+  /** Number of bytes forwarded so far. */
   readonly forwardedBytes: number;
   setFaults(faults: PumpFaults): void;
 }
@@ -44,8 +44,8 @@ export interface PumpOptions {
 const MAX_QUEUED_BYTES = 1_024 * 1_024;
 
 /**
- * Moves bytes from one socket to another, in order, through faults that may change at any time. One loop takes from a queue;
- * all that may let it go on (bytes, an end, other faults) wakes it.
+ * Moves bytes from one socket to another, in order, through faults that may change at any time. One loop takes from a queue; any event that may let it
+ * continue (bytes, an end, other faults) wakes it.
  */
 export function startPump({ source, sink, faults: initial, cut, random, onBytes }: PumpOptions): Pump {
   const queue: { bytes: Buffer; dueAt: number }[] = [];

@@ -5,7 +5,7 @@ import { PATIENCE_MS } from "../eventually.ts";
 const PAUSE_MS = 20;
 
 /**
- * Asks until the broker answers: it, or this process, may stand still for longer than a service would wait.
+ * Asks until the broker answers: the broker, or this process, may be paused for longer than a service would wait.
  * @throws its last error after two minutes
  */
 export async function untilAnswered<T>(ask: () => Promise<T>): Promise<T> {

@@ -85,7 +85,7 @@ async function bundleOnce(dir: string): Promise<void> {
   }
 }
 
-/** As infra/containers/bundle-image.ts does, with source maps. */
+/** Bundles like infra/containers/bundle-image.ts, with source maps. */
 async function bundle(dir: string): Promise<void> {
   removeUnused();
   const draft = await mkdtemp(`${dir}.draft-`);

@@ -8,14 +8,14 @@ const ENDING: readonly NodeJS.Signals[] = ["SIGKILL", "SIGTERM", "SIGINT", "SIGQ
 const STILL = new Set(["T", "Z", "X"]);
 const POLL_MS = 1;
 
-/** Whether a server that gets this signal ends, so that its end can be waited for. */
+/** True if a server ends on this signal, so that its end can be waited for. */
 export function isEndingSignal(signal: NodeJS.Signals): boolean {
   return ENDING.includes(signal);
 }
 
 /**
- * Sends a signal. After SIGSTOP it resolves when every thread stands still: the kernel stops them one by one, and on two busy
- * cores a nats-server went on answering for up to 21 ms.
+ * Sends a signal. After SIGSTOP it resolves when every thread is stopped: the kernel stops them one by one, and on two busy cores a nats-server still
+ * answered for up to 21 ms.
  * @throws Error `ESRCH` when there is no such process
  */
 export async function sendSignal(pid: number, signal: NodeJS.Signals): Promise<void> {
@@ -40,6 +40,6 @@ async function readThreadStates(pid: number): Promise<readonly string[]> {
   const stats = await Promise.all(
     threads.map((thread) => readFile(`${tasks}/${thread}/stat`, "latin1").catch(() => undefined)),
   );
-  // proc_pid_stat(5): the state follows the name, which stands in parentheses and may hold any character.
+  // proc_pid_stat(5): the state follows the name, which is in parentheses and may contain any character.
   return stats.flatMap((stat) => (stat === undefined ? [] : [stat.charAt(stat.lastIndexOf(")") + 2)]));
 }

@@ -18,13 +18,16 @@ export interface ServiceExit {
 /** One service as a process of its own. Disposal kills it. */
 export interface ServiceProcess extends AsyncDisposable {
   readonly pid: number;
-  /** Resolves with the first line logged with this message behind the first `from` ones, whenever that was. @throws when the process ends without it */
+  /**
+   * Resolves with the first line logged with this message after the first `from` lines, past or future.
+   * @throws when the process ends without it
+   */
   logged(msg: string, from?: number): Promise<LogLine>;
   /** Everything logged so far. */
   readonly lines: readonly LogLine[];
   readonly exited: Promise<ServiceExit>;
   kill(signal: Exclude<NodeJS.Signals, "SIGSTOP" | "SIGCONT">): void;
-  /** SIGSTOP. Resolves when it stands still; it ends with this process all the same. */
+  /** Sends SIGSTOP. Resolves when the process is stopped; it still ends with this process. */
   pause(): Promise<void>;
   /** SIGCONT. */
   resume(): void;
@@ -46,7 +49,7 @@ const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 const { NODE_COMPILE_CACHE } = process.env;
 const COMPILE_CACHE = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 
-/** stdin ends when the test run that holds its other end does: one that is killed leaves no process behind. */
+/** stdin ends when the test run that holds its other end does: a killed test run leaves no process running. */
 const END_WITH_PARENT = `data:text/javascript,${encodeURIComponent(
   `process.stdin.on("close", () => process.kill(process.pid, "SIGKILL")).resume().unref()`,
 )}`;

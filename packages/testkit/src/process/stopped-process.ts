@@ -4,9 +4,8 @@ import { spawn } from "node:child_process";
 const GUARD = `read -r _ || kill -KILL "$1"`;
 
 /**
- * Sees to it that a process under SIGSTOP ends with this one. Others notice by themselves that their parent is gone; one that
- * is stopped notices nothing.
- * @returns what calls the guard off, once the process goes on
+ * Makes sure that a process under SIGSTOP ends with this one. Other processes notice by themselves that their parent is gone; a stopped process can't.
+ * @returns a function that removes the guard, once the process continues
  */
 export function guardStoppedProcess(pid: number): () => void {
   const guard = spawn("/bin/sh", ["-c", GUARD, "guard", String(pid)], {

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/** What this process uses more than when it was watched first. */
+/** Memory that this process uses beyond that of the first measurement. */
 export interface MemoryWatch {
   /** Collects, and takes down what is in use. */
   readonly sample: () => void;
@@ -11,7 +11,7 @@ export interface MemoryWatch {
 
 let collect: (() => void) | undefined;
 
-/** Of heap and buffers, after a collection: what could be freed is no memory that is needed. */
+/** Measures heap and buffers after a collection, because memory that could be freed is not needed. */
 export function watchMemory(): MemoryWatch {
   const before = bytesInUse();
   let most = 0;

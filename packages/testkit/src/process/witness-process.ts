@@ -14,11 +14,11 @@ export interface WitnessProcess extends AsyncDisposable {
   kill(): Promise<void>;
   /** SIGTERM. @returns the exit code */
   stop(): Promise<number | null>;
-  /** What it gives to auditors; undefined when it has seen no such log. */
+  /** The head that it gives to auditors; undefined when it has seen no such log. */
   latest(origin: string): Promise<string | undefined>;
 }
 
-/** The end of stdin is that of the test run: one that is killed leaves no process behind. */
+/** The end of stdin is that of the test run: a killed test run leaves no process running. */
 const END_WITH_PARENT = `data:text/javascript,${encodeURIComponent(
   `process.stdin.on("close", () => process.kill(process.pid, "SIGKILL")).resume().unref()`,
 )}`;
