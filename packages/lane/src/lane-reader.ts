@@ -45,7 +45,7 @@ const FACTS_EVERY_MS = 1_000;
  * Reads a stream from a place on, batch by batch. It keeps no position at the broker: the caller says where to begin.
  *
  * While no messages come, the stream may lose its end and grow past this place again, or be recreated: the next messages then do not continue the ones
- * that were read. So before messages are read after a pause, the message read last must still exist, or the stream must be empty there.
+ * that were read. So before messages are read after a pause, the place of the message read last must hold that message or none.
  *
  * The message of an empty place is unknown, but its earliest time is known: the time of the message before it, or the time when the stream was last seen to
  * end before it. No message younger than the stream's retention time has expired, within the difference of clocks.

@@ -166,7 +166,7 @@ async function dial(
     reconnectToServer: (servers) => choice.choose(name, servers, performance.now()),
     // The defaults close the connection for good after 10 tries, and notice a dead peer after four minutes.
     maxReconnectAttempts: -1,
-    // So does the second refusal of the password in a row, though the broker may only be restarting.
+    // So does the second refusal of the password in a row, though the cause may be a broker that is being set up again.
     ignoreAuthErrorAbort: true,
     reconnectTimeWait: 250,
     reconnectJitter: 50,

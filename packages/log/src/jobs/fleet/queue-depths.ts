@@ -100,7 +100,7 @@ export class QueueDepths {
     return this.#unpulled;
   }
 
-  /** The lane with the fewest jobs handed out comes first: the search ends at the first lane that can have no older job. */
+  /** Lanes are sorted by the newest job that was handed out, the oldest first: the search ends at the first lane that can have no older job. */
   async #findOldest(lanes: readonly Lane[], found: Map<string, Oldest>): Promise<UnixMs | undefined> {
     let first: Oldest | undefined;
     let looks = 0;

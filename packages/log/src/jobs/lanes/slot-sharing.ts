@@ -83,7 +83,7 @@ export interface SharingEffects {
   readonly yields: readonly TenantId[];
 }
 
-/** Room for pulls of each kind now, in bytes, and the tenants that have room. A pull that is decided on is made. */
+/** Number of pulls of each kind that fit into the free memory now, and the tenants that have room. Every planned pull is made. */
 export interface PullRoom extends Readonly<Record<PullKind, number>> {
   readonly isFor: (tenant: TenantId) => boolean;
 }
