@@ -10,9 +10,9 @@ export interface Entry {
   /** The scopes of stream tokens that may make it. */
   readonly scopes?: readonly string[];
   readonly operator?: true;
-  /** Whether `Accept: text/event-stream` is answered with a stream, and which roles suffice for that where `roles` do not. */
+  /** Set if `Accept: text/event-stream` is answered with a stream; its roles suffice for the stream if `roles` do not. */
   readonly stream?: { readonly roles: readonly string[] };
-  /** Whether a stream token may come as a query parameter. */
+  /** True if a stream token may come as a query parameter. */
   readonly queryToken?: true;
   readonly status: number;
   readonly body?: unknown;
@@ -20,7 +20,7 @@ export interface Entry {
 
 const READING = { roles: ["read"], scopes: ["read"] };
 
-/** What answers each endpoint's callers. A route without an entry must answer 405. */
+/** Expected answers of each endpoint. A route without an entry must answer 405. */
 export const TABLE: Readonly<Record<string, Entry>> = {
   // A stream needs `read`, too.
   "POST /v1/generations": {

@@ -66,7 +66,7 @@ async function makeKeyFor(endpoint: string, tenant: string): Promise<string> {
   return key.kid;
 }
 
-/** What a model has made, for every generation here. */
+/** A blob made by a model, used for every generation here. */
 const madeBlob = await (async () => {
   const { secret: key } = await makeKey("acme", ["blob"]);
   return ((await upload(url, { content: PNG, type: "image/png", key })).json as { id: string }).id;

@@ -60,13 +60,13 @@ export function parseDeliveryEnvironment(
   return parseEnvironment(env, NAMES, NEEDED);
 }
 
-/** How a node of delivery is set up. */
+/** Settings of a delivery node. */
 export interface DeliverySettings {
   host: string;
   /** 0 takes a free one. */
   port: number;
   shards: number;
-  /** How long logs are kept; the rules that they name have to outlive them. */
+  /** Milliseconds that logs are kept. The rules that logs name must be kept longer. */
   retentionMs: number;
   /** Copies that the broker keeps of the keys for stream tokens. */
   replicas: number;
@@ -76,13 +76,13 @@ export interface DeliverySettings {
   maxConnectionsPerAddress: number;
   /** Addresses and ranges of the proxies whose `X-Forwarded-For` counts. */
   trustedProxies: readonly string[];
-  /** Whether a line is logged for each request. */
+  /** Which requests are logged, one line for each. */
   accessLog: AccessLogMode;
   /** The certificate that the API speaks TLS with; undefined: plain HTTP. */
   tls?: CertificateFiles | undefined;
   /** Bytes of request bodies that this node works on at a time. */
   requestBytes: number;
-  /** How long a blob is kept whose upload does not say so. Default a day. */
+  /** Seconds that a blob is kept if its upload does not set them. Default a day. */
   blobTtlSeconds?: number;
   /** Blobs that this node takes and sends at a time. Default 32. */
   blobTransfers?: number;
@@ -90,11 +90,11 @@ export interface DeliverySettings {
   mediaFetchAllow?: readonly string[] | undefined;
   /** Redis, in which limits are counted over all nodes; undefined where this node counts alone. */
   redisUrl: string | undefined;
-  /** How many tenants metrics name. Default 100. */
+  /** Number of tenants that metrics name. Default 100. */
   metricTenants?: number;
   /** Origins whose pages may call the API; `*` for any. */
   corsOrigins: readonly string[];
-  /** What stream tokens for this platform name as their audience. */
+  /** Audience (`aud`) that stream tokens for this platform name. */
   tokenAudience: string;
 }
 
@@ -157,7 +157,7 @@ function certificateFilesOf({
 const classifierNamesSchema = z.looseObject({ classifiers: z.record(z.string(), z.unknown()) });
 
 /**
- * The names in a classifiers file; what stands behind them is moderation's business. Without a file nothing is known of them.
+ * Loads the names in a classifiers file; their definitions belong to moderation. Without a file no names are known.
  * @throws RepriseError `config_invalid`
  */
 export async function loadClassifierNames(
@@ -174,7 +174,7 @@ export async function loadClassifierNames(
 const modelNamesSchema = z.looseObject({ models: z.record(modelName, z.unknown()) });
 
 /**
- * The public names in a models file; what stands behind them is the worker's business. Without a file there is the simulator.
+ * Loads the public names in a models file; the workers interpret the rest. Without a file there is only the simulator.
  * @throws RepriseError `config_invalid`
  */
 export async function loadModelNames(path: string | undefined): Promise<ReadonlySet<string>> {
@@ -186,7 +186,7 @@ export async function loadModelNames(path: string | undefined): Promise<Readonly
 const capabilities = capabilitiesSchema.optional();
 const contextTokens = contextTokensSchema.optional();
 
-/** What else the file says is the workers' own. */
+/** The file's other fields belong to the workers. */
 const servedSchema = z.looseObject({
   models: z.record(
     z.string(),
@@ -203,7 +203,7 @@ const servedSchema = z.looseObject({
 });
 
 /**
- * What the models of a models file can do. Without a file there is the simulator.
+ * Loads the capabilities of the models in a models file. Without a file there is only the simulator.
  * @throws RepriseError `config_invalid`
  */
 export async function loadServedModels(path: string | undefined): Promise<ReadonlyMap<string, ServedBy>> {

@@ -11,13 +11,13 @@ import { openRawConnection } from "./testing/raw-connection.ts";
 const CONNECTIONS = 6_000;
 const AT_ONCE = 50;
 
-/** What the process holds open: the sockets of both sides among it. */
+/** Descriptors and other resources that the process holds, including the sockets of both sides. */
 const held = () => ({
   descriptors: readdirSync("/dev/fd").length,
   sockets: process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length,
 });
 
-/** How much more that is than now. What other parts of the process close meanwhile is not counted against it. */
+/** Returns the increase since now. Resources that other parts of the process close meanwhile are not subtracted. */
 function watchHeld() {
   const before = held();
   return () => {

@@ -9,11 +9,11 @@ export interface ObservedDelivery {
   readonly readers: ReaderRegistry;
   readonly marks: DeliveryMarks;
   readonly bodies: RequestBodies;
-  /** Whether limits are counted on this node alone. */
+  /** True if limits are counted on this node alone. */
   readonly isLocal: () => boolean;
 }
 
-/** What delivery's metrics read when they are asked for. */
+/** Registers the values that delivery's metrics read at a scrape. */
 export function observeDelivery(metrics: Metrics, observed: ObservedDelivery): void {
   const { hub, readers, marks, bodies, isLocal } = observed;
   metrics.observe("reprise_request_bytes", () => bodies.bytes);

@@ -46,7 +46,7 @@ import { addTokenRoutes } from "./routes/tokens.ts";
 
 type PortsOf<Add extends (app: FastifyInstance, ports: never) => void> = Parameters<Add>[1];
 
-/** What the server and its routes work with; each feature's routes take a few of these. */
+/** Ports of the server and its routes; each feature's routes take a few of these. */
 export type ServerPorts = PortsOf<typeof addGenerationRoutes> &
   PortsOf<typeof addModelRoutes> &
   PortsOf<typeof addChatRoute> &
@@ -78,15 +78,15 @@ export interface ServerOptions {
   connections: ConnectionBounds;
   /** The server speaks TLS with it; undefined: plain HTTP. */
   certificate?: Certificate | undefined;
-  /** How long a request may take to arrive, and a connection may carry none. Default 60 s, as PROTOCOL.md has it. */
+  /** Milliseconds that a request may take to arrive, and that a connection may be idle. Default 60 s, as in PROTOCOL.md. */
   arrivalMs?: number | undefined;
 }
 
 export const MAX_HEADER_BYTES = 16 * 1_024;
-/** How much of a path an answer quotes. */
+/** Characters of a path that an answer quotes at most. */
 const MAX_QUOTED = 256;
 export const ARRIVAL_MS = 60_000;
-/** How often connections are checked. */
+/** Milliseconds between two checks of the connections, at most. */
 const MAX_SWEEP_MS = 1_000;
 
 /** The HTTP server with all its routes, not listening yet. */
@@ -172,7 +172,7 @@ export async function buildServer({
       answer(null, value);
     };
     if (!turn) return parse(done);
-    // What a large one costs, before and behind this, is spread over turns of the event loop.
+    // The work for a large body, before and after parsing, is spread over turns of the event loop.
     const parsed: typeof done = (error, value) => void setImmediate(done, error, value);
     const begin = (isDue: boolean) => (isDue ? parse(parsed) : done(clientHasLeft()));
     turn.then(begin, done);
@@ -322,7 +322,7 @@ function clientHasLeft(): RepriseError {
   return new RepriseError("connection_lost", "The client left before its request had its turn.");
 }
 
-/** What HTTP asks of a server to refuse, where Node and Fastify do not or say nothing. */
+/** Refuses requests that HTTP tells a server to refuse, but that Node and Fastify accept or drop without an answer. */
 function assertPlainRequest({ headers, raw }: FastifyRequest): void {
   const { host, expect, "content-encoding": encoding, "transfer-encoding": coding = "chunked" } = headers;
   if (raw.httpVersion === "1.1" && host === undefined)

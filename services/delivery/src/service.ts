@@ -72,18 +72,18 @@ export { loadModelCosts } from "./limits/model-prices.ts";
 export interface DeliveryOptions extends DeliverySettings, BlobTimes {
   broker: Broker;
   tenants: TenantDirectory;
-  /** How tenants are administered. Default: there is no admin API. */
+  /** Ports of the admin API. Default: there is none. */
   administration?: Administration;
   models: ReadonlySet<string>;
-  /** What these cost. Default: no model has a price, and budgets in money refuse all. */
+  /** Prices of the models. Default: no model has a price, and budgets in money refuse all. */
   costs?: ModelCatalogue | undefined;
-  /** What these can do. Default: this node does not know, and leaves it to the workers to refuse what they can't. */
+  /** Capabilities of the models. Default: unknown here, so the workers refuse requests that a model cannot serve. */
   served?: ReadonlyMap<string, ServedBy> | undefined;
   /** The classifiers that rules of requests may name. Default: any, for this node does not know them. */
   classifiers?: ReadonlySet<string> | undefined;
-  /** Whether the broker takes appends. Default: as long as it is connected. */
+  /** Watches whether the broker takes appends. Default: it does while it is connected. */
   brokerWatch?: BrokerWatch;
-  /** What this node depends on. Default: those of its own. */
+  /** Watches of this node's dependencies. Default: its own. */
   watches?: DependencyWatches;
   logger: Logger;
   metrics: Metrics;
@@ -91,23 +91,23 @@ export interface DeliveryOptions extends DeliverySettings, BlobTimes {
   tracing?: Tracing;
   /** After how long without a byte a reader is sent a heartbeat. Default 15 s, as PROTOCOL.md has it. */
   heartbeatMs?: number;
-  /** How long clients that don't take what they are sent may hold up `close`. Default 3 s. */
+  /** Milliseconds that clients that do not read may hold up `close`. Default 3 s. */
   drainGraceMs?: number;
   /** For how long a presence record counts. Default `PRESENCE_LEASE_MS`. */
   readerLeaseMs?: number;
-  /** How long a limit check waits for Redis before this node decides alone. Default 250 ms. */
+  /** Milliseconds that a limit check waits for Redis before this node decides alone. Default 250 ms. */
   redisTimeoutMs?: number;
-  /** Of the process, where delivery shares it with the workers. Default: that of Redis, or its own. */
+  /** The process's ledger, if delivery shares it with the workers. Default: that of Redis, or its own. */
   ledger?: BudgetLedger | undefined;
-  /** How often the log is asked whether generations that hold a share of a limit have ended. Default 60 s. */
+  /** Milliseconds between two checks whether generations that hold a share of a limit have ended. Default 60 s. */
   limitCheckMs?: number;
-  /** How long a request may take to arrive, and a connection may carry none. Default 60 s, as PROTOCOL.md has it. */
+  /** Milliseconds that a request may take to arrive, and that a connection may be idle. Default 60 s, as in PROTOCOL.md. */
   arrivalMs?: number;
-  /** How often the files of the certificate are read again. Default 10 s. */
+  /** Milliseconds between two reads of the certificate files. Default 10 s. */
   certificateCheckMs?: number;
   /**
-   * How long a call that changes a generation goes on while the broker does not answer, 2 s at most if that is known when it begins.
-   * Default 20 s.
+   * Milliseconds that a call that changes a generation continues while the broker does not answer; at most 2 s if the broker is known to be unavailable when
+   * the call begins. Default 20 s.
    */
   brokerBudgetMs?: number;
 }
@@ -119,7 +119,7 @@ export interface Delivery extends AsyncDisposable {
   notReadyBecause(): readonly string[];
   /** Replaces the public names that requests may use. */
   setNames(names: Pick<DeliveryOptions, "models" | "costs" | "served" | "classifiers">): void;
-  /** Stops being ready, and goes on serving. */
+  /** Stops being ready, and continues to serve. */
   announceStop(): void;
   /**
    * Stops being ready: new requests are refused and the readers there are disconnected. The port stays open, so that a load

@@ -11,7 +11,7 @@ import type { Administration } from "./administration.ts";
 import { parseIfMatch, toETag } from "./etag.ts";
 import { recordChange, type RecordedChange } from "./record-change.ts";
 
-/** What the admin API works with. */
+/** Ports of the admin API. */
 export interface AdminContext {
   readonly administration: Administration;
   readonly authentication: Pick<Authentication, "administratorOf">;

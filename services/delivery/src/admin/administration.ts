@@ -1,11 +1,11 @@
 import type { TenantStore, Tenants } from "@reprise/tenancy";
 
-/** What a node needs to administer tenants. */
+/** Ports that a node needs to administer tenants. */
 export interface Administration {
   readonly directory: Pick<Tenants["directory"], "all" | "sync" | "stored">;
   readonly store: TenantStore;
-  /** Whether the tenants file owns the tenants. */
+  /** True if the tenants file owns the tenants. */
   readonly isReadOnly: boolean;
-  /** Of the key that administers all tenants; undefined: there is none. */
+  /** SHA-256 of the operator's key, which administers all tenants. Undefined: there is no operator key. */
   readonly operatorKeySha256: string | undefined;
 }

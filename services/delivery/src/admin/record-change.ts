@@ -12,7 +12,7 @@ import { hashKey, type TenantRecord, viewTenant } from "@reprise/tenancy";
 import { type Publish, recordOps } from "@reprise/log";
 import type { Administrator } from "../http/auth.ts";
 
-/** How long a caller waits for a broker that does not take the first record. */
+/** Milliseconds that a caller waits for a broker that does not take the first record. */
 const BUDGET_MS = 3_000;
 /** A field that is larger, as JSON, is recorded by its hash: the record must fit into a message. */
 const MAX_FIELD_CHARS = 32_768;
@@ -28,7 +28,7 @@ export interface RecordedChange {
   readonly revoked?: AdministrationRecord["revoked"];
 }
 
-/** What a change did to the record; undefined where there was none, or is none any more. */
+/** The record before and after a change; undefined if there was none before, or is none after. */
 export interface Outcome<T> {
   readonly before: TenantRecord | undefined;
   readonly after: TenantRecord | undefined;

@@ -11,7 +11,7 @@ import {
 } from "@reprise/tenancy";
 import * as z from "zod";
 
-/** What one budget had as used in the present period, and has; amounts with their unit. */
+/** Used amount of one budget in the present period, before and after seeding; amounts with their unit. */
 interface SeededBudget {
   readonly object: "seeded_budget";
   readonly name: string;
@@ -19,7 +19,7 @@ interface SeededBudget {
   readonly limit: string;
   readonly used_before: string;
   readonly used: string;
-  /** Of a budget in money: generations whose model has no price, which count as free. */
+  /** For a budget in money: generations whose model has no price. They count as free. */
   readonly unpriced: number;
 }
 
@@ -32,7 +32,7 @@ interface SeedBudgets {
 }
 
 const DAY_MS = 86_400_000;
-/** Of a budget without periods: as far back as analytics may be asked. */
+/** Days counted for a budget without periods: the longest range that analytics accepts. */
 const MAX_DAYS = 400;
 
 const usageSchema = z.object({

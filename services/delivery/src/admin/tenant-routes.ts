@@ -126,7 +126,7 @@ function rulesOf({ policy }: Pick<TenantSettings, "policy">): readonly Moderatio
   return policy.moderation?.rules ?? [];
 }
 
-/** What a tenant must not set for itself: how long the platform keeps records of it, which models it may use, and how much. */
+/** Refuses settings that a tenant must not change for itself: retention, allowed models, and every limit and budget. */
 function assertOwnSettings(present: TenantSettings, next: TenantSettings): void {
   for (const field of ["models", "limits", "slots", "budgets", "conversations", "audit"] as const) {
     if (isDeepStrictEqual(present[field], next[field])) continue;

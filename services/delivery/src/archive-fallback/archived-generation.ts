@@ -5,7 +5,7 @@ import { type ArchivedLog, readArchived } from "./archived-events.ts";
 import { Replay } from "./replay.ts";
 
 /**
- * What the API says of a generation, given what the archive has of its log. Pages are folded one by one; only the text stays in memory.
+ * Reads a generation from its archived log, in the form that the API returns. Pages are folded one by one; only the text stays in memory.
  * @throws RepriseError as `Replay.open`
  */
 export async function readArchivedGeneration(log: ArchivedLog): Promise<Generation> {

@@ -5,8 +5,8 @@ import { type ArchivedLog, readArchived } from "./archived-events.ts";
 const PAGE_BYTES = 256 * 1_024;
 
 /**
- * Whether a cursor without an event in the log was issued for an event that the broker has lost, see `Attempts.hasIssued`. Reads the log
- * up to the cursor's place, page by page; called only for such a cursor.
+ * Returns true if a cursor without an event in the log was issued for an event that the broker has lost, see `Attempts.hasIssued`. Reads the log up to the
+ * cursor's position, page by page, so it is called only for such a cursor.
  */
 export async function isLostCursor(log: ArchivedLog, cursor: Cursor): Promise<boolean> {
   const attempts = new Attempts();

@@ -36,7 +36,7 @@ async function streamBytes(node: Node, path: string, headers: Record<string, str
   return connection.text.replace(/^(date|x-request-id): .*\r\n/gim, "");
 }
 
-/** Some attempts, a takeover, a tool, and a passage withdrawn behind the end: archived, and gone from the live log's place in `node`. */
+/** Several attempts, a takeover, a tool, and a passage withdrawn after the end: archived, and expired from the live log in `node`. */
 async function writeEventful(platform: AuditedPlatform) {
   const made = await createGeneration(platform);
   const { ref, worker } = made;

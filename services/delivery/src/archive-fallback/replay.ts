@@ -15,7 +15,7 @@ import { type ArchivedLog, readArchived } from "./archived-events.ts";
 import { isLostCursor } from "./is-lost-cursor.ts";
 
 export interface ReplayStart extends ResumePoint {
-  /** Whether seq 0 comes first, where the cursor is of the start. */
+  /** True if the replay begins with seq 0, when the cursor is that of the start. */
   readonly withRequest: boolean;
 }
 
@@ -36,7 +36,7 @@ export class Replay {
   #more = true;
   /** Read already, and not handed out yet. */
   #page: readonly ArchivedEvent[] = [];
-  /** Whether the last event read that is none of moderation's is the log's end; undefined while there was none. */
+  /** True if the last event read, moderation events aside, is the log's end. Undefined until such an event is read. */
   #isEnd: boolean | undefined;
 
   private constructor(log: ArchivedLog, fromSeq: Seq) {
@@ -76,14 +76,14 @@ export class Replay {
     return page;
   }
 
-  /** Whether `next` has nothing more. */
+  /** True if `next` has nothing more. */
   get isExhausted(): boolean {
     return this.#page.length === 0 && !this.#more;
   }
 
-  /** Whether the log's end is among the events up to here: there will be nothing behind a replay that is exhausted then. */
+  /** Returns true if the log's end is among the events read so far. An exhausted replay then has nothing to follow. */
   async hasEnded(): Promise<boolean> {
-    // Only moderation appends behind the end. For a reader that resumes among those, the end lies further back.
+    // Only moderation appends after the end. If the reader resumes among those events, the end is further back.
     for (let seq = plus(this.#nextSeq, -1); this.#isEnd === undefined && seq > 0; seq--) {
       const { events } = await readArchived(this.#log, seq, 1);
       this.#note(events.slice(0, 1));
@@ -107,7 +107,7 @@ export class Replay {
   }
 }
 
-/** What there is to say where the archive has neither anything behind what was read, nor the generation's end. */
+/** Returns the error for an archive that has neither more events nor the generation's end. */
 export function unfinished(): RepriseError {
   return new RepriseError("audit_unavailable", "The archive does not have the end of this generation yet.", {
     retryAfterMs: RETRY_AFTER_MS,

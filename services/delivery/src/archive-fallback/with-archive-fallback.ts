@@ -4,7 +4,7 @@ import { lacksRole, type ReadingRole } from "../http/auth.ts";
 
 export interface AuditedCall<T> {
   readonly principal: Principal;
-  /** Whether text as it was generated is asked for, which only the archive gives, and only to auditors. */
+  /** True if the caller asks for the original text, which only the archive has, and which only auditors may read. */
   readonly original: boolean;
   /** Given the role by which the caller reads. */
   readonly live: (role: ReadingRole) => Promise<T>;
@@ -14,7 +14,7 @@ export interface AuditedCall<T> {
   readonly recordAccess: () => Promise<void>;
 }
 
-/** What the live log says of a generation that it has no longer, or not as a whole. */
+/** Error codes of the live log for a generation that it no longer has completely. */
 const GONE: ReadonlySet<ErrorCode> = new Set([
   "generation_not_found",
   "generation_expired",

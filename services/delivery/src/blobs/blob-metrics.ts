@@ -5,7 +5,7 @@ const REMOVED = ["blob", "upload", "orphan"] as const;
 
 export type UploadResult = (typeof RESULTS)[number];
 
-/** What blobs take of a node. Each counter has its samples from the start, at 0: the first upload is an increase. */
+/** Metrics of a node's blobs. Each counter has its samples from the start, at 0, so the first upload is an increase. */
 export class BlobMetrics {
   readonly #bytes;
   readonly #uploads;

@@ -5,7 +5,7 @@ import type { BlobMetrics } from "./blob-metrics.ts";
 export interface BlobSweepsOptions {
   readonly storage: blobs.BlobStorage;
   readonly metrics: BlobMetrics;
-  /** How often all nodes together sweep. Default 5 min. */
+  /** Milliseconds between two sweeps by all nodes together. Default 5 min. */
   readonly everyMs?: number | undefined;
   readonly onError: (error: unknown) => void;
 }

@@ -17,8 +17,8 @@ const linkQuery = z.strictObject({
 });
 
 /**
- * Gives model servers the blobs of requests, by addresses that workers have signed for minutes. There is no key: whatever is wrong with one, it is
- * answered like a blob that does not exist.
+ * Serves the blobs of requests to model servers, at addresses that workers have signed for some minutes. There is no key: an invalid address is answered like
+ * a blob that does not exist.
  */
 export function addMediaRoute(app: FastifyInstance, { blobs: node }: Pick<MediaPorts, "blobs">): void {
   app.get<{ Params: { tenant: string; id: string } }>(

@@ -11,7 +11,7 @@ import { authorization, KEYS, openPlatform, type Platform } from "../testing/pla
 
 const MIB = 1_024 * 1_024;
 const BYTES = 30 * MIB;
-/** What is on its way depends on the machine; a blob that is held is three times as much. */
+/** Bytes in transit depend on the machine; a blob held in memory would be three times as much. */
 const MOST = 10 * MIB;
 const PIECE = Buffer.alloc(16 * 1_024, "the same sixteen kilobytes, sent again and again; ");
 

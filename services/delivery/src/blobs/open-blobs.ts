@@ -11,21 +11,21 @@ import { BlobSweeps } from "./blob-sweeps.ts";
 import { createRecordBlob, type RecordBlob } from "./record-blob.ts";
 import { TransferSlots } from "./transfer-slots.ts";
 
-/** What of a node's blobs no setting names. */
+/** Options of a node's blobs that no setting names. */
 export interface BlobTimes {
-  /** How often blobs that are over are removed. Default 5 min. */
+  /** Milliseconds between two removals of expired blobs. Default 5 min. */
   blobSweepMs?: number;
-  /** How long a client that is sent a blob may take nothing. Default 60 s. */
+  /** Milliseconds that a client may take nothing of a blob that it is sent. Default 60 s. */
   blobStallMs?: number;
-  /** How what is fetched is reached, where it is not as ever. */
+  /** Overrides of the ports by which URLs are fetched. */
   egress?: Partial<EgressPorts> & { readonly times?: EgressTimes };
 }
 
-/** What the routes of blobs work with. */
+/** Ports of the blob routes. */
 export interface NodeBlobs {
   readonly storage: blobs.BlobStorage;
   readonly transfers: TransferSlots;
-  /** How long a blob is kept whose upload does not say so. */
+  /** Seconds that a blob is kept if its upload does not set them. */
   readonly ttlSeconds: number;
   readonly stallMs: number;
   readonly metrics: BlobMetrics;

@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => platform[Symbol.asyncDispose]());
 
-/** As a worker's: what it is of is checked in the worker. */
+/** Uploads a blob in place of a worker's output. Its ownership is checked in the worker. */
 async function stored(text: string, key: string = KEYS.acmeUploader): Promise<string> {
   const content = Buffer.concat([PNG, Buffer.from(text)]);
   return ((await upload(platform.node.url, { content, type: "image/png", key })).json as { id: string }).id;

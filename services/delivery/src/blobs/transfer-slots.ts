@@ -6,7 +6,7 @@ export interface TransferSlotsOptions {
   readonly onRefused: () => void;
 }
 
-/** What is refused in one moment comes back over so long. */
+/** Range of the retry delay. Clients refused at the same moment come back spread over it. */
 const RETRY_AFTER_MS = { least: 1_000, most: 5_000 } as const;
 
 /**

@@ -16,7 +16,7 @@ export interface UploadOptions {
   readonly key?: string;
   readonly query?: string;
   readonly headers?: Record<string, string>;
-  /** Whether the client does not say how long it is. */
+  /** True if the client does not send a length. */
   readonly isChunked?: boolean;
 }
 

@@ -4,7 +4,7 @@ import { ByteBudget, type Reservation } from "./byte-budget.ts";
 
 const MIB = 1_024 * 1_024;
 
-/** As many of a size as a tenant gets. */
+/** Reserves until the tenant's share is used up. */
 function take(budget: ByteBudget, tenant: string, bytes = MIB): Reservation[] {
   const got: Reservation[] = [];
   for (let one = budget.reserve(tenant, bytes); one; one = budget.reserve(tenant, bytes)) got.push(one);

@@ -2,9 +2,9 @@ import type { IncomingMessage } from "node:http";
 import { bodyLengthOf, cutOff } from "../connections/http2.ts";
 import { LARGE_BYTES, PacedReading } from "./paced-reading.ts";
 
-/** How long a client may go on sending a body that was refused. */
+/** Milliseconds that a client may continue to send a refused body. */
 export const DISCARD_MS = 5_000;
-/** Of all large bodies that were refused together one chunk of 64 KB is read in this time. */
+/** Milliseconds between two chunks of 64 KB, over all large refused bodies together. */
 const CHUNK_EVERY_MS = 4;
 
 const pace = new PacedReading((next) => void setTimeout(next, CHUNK_EVERY_MS));
@@ -28,6 +28,6 @@ export function discardBody(request: IncomingMessage, discardMs: number): Promis
   const isLarge = length === undefined || length > LARGE_BYTES;
   if (isLarge) pace.add(request);
   request.resume();
-  // Over HTTP/2 the connection goes on.
+  // Over HTTP/2 the connection stays open.
   return isLarge && request.httpVersionMajor === 1 ? isOver : undefined;
 }

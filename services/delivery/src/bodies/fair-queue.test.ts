@@ -29,7 +29,7 @@ function open(maxBytes: number, options: FairQueueOptions = {}) {
     queue,
     load,
     begun,
-    /** Enters so many of one byte each, and notes when they begin. */
+    /** Enters `count` requests of one byte each, and notes when they begin. */
     enter: (tenant: string, count: number) => {
       for (let i = 0; i < count; i++)
         void queue.enter(tenant, 1).then((place) => begun.push({ tenant, place: place! }));

@@ -6,14 +6,14 @@ interface Waiting {
   readonly begin: () => void;
 }
 
-/** How long a request may wait for its turn before it is refused, in milliseconds. */
+/** Milliseconds that a request may wait for its turn before it is refused. */
 const MAX_WAIT_MS = 5_000;
 
-/** What a `FairQueue` knows of time. */
+/** Clock and timer of a `FairQueue`. */
 export interface Load {
   /** For how long the event loop was busy so far, in milliseconds. */
   busyMs(): number;
-  /** Calls back after so many milliseconds, and not in this turn of the event loop. */
+  /** Calls back after `ms` milliseconds, and never in this turn of the event loop. */
   rest(next: () => void, ms: number): void;
 }
 
@@ -25,7 +25,7 @@ const LOOP: Load = {
 export interface FairQueueOptions {
   readonly load?: Load;
   readonly maxWaitMs?: number;
-  /** How many bytes one tenant may have under way at a time. Default: as many as there may be. */
+  /** Bytes that one tenant may have in flight. Default: the total limit. */
   readonly maxOfTenant?: number;
 }
 
@@ -34,13 +34,13 @@ export interface FairQueueOptions {
  * each, and a small request waits wherever it meets one.
  */
 const RESTS = 12;
-/** A broker that is away makes a request last, and is no reason to keep others waiting behind it. */
+/** Limit of a rest. A request that waits for an unavailable broker is slow, but not a reason to keep others waiting. */
 const MAX_REST_MS = 1_000;
 
 /**
- * Lets large requests in one behind the other, so many bytes of them at a time: each costs this process milliseconds in which nothing
- * else runs, and as much of the broker's and a worker's time. Tenants take turns, however much one of them has waiting. When one has left,
- * there is a rest: large requests get a thirteenth of the event loop at most, and less where others keep it busy.
+ * Admits large requests one after the other, with a limit of bytes at a time: each blocks this process for some milliseconds, and takes as much time of the
+ * broker and a worker. Tenants take turns, however many requests one of them has waiting. After each request there is a rest: large requests get at most a
+ * thirteenth of the event loop, and less if other work keeps it busy.
  */
 export class FairQueue {
   readonly #maxBytes: number;
@@ -136,7 +136,7 @@ export class FairQueue {
     const [tenant, [first, ...others]] = next;
     const { bytes, begin } = first;
     if (this.#bytes > 0 && this.#bytes + bytes > this.#maxBytes) return;
-    // The tenant goes behind all others.
+    // The tenant moves to the end of the queue.
     this.#waiting.delete(tenant);
     this.#setWaiting(tenant, others);
     begin();

@@ -25,7 +25,7 @@ async function turns(count: number): Promise<void> {
 test("of each body a chunk is read at once, and then one of all of them behind each rest, in turn", async () => {
   const { read, resting } = openBodies({ a: 4, b: 3 });
   await turns(10);
-  // The first went on to its second chunk, and with that a rest began.
+  // The first has read its second chunk, which began a rest.
   expect(read).toEqual(["a", "a", "b"]);
   for (let rests = 0; rests < 3; rests++) {
     resting.shift()!();

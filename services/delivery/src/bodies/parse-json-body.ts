@@ -10,7 +10,7 @@ interface Part {
 
 /** A text without any of these has none of the names that are refused, however it is escaped. */
 const SUSPECT = /__proto__|"constructor"|\\u/;
-/** How many names of a path an error has. */
+/** Names of a path that an error shows at most. */
 const NAMED = 6;
 const BYTE_ORDER_MARK = "\ufeff";
 
@@ -24,11 +24,11 @@ export function decodeBody(body: Buffer): string {
 }
 
 /**
- * JSON from a client. `__proto__`, and `constructor` with a `prototype` in it, are names of plain data in JSON, and of an object's prototype
- * wherever a program copies that data field by field: they are refused where they stand, however deep, and not left to every later copy.
+ * Parses JSON from a client. Refuses `__proto__`, and `constructor` with a `prototype` in it, at any depth: they are plain data in JSON, but any program that
+ * later copies the data field by field would set an object's prototype.
  *
- * Depth and the names of one object are bounded here for all routes, and for fields that a route ignores as well: schemas, `JSON.stringify` and copies
- * recurse, and end in a stack overflow at some thousand levels.
+ * Depth and the number of names of one object are limited here for all routes, and also for fields that a route ignores: schemas, `JSON.stringify` and copies
+ * recurse, and overflow the stack at some thousand levels.
  * @throws RepriseError `invalid_json`; `invalid_request`, which names the field
  */
 export function parseJsonBody(text: string): unknown {
@@ -87,7 +87,7 @@ function excessOf(value: object, depth: number): Excess | undefined {
   return undefined;
 }
 
-/** Of a deep place the first names say enough. */
+/** For a deep path the first names are enough. */
 function tooMuch({ path, problem }: Excess): RepriseError {
   const param = path.toReversed().slice(0, NAMED).join(".") || "body";
   return new RepriseError("invalid_request", `${param}: ${problem}; a body is refused for it in any field.`, {

@@ -9,7 +9,7 @@ import { LARGE_BYTES, PacedReading } from "./paced-reading.ts";
 const READS = 8;
 /** A call may wait for seconds while it has its place, for an end that is not there yet. What one tenant waits for leaves the others places. */
 const READS_OF_TENANT = 3;
-/** What a read costs this process is little; that it waits for others is for their memory. */
+/** Reads need no rest: they cost this process little CPU time, and wait only for memory. */
 const NO_REST: Load = { busyMs: () => 0, rest: (next) => void setImmediate(next) };
 
 export interface RequestBodiesOptions {
@@ -18,15 +18,15 @@ export interface RequestBodiesOptions {
   onRefused: () => void;
 }
 
-/** As large as the largest body: one of those, or several smaller ones. */
+/** The largest body: one of that size at a time, or several smaller ones. */
 const LARGE_BYTES_AT_A_TIME = LIMITS.bodyBytes;
-/** What is refused in one moment comes back over so long, and not all at once: even a refusal costs. */
+/** Range of the retry delay. Clients refused at the same moment come back spread over it: even a refusal costs CPU time. */
 const RETRY_AFTER_MS = { least: 1_000, most: 5_000 } as const;
 
 interface HeldBody {
   readonly tenant: string;
   readonly parts: Reservation[];
-  /** What its call has read beside it, for as long as that is kept. */
+  /** Reservation for what the call has read in addition to its body, while that is kept. */
   beside?: Reservation;
   /** It is in memory, whether or not its client is there: it waits for its turn, or its call works on it. */
   isInUse: boolean;
@@ -97,10 +97,10 @@ export class RequestBodies {
   }
 
   /**
-   * Reads what a call needs beside its body, of which it is not known how long it is: a few calls of this process at a time and fewer of each tenant, in turn, each with
-   * room for the longest that there may be. What is kept of it stays reserved for as long as the body, or until the call has read anew: that takes its place.
-   * @param read answers what it has read, and how many bytes that are: `eventBytes` at most
-   * @throws RepriseError `overloaded`, when the turn has not come in time or the tenant has its share of others under way; what `read` throws
+   * Reads data of unknown size that a call needs in addition to its body. A few calls of this process read at a time, fewer of each tenant, in turn, and each
+   * with room for the maximum size. The bytes kept stay reserved with the body, or until the call reads again, which replaces them.
+   * @param read returns what it has read, and its size in bytes: `eventBytes` at most
+   * @throws RepriseError `overloaded` if the turn has not come in time or the tenant has used its share; what `read` throws
    */
   async read<Value>(
     [request, tenant]: readonly [IncomingMessage, string],
@@ -132,7 +132,7 @@ export class RequestBodies {
     return { [Symbol.dispose]: () => this.release(request) };
   }
 
-  /** The call is done with the body, though its answer may go on. */
+  /** Releases the body. The call no longer needs it, though its answer may still be in progress. */
   release(request: IncomingMessage): void {
     const held = this.#held.get(request);
     this.#held.delete(request);

@@ -16,7 +16,7 @@ export interface AdminCallOptions<T> {
   readonly method?: "POST" | "PUT" | "DELETE";
   readonly body?: unknown;
   readonly ifMatch?: string | undefined;
-  /** What the answer has to be. */
+  /** Schema of the answer. */
   readonly schema: z.ZodType<T>;
 }
 
@@ -26,7 +26,7 @@ export interface AdminAnswer<T> {
   readonly etag: string | undefined;
 }
 
-/** One call of the API, by its path behind `/v1`; for the admin API behind `/v1/admin/tenants`. */
+/** Calls the API, by the path after `/v1`; for the admin API after `/v1/admin/tenants`. */
 export type AdminApi = <T>(path: string, options: AdminCallOptions<T>) => Promise<AdminAnswer<T>>;
 
 const TIMEOUT_MS = 30_000;

@@ -13,9 +13,9 @@ export interface ConnectionBounds {
 }
 
 /**
- * Refuses connections of an address that has too many: each costs a descriptor before it has said who it is. The answer is sent
- * unasked, since what the client sends is not read any more. It is the connection's own address that counts, behind a proxy the proxy's:
- * what the proxy forwards comes with a request, and may be another's with the next.
+ * Refuses connections of an address that has too many: each costs a descriptor before the client has identified itself. The answer is sent unasked, since the
+ * client's bytes are no longer read. Counts the address of the connection itself, which may be a proxy's: the forwarded address comes with a request, and may
+ * be a different one with the next.
  */
 export function boundConnections(server: Server, { perAddress, onRefused }: ConnectionBounds): void {
   if (perAddress === 0) return;

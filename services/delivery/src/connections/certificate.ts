@@ -6,7 +6,7 @@ import type { Logger } from "@reprise/service";
 
 /** Paths of PEM files. */
 export interface CertificateFiles {
-  /** The certificate, with those between it and its authority behind it. */
+  /** The certificate, followed by the intermediate certificates. */
   readonly cert: string;
   /** Its private key. */
   readonly key: string;

@@ -47,11 +47,11 @@ function open(url: string): Connection {
 interface Answer {
   readonly status: number;
   readonly text: string;
-  /** Whether the answer is whole. */
+  /** True if the answer is complete. */
   readonly isWhole: boolean;
 }
 
-/** What a stream is answered, to its end. */
+/** Reads a stream's answer to its end. */
 async function answerOf(stream: ClientHttp2Stream): Promise<Answer> {
   let [status, text, hasEnded] = [0, "", false];
   stream.on("response", (headers) => (status = headers[":status"] ?? 0));

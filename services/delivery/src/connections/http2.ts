@@ -11,17 +11,17 @@ import type { TLSSocket } from "node:tls";
 
 /** The most requests and streams of one connection at a time. */
 const MAX_STREAMS = 128;
-/** How many streams a client may reset at once, and per second from then on: each costs the server a request (CVE-2023-44487). */
+/** Streams that a client may reset at once, and then per second: each costs the server a request (CVE-2023-44487). */
 const RESETS = { streamResetBurst: 200, streamResetRate: 20 };
 const MAX_INVALID_FRAMES = 100;
 const SWEEP_MS = 1_000;
 
 export interface Http2Options {
-  /** What answers a request. */
+  /** Answers a request. */
   readonly listener: RequestListener;
-  /** What answers a CONNECT, which no route can. */
+  /** Answers a CONNECT, which no route can. */
   readonly onConnect: (request: Http2ServerRequest, response: Http2ServerResponse) => void;
-  /** How long a request may take to arrive, and a connection may carry none. */
+  /** Milliseconds that a request may take to arrive, and that a connection may be idle. */
   readonly arrivalMs: number;
   readonly maxHeaderBytes: number;
 }
@@ -66,7 +66,7 @@ export class Http2Connections {
     this.#server.emit("connection", socket);
   }
 
-  /** Whether a request is unanswered, or has an answer that has not been sent yet. */
+  /** True if a request is unanswered, or has an answer that has not been sent yet. */
   get hasStreams(): boolean {
     return this.#streams.size > 0;
   }
@@ -118,7 +118,7 @@ export function streamOf(response: object): ServerHttp2Stream | undefined {
   return response instanceof Http2ServerResponse ? response.stream : undefined;
 }
 
-/** Whether an answer's client has left before the answer began. */
+/** Returns true if the client has disconnected before the answer began. */
 export function hasLeft(response: ServerResponse): boolean {
   const stream = streamOf(response);
   return stream ? stream.destroyed || stream.closed : response.destroyed;
@@ -131,7 +131,7 @@ export function cutOff(request: IncomingMessage): void {
   else request.socket.destroy();
 }
 
-/** How long a request's body is; undefined where the request does not say. */
+/** Returns the length of a request's body; undefined if the request does not declare it. */
 export function bodyLengthOf(request: IncomingMessage): number | undefined {
   const { "content-length": length, "transfer-encoding": encoding } = request.headers;
   if (length !== undefined && encoding === undefined) return Number(length);

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { Server as TlsServer } from "node:tls";
 
 export interface Answers {
-  /** Whether a request is unanswered, or has an answer that has not left this process yet. */
+  /** True if a request is unanswered, or has an answer that has not left this process yet. */
   readonly unsent: boolean;
 }
 

@@ -26,12 +26,12 @@ import {
 import { assertRoomInQueue, readTurnQueue, type TurnQueue } from "./turn-queue.ts";
 
 /*
- * A conversation's row names its last turn. A turn is claimed by compare-and-set on that row, before its generation exists: the other order
- * would run, and bill, a second generation that loses. A node that dies in between leaves a claim without a generation. A create with the
- * same Idempotency-Key has the same generation, and claims it once more. Any other finds that there is neither a log nor a job of it, and
- * once the claim is older than a create goes on for, it claims the turn anew in its place.
+ * A conversation's row names its last turn. A turn is claimed by compare-and-set on that row, before its generation exists: in the other order a second
+ * generation that loses would run, and be billed. If a node dies in between, the claim has no generation. A create with the same Idempotency-Key has the same
+ * generation, and claims it once more. Any other create finds neither a log nor a job for the claim. Once the claim is older than a create can take, the new
+ * create claims the turn in its place.
  *
- * Where turns wait for each other, the row's order is theirs: a claim that has lost is made anew behind the one that has won.
+ * If turns queue, the row decides their order: a claim that has lost is retried after the one that has won.
  */
 
 /** A create gives up after 20 s; clocks differ. */
@@ -45,21 +45,21 @@ export interface Place {
   readonly row: ConversationRecord;
   /** Where the row lies that was read. */
   readonly at: conversations.FoundConversation["at"];
-  /** The turn that a new one goes on behind; undefined for the first. */
+  /** The turn that a new one follows; undefined for the first. */
   readonly parent: GenerationId | undefined;
-  /** How that stands: it has ended. */
+  /** The state of that turn, which has ended. */
   readonly before: Extract<TurnState, { kind: "ended" }>["turn"] | undefined;
   /** Which turn the new one is, from 1 on. */
   readonly turn: number;
-  /** The turns that it waits for, which go on. Absent: it waits for none. */
+  /** The running turns that it waits for. Absent: it waits for none. */
   readonly queue?: TurnQueue;
 }
 
 /**
- * Where a new turn would come.
- * @param from an older turn to go on behind; default: the last
- * @throws RepriseError `conversation_not_found`, `conversation_busy`, `conversation_full`, `generation_not_found` (`from`), `generation_expired`, `generation_erased`,
- *   `audit_unavailable`, `broker_unavailable`
+ * Finds the place of a new turn.
+ * @param from an older turn to continue from; default: the last
+ * @throws RepriseError `conversation_not_found`, `conversation_busy`, `conversation_full`, `generation_not_found` (`from`), `generation_expired`,
+ * `generation_erased`, `audit_unavailable`, `broker_unavailable`
  */
 export async function findPlace(
   sources: TurnSources,
@@ -126,7 +126,7 @@ export async function findPlace(
   return { ...place, parent, before: undefined, queue };
 }
 
-/** In a queue, a turn that another node has just claimed is waited for: the one behind it needs its request. */
+/** In a queue, waits for a turn that another node has just claimed: the next turn needs its request. */
 async function readHead(
   sources: TurnSources,
   ref: GenerationRef,
@@ -168,8 +168,9 @@ async function readEnded(sources: TurnSources, ref: GenerationRef, conversation?
 }
 
 /**
- * Makes a generation the last turn, if the row is the one that was read. A claim of an earlier try is made anew: another create may have passed it over since.
- * @returns false if the place must be found again: the row has changed, by another turn that this one may wait for, or without one
+ * Makes a generation the last turn, if the row is unchanged since it was read. A claim of an earlier try is made again: another create may have passed it over
+ * since.
+ * @returns false if the place must be found again: the row has changed, either by another turn that this one may wait for, or without a new turn
  * @throws RepriseError `conversation_busy` if another turn has come before it, `conversation_not_found` if it was deleted, `broker_unavailable`
  */
 export async function claimTurn(
@@ -210,7 +211,9 @@ function assertInTime(claimedAtMs: UnixMs): void {
   if (unixNow() - claimedAtMs > LATE_MS) throw conversationBusy();
 }
 
-/** Gives a turn back whose generation is that of another request: the row is as it was before the claim, if nothing has come behind it. */
+/**
+ * Undoes the claim of a turn whose generation belongs to another request. The row returns to its state before the claim, unless a later turn has been claimed.
+ */
 export async function unclaimTurn(
   rows: conversations.ConversationRows,
   { tenant, generation }: GenerationRef,

@@ -361,7 +361,7 @@ test("what a moderated turn's readers may not have is withheld from the next one
   await judge(platform, ref, 3);
   const next = await turn(platform, { conversation, policy: { moderation } });
   expect((await requestedOf(platform, next)).prompt).toMatchObject([{ generation: first, seq: 3 }]);
-  // Withdrawn behind the end of the next turn: what follows is without it.
+  // Withdrawn after the end of the next turn: later turns leave it out.
   await append(await workerOf(platform, next), started(1), delta("Yes."), completed());
   await judge(platform, { tenant: ACME, generation: next }, 3);
   await decide(platform, ref, redacted(2, 2, "[removed]"));

@@ -17,7 +17,7 @@ import {
 } from "@reprise/protocol";
 import type { NodeConversations } from "./open-conversations.ts";
 
-/** What the API says of a conversation. */
+/** A conversation as the API returns it. */
 export interface Conversation {
   readonly id: string;
   readonly object: "conversation";
@@ -39,7 +39,7 @@ interface ToCreate {
   readonly request: ConversationRequest;
   readonly rules: ConversationRules;
   readonly idempotencyKey: string | undefined;
-  /** What its first turn goes on behind: with its key it always has the same. */
+  /** The turn that its first turn follows: always the same for one key. */
   readonly behind?: GenerationId;
   /** By `conversationIdOf`. */
   readonly id: ConversationId;
@@ -49,9 +49,9 @@ interface ToCreate {
 type Stored = Pick<NodeConversations, "rows" | "accounts">;
 
 /**
- * Creates a conversation, or finds the one that the idempotency key stands for.
- * @throws RepriseError `limit_exceeded` (`conversations.max`); `invalid_request` (`ttl_seconds`); `idempotency_conflict`; `conversation_not_found` where the
- *   key's was deleted or is over; `broker_unavailable`
+ * Creates a conversation, or finds the one that the idempotency key identifies.
+ * @throws RepriseError `limit_exceeded` (`conversations.max`); `invalid_request` (`ttl_seconds`); `idempotency_conflict`; `conversation_not_found` if the
+ * key's conversation was deleted or has expired; `broker_unavailable`
  */
 export async function createConversation(
   stored: Stored,
@@ -115,7 +115,7 @@ function tooLong({ mostTtlSeconds }: ConversationRules): RepriseError {
   return new RepriseError("invalid_request", message, { param: "ttl_seconds" });
 }
 
-/** What its client has said, as JSON has it. */
+/** Returns the client's request in its JSON form. */
 function requestOf(request: ConversationRequest & Pick<ConversationRecord, "items_sha256">): unknown {
   const { ttl_seconds, on_busy = "reject", when_full, subject, end_user, metadata, items_sha256 } = request;
   return JSON.parse(

@@ -22,7 +22,7 @@ export type ConversationItem = Prompt[number]["items"][number] & {
   readonly generation: string | null;
 };
 
-/** What was said of a turn that is among the items: for the record of what readers were handed. */
+/** Record of one turn among the items returned: audit records what readers received. */
 export interface ShownTurn {
   readonly generation: GenerationId;
   readonly seq: Seq;

@@ -12,7 +12,7 @@ import type { CreateGeneration } from "../create/create-generation.ts";
 import type { PlannedSummary } from "./summarize.ts";
 import type { TurnSteps } from "./turn-steps.ts";
 
-/** How often a row may change while a summary is named in it. */
+/** Times that a row may change while a summary is written to it. */
 const MOST_WRITES = 8;
 
 interface SummaryPorts {

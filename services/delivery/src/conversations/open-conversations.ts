@@ -2,12 +2,12 @@ import { pause } from "@reprise/async";
 import { type Broker, conversations, type GenerationLog } from "@reprise/log";
 import type { Metrics } from "@reprise/service";
 
-/** What the routes of conversations work with. */
+/** Ports of the conversation routes. */
 export interface NodeConversations {
   readonly rows: conversations.ConversationRows;
-  /** How many each tenant has. */
+  /** Counts the conversations of each tenant. */
   readonly accounts: conversations.ConversationAccounts;
-  /** How long the live log keeps a generation. */
+  /** Milliseconds that the live log keeps a generation. */
   readonly retentionMs: number;
 }
 
@@ -16,7 +16,7 @@ export interface NodeConversationsOptions {
   readonly log: GenerationLog;
   readonly retentionMs: number;
   readonly metrics: Metrics;
-  /** How often all nodes together remove what is over. Default 5 min. */
+  /** Milliseconds between two removals of expired conversations by all nodes together. Default 5 min. */
   readonly conversationSweepMs?: number | undefined;
   readonly onError: (error: unknown) => void;
 }

@@ -38,7 +38,7 @@ export interface PreparedTurn extends Required<Given> {
   readonly planned: PlannedSummary | undefined;
 }
 
-/** What else seq 0 has: the policy, budgets, a trace. */
+/** Bytes for the rest of seq 0: the policy, budgets, a trace. */
 const OTHER_BYTES = 65_536;
 const MOST_ANSWER_TOKENS = 4_096;
 
@@ -54,11 +54,11 @@ interface NewTurn {
   readonly request: GenerationRequest;
   /** Instructions that a conversation begins with, where this is its first turn. */
   readonly instructions: readonly Message[] | undefined;
-  /** Of the model; undefined: not known. */
+  /** Context size of the model; undefined if unknown. */
   readonly contextTokens: number | undefined;
-  /** What the request itself names, as far as that is known before URLs are fetched. */
+  /** Media that the request itself names, as far as they are known before URLs are fetched. */
   readonly media: MediaMap;
-  /** How long the generation may run. */
+  /** Milliseconds that the generation may run. */
   readonly forMs: number;
   /** The call, with whose body the prompt is reserved. */
   readonly raw: IncomingMessage;
@@ -149,7 +149,7 @@ function whatIsBefore(
   return { prompt: promptBehind(before), dropped, counted: countedOf(before), summary };
 }
 
-/** What the model's context has for earlier turns. */
+/** Returns the tokens that the model's context has for earlier turns. */
 function roomFor(request: GenerationRequest, contextTokens: number): number {
   const answer = request.max_output_tokens ?? Math.min(MOST_ANSWER_TOKENS, contextTokens / 4);
   return contextTokens - answer - estimateInputTokens(request);

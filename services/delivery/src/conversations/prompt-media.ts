@@ -13,7 +13,7 @@ import {
 export interface PromptMedia {
   /** With a note in the place of each part whose blob is gone. */
   readonly prompt: Prompt;
-  /** What the others name. */
+  /** Media that the other segments name. */
   readonly media: MediaMap;
 }
 
@@ -21,13 +21,13 @@ interface FindMedia {
   readonly storage: Pick<blobs.BlobStorage, "rows">;
   readonly tenant: TenantId;
   readonly endUser: string | undefined;
-  /** How long the generation may run: its blobs are kept for as long at least. */
+  /** Milliseconds that the generation may run: its blobs are kept for at least as long. */
   readonly forMs: number;
 }
 
 /**
- * Finds the blobs that earlier turns name, and renews their time. A conversation outlives its blobs: what is deleted, erased or behind its time is left
- * out from now on, and the model is told so.
+ * Finds the blobs that earlier turns name, and renews their expiry. A conversation outlives its blobs: blobs that are deleted, erased or expired are left out
+ * from now on, and the model is told so.
  * @throws RepriseError `broker_unavailable`
  */
 export async function findPromptMedia(

@@ -33,25 +33,25 @@ export interface TurnSources {
   readonly logger: Pick<Logger, "error">;
 }
 
-/** How a turn stands, as far as a further one depends on it. */
+/** State of a turn, as far as a later turn depends on it. */
 export type TurnState =
   | { readonly kind: "ended"; readonly turn: conversations.LoggedTurn; readonly isArchived: boolean }
-  /** It goes on, waits in the queue, or moderation has not let readers have all of it. */
+  /** It is running, waits in the queue, or is not completely cleared by moderation. */
   | { readonly kind: "running"; readonly turn: conversations.LoggedTurn | undefined }
   /** There is neither a log nor a job of it, and there was none. */
   | { readonly kind: "missing" }
   /** It is kept no longer, if there was one. */
   | { readonly kind: "gone" };
 
-/** How what a row names as its last turn stands: it may be of another conversation, whose create was sent with the same key and was first. */
+/** State of the turn that a row names as its last. `other`: it belongs to another conversation, whose create was sent first with the same key. */
 export type HeadState = TurnState | { readonly kind: "other" };
 
 const PAGE_BYTES = 524_288;
 
 /**
- * A turn out of the live log, or behind its retention out of the archive. One that has waited for others and has ended has the prompt that was made
- * for it then.
- * @param mayBeOld whether the live log may have had it and have nothing left of it, no marker either
+ * Reads a turn from the live log, or after its retention from the archive. A turn that has waited for others and has ended has the prompt that was made for it
+ * then.
+ * @param mayBeOld whether the live log may have had it and have nothing left of it, not even a marker
  * @throws RepriseError `generation_erased`, `audit_unavailable`, `broker_unavailable`
  */
 export async function readTurn(
@@ -98,7 +98,7 @@ export async function readStoredTurn(
 }
 
 /**
- * What the row of a conversation names as its last turn. A create claims its turn before it knows whose the id of its key is.
+ * Reads the turn that a conversation's row names as its last. A create claims its turn before it knows which conversation owns the id of its key.
  * @throws RepriseError as `readTurn`
  */
 export async function readHeadTurn(
@@ -118,14 +118,14 @@ export function isOfOther(state: TurnState, conversation: ConversationId): boole
   return context?.conversation !== conversation || context.summarizes !== undefined;
 }
 
-/** Whether a generation without a log has a job, or has got its log while that was looked for. */
+/** Returns true if a generation without a log has a job, or has got its log during the check. */
 async function isUnderWay({ log, broker }: TurnSources, ref: GenerationRef): Promise<boolean> {
   for (const subject of generationJobs(ref))
     if (await hasMessage(broker.main, JOBS_STREAM, subject)) return true;
   return (await log.leader.readLast(ref)) !== undefined;
 }
 
-/** A replica may lag behind an end that the caller has seen: where it shows none, the leader is asked for the rest. */
+/** A replica may lag the end that the caller has seen: if it shows none, the rest is read from the leader. */
 async function readCurrent({ reader, leader }: GenerationLog, ref: GenerationRef): Promise<LogSnapshot> {
   const read = await reader.readLog(ref);
   if (conversations.foldTurn(read.events)?.transcript.ended !== false) return read;
@@ -134,7 +134,7 @@ async function readCurrent({ reader, leader }: GenerationLog, ref: GenerationRef
   return { events, streamSeq: rest.at(-1)?.streamSeq ?? read.streamSeq };
 }
 
-/** Whether readers may have all of a turn: of one that is gated, only what moderation has let through goes to a model again. */
+/** Returns true if readers may have the whole turn. Of a gated turn, only text that moderation has cleared goes to a model again. */
 async function isShown(
   hub: Hub,
   ref: GenerationRef,
@@ -148,7 +148,7 @@ async function isShown(
   return cache.shownSeq >= seq;
 }
 
-/** As readers may have it: what moderation has not let through by now it never will. */
+/** Reads an archived turn as readers may have it: text that moderation has not cleared by now is never cleared. */
 async function readArchivedTurn({ audit }: TurnSources, ref: GenerationRef): Promise<TurnState> {
   const events: Uint8Array[] = [];
   try {

@@ -113,8 +113,8 @@ interface ToFit {
 }
 
 /**
- * Fits a prompt with the conversation's summary in the place of the turns that it sums up. Undefined if the prompt fits without it, or there is none that
- * stands for turns of this prompt.
+ * Fits a prompt with the conversation's summary in place of the turns that it summarises. Returns undefined if the prompt fits without it, or if no summary
+ * covers turns of this prompt.
  * @throws RepriseError `conversation_full`, `broker_unavailable`
  */
 export async function useSummary(

@@ -23,7 +23,7 @@ async function stored(): Promise<BlobId> {
 const image = (blob: string) => ({ type: "image", blob }) as const;
 const text = (words: string) => ({ type: "text", text: words }) as const;
 const shown = (...content: object[]) => [{ role: "user", content }];
-/** As one may become, without its bytes. */
+/** Changes only the recorded size of a blob, not its bytes. */
 async function grow(blob: BlobId, bytes: number): Promise<void> {
   const { row, at } = await blobs.findBlob(storage, ACME, blob);
   await storage.rows.write(blobSubject(ACME, blob), { ...row, bytes }, at);

@@ -11,10 +11,10 @@ import {
 import { conversationBusy } from "./conversation-busy.ts";
 import { readStoredTurn, type TurnSources } from "./read-turn.ts";
 
-/** The turns that go on, the running one first, and what came before them. */
+/** The running turn, the turns that wait, and the prompt before them. */
 export interface TurnQueue extends ReturnType<typeof joinWaited> {
   readonly turns: readonly conversations.LoggedTurn[];
-  /** What the prompt is still to have in the place of turns that are left out. */
+  /** Summary that the prompt gets in place of the turns left out. */
   readonly summary: TurnContext["summary"];
 }
 
@@ -43,7 +43,7 @@ export async function readTurnQueue(
 }
 
 /**
- * Whether a further turn may come behind them.
+ * Throws unless a further turn may join the queue.
  * @throws RepriseError `conversation_busy`
  */
 export function assertRoomInQueue({ turns }: TurnQueue): void {
@@ -52,7 +52,7 @@ export function assertRoomInQueue({ turns }: TurnQueue): void {
     throw conversationBusy(`The conversation has ${most} turns that wait, which is the most.`);
 }
 
-/** What is known now of what a turn behind them is given: what each was asked. */
+/** Returns the known part of the prompt of a turn that follows these: the request of each. */
 export function promptOfQueue({ prompt, turns }: Pick<TurnQueue, "prompt" | "turns">): Prompt {
   return [...prompt, ...turns.map(toAskedSegment)];
 }

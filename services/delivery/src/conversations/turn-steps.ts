@@ -10,7 +10,7 @@ import { type PreparedTurn, prepareTurn, type TurnPorts } from "./prepare-turn.t
 import type { PlannedSummary } from "./summarize.ts";
 import { withConversation } from "./with-conversation.ts";
 
-/** How often a turn loses its place before its create gives up: each time another turn has come before it. */
+/** Times that a turn may lose its place before its create gives up: each time another turn was claimed first. */
 const MOST_LOST_CLAIMS = 64;
 
 export interface TurnStepPorts extends TurnPorts {

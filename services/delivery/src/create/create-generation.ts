@@ -25,15 +25,15 @@ export interface Started extends Disposable {
   readonly begun: NewLog | undefined;
 }
 
-/** Creates a generation, or joins the one that its idempotency key stands for. */
+/** Creates a generation, or joins the one that its idempotency key identifies. */
 export type CreateGeneration = (asked: Asked) => Promise<Started>;
 
 /**
  * Makes the function by which routes of every protocol, and the platform itself, create generations. It sets the headers `Reprise-Generation-Id` and
- * `X-Should-Retry` of the call's answer. The route keeps the body (`bodies.keep`) before it parses that; it is released here. Whether the caller may
- * read the answer is the route's to check.
+ * `X-Should-Retry` of the call's answer. The route keeps the body (`bodies.keep`) before it parses it; this function releases it. The route checks that the
+ * caller may read the answer.
  *
- * The function throws RepriseError: whatever its steps and `beginCreating` throw.
+ * The function throws RepriseError: any that its steps and `beginCreating` throw.
  */
 export function createGenerations(ports: CreatePorts, steps: readonly Step[]): CreateGeneration {
   return async (asked) => {

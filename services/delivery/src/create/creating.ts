@@ -46,7 +46,7 @@ export interface Asked {
   readonly onCreating?: ((ref: GenerationRef, requestedAtMs: UnixMs) => void) | undefined;
 }
 
-/** What the model is given before a request's own input. */
+/** Context that the model gets before a request's own input. */
 export interface Given {
   readonly prompt: Prompt;
   readonly context: TurnContext;

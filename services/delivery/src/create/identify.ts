@@ -5,7 +5,7 @@ import { toRequested } from "../domain/to-requested.ts";
 import type { Step } from "./run-steps.ts";
 
 /**
- * Finds the generation that the idempotency key stands for.
+ * Finds the generation that the idempotency key identifies.
  * @throws RepriseError `idempotency_conflict`, `generation_expired`, `generation_erased`, `cursor_invalid` (nothing to resume), `broker_unavailable`
  */
 export function identify({ log }: { readonly log: Pick<GenerationLog, "reader"> }): Step {

@@ -10,7 +10,7 @@ export interface Step {
   undo?(creating: Creating): Promise<void> | void;
   /** Takes back what `run` did, if the generation's id turns out to be another request's: the rest is that one's. */
   yield?(creating: Creating): Promise<void>;
-  /** Once this step begins, the generation may exist whatever the answer: a failure undoes nothing. */
+  /** Once this step begins, the generation may exist even if the call fails: a failure undoes nothing. */
   readonly isFinal?: boolean;
 }
 

@@ -3,7 +3,7 @@ import type { Publish } from "@reprise/log";
 import { type OpsTopic, recordOps } from "@reprise/log";
 import { type AccessRecord, type AuditSearch, RepriseError } from "@reprise/protocol";
 
-/** How long a caller waits for a broker that does not take the record. */
+/** Milliseconds that a caller waits for a broker that does not take the record. */
 const BUDGET_MS = 3_000;
 const HASH_CHARS = 16;
 
@@ -24,8 +24,8 @@ export async function recordAccess(
 }
 
 /**
- * What a search was for, as it is recorded. Subjects and metadata may name people, who may be erased later: of those there is a hash, by
- * which it can be found out whether a given one was looked for.
+ * Returns the search parameters in their recorded form. Subjects and metadata may name people, who may be erased later: they are recorded as hashes, which can
+ * show whether a given name was searched for.
  */
 export function toAccess({
   tenant: _tenant,

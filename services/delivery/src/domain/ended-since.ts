@@ -10,7 +10,7 @@ export async function endedSinceMs(sources: ReadSources, ref: GenerationRef): Pr
   const last = await sources.log.reader.readLast(ref);
   if (!last) return Number.POSITIVE_INFINITY;
   const type = peekType(last.payload);
-  // Only moderation has a word behind an end.
+  // Only moderation appends after an end.
   if (!isTerminal(type) && !type.startsWith("moderation.")) return 0;
   const { settled } = await readGeneration(sources, ref);
   const endedAtMs = last.storedAt === undefined ? unixNow() : toUnixMs(last.storedAt);

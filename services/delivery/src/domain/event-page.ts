@@ -9,7 +9,7 @@ export interface PageOptions {
   fromSeq: Seq;
   /** The most events, 1 to 1,000. */
   limit: number;
-  /** How long to wait for the first event when there is none yet, in milliseconds. */
+  /** Milliseconds to wait for the first event if there is none yet. */
   waitMs: number;
   /** Ends the waiting early. */
   signal: AbortSignal;

@@ -12,10 +12,9 @@ import type { ReaderMetrics } from "../telemetry/reader-metrics.ts";
 import { type ReadSources, showAfter, showGeneration, showCached } from "./shown-generation.ts";
 
 /**
- * What the API says of a generation. One that goes on is asked for again, or followed: it is read from the hub's memory, which one
- * request to the log proves to be up to date. So a single call has the node follow it for the hub's `lingerMs`: a client that asks for a
- * generation that goes on mostly asks again, and following costs less than reading and folding a long log for every call. One that has
- * ended has its final checkpoint, and is read from the log.
+ * Reads a generation in the form that the API returns. A running generation is read from the hub's memory, and one request to the log proves that this is up
+ * to date. A single call makes the node follow the generation for the hub's `lingerMs`, because clients usually ask for a running generation again, and
+ * following it costs less than reading and folding a long log for every call. An ended generation has its final checkpoint, and is read from the log.
  * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `cursor_expired`, `broker_unavailable`
  */
 export async function readGeneration(sources: ReadSources, ref: GenerationRef): Promise<Generation> {

@@ -2,7 +2,7 @@ import { retry } from "@reprise/async";
 import type { Hub, GenerationCache } from "@reprise/log";
 import { type Cursor, parseCursor, RepriseError, START, type Seq, plus } from "@reprise/protocol";
 
-/** Where a reader wants to go on, and what it said so with. */
+/** The cursor that a reader resumes from, and the parameter that it came in. */
 export interface ResumePoint {
   readonly cursor: Cursor;
   readonly param: "after" | "Last-Event-ID";

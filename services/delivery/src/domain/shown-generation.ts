@@ -8,15 +8,15 @@ import { waitForCache } from "./wait-for-cache.ts";
 export interface ReadSources {
   readonly log: GenerationLog;
   readonly hub: Hub;
-  /** How long an answer waits for moderation to let its caller see what the call has brought about. Default 1 s. */
+  /** Milliseconds that an answer waits until moderation lets its caller see the call's effect. Default 1 s. */
   readonly shownMs?: number;
 }
 
 export const SHOWN_MS = 1_000;
 
 /**
- * What the API says of a generation, given its log: how it stands, and what it has said as far as moderation lets readers have it.
- * @param events from seq 0 on
+ * Builds a generation from its log, in the form that the API returns: its status, and its output as far as moderation lets readers have it.
+ * @param events from seq 0
  * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `cursor_expired`, `broker_unavailable`
  */
 export async function showGeneration(
@@ -61,8 +61,8 @@ async function toShown(
 }
 
 /**
- * What the API says after a call has appended an event to a log. Where what was said before that has to be judged first, the answer waits
- * for it, a second at most, and not at all where a person has to decide: then it is without the rest, as any other that readers get.
+ * Returns the generation after a call has appended an event to its log. If moderation must first judge earlier output, the answer waits for it, at most a
+ * second. It does not wait if a person has to decide: the answer then leaves out the rest, as for other readers.
  * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `cursor_expired`, `broker_unavailable`
  */
 export async function showAfter(

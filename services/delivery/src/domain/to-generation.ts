@@ -14,8 +14,8 @@ interface FormedRequest {
 }
 
 /**
- * What the API says of a generation, given its request and what its log says so far.
- * @param shown what of that readers may be shown. Default: all
+ * Builds a generation from its request and its log so far, in the form that the API returns.
+ * @param shown the part that readers may be shown. Default: all
  */
 export function toGeneration(
   id: GenerationId,

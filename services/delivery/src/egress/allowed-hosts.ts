@@ -5,7 +5,7 @@ import { RepriseError } from "@reprise/protocol";
 export interface AllowedHost {
   /** In lower case, without a dot at its end. */
   readonly name: string;
-  /** Whether all hosts below it are meant, and not itself. */
+  /** True if the entry matches all hosts below it, but not the host itself. */
   readonly isSuffix: boolean;
   readonly port: number;
 }
@@ -26,16 +26,16 @@ export function toAllowedHost(text: string): AllowedHost {
 /** Where a URL leads, once it is allowed. */
 export interface Target {
   readonly url: URL;
-  /** Of the URL, in lower case, without a dot at its end. */
+  /** Host of the URL, in lower case, without a final dot. */
   readonly host: string;
   readonly port: number;
 }
 
 /**
- * Compares what a URL leads to with the list. `URL` has done what clients do: an address in any notation is the address, digits of any script are
- * digits, and a backslash is a slash.
- * @param param whose URL it is
- * @throws RepriseError `invalid_request`: the same for every host that is not on the list, whatever it is
+ * Compares the host and port of a URL with the list. `URL` has already normalised it as clients do: an address in any notation is the address, digits of any
+ * script are digits, and a backslash is a slash.
+ * @param param the parameter that has the URL
+ * @throws RepriseError `invalid_request`: the same for every host that is not on the list
  */
 export function toTarget(text: string, allowed: readonly AllowedHost[], param: string): Target {
   const url = URL.parse(text);
@@ -54,7 +54,7 @@ export function toTarget(text: string, allowed: readonly AllowedHost[], param: s
   return { url, host, port };
 }
 
-/** What a host is answered like that is not on the list. */
+/** Returns the error for a host that is not on the list. */
 export function notAllowed(param: string): RepriseError {
   return refused(param, "leads to a host that this server does not fetch from");
 }

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import { connect } from "node:tls";
 
-/** How a host outside is reached. */
+/** Ports by which a host outside is reached. */
 export interface EgressPorts {
   /** All addresses of a name. Rejects where there is none. */
   readonly resolve: (host: string) => Promise<readonly string[]>;

@@ -8,7 +8,7 @@ import type { EgressPorts } from "./dial.ts";
 import { isPublicAddress } from "./public-address.ts";
 
 export interface EgressTimes {
-  /** From the lookup of the name to a connection that stands, in milliseconds. Default 3 s. */
+  /** Milliseconds from the lookup of the name to an established connection. Default 3 s. */
   readonly connectMs?: number;
   /** From the request to the answer's headers. Default 5 s. */
   readonly headersMs?: number;
@@ -18,16 +18,16 @@ export interface EgressTimes {
   readonly requestMs?: number;
 }
 
-/** What may be fetched, and how. */
+/** Hosts that may be fetched from, and the ports and times of a fetch. */
 export interface Egress extends EgressPorts {
   readonly allowed: readonly AllowedHost[];
   readonly times: EgressTimes;
 }
 
 export interface OpenUrl {
-  /** As the server declares it, if it does. */
+  /** Content type that the server declares, if it does. */
   readonly type: string | undefined;
-  /** How long the content is, where the server says so. */
+  /** Content length in bytes, if the server declares it. */
   readonly length: number | undefined;
   /** @throws RepriseError `media_unavailable` where it breaks off or its time is over, `invalid_request` beyond `maxBytes` */
   readonly content: AsyncIterable<Uint8Array>;
@@ -128,7 +128,7 @@ async function ask(
       connection: "close",
     },
   });
-  // A failure behind the headers is the content's.
+  // A failure after the headers is reported by the content.
   asked.on("error", () => undefined);
   try {
     const answered = once(asked, "response", { signal }) as Promise<[IncomingMessage]>;
@@ -197,7 +197,7 @@ function tooLarge(param: string, maxBytes: number): RepriseError {
   return refused(param, `has more than ${maxBytes} bytes`);
 }
 
-/** The cause may name addresses: it is for nobody's eyes. */
+/** The cause may name internal addresses, so it is never shown to clients. */
 function unavailable(param: string, problem: string, cause?: unknown): RepriseError {
   return new RepriseError("media_unavailable", `${param}: ${problem}.`, { param, cause });
 }

@@ -10,7 +10,7 @@ const special4 = blockList("ipv4", [
   ["10.0.0.0", 8],
   ["100.64.0.0", 10],
   ["127.0.0.0", 8],
-  // Within Azure: the service of the host, on the Internet nobody's.
+  // Within Azure: a service of the host. Not routed on the Internet.
   ["168.63.129.16", 32],
   ["169.254.0.0", 16],
   ["172.16.0.0", 12],
@@ -37,7 +37,7 @@ const special6 = blockList("ipv6", [
   ["2620:4f:8000::", 48],
   ["3fff::", 20],
 ]);
-/** Prefixes of 96 bits whose addresses end in an IPv4 address: mapped, and behind NAT64. */
+/** Prefixes of 96 bits whose addresses end in an IPv4 address: mapped, and NAT64. */
 const mapped = blockList("ipv6", [["::ffff:0:0", 96]]);
 const nat64 = blockList("ipv6", [["64:ff9b::", 96]]);
 

@@ -16,7 +16,7 @@ export interface FleetWatchOptions {
 interface Queue {
   /** Jobs that wait for a slot. */
   readonly queued: number;
-  /** How long the oldest of them has waited; 0 for none. */
+  /** Milliseconds that the oldest of them has waited; 0 for none. */
   readonly oldestMs: number;
 }
 

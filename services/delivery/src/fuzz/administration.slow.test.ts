@@ -221,7 +221,7 @@ test("parseTenantsFile takes tenants, or lists what is wrong without a secret", 
   );
 });
 
-/** What no JSON file can hold. */
+/** Converts values that a JSON file cannot hold. */
 function plain(_: string, value: unknown): unknown {
   return typeof value === "bigint" ? `${value}` : value;
 }

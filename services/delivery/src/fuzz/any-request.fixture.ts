@@ -174,7 +174,7 @@ const tools = fc
     );
   });
 
-/** A tier beside the priority that it stands for, or either alone. */
+/** A tier with its corresponding priority, or either alone. */
 const service = fc.constantFrom<object>(
   { service_tier: "auto", priority: "batch" },
   { service_tier: "flex", priority: "batch" },

@@ -19,7 +19,7 @@ import { parseJsonBody } from "../bodies/parse-json-body.ts";
 import { anyRequest, history, text } from "./any-request.fixture.ts";
 import { fuzz, nearly, nearlyText, SEED } from "./fuzz.fixture.ts";
 
-/** What is stored is what was taken: as JSON it is taken again, and is the same. */
+/** Asserts that a stored value is read back unchanged: it parses again from its JSON, with the same result. */
 function expectSameAgain<T>(parse: (value: unknown) => T, value: T): void {
   const json = JSON.stringify(value);
   expect(JSON.stringify(parse(JSON.parse(json)))).toBe(json);
@@ -82,7 +82,7 @@ function refusalOf(act: () => void): RepriseError | undefined {
   }
 }
 
-/** Whether a dotted path leads to a value. Names may have dots of their own. */
+/** Returns true if a dotted path leads to a value. Names may contain dots. */
 function leadsToValue(value: unknown, path: string): boolean {
   if (typeof value !== "object" || value === null) return false;
   return Object.entries(value).some(

@@ -2,16 +2,16 @@ import { type ErrorCode, RepriseError, toErrorBody, toHttpStatus } from "@repris
 import * as fc from "fast-check";
 import { expect } from "vitest";
 
-/** How many values each parser of outside input is given. */
+/** Values that each parser of outside input is given. */
 const CASES = 10_000;
 /** The same values in each run: how long a parser takes for one, and whether it is refused, does not change from run to run. Another seed is another search. */
 export const SEED = 20_261_122;
-/** The least share of them that a parser takes, and that it refuses: fewer would not test what is behind its first check. */
+/** The least share of values that a parser accepts, and that it refuses: fewer would test only its first check. */
 const LEAST_SHARE = 0.02;
 
 export interface Parser<Input, Output> {
   readonly parse: (input: Input) => Output;
-  /** What holds of each value that is taken; throws where it does not. */
+  /** Checks an accepted value; throws if an invariant does not hold. */
   readonly check: (output: Output, input: Input) => void;
   /** The codes that a refusal may have. Default: those of a client's mistake. */
   readonly mayRefuse?: (code: ErrorCode) => boolean;
@@ -75,9 +75,9 @@ export function nearlyText(valid: fc.Arbitrary<string>): fc.Arbitrary<string> {
 }
 
 interface Change {
-  /** Of the field that is added where the place is an object. */
+  /** Name of the field to add, if the place is an object. */
   readonly name: string;
-  /** What stands in the place; undefined: nothing does any more. */
+  /** The new value in the place; undefined removes it. */
   readonly by: unknown;
 }
 

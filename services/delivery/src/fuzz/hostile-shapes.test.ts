@@ -9,7 +9,7 @@ import { LIMITS, parseGenerationRequest, RepriseError } from "@reprise/protocol"
 import { expect, test } from "vitest";
 import { parseJsonBody } from "../bodies/parse-json-body.ts";
 
-/** As many elements as a body of the greatest length holds, and some more. */
+/** Slightly more elements than the longest body can hold. */
 const WIDE = 333_333;
 /** About as deep as a body of 30 KB nests. */
 const DEEP = 15_000;
@@ -38,7 +38,7 @@ interface Route {
   readonly body: object;
 }
 
-/** What a route does with a body's JSON: it takes it, or refuses it by a typed error. */
+/** Parses a body's JSON. Returns undefined if the route accepts it, or the typed error that refuses it. */
 function refusalOf({ parse }: Route, json: string): RepriseError | undefined {
   try {
     parse(parseJsonBody(json));

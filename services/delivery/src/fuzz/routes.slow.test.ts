@@ -43,7 +43,7 @@ interface Sent {
 
 interface Answer {
   readonly status: number;
-  /** What came until it ended, or the first part of a stream that goes on. */
+  /** Text received until the end, or the first part of a stream that does not end. */
   readonly text: string;
 }
 
@@ -69,7 +69,7 @@ function send(url: string, { method, path, headers, body }: Sent): Promise<Answe
   });
 }
 
-/** What a test made that paths and headers may name. */
+/** Ids made by a test, which paths and headers may name. */
 interface Known {
   readonly ids: readonly string[];
   readonly keys: readonly string[];
@@ -173,7 +173,7 @@ const SETTINGS = [
   { limits: { tenant: { requests_per_minute: 1_000 } }, slots: { weight: 2 }, conversations: { max: 9 } },
 ];
 const JWK = { kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" };
-/** What a route takes, by how its path ends. */
+/** Bodies that a route accepts, by the end of its path. */
 const BODIES: readonly (readonly [RegExp, readonly unknown[]])[] = [
   [
     /generations$/,

@@ -13,7 +13,7 @@ import { queryTokenOf } from "./query-token.ts";
 
 /** Who calls the admin API. */
 export interface Administrator {
-  /** Who stands in the records: `operator`, or the name of the tenant's key. */
+  /** Name in the records: `operator`, or the name of the tenant's key. */
   readonly by: string;
   /** The one tenant that it administers; undefined for the operator, who administers all. */
   readonly tenant: TenantId | undefined;
@@ -23,21 +23,21 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** A key or a stream token with any one of them may make the call. */
     roles?: readonly [Role, ...Role[]];
-    /** Whether a stream token may make the call: one that reaches a generation by its id alone, or creates one. Default: API keys only. */
+    /** True if a stream token may make the call: a call that reaches a generation by its id alone, or creates one. Default: API keys only. */
     streamTokens?: true;
     /** The scope with which an end user's stream token may make the call, for what is that user's. Default: none does. */
     endUserTokens?: Role;
-    /** Whether the call is the operator's, or of an API key with the role `admin`. */
+    /** True if the call is the operator's, or that of an API key with the role `admin`. */
     administers?: true;
-    /** What the call does, where only the operator may make it: no key of a tenant, whatever its roles. */
+    /** Describes a call that only the operator may make: no key of a tenant may, with any role. */
     operatorDoes?: string;
-    /** Whether the operator's key may make the call, for all tenants, beside the keys that have the route's roles. */
+    /** True if the operator's key may make the call, for all tenants, in addition to the keys that have the route's roles. */
     operators?: true;
-    /** Whether the route counts its calls itself, together with what they take beside. */
+    /** True if the route itself counts its calls, together with what else they use. */
     countsItself?: boolean;
-    /** Whether the call needs no key, because its address is signed: the route judges that. */
+    /** True if the call needs no key because its address is signed: the route checks the signature. */
     signed?: true;
-    /** Whether the route reads its body itself, piece by piece, and bounds it. */
+    /** True if the route itself reads its body, in chunks, and limits it. */
     streamsBody?: true;
   }
 }
@@ -55,9 +55,9 @@ export interface Authentication {
   principalOf(request: FastifyRequest): Principal;
   /** The same; undefined where the route needs no key, and where there is none. */
   findPrincipal(request: FastifyRequest): Principal | undefined;
-  /** What the log calls the caller: the name of its key, or the first 12 characters of that key's SHA-256; `token.` and a `jti`. Empty before it is known. */
+  /** The caller's name in the log: the name of its key, or the first 12 characters of that key's SHA-256; `token.` and a `jti`. Empty until it is known. */
   nameOf(request: FastifyRequest): { readonly tenant?: string; readonly key?: string };
-  /** Whether the operator makes a call that takes the operator's key, and was admitted. */
+  /** Returns true if the operator makes a call that takes the operator's key, and was admitted. */
   isOperator(request: FastifyRequest): boolean;
   /** Who makes a call that administers, and was admitted. */
   administratorOf(request: FastifyRequest): Administrator;
@@ -67,22 +67,25 @@ export interface Authentication {
    */
   readmit(request: FastifyRequest): void;
   /**
-   * What a caller that reads stands for now.
-   * @param role that its answer was opened for: another one that it has, or was given since, does not count
-   * @throws RepriseError `unauthenticated` when its key or token has expired, was revoked, or has lost the role
+   * Returns the current principal of a reading caller.
+   * @param role that its answer was opened for: another role that the caller has, or has been given since, does not count
+   * @throws RepriseError `unauthenticated` if its key or token has expired, was revoked, or has lost the role
    */
   renewReader(principal: Principal, role: ReadingRole): Principal;
-  /** Whether a caller may read what its call is answered with, now that it has been made: that may have taken seconds. */
+  /** Returns true if a caller may still read its answer: the call may have taken seconds. */
   mayStillRead(principal: Principal): boolean;
 }
 
-/** What an answer with text is given for: what readers are shown; on record, what only auditors are; what moderation has withdrawn; numbers. */
+/**
+ * Role by which an answer is read: text as readers see it (`read`), as auditors see it (`audit`), text that moderation has withdrawn (`review`), or numbers
+ * (`usage`).
+ */
 export type ReadingRole = Extract<Role, "read" | "audit" | "review" | "usage">;
 
 export interface AuthenticationOptions {
   readonly tenants: TenantDirectory;
   readonly tokens: Pick<StreamTokens, "authenticate" | "renew">;
-  /** Of the key that administers all tenants, and does nothing else; undefined: there is none. */
+  /** SHA-256 of the operator's key, which only administers all tenants. Undefined: there is no operator key. */
   readonly operatorKeySha256: string | undefined;
 }
 
@@ -188,12 +191,12 @@ export function createAuthentication({
   };
 }
 
-/** Undefined for another scheme, and for more than one word behind it. */
+/** Returns the bearer token; undefined for another scheme, and if more than one word follows it. */
 export function bearerOf(authorization: string): string | undefined {
   return /^bearer ([^ ]+)$/i.exec(authorization)?.[1];
 }
 
-/** What a call is answered whose key must not make it. */
+/** Returns the error for a call whose key lacks the role. */
 export function lacksRole(role: Role): RepriseError {
   return new RepriseError("forbidden", `This API key or stream token lacks the role "${role}".`, {
     param: "Authorization",

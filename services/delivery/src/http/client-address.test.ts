@@ -61,7 +61,7 @@ const PROXIED = {
 const openBehind = (trustedProxies: readonly string[]) =>
   openPlatform({ trustedProxies, moreTenants: [PROXIED] });
 
-/** What a call is answered whose proxy sends this header: each address has one call a minute. */
+/** Calls with this header from a proxy, and returns the status: each address has one call a minute. */
 async function statusFor(url: string, forwarded: string): Promise<number> {
   const headers = { "x-forwarded-for": forwarded };
   return (await call(`${url}/v1/generations/x`, { key: KEY, headers })).status;
@@ -73,7 +73,7 @@ test("limits per address count the client's that a trusted proxy forwards", asyn
   expect(await statusFor(url, "203.0.113.1")).toBe(404);
   expect(await statusFor(url, "203.0.113.2")).toBe(404);
   expect(await statusFor(url, "203.0.113.2")).toBe(429);
-  // What the client wrote itself stands in front of what the proxies added.
+  // Entries that the client wrote itself come before those that the proxies added.
   expect(await statusFor(url, "198.51.100.7, 203.0.113.1, 10.1.2.3")).toBe(429);
 });
 

@@ -10,8 +10,8 @@ declare module "fastify" {
 }
 
 /**
- * The proxies whose `X-Forwarded-For` counts. Each proxy appends the address that it was called from, so the header is read from its
- * end: the first address that is no trusted proxy is the client's, and what stands before it is the client's own claim.
+ * The proxies whose `X-Forwarded-For` counts. Each proxy appends the address that it was called from, so the header is read from its end: the first address
+ * that is not a trusted proxy is the client's. Addresses before it are the client's own claim.
  */
 export class TrustedProxies {
   readonly #networks = new BlockList();
@@ -26,7 +26,7 @@ export class TrustedProxies {
     }
   }
 
-  /** Whether a request comes over one of them. */
+  /** Returns true if a request comes from one of them. */
   haveSent({ socket: { remoteAddress } }: IncomingMessage): boolean {
     return remoteAddress !== undefined && this.#has(parseAddress(remoteAddress) ?? remoteAddress);
   }
@@ -63,7 +63,7 @@ export function addClientAddress(app: FastifyInstance, proxies: TrustedProxies):
   });
 }
 
-/** An IPv4 address with a port behind it, or any address in brackets: some proxies write them so. */
+/** An IPv4 address followed by a port, or any address in brackets: some proxies write them so. */
 const WITH_PORT = /^(?:([0-9.]+)|\[([0-9A-Fa-f:.]+)\])(?::[0-9]{1,5})?$/;
 const MAPPED = "::ffff:";
 

@@ -7,7 +7,7 @@ import {
 } from "./header-names.ts";
 import { REQUEST_ID_HEADER } from "./request-id.ts";
 
-/** What the package `openai` sends with each request, from pages too. */
+/** Headers that the package `openai` sends with each request, also from pages. */
 const OPENAI_HEADERS = [
   "OpenAI-Organization",
   "OpenAI-Project",

@@ -22,7 +22,7 @@ export class CorsPolicy implements Disposable {
     this.#stopListening = tenants.onChange(() => (this.#ofAnyTenant = undefined));
   }
 
-  /** What `Access-Control-Allow-Origin` is before the tenant is known; undefined: it is left out. */
+  /** Returns `Access-Control-Allow-Origin` before the tenant is known; undefined: the header is left out. */
   beforeTenant(origin: string | undefined): string | undefined {
     if (this.#platform.has(ANY)) return ANY;
     if (origin === undefined) return undefined;

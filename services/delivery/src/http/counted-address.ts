@@ -5,8 +5,8 @@ const GROUPS = 8;
 const NETWORK_GROUPS = 4;
 
 /**
- * What bounds per address count as one address. Of IPv6 that is the /64: one customer has at least that much, and could use a new
- * address for every call.
+ * Returns the address that limits per address count. For IPv6 that is the /64: one customer has at least that much, and could use a new address for every
+ * call.
  */
 export function countedAddress(address: string): string {
   const [plain = ""] = address.split("%");
@@ -14,7 +14,7 @@ export function countedAddress(address: string): string {
   const [head = "", tail = ""] = plain.split("::");
   const before = head === "" ? [] : head.split(":");
   const behind = tail === "" ? [] : tail.split(":");
-  // An IPv4 address at the end stands for two groups.
+  // An IPv4 address at the end takes the place of two groups.
   const written = before.length + behind.length + (plain.includes(".") ? 1 : 0);
   const zeros = Array.from({ length: GROUPS - written }, () => "0");
   const groups = [...before, ...zeros, ...behind].slice(0, NETWORK_GROUPS);

@@ -12,7 +12,7 @@ declare module "fastify" {
 /** An error as the JSON value that clients of a protocol read. */
 export type ErrorToBody = (error: RepriseError) => object;
 
-/** What a path begins with, and the form of errors of all that it has no route for. */
+/** Forms of errors by the beginning of a path, also for paths without a route. */
 const FORMS: readonly (readonly [path: string, ErrorToBody])[] = [
   ["/v1/chat", toOpenAiErrorBody],
   ["/v1/responses", toOpenAiErrorBody],

@@ -20,7 +20,7 @@ const tenantWith = (budgets: unknown) => ({
   budgets,
 });
 
-/** Of 200 tokens, as they are estimated. */
+/** 200 tokens by the estimate. */
 const LONG = { ...REQUEST, input: "x".repeat(800) };
 
 const create = (url: string, options: CallOptions = {}) =>

@@ -14,7 +14,7 @@ export interface HeldGenerationsOptions {
   /** Called for a generation that has ended, with its usage where the log tells it, and for one that has no log. */
   readonly onEnded: (ref: GenerationRef, usage: Usage | undefined) => void;
   readonly onError: (error: unknown) => void;
-  /** How long a generation is held before the log is asked about it, and between two rounds. Default 60 s. */
+  /** Milliseconds that a generation is held before the log is checked for its end, and between two rounds. Default 60 s. */
   readonly everyMs?: number | undefined;
 }
 
@@ -30,9 +30,9 @@ const MAX_CHECKS = 600;
 const CLOSE_MS = 1_000;
 
 /**
- * The generations that hold a share of a limit through this node. Ends are announced at most once, and a create may fail without telling
- * whether its job is stored: so the log is asked now and then, and what has ended there, or has no log by then, is let go.
- * A generation whose creator failed behind its job, and that waits in the queue for longer, has no log yet either: it is not counted any more.
+ * The generations that hold a share of a limit through this node. Ends are announced at most once, and a create may fail without telling whether its job is
+ * stored. So the log is checked periodically, and a generation that has ended there, or has no log by then, is released. A generation whose creator failed
+ * after storing its job, and that waits in the queue for longer, has no log yet either: it is no longer counted.
  */
 export class HeldGenerations implements AsyncDisposable {
   readonly #options: HeldGenerationsOptions;
@@ -113,7 +113,7 @@ async function readEnd(
   const last = await reader.readLast(ref);
   if (!last) return {};
   if (isTerminal(peekType(last.payload))) return { usage: usageOf(last.payload) };
-  // Moderation may write behind the end.
+  // Moderation may append after the end.
   if (!peekType(last.payload).startsWith("moderation.")) return "running";
   try {
     const { events } = await reader.readLog(ref);

@@ -3,11 +3,11 @@ import { parseConfigFile, readConfigFile } from "@reprise/service";
 import { maxOutputTokensSchema, type ModelPrices, UNSEEN_TOKENS } from "@reprise/tenancy";
 import * as z from "zod";
 
-/** What a generation may cost that asks for a model. */
+/** Prices by which the cost of a generation is estimated, for one model. */
 export interface ModelCosts {
   /** The model, and its fallback where it has one. */
   readonly models: readonly string[];
-  /** Of these, those that have a price. */
+  /** Prices of the models that have one. */
   readonly prices: ModelPrices;
   /** Tokens of output that one of them may make without showing them. Default 0. */
   readonly unseen?: number;
@@ -16,7 +16,7 @@ export interface ModelCosts {
 /** By the public name of the model that is asked for. */
 export type ModelCatalogue = ReadonlyMap<string, ModelCosts>;
 
-/** What else the file says is the workers' own. */
+/** The file's other fields belong to the workers. */
 const fileSchema = z.looseObject({
   models: z.record(
     z.string(),

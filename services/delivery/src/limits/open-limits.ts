@@ -20,7 +20,7 @@ interface LimitOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** What requests are counted against: limits and budgets, over all nodes while Redis answers. */
+/** Limits and budgets that requests are counted against, shared by all nodes while Redis answers. */
 export interface Limits extends AsyncDisposable {
   readonly limits: RequestLimits;
   readonly budgets: RequestBudgets;

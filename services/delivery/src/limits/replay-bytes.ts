@@ -11,7 +11,7 @@ interface KeptFrames {
   view(from: number, maxBytes: number): { readonly bytes: Buffer; readonly next: number } | undefined;
 }
 
-/** How many bytes of frames a reader is behind when it comes. Those that are not in memory any more count as large as the others on average. */
+/** Returns the bytes of frames that a new reader has yet to get. Frames that are no longer in memory count as large as the others on average. */
 export function replayBytes(frames: KeptFrames, from: number): number {
   const { first, last } = frames;
   const keptFrom = Math.max(from, first);

@@ -26,7 +26,7 @@ import type { ModelCosts } from "./model-prices.ts";
 
 interface RequestBudgetsOptions {
   ledger: BudgetLedger;
-  /** What a model costs, by its public name; undefined where that is not known. */
+  /** Returns the costs of a model by its public name; undefined if unknown. */
   costsOf: (model: string) => ModelCosts | undefined;
   /** Called when a budget refuses a create. */
   onRefused: (tenant: TenantId, reason: BudgetRefusal) => void;
@@ -35,7 +35,7 @@ interface RequestBudgetsOptions {
 
 interface CreateRequestBudgets extends Pick<RequestBudgetsOptions, "ledger" | "costsOf" | "onError"> {
   readonly metrics: Metrics;
-  /** How many tenants the metrics name. */
+  /** Number of tenants that the metrics name. */
   readonly metricTenants: number | undefined;
 }
 
@@ -66,7 +66,7 @@ export class RequestBudgets {
     return this.#options.ledger;
   }
 
-  /** What a generation that is created now is counted against; undefined where the tenant has no budget. */
+  /** Returns the charges for a generation that is created now; undefined if the tenant has no budget. */
   chargesOf({ budgets }: Principal, model: string, at: Date): readonly BudgetCharge[] | undefined {
     if (!budgets || budgets.length === 0) return undefined;
     return chargesAt(budgets, { at, prices: this.#options.costsOf(model)?.prices ?? {} });

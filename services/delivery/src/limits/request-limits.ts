@@ -21,7 +21,7 @@ export interface RequestLimitsOptions {
   counters: Counters;
   /** Says which generations have ended, should that not be announced. */
   reader: HeldGenerationsOptions["reader"];
-  /** How often it is asked. Default 60 s. */
+  /** Milliseconds between two checks. Default 60 s. */
   checkMs?: number | undefined;
   /** Called with the name of the limit that refused a call. */
   onRefused: (limit: string) => void;
@@ -34,19 +34,19 @@ export interface CreateUse {
   /** The generation to create; undefined where one is joined. */
   readonly generation: GenerationId | undefined;
   readonly tokens: number;
-  /** Whether the answer is the stream. */
+  /** True if the answer is the stream. */
   readonly isStream: boolean;
 }
 
 export type Call = readonly [FastifyRequest, FastifyReply];
 
-/** What a generation without `max_output_tokens` reserves. */
+/** Tokens that a generation without `max_output_tokens` reserves. */
 const DEFAULT_RESERVATION = 1_024;
 
 /** Generations whose reservations are remembered; beyond that the oldest is settled as if it had used what it reserved. */
 const MAX_RESERVATIONS = 100_000;
 
-/** What a generation that this node created has reserved, until it has ended. */
+/** Reservation of a generation that this node created, held until it has ended. */
 interface Reservation {
   readonly checks: readonly RateCheck[];
   readonly units: number;
@@ -60,7 +60,7 @@ export class RequestLimits implements AsyncDisposable {
   readonly #options: RequestLimitsOptions;
   readonly #held: HeldLeases;
   readonly #generations: HeldGenerations;
-  /** Of each call: in which counters it is counted as one. */
+  /** For each call, the counters that count it as one. */
   readonly #counted = new WeakMap<FastifyRequest, Set<string>>();
   readonly #reservations = new Map<string, Reservation>();
 
@@ -80,15 +80,15 @@ export class RequestLimits implements AsyncDisposable {
     return this.#held.size;
   }
 
-  /** Whether a call was counted, or refused. */
+  /** Returns true if a call was counted, or refused. */
   isCounted(request: FastifyRequest): boolean {
     return this.#counted.has(request);
   }
 
   /**
-   * Counts a call and what it takes beside, all or nothing, and says in the answer's headers where its limits stand. A call that is counted again, for what
-   * it turns out to take, is one call all the same, but in the counters of an end user that was not known before.
-   * @throws RepriseError `limit_exceeded` with the limit's name; `invalid_request` where the call asks for more than the limit ever grants
+   * Counts a call and its other uses, all or nothing, and sets the answer's headers to the state of its limits. A call that is counted again for its actual
+   * use is still one call, except in the counters of an end user that was not known before.
+   * @throws RepriseError `limit_exceeded` with the limit's name; `invalid_request` if the call asks for more than the limit ever grants
    */
   async count([request, reply]: Call, principal: Principal, use: LimitUse = {}): Promise<void> {
     const counted = this.#counted.get(request) ?? new Set();
@@ -258,7 +258,7 @@ function bodyBytesOf(request: FastifyRequest): number {
   return request.routeOptions.config.streamsBody ? 0 : (bodyLengthOf(request.raw) ?? LIMITS.bodyBytes);
 }
 
-/** What a create reserves of tokens. */
+/** Returns the tokens that a create reserves. */
 export function reservationOf(request: { readonly max_output_tokens?: number | undefined }): number {
   return request.max_output_tokens ?? DEFAULT_RESERVATION;
 }

@@ -2,7 +2,7 @@ import { RepriseError } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 
 /**
- * Whether a caller may ask for a model.
+ * Throws unless a caller may use a model.
  * @param param the field that names it
  * @throws RepriseError `model_not_found`, `model_not_allowed`
  */

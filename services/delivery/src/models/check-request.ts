@@ -12,9 +12,9 @@ import {
 
 /** The workers of this platform, as they announce themselves. */
 export interface ModelWorkers {
-  /** What each worker of a model can do; undefined for one that does not say. */
+  /** Returns the capabilities that each worker of a model reports; undefined for a worker that reports none. */
   capabilitiesOf(model: string): Promise<Told>;
-  /** How many tokens the model takes, its answer included; undefined if no worker says it. */
+  /** Returns the context size of the model in tokens, including its answer; undefined if no worker reports it. */
   contextTokensOf(model: string): Promise<number | undefined>;
 }
 
@@ -43,7 +43,7 @@ export async function checkRequest(
   return stored;
 }
 
-/** What a model can do by the models file, and what else by the word of each of its workers: model servers tell some of it themselves. */
+/** Combines the capabilities in the models file with those that all workers report: model servers report some of them. */
 export function withTold(servedBy: ServedBy, [first, ...others]: Told): ServedBy {
   const all = first?.filter(isCapability).filter((name) => others.every((one) => one?.includes(name)));
   if (!all || all.length === 0) return servedBy;

@@ -1,7 +1,7 @@
 import type { ServedBy } from "@reprise/protocol";
 import type { ModelWorkers } from "./check-request.ts";
 
-/** How many tokens a model takes, its answer among them: by the models file, else by its workers' word. Undefined: not known. */
+/** Returns the context size of a model in tokens, including its answer: from the models file, else as its workers report it. Undefined if unknown. */
 export async function contextTokensOf(
   {
     servedBy,

@@ -23,15 +23,15 @@ import { type Named, namedIn, toMediaMap } from "./resolve-media.ts";
 export interface FetchMedia {
   readonly blobs: Pick<NodeBlobs, "storage" | "transfers" | "ttlSeconds" | "record" | "egress" | "onError">;
   readonly principal: Principal;
-  /** What the request names by blob. */
+  /** Media that the request names by blob. */
   readonly media: MediaMap | undefined;
-  /** How long the generation may run. */
+  /** Milliseconds that the generation may run. */
   readonly forMs: number;
 }
 
-/** Of one request, at a time. */
+/** Concurrent fetches of one request. */
 const FETCHES = 4;
-/** Of one request, all of them together. */
+/** Milliseconds for all fetches of one request together. */
 const TOTAL_MS = 30_000;
 
 export interface FetchedMedia {
@@ -43,7 +43,7 @@ export interface FetchedMedia {
 
 interface Fetched {
   readonly row: BlobRecord;
-  /** Where this request has put the row, if it had the content first: whatever finds it later puts another one there. */
+  /** Sequence of the row, if this request stored the content first: a request that finds it later stores another row. */
   readonly newAt: StreamSeq | undefined;
 }
 
@@ -76,7 +76,7 @@ export async function fetchMedia(
         const { id: blob, type, bytes, sha256 } = fetched.row;
         return [one.reference, { blob, type, bytes, sha256 }] as const;
       } catch (error) {
-        // Those that go on are broken off, and those that wait are not begun any more.
+        // Running fetches are aborted, and waiting ones are not begun.
         failed.abort(error);
         throw error;
       }
@@ -96,12 +96,12 @@ export async function fetchMedia(
 
 interface FetchOne extends FetchMedia {
   readonly egress: Egress;
-  /** What all fetches of the request together may still bring. */
+  /** Bytes that the request's remaining fetches may take in total. */
   readonly allowance: { left: number };
   readonly signal: AbortSignal;
 }
 
-/** What another request has found since lies elsewhere, and stays. */
+/** Removes only the rows that this request stored. A row that another request has stored since has another sequence, and stays. */
 async function removeStored(
   stored: readonly Fetched[],
   { blobs: { storage, record, onError }, principal }: FetchMedia,
@@ -178,7 +178,7 @@ async function fetchOne(
   }
 }
 
-/** What the content is, by its beginning and by what its server says. */
+/** Detects the content's type, from its first bytes and the type that the server declares. */
 async function sniff(
   { type: declared, content }: OpenUrl,
   param: string,

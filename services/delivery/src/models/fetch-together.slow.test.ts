@@ -13,7 +13,7 @@ type World = Awaited<ReturnType<typeof openFetching>>;
 
 const storageOf = ({ platform: { broker, log } }: World) =>
   blobs.createBlobStorage({ broker, publish: log.publish });
-/** How long each of the tenant's blobs is. */
+/** Returns the size of each of the tenant's blobs. */
 const blobsOf = (world: World) =>
   Array.fromAsync(storageOf(world).rows.list(), ({ row }) => (row.kind === "blob" ? [row.bytes] : [])).then(
     (rows) => rows.flat().toSorted((a, b) => a - b),
@@ -21,7 +21,7 @@ const blobsOf = (world: World) =>
 const asking = (...parts: object[]) => ({ input: [{ role: "user", content: parts }] });
 const image = (url: string) => ({ type: "image", url });
 
-/** A blob of the tenant's that is said to have so many bytes. */
+/** Uploads a blob of the tenant, and records the given size for it. */
 async function storedAs(world: World, bytes: number): Promise<BlobId> {
   const { json } = await upload(world.node.url, { content: PNG, type: "image/png" });
   const { id } = json as { id: BlobId };

@@ -118,7 +118,7 @@ describe("a create that names a blob", () => {
 });
 
 describe("what a request names", () => {
-  /** Blobs that are there, each with so many bytes. */
+  /** Existing blobs, each of the given size. */
   const rowsOf = (bytes: number, expiresAt = Date.now() + 3_600_000) =>
     ({
       async read(subject: string) {

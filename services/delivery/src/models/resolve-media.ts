@@ -17,16 +17,16 @@ import { type AllowedHost, toTarget } from "../egress/allowed-hosts.ts";
 export interface ResolveMedia {
   readonly storage: Pick<blobs.BlobStorage, "rows">;
   readonly tenant: TenantId;
-  /** How long the generation may run: its blobs are kept for as long at least. */
+  /** Milliseconds that the generation may run: its blobs are kept for at least as long. */
   readonly forMs: number;
   /** Where https URLs may lead. Undefined: none is fetched. */
   readonly allowed?: readonly AllowedHost[] | undefined;
 }
 
-/** What one or more parts name. */
+/** A reference that one or more parts name. */
 export interface Named {
   readonly reference: string;
-  /** Of the first of them. */
+  /** The first of these parts. */
   readonly part: MediaPart;
   readonly path: string;
 }

@@ -6,7 +6,7 @@ import { encodeFrame } from "./encode-frame.ts";
 const CR = 0x0d;
 const LF = 0x0a;
 const CRLF_BYTES = 2;
-/** Up to 8 hex digits and the CRLF behind them. */
+/** Up to 8 hex digits and the CRLF that follows them. */
 const MAX_HEAD_BYTES = 8 + CRLF_BYTES;
 
 /** A frame that is whole already, as one chunk of HTTP/1.1's chunked coding, like the events that the hub keeps. */

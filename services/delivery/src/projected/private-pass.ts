@@ -10,14 +10,14 @@ import { ProjectionFold } from "./projection-fold.ts";
 const SLICE_EVENTS = 64;
 
 /**
- * The frames that one reader needs and the node keeps no longer: folded for it alone, from the log's beginning. A reader that falls behind
- * again goes on from there, so however slow it is it costs one pass over the log. Its memory counts as the cache's until it is stopped.
+ * Frames that the node no longer keeps, folded for one reader from the log's beginning. A reader that falls back again continues from there, so even a slow
+ * reader costs only one pass over the log. Its memory counts as the cache's until it is stopped.
  */
 export class PrivatePass implements Derived {
   readonly #ids: boolean;
   readonly #fold: ProjectionFold<unknown>;
   readonly #detach: () => void;
-  /** What was made last. */
+  /** The frames made last. */
   #made: FrameWindow | undefined;
   #firstSeq: Seq = FIRST_SEQ;
   #isStopped = false;
@@ -45,7 +45,7 @@ export class PrivatePass implements Derived {
   }
 
   /**
-   * A few frames, with that at a position and those behind it; none where the settled log has no more.
+   * Returns a few frames, the first at `position`; none if the settled log ends before it.
    * @throws RepriseError `cursor_expired`, `broker_unavailable`; the cache's failure
    */
   async next(position: number): Promise<FrameWindow> {
@@ -68,7 +68,7 @@ export class PrivatePass implements Derived {
     }
   }
 
-  /** Nothing: its reader needs all of it, and to fold the log anew each time that memory is short would cost the node more than it gives back. */
+  /** Frees nothing: its reader needs all of it, and folding the log again each time that memory is short would cost the node more than it frees. */
   trim(): void {}
 
   forget(): void {

@@ -4,10 +4,10 @@ import { ProjectedFrames } from "./projected-frames.ts";
 import type { Fold } from "./projection-fold.ts";
 import { SharedFold } from "./shared-fold.ts";
 
-/** Of each cache, by name. */
+/** Values of each cache, by name. */
 type Kept<T> = WeakMap<GenerationCache, Map<string, T>>;
 
-/** What is made of the generations that this node serves: frames, one of each for a projection's name and whether they have ids, and folds. */
+/** Projections of the generations that this node serves: folds, and frames by the projection's name and by whether they have ids. */
 export class ProjectedCaches {
   readonly #hub: Pick<Hub, "readHistory">;
   readonly #frames: Kept<ProjectedFrames> = new WeakMap();

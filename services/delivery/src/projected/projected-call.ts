@@ -4,7 +4,7 @@ import type { Principal } from "@reprise/tenancy";
 import type { ReadingRole } from "../http/auth.ts";
 import type { Caller } from "../readers/delivery-marks/caller.ts";
 
-/** What every answer that is a projection of a generation needs to know. */
+/** Parameters of every answer that is a projection of a generation. */
 export interface ProjectedCall {
   readonly ref: GenerationRef;
   /** Names the protocol in delivery marks. */

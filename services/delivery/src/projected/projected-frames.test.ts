@@ -24,7 +24,7 @@ function open({ policy, ...options }: Partial<typeof echo> & { policy?: Effectiv
   return { ...opened, frames };
 }
 
-/** What a reader is sent from a position on: shared frames, or those made for it alone where these are not kept. */
+/** Reads from a position on: the shared frames, or frames made for this reader alone if those are no longer kept. */
 async function read(frames: ProjectedFrames, from: number): Promise<string[]> {
   await frames.catchUp();
   const sent: string[] = [];

@@ -5,13 +5,13 @@ import { FIRST_SEQ, plus, type RepriseError, type Seq, toRepriseError } from "@r
 import { FrameWindow } from "./frame-window.ts";
 import { ProjectionFold } from "./projection-fold.ts";
 
-/** What is kept of a projection at the least, however few the bytes of its events are. */
+/** Minimum size of a projection's window, even if its events have few bytes. */
 const MIN_WINDOW_BYTES = 64 * 1_024;
-/** How much is kept of a projection, as a multiple of the memory of its events. */
+/** Size of a projection's window, as a multiple of the memory of its events. */
 const WINDOW_PER_EVENTS = 2;
 /** Events folded in one go: some milliseconds at most. */
 const SLICE_EVENTS = 256;
-/** Of a number in an array. */
+/** Bytes of a number in an array. */
 const NUMBER_BYTES = 8;
 
 /** `advanced`: events were folded, to the last settled one. `settled`: there were none. `busy`: listeners are called when there is more. */
@@ -21,23 +21,23 @@ export interface ProjectedSource {
   readonly hub: Pick<Hub, "readHistory">;
   readonly cache: GenerationCache;
   readonly projection: Projection<unknown>;
-  /** Whether each frame has an `id:` line, its number. */
+  /** True if each frame has an `id:` line: its number. */
   readonly ids: boolean;
 }
 
 /**
  * The frames of one projection of one generation, made once and shared by all its readers on this node.
  *
- * Nothing is folded until a reader asks for it, and then from where the last one has left off. Of the frames the newest are kept, as the
- * bytes that go to sockets, in a window that takes twice the memory of the events, or 64 KiB, whichever is more: a reader that needs older
- * ones makes them for itself (`PrivatePass`). What was withdrawn after it was folded has everything folded anew: positions stay what they were, because how
- * many frames an event makes does not depend on its text.
+ * Nothing is folded until a reader asks for it; folding then continues from where it stopped. The newest frames are kept, as the bytes that go to sockets, in
+ * a window of twice the memory of the events, or 64 KiB if that is more. A reader that needs older frames makes them for itself (`PrivatePass`). A withdrawal
+ * of an event that was already folded has everything folded again. Positions stay the same, because the number of frames that an event makes does not depend
+ * on its text.
  */
 export class ProjectedFrames implements Derived {
   readonly source: ProjectedSource;
   readonly #fold: ProjectionFold<unknown>;
   #window: FrameWindow;
-  /** Of the events from `#endsFrom` on: how many frames there are up to each. */
+  /** For each event from `#endsFrom` on, the number of frames up to it. */
   #ends: number[] = [];
   #endsFrom: Seq = FIRST_SEQ;
   #isBusy = false;
@@ -59,7 +59,7 @@ export class ProjectedFrames implements Derived {
     return this.windowBytes + this.#fold.bytes;
   }
 
-  /** Of the window alone. */
+  /** Bytes of the window alone. */
   get windowBytes(): number {
     return this.#window.bytes + NUMBER_BYTES * this.#ends.length;
   }
@@ -74,7 +74,7 @@ export class ProjectedFrames implements Derived {
     return this.#window.last;
   }
 
-  /** How many frames there are by now, kept or not. */
+  /** Number of frames made so far, kept or not. */
   get count(): number {
     return this.#window.next;
   }
@@ -84,12 +84,12 @@ export class ProjectedFrames implements Derived {
     return this.#fold.seq;
   }
 
-  /** The projection's, behind all of them. */
+  /** The projection's state after all of them. */
   get state(): unknown {
     return this.#fold.state;
   }
 
-  /** Whether the protocol's own end is among them. */
+  /** True if the protocol's own end is among them. */
   get hasEnded(): boolean {
     return this.source.projection.hasEnded(this.#fold.state);
   }

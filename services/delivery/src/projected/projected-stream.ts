@@ -12,20 +12,20 @@ export interface ProjectedStreamOptions extends CachedStreamOptions {
   readonly frames: ProjectedFrames;
   /** The number of the first frame to send. */
   readonly position: number;
-  /** What the position was said with, for errors. */
+  /** Parameter that the position came in, for errors. */
   readonly param: string;
-  /** What makes frames before those that are kept, where the position is one. */
+  /** Makes the frames before the kept ones, if the position is among them. */
   readonly pass?: PrivatePass | undefined;
-  /** What is sent first, of the events before the position. */
+  /** Frames that are sent first and sum up the events before the position. */
   readonly opening?: FrameWindow | undefined;
-  /** What the client is told of an error after which coming back does not help. */
+  /** Returns the frames that tell the client of an error that is not retryable. */
   readonly errorFrames: (error: RepriseError) => readonly Frame[];
 }
 
 /**
- * One reader of a projection: the number of a frame, moved on as fast as the socket takes it. Frames that the node keeps no longer it has
- * made for itself. It ends cleanly only behind the protocol's own end; what is wrong is told as the protocol tells it, or, where coming
- * back helps, by the broken connection alone.
+ * One reader of a projection: the number of a frame, which advances as fast as the socket accepts data. Frames that the node no longer keeps are made for this
+ * reader alone. The stream ends cleanly only after the protocol's own end. Errors are reported in the protocol's form; a retryable error only breaks the
+ * connection.
  */
 export class ProjectedStream extends CachedStream {
   readonly #options: ProjectedStreamOptions;
@@ -33,7 +33,7 @@ export class ProjectedStream extends CachedStream {
   #position: number;
   #pass: PrivatePass | undefined;
   #isPassing = false;
-  /** Whether what was sent last was made for this reader alone. */
+  /** True if the frames sent last were made for this reader alone. */
   #isBehind = false;
 
   constructor(options: ProjectedStreamOptions) {
@@ -53,7 +53,7 @@ export class ProjectedStream extends CachedStream {
     super.start();
   }
 
-  /** What is shown and not settled does not count as something that the reader has yet to take: the model is not held up for it. */
+  /** Counts shown events that are not settled as taken, so that they do not hold up the model. */
   override get present(): { readonly takenSeq: Seq } {
     const { cache } = this.#options;
     const takenSeq = () => this.takenSeq;
@@ -125,7 +125,7 @@ export class ProjectedStream extends CachedStream {
     this.write(bytes, plus(this.#options.frames.seqBefore(next), 1));
   }
 
-  /** Sends a few frames that the node does not keep, and goes on from its memory if it can. */
+  /** Sends a few frames that the node does not keep, and continues from its memory if it can. */
   async #sendMissing(): Promise<void> {
     const { frames, counts } = this.#options;
     this.#isPassing = true;
@@ -161,7 +161,7 @@ export class ProjectedStream extends CachedStream {
   }
 }
 
-/** No projection of the log has so many frames. */
+/** Returns the error for a position that is beyond the frames of any projection of the log. */
 export function beyondEnd(position: number, frames: number, param: string): RepriseError {
   const message = `The position ${position} is beyond the end of this generation: it has ${frames} frames.`;
   return new RepriseError("cursor_invalid", message, { param });

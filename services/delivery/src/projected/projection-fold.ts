@@ -14,7 +14,7 @@ import {
 
 /** A fold over a log's events from seq 1. Every `Projection` is one; the frames of one that is none are left out. */
 export interface Fold<State> {
-  /** Of a generation, folds with one name come to the same. */
+  /** Name of the fold. For one generation, folds with the same name have the same result. */
   readonly name: string;
   readonly isTextless?: boolean;
   begin(run: ProjectedRun): State;
@@ -35,14 +35,14 @@ const BYTES_PER_EVENT = 64;
 export type TakeFrames = (frames: readonly Frame[], first: number) => void;
 
 /**
- * How far a step has come. `settled`: to the last event that append-only readers may have. `more`: there are more events in memory.
- * `absent`: the next one has to be read from the log.
+ * Result of a step. `settled`: it reached the last event that append-only readers may have. `more`: there are more events in memory. `absent`: the next event
+ * must be read from the log.
  */
 export type FoldStep = "settled" | "more" | "absent";
 
 /**
- * A fold of one generation's settled events, as they are to be shown: taken in steps, so that a long log does not hold up the node. Begins
- * anew when an event that was folded reads otherwise, because of a withdrawal that came late.
+ * A fold of one generation's settled events, as readers see them. It works in steps, so that a long log does not hold up the node. It begins again if a late
+ * withdrawal changes an event that was already folded.
  */
 export class ProjectionFold<State> {
   readonly run: ProjectedRun;
@@ -58,8 +58,8 @@ export class ProjectionFold<State> {
   #resets = 0;
 
   /**
-   * @param onReset called when the fold has begun anew
-   * @throws RepriseError `cursor_expired` when the log has lost its beginning
+   * @param onReset called when the fold has begun again
+   * @throws RepriseError `cursor_expired` if the log has lost its beginning
    */
   constructor(
     { hub, cache }: { hub: Pick<Hub, "readHistory">; cache: GenerationCache },
@@ -86,7 +86,7 @@ export class ProjectionFold<State> {
     return this.#seq;
   }
 
-  /** How many frames the events folded have made. */
+  /** Number of frames that the folded events have made. */
   get frames(): number {
     return this.#frames;
   }
@@ -96,7 +96,7 @@ export class ProjectionFold<State> {
     return this.#bytes;
   }
 
-  /** Folds at most so many events that are in memory. @param take called for each */
+  /** Folds at most `most` events that are in memory. @param take called for each */
   step(most: number, take?: TakeFrames): FoldStep {
     const { settledSeq } = this.#cache;
     const to = Math.min(settledSeq, plus(this.#seq, most));
@@ -123,7 +123,7 @@ export class ProjectionFold<State> {
     }
   }
 
-  /** Begins anew. */
+  /** Begins again from the log's beginning. */
   reset(): void {
     this.#resets++;
     this.#state = this.#fold.begin(this.run);

@@ -54,7 +54,7 @@ export async function readFrames<State>(
       units += frame.data.length;
     }
   };
-  // The hub lets go of a cache that nobody listens to.
+  // The hub evicts a cache without listeners.
   const letGo = cache.listen(() => {});
   try {
     for (let step = fold.step(SLICE_EVENTS, take); units < PAGE_UNITS && step !== "settled";) {

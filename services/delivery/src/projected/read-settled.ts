@@ -16,7 +16,7 @@ import type { Settled } from "./shared-fold.ts";
 
 export interface SettledRead<State> extends ProjectedCall {
   readonly fold: Fold<State>;
-  /** Whether to wait for the settled end, or to answer with what is settled by now. */
+  /** True to wait for the settled end; false to answer with the events settled so far. */
   readonly wait: boolean;
 }
 

@@ -4,16 +4,16 @@ import type { ProjectedRun } from "@reprise/projections";
 import type { Seq } from "@reprise/protocol";
 import { type Fold, ProjectionFold } from "./projection-fold.ts";
 
-/** What a generation's settled events come to. */
+/** Result of folding a generation's settled events. */
 export interface Settled<State> {
   /** Shared with others: not to be changed. */
   readonly state: State;
   readonly run: ProjectedRun;
-  /** Whether everything there will be is in the state. */
+  /** True if the state has all events that there will be. */
   readonly isOver: boolean;
   /** The last event in the state; `REQUEST_SEQ` for none. */
   readonly lastSeq: Seq;
-  /** What this node has of the log, settled or not. */
+  /** The part of the log that this node has, settled or not. */
   readonly log: { readonly lastSeq: Seq; readonly ended: boolean };
 }
 
@@ -48,7 +48,7 @@ export class SharedFold<State> implements Derived {
    */
   async settle(): Promise<Settled<State>> {
     this.#callers++;
-    // The hub lets go of a cache that nobody listens to.
+    // The hub evicts a cache without listeners.
     const letGo = this.#cache.listen(() => {});
     try {
       while (!this.#step()) await this.#turn;

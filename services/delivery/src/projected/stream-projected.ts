@@ -15,11 +15,11 @@ import type { Fold } from "./projection-fold.ts";
 import { beyondEnd, ProjectedStream } from "./projected-stream.ts";
 import type { SharedFold } from "./shared-fold.ts";
 
-/** What a late reader is told at once. */
+/** Frames that sum up the earlier output for a late reader. */
 export interface Opening<State, SoFar> {
-  /** What was said so far, with all that its readers share. */
+  /** Folds the output so far; its readers share it. */
   readonly fold: Fold<SoFar>;
-  /** @param state the projection's, behind the same event */
+  /** @param state the projection's, after the same event */
   readonly toFrames: (state: State, soFar: SoFar) => readonly Frame[];
 }
 
@@ -31,22 +31,25 @@ export interface ProjectedRead<State, SoFar = unknown> extends ProjectedCall {
    * are all, and may set headers of the answer by that.
    */
   readonly from: number | ((frames: number, hasEnded: boolean) => number);
-  /** What the client said that with, for errors. Default `from`. */
+  /** Parameter that the client sent the position in, for errors. Default `from`. */
   readonly param?: string;
-  /** Of an answer that has frames, or will have. */
+  /** HTTP status of an answer that has frames, or will have them. */
   readonly status: number;
-  /** Of an answer to a reader that has every frame: 200, an empty stream (the default), or 204. */
+  /** HTTP status for a reader that has every frame: 200 with an empty stream (the default), or 204. */
   readonly endedStatus?: 200 | 204;
-  /** What such a reader is sent instead, without numbers, where its protocol has it told the end again. None: an empty answer. */
+  /** Frames without numbers that such a reader is sent, if its protocol repeats the end. None: an empty answer. */
   readonly endedFrames?: (state: State) => readonly Frame[];
-  /** The position from which on a reader has everything, of so many frames, where the last ones are no more than an end. Default: behind all of them. */
+  /**
+   * Returns the position from which a reader has everything, given the number of frames, if the last frames only mark the end. Default: the position after the
+   * last frame.
+   */
   readonly endedFrom?: (frames: number) => number;
   readonly call: StreamCall;
   /** Called with how to tell the bytes of frames that were there before the reader came. */
   readonly onReplay: (bytesOf: () => number) => void;
-  /** What a reader is told of an error after which coming back does not help, before its connection is broken. May be none. */
+  /** Returns the frames that tell a reader of an error that is not retryable, before its connection is broken. May be none. */
   readonly errorFrames: (error: RepriseError) => readonly Frame[];
-  /** Whether each frame has an `id:` line: its number. Default false. */
+  /** True if each frame has an `id:` line: its number. Default false. */
   readonly ids?: boolean;
   /**
    * For a protocol whose late readers are told at once what was said so far: frames that are sent first, without numbers, made of what there is
@@ -62,15 +65,14 @@ export interface ProjectedPorts extends ReadingPorts {
 }
 
 /**
- * Answers with a projection of a generation as `text/event-stream`: the frames from `from` on, then what comes, to the protocol's own
- * end. Folded are the events that a reader may have who can't be told that text was withdrawn, as a `gate` shows them, whatever the policy. The
- * route has counted the call, and set the headers that the answer has beside SSE's own.
+ * Answers with a projection of a generation as `text/event-stream`: the frames from `from` on, then new ones, up to the protocol's own end. Whatever the
+ * policy, it folds the events as `gate` shows them, because its readers cannot be told that text was withdrawn. The route has already counted the call, and
+ * has set the answer's headers other than those of SSE.
  *
- * A frame is `[id: <number>\n][event: <name>\n]data: <data>\n\n`. The answer ends cleanly behind the end of the projection, and only there.
- * An error before the headers is thrown. Later a retryable one breaks the connection without a word, and any other with `errorFrames`.
- * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`; `cursor_expired` when the log has lost its
- *   beginning; `cursor_invalid` with `param` when the projection can't have so many frames; `policy_unsupported`, `broker_unavailable`,
- *   `draining`; `unauthenticated`, `forbidden`
+ * A frame is `[id: <number>\n][event: <name>\n]data: <data>\n\n`. The answer ends cleanly only after the end of the projection. An error before the headers is
+ * thrown. Later, a retryable error breaks the connection without a frame, and any other error sends `errorFrames` first.
+ * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`; `cursor_expired` if the log has lost its beginning; `cursor_invalid`
+ * with `param` if the projection cannot have that position; `policy_unsupported`, `broker_unavailable`, `draining`; `unauthenticated`, `forbidden`
  */
 export async function streamProjected<State, SoFar>(
   context: ProjectedPorts,
@@ -91,7 +93,7 @@ async function stream<State, SoFar>(
   const { hub, projections, readerMetrics } = context;
   const { ref, begun, projection, from, ids = false, param = "from", errorFrames } = read;
   const cache = await hub.open(ref, begun);
-  // The hub lets go of a cache that nobody listens to, and with it of what was folded so far.
+  // The hub evicts a cache without listeners, and with it the folded state.
   using held = new DisposableStack();
   held.defer(cache.listen(() => {}));
   const frames = projections.of(cache, projection, { ids });
@@ -143,7 +145,7 @@ async function stream<State, SoFar>(
   }
 }
 
-/** The frames of an opening, behind the last event of which there are frames. */
+/** Makes the frames of an opening, after the last event that has frames. */
 async function open<State, SoFar>(
   frames: ProjectedFrames,
   soFar: SharedFold<SoFar>,

@@ -1,7 +1,7 @@
 import type { Frame, Projection } from "@reprise/projections";
 import { isTerminal, textOf } from "@reprise/protocol";
 
-/** What the projection of these tests knows of a log so far. */
+/** State of these tests' projection. */
 export interface EchoState {
   readonly text: string;
   readonly ended: boolean;

@@ -22,7 +22,7 @@ export interface NewReading {
   readonly cache: GenerationCache;
   /** The first event that it is sent. */
   readonly fromSeq: Seq;
-  /** Whether the reader has been sent what comes before. */
+  /** True if the reader has already been sent the earlier events. */
   readonly resumed: boolean;
   readonly status: number;
   readonly protocol: ReaderProtocol;

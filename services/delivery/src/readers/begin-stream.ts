@@ -27,7 +27,7 @@ export function beginStream(
 interface BrokenStream {
   /** The id of the request that asked for it. */
   readonly request: string;
-  /** Of that request. */
+  /** Span of that request. */
   readonly span: TraceSpan;
   readonly ref: GenerationRef;
   readonly error: RepriseError;

@@ -1,7 +1,7 @@
 import type { Sketch } from "@reprise/metering";
 import type { Seq } from "@reprise/protocol";
 
-/** How far a connection has come. Read by timers and never told with an event, so it has to be cheap. */
+/** Progress of a connection. Timers read it and no event announces it, so it has to be cheap. */
 export interface Position {
   /** The last event that the connection has taken; one less than the first while there is none. */
   readonly takenSeq: Seq;

@@ -17,7 +17,7 @@ export interface ReaderRegistryOptions {
   readonly marks: DeliveryMarks;
   /** After how long without a byte a reader is sent a heartbeat. Default 15 s. */
   readonly heartbeatMs?: number | undefined;
-  /** What a caller of earlier stands for now; throws a RepriseError when it no longer has the role that its answer was opened for. */
+  /** Returns the current principal of an earlier caller. Throws a RepriseError if it no longer has the role that its answer was opened for. */
   readonly renew: (principal: Principal, role: ReadingRole) => Principal;
   readonly random?: () => number;
 }
@@ -59,7 +59,7 @@ export class ReaderRegistry implements ReaderCounts {
     this.#heartbeats = setInterval(sweep, Math.min(MAX_HEARTBEAT_SWEEP_MS, heartbeatMs)).unref();
   }
 
-  /** How many streams are open. */
+  /** Number of open streams. */
   get streams(): number {
     let count = 0;
     for (const { readers } of this.#entries.values()) for (const { stream } of readers) if (stream) count++;

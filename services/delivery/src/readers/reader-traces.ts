@@ -14,7 +14,7 @@ import {
 import type { Position } from "./position.ts";
 
 export interface ReadingOptions {
-  /** Of the request that asks for the stream. */
+  /** Span of the request for the stream. */
   readonly request: TraceSpan;
   /** The first event that the reader is sent. */
   readonly fromSeq: Seq;

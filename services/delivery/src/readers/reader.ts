@@ -8,7 +8,7 @@ import type { PresentReader } from "./presence/present-reader.ts";
 export interface AttachedCall {
   /** Whom its events are sent to, as last heard of. */
   principal: Principal;
-  /** What it was opened for. */
+  /** Role that it was opened for. */
   readonly role: ReadingRole;
   /** Tells the client what is wrong, and ends the answer. */
   fail(error: RepriseError): void;
@@ -27,11 +27,11 @@ export interface Reader {
   readonly ref: GenerationRef;
   /** Gets heartbeats, and is disconnected in a drain, and when its caller may no longer read. */
   readonly stream?: ReaderStream;
-  /** Of a long-poll, which ends when its caller may no longer read. */
+  /** Call of a long-poll, which ends when its caller may no longer read. */
   readonly waiting?: AttachedCall;
   /** Counts as present, where the policy depends on that. */
   readonly presence?: PresentReader | undefined;
-  /** What its delivery marks are made from. */
+  /** Source of its delivery marks. */
   readonly record?: ConnectionRecord;
 }
 
@@ -41,10 +41,10 @@ export interface Audience {
   readonly readers: ReadonlySet<Reader>;
 }
 
-/** What all streams of a node count together. Plain numbers: they are added to for every write and read at a scrape. */
+/** Totals over all streams of a node. Plain numbers: they are incremented for every write, and read at a scrape. */
 export interface ReaderCounts {
   /** Events that were handed to a socket, once for each reader. */
   eventsDelivered: number;
-  /** How often a reader fell so far behind that it had to read the log. */
+  /** Times that a reader lagged so far that it had to read the log. */
   fallenBack: number;
 }

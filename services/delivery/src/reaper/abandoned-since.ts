@@ -1,6 +1,6 @@
 import { type UnixMs, plusMs } from "@reprise/protocol";
 
-/** What decides since when a generation has no readers. All times by the broker's clock. */
+/** Input for deciding since when a generation has no readers. All times by the broker's clock. */
 interface Readership {
   /** Since when there is anything to read. */
   readonly createdAtMs: UnixMs;

@@ -51,7 +51,7 @@ async function waitedUntil(
   );
 }
 
-/** An event of a type that this version does not know, behind an end, looks like one before it; deciding reads the whole log. */
+/** An event of unknown type after an end looks like one before it. Deciding reads the whole log. */
 function phaseOf(type: string): Phase {
   if (isTerminal(type)) return "ended";
   return type === "generation.requested" ? "queued" : "begun";

@@ -19,18 +19,18 @@ export interface LostJobsOptions {
   /** The caches of this node whose generations have not ended. */
   openCaches: () => readonly GenerationCache[];
   logger: Logger;
-  /** How long a generation is silent before it is asked about. Default 15 s. */
+  /** Milliseconds that a generation is silent before it is checked. Default 15 s. */
   silentMs?: number | undefined;
 }
 
-/** What this node knows of a generation that does not go on. */
+/** State of a generation without new events. */
 interface Silence {
   readonly seq: Seq;
   checkAtMs: number;
 }
 
 const SILENT_MS = 15_000;
-/** One that waits for a tool, or for a slow engine, is checked so many times more rarely than at first. */
+/** Factor by which checks slow down for a generation that waits for a tool or a slow engine. */
 const BACKOFF_FACTOR = 8;
 /** Between two sweeps, and how many generations one of them asks about at most. */
 const SWEEP_MS = 1_000;

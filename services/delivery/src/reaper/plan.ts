@@ -29,35 +29,35 @@ export interface WatchedJob {
   readonly policy: ReapPolicy;
   /** When to inspect it again. */
   readonly inspectAtMs: UnixMs;
-  /** Of its request, where that was traced. */
+  /** Trace id of its request, if that was traced. */
   readonly traceId?: string;
   /** The turns of its conversation that have to end before it can begin. */
   readonly waitsFor?: readonly GenerationId[];
 }
 
-/** What an inspection has shown, and when. */
+/** Result of an inspection, with its time. */
 export interface Observation {
   readonly atMs: UnixMs;
   readonly phase: Phase;
   /** Only where absence ends the generation. */
   readonly absence?: Absence | undefined;
-  /** When the last turn has ended that it waits for; `NEVER` while one goes on. Only where its time in the queue is up otherwise. */
+  /** When the last turn that it waits for has ended; `NEVER` while one is running. Read only if its time in the queue would otherwise be up. */
   readonly waitedUntilMs?: UnixMs | undefined;
 }
 
 export interface Absence {
   /** Since when it has had no readers; undefined while it has some. */
   readonly sinceMs: UnixMs | undefined;
-  /** Whether it ever had a reader. */
+  /** True if it ever had a reader. */
   readonly wasRead: boolean;
   /** From when on it can be judged: before, nodes may have been unable to announce their readers. */
   readonly judgedFromMs: UnixMs;
 }
 
-/** What to do now. `restore`: write the seq 0 that the job carries. `delete`: take the job out of the queue. */
+/** Action of the reaper. `restore`: write the seq 0 that the job carries. `delete`: remove the job from the queue. */
 export type Effect = { kind: "restore" } | { kind: "end" } | { kind: "delete" };
 
-/** What is to be remembered, nothing when all is done; and what to do, after which comes another inspection. */
+/** The job to keep watching, absent when all is done, and the effect to run. Another inspection follows an effect. */
 export interface ReaperStep {
   readonly watched?: WatchedJob;
   readonly effect?: Effect;
@@ -110,8 +110,8 @@ function firstDeadline(watched: WatchedJob, looked: Observation, leaseMs: number
 }
 
 /**
- * When its time in the queue is up. A turn that waits for others has it once these have ended: one that goes on now ends now at the earliest, and nothing
- * can be due before that.
+ * Returns when its time in the queue is up. For a turn that waits for others, the time begins when these have ended. A turn that is still running ends now at
+ * the earliest, and nothing can be due before that.
  */
 export function queueEndOf(
   { queuedAtMs, policy }: WatchedJob,

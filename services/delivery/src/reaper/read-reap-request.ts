@@ -28,16 +28,16 @@ const reapPolicySchema = z
 
 export interface ReapRequest {
   readonly policy: ReapPolicy;
-  /** Of the request. Undefined where delivery did not trace it. */
+  /** Trace context of the request. Undefined if delivery did not trace it. */
   readonly traceparent: string | undefined;
-  /** What has to end before it can begin: turns, and a summary. */
+  /** Generations that must end before it can begin: turns, and a summary. */
   readonly waitsFor: readonly GenerationId[];
 }
 
 /**
- * What a reaper has to know of a job. Where a later version wrote what this one can't read, the reaper still ends the generation
- * in bounded time, and never before a newer node would: it takes the longest time, and leaves absent readers to newer nodes. A payload
- * that is no event has the defaults.
+ * Reads the part of a job that a reaper needs. If a later version wrote values that this one cannot read, the reaper still ends the generation in bounded
+ * time, and never before a newer node would: it takes the longest time, and leaves absent readers to newer nodes. A payload that is not an event gets the
+ * defaults.
  */
 export function readReapRequest(requested: Uint8Array): ReapRequest {
   const { policy = {}, traceparent, context } = fieldsOf(requested);

@@ -14,9 +14,9 @@ interface Sources {
 }
 
 /**
- * When the last of some turns has ended, by the broker's clock: what was decided about one behind its end counts, for the next one may have waited for
- * that. One direct get for each, and a read of those whose last event is such a decision. One that is kept no longer has ended long ago.
- * @returns `NEVER` while one goes on
+ * Returns when the last of some turns has ended, by the broker's clock. A decision about a turn after its end counts, because the next turn may have waited
+ * for it. Costs one direct get for each turn, and a read of each turn whose last event is such a decision. A turn that is no longer kept has ended long ago.
+ * @returns `NEVER` while one is running
  * @throws RepriseError `broker_unavailable`
  */
 export async function readWaitedUntil(

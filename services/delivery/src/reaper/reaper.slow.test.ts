@@ -54,7 +54,7 @@ async function write({ log }: Platform, policy: Policy, ...drafts: readonly Even
   return { ref, path: `/v1/generations/${ref.generation}`, worker, queue };
 }
 
-/** How many nodes have announced readers of a generation. */
+/** Counts the nodes that have announced readers of a generation. */
 const countNodes = async ({ broker }: Platform, ref: GenerationRef) =>
   (await readPresence(broker.main, ref)).records.length;
 

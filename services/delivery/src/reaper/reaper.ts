@@ -39,18 +39,18 @@ export interface ReaperOptions {
 /** Between two sweeps; with a short lease a part of it, for the broker must be heard within each. */
 const SWEEP_MS = 1_000;
 const SWEEPS_PER_LEASE = 5;
-/** What one sweep does at most, so that 100,000 open jobs cost a node some seconds of attention and never a second at once. */
+/** Limits of one sweep: 100,000 open jobs then cost a node some seconds of CPU time, and never a second at once. */
 const MAX_MET = 2_000;
 const MAX_LOOKS = 1_000;
-/** The most open jobs it holds, 0.9 KB each. Those behind them wait in the queue until others have gone. */
+/** Open jobs that it holds at most, 0.9 KB each. Later jobs wait in the queue until others have gone. */
 const MAX_WATCHED = 200_000;
 /** Inspections at the same time. */
 const LANES = 16;
-/** When so many inspections of a lane have failed, the broker is away, and the rest is left for the next sweep. */
+/** Failed inspections of a lane after which the broker counts as unavailable, and the rest is left for the next sweep. */
 const MAX_FAILURES = 3;
 /** After how long to inspect a job again where that has failed. */
 const POSTPONE_MS = 5_000;
-/** An inspection that leads to an effect is followed by another: an end, the seq 0 before it and the job's removal behind it. */
+/** Inspections of a job in a row. One that leads to an effect is followed by another: an end, the seq 0 before it and the job's removal after it. */
 const MAX_STEPS = 4;
 const CLOSE_MS = 1_000;
 
@@ -149,7 +149,7 @@ export class Reaper {
     if (policy.on_disconnect !== "keep") this.#asksWhoReads = true;
   }
 
-  /** One lane. What fails there is put off, so that nothing stands in the way of what follows. */
+  /** Works through one lane. Failed jobs are postponed, so that they do not block the jobs that follow. */
   async #work(queue: WatchedJob[], nowMs: UnixMs): Promise<void> {
     let failures = 0;
     for (let watched = queue.shift(); watched && !this.#closed.signal.aborted; watched = queue.shift()) {
@@ -208,7 +208,7 @@ function keyOf({ model, ref, priority }: OpenJob): string {
   return jobSubject(model, ref, priority);
 }
 
-/** What lines about a generation say of it. */
+/** Returns the fields of log lines about a generation. */
 function fieldsOf({ job, traceId }: WatchedJob) {
   return { generation: job.ref.generation, ...(traceId !== undefined && { trace_id: traceId }) };
 }

@@ -23,7 +23,7 @@ export interface OpenReview extends Review, ReviewPassage {
 export interface ReviewList {
   readonly object: "list";
   readonly reviews: readonly OpenReview[];
-  /** What the next page is `after`; absent from the last. */
+  /** The `after` of the next page; absent from the last. */
   readonly cursor?: string;
 }
 

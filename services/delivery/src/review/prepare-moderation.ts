@@ -25,8 +25,8 @@ export interface PreparedModeration {
 }
 
 /**
- * What a new generation is to be judged by: the tenant's moderation and the request's, made one, with its rules' name that the log will
- * keep. Undefined where nothing is to be judged. Nothing is stored.
+ * Combines the tenant's moderation with the request's into the policy of a new generation, with the name of the rule set that the log keeps. Returns undefined
+ * if there is nothing to judge. Stores nothing.
  * @throws RepriseError `invalid_request` that names the request's first bad rule, and what `check` throws
  */
 export async function prepareModeration({

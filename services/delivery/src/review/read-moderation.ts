@@ -9,7 +9,7 @@ import {
 } from "@reprise/protocol";
 import { toRequested } from "../domain/to-requested.ts";
 
-/** What moderation has judged, and what it has found; never the text. */
+/** Progress and findings of moderation; never the text. */
 export interface Moderation extends Omit<Required<Verdict>, "decided" | "classified" | "attempt" | "nonce"> {
   readonly object: "moderation";
   readonly generation: GenerationId;
@@ -21,7 +21,7 @@ export interface Moderation extends Omit<Required<Verdict>, "decided" | "classif
 }
 
 /**
- * What is stored, so during a generation a moment behind what readers are shown by.
+ * Reads the stored verdict. During a generation it is slightly older than the verdict by which readers are shown text.
  * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `cursor_expired`, `broker_unavailable`
  */
 export async function readModeration(log: GenerationLog, ref: GenerationRef): Promise<Moderation> {

@@ -1,11 +1,11 @@
 import { type KnownEvent, textIn, type UnknownEvent, Withdrawals } from "@reprise/protocol";
 import type { ReviewEvent } from "./review.ts";
 
-/** What a reviewer is shown. */
+/** Text shown to a reviewer. */
 export interface ReviewPassage {
   /** The text of the range as it was produced, withdrawn or not. */
   readonly text: string;
-  /** What stands around it, shown or not yet, without what was withdrawn or rewound there. */
+  /** Text before and after the range, shown or not yet, without the parts withdrawn or rewound there. */
   readonly before: string;
   readonly after: string;
 }
@@ -24,7 +24,7 @@ export function passageOf(
     withdrawals.apply(event);
     if (event.type === "output.rewind") {
       around = around.filter(({ seq }) => seq <= event.to_seq);
-      // One that lies in the range has cut what the range goes on behind; one behind it has cut the range itself, which is asked about.
+      // A rewind within the range cuts the text that the rest of the range follows. A later rewind cuts the range itself, which is under review.
       if (event.seq <= to_seq) inside = inside.filter(({ seq }) => seq <= event.to_seq);
     } else if (textIn(event, channel) === undefined) continue;
     else if (event.seq >= from_seq && event.seq <= to_seq) inside.push(event);

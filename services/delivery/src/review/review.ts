@@ -15,7 +15,7 @@ import {
 export type ReviewEvent = Extract<KnownEvent, { type: "moderation.review" }>;
 export type ReviewedEvent = Extract<KnownEvent, { type: "moderation.reviewed" }>;
 
-/** What the API says of every review. */
+/** A review, in the form that the API returns. */
 export interface Review {
   /** `<generation>.<review id>`: a review's own id is one of its generation alone. */
   readonly id: string;
@@ -35,7 +35,7 @@ export interface Review {
 /** A person's decision. */
 export interface ReviewAnswer {
   readonly decision: ReviewDecision;
-  /** For `edit` alone: what stands in place of the range. */
+  /** For `edit` alone: text that replaces the range. */
   readonly replacement?: string | undefined;
 }
 
@@ -86,7 +86,7 @@ export function decodeAll(payloads: readonly Uint8Array[]): (KnownEvent | Unknow
   return payloads.map((payload) => decodeEvent(payload));
 }
 
-/** What a log says of one review; undefined when it does not have it. */
+/** Returns the history of one review in a log; undefined if the log does not have it. */
 export function historyOf(
   events: readonly (KnownEvent | UnknownEvent)[],
   reviewId: string,

@@ -5,7 +5,7 @@ import { recordUnjudged } from "./record-unjudged.ts";
 
 const RECORDINGS = 16;
 
-/** What a hub is to do where moderation is late: it is measured, and recorded in the log where readers wait for it no longer. */
+/** Returns the hub's callbacks for late moderation: it is measured, and recorded in the log when readers no longer wait for it. */
 export function watchModeration(
   log: GenerationLog,
   metrics: Metrics,

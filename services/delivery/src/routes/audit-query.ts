@@ -12,7 +12,7 @@ import { integerParam, timeParam } from "../http/query-params.ts";
 
 const DEFAULT_LIMIT = 100;
 const MOST = 1_000;
-/** Of the cursor of a list; longer ones are not ours. */
+/** Longest cursor of a list, in characters; longer ones were not issued here. */
 const CURSOR_LENGTH = 1_024;
 
 const querySchema = z.strictObject({

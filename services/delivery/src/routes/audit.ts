@@ -14,7 +14,7 @@ export interface AuditPorts {
 }
 
 /**
- * What auditors see of the archive. The tenant is the key's, and every access is recorded before anything is shown. The archive may take
+ * Adds the routes by which auditors read the archive. The tenant is the key's, and every access is recorded before anything is shown. The archive may take
  * seconds, so the key is checked again before the answer.
  */
 export function addAuditRoutes(app: FastifyInstance, { authentication, audit, log }: AuditPorts): void {

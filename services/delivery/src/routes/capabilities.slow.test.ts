@@ -128,7 +128,7 @@ describe("a create", () => {
 });
 
 describe("while workers of two versions run", () => {
-  /** As a worker announces itself. */
+  /** Announces a worker as the worker itself would. */
   const announce = ({ broker }: Platform, worker: string, slots: number, capabilities?: string[]) => {
     const text = JSON.stringify({ worker, slots, running: {}, capabilities });
     broker.main.publish(slotsSubject("gpt"), text);

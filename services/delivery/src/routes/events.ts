@@ -129,7 +129,7 @@ async function sendLivePage(
   return sendPage(reply, json);
 }
 
-/** Answers with the stream itself, from behind the cursor; with 204 when the reader has seen the end already. */
+/** Answers with the stream itself, from the event after the cursor; with 204 if the reader has already seen the end. */
 export async function streamEvents(
   context: EventPorts,
   reply: FastifyReply,

@@ -3,7 +3,7 @@ import { LIMITS, RepriseError } from "@reprise/protocol";
 const METADATA = /^metadata\[(.+)\]$/s;
 
 export interface SplitQuery {
-  /** What `metadata[<name>]=<value>` narrows by. */
+  /** Filters from `metadata[<name>]=<value>`. */
   readonly metadata: Readonly<Record<string, string>> | undefined;
   /** The other parameters. */
   readonly plain: Readonly<Record<string, unknown>>;

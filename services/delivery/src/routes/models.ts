@@ -15,7 +15,7 @@ export interface ModelPorts {
   readonly servedBy: (model: string) => ServedBy | undefined;
 }
 
-/** Of one model the rest of the path is the name: it may have slashes, which not every client encodes. */
+/** For one model the rest of the path is its name: it may contain slashes, which not every client encodes. */
 const MODEL_PATH = "/v1/models/*";
 
 /** Each path, and the methods that it takes. */
@@ -27,7 +27,7 @@ export const MODEL_PATHS: Readonly<Record<string, readonly string[]>> = {
 /** Who made a model, and when, the platform does not know: clients of OpenAI's API read both. */
 const UNKNOWN_ORIGIN = { created: 0, owned_by: "reprise" };
 
-/** What a tenant's clients may ask for, as OpenAI's API has it, with what the platform knows beside. */
+/** Adds the routes that list the models of a tenant, in the form of OpenAI's API, with additional fields of the platform. */
 export function addModelRoutes(app: FastifyInstance, context: ModelPorts): void {
   const { authentication, modelNames, servedBy, fleet } = context;
   const config = { roles: ["create", "read"], streamTokens: true, errors: toOpenAiErrorBody } as const;

@@ -40,7 +40,7 @@ const reviewDraft = (seq: number): EventDraft => ({
   expires_at: EXPIRES_AT,
 });
 
-/** A generation of which moderation has asked people so many things, the first one at seq 6. */
+/** Creates a generation with `reviews` open reviews, the first one at seq 6. */
 async function ask(platform: Platform, { reviews = 1, key }: { reviews?: number; key?: string } = {}) {
   const generation = await createGeneration(platform, key === undefined ? {} : { key });
   const { worker, ref } = generation;

@@ -33,7 +33,7 @@ export const reviewAnswerSchema = z
     error: "must be there for the decision edit, and for no other",
   });
 
-/** What people see and decide of moderation. Nothing of it is to be kept on the way: it holds text that was withdrawn. */
+/** Adds the routes by which people read and decide reviews. No answer may be stored on the way: it holds text that was withdrawn. */
 export function addReviewRoutes(
   app: FastifyInstance,
   { authentication, log, broker, bodies }: ReviewPorts,

@@ -10,7 +10,7 @@ export interface ResponsePorts {
   readonly readers: ReaderRegistry;
 }
 
-/** What of a generation the model says. */
+/** Fields of a generation that the model produces. */
 const SAID = [
   "text",
   "partial",

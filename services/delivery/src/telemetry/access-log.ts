@@ -21,8 +21,8 @@ export interface AccessLogOptions {
 export type AccessLog = (request: FastifyRequest, reply: FastifyReply) => void;
 
 /**
- * Logs a line for each request when its answer is over, a stream's at its end. Nothing in it is the client's own text: the route stands for
- * the URL, which may hold a token or an id, and headers and bodies are not there at all.
+ * Logs a line for each request when its answer ends; for a stream, at its end. No line has text from the client: the route replaces the URL, which may hold a
+ * token or an id, and headers and bodies are left out.
  */
 export function createAccessLog(options: AccessLogOptions): AccessLog {
   const { logger, authentication, notes, traces, withAddress } = options;

@@ -13,7 +13,7 @@ export type ResumeResult = "resumed" | "ended" | "fallback" | "gone";
 /** Which call a stream answers. */
 export type StreamCall = "create" | "read";
 
-/** What a reader that comes back is told when it can't go on behind its cursor, through no fault of its own. */
+/** Error codes for a reader that cannot resume from its cursor, through no fault of its own. */
 const GONE: ReadonlySet<ErrorCode> = new Set([
   "cursor_expired",
   "events_lost",
@@ -21,7 +21,7 @@ const GONE: ReadonlySet<ErrorCode> = new Set([
   "generation_erased",
 ]);
 
-/** What is counted of generations that are created here and of the streams of their readers. */
+/** Metrics of the generations created here and of the streams of their readers. */
 export class ReaderMetrics {
   readonly #metrics: Metrics;
   readonly #firstEvent: Readonly<Record<StreamCall, { observe(seconds: number): void }>>;
@@ -64,7 +64,7 @@ export class ReaderMetrics {
     this.#firstEvent[call].observe(sinceArrivalMs / 1_000);
   }
 
-  /** What is told of a sample of the events that are sent to a reader of a generation with this mode of moderation. */
+  /** Returns the observer of sampled events sent to readers of a generation with this mode of moderation. */
   deliveredOf(mode: ModerationMode | undefined): (storedAtMs: UnixMs) => void {
     return this.#delivered[mode === undefined || mode === "off" ? "none" : mode];
   }
@@ -73,7 +73,7 @@ export class ReaderMetrics {
     this.#metrics.counter("reprise_readers_ended_total").inc({ reason });
   }
 
-  /** Counts a stream that was asked for behind a cursor, and no other. */
+  /** Counts a stream only if it was requested with a cursor. */
   resumed({ seq }: Pick<Cursor, "seq">, result: ResumeResult): void {
     if (seq > REQUEST_SEQ) this.#metrics.counter("reprise_resumes_total").inc({ result });
   }

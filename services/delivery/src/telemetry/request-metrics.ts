@@ -7,7 +7,7 @@ interface Arrival {
   isAnswered: boolean;
 }
 
-/** How many requests there are, and how long their answers take to begin. */
+/** Metrics of requests: their number, and the time until their answers begin. */
 export class RequestMetrics {
   readonly #http: HttpMetrics;
   readonly #arrivals = new WeakMap<FastifyRequest, Arrival>();

@@ -1,18 +1,18 @@
 import type { ErrorCode, GenerationId } from "@reprise/protocol";
 import type { FastifyRequest } from "fastify";
 
-/** What became known of a request while it was answered, for its line in the log and its span. Nothing in it is the client's text. */
+/** Facts about a request that were learned while it was answered, for its log line and its span. They contain no text from the client. */
 export interface Notes {
   generation?: GenerationId;
   /** One that there is. */
   model?: string;
-  /** Of the error that it was answered with, or that broke its stream off. */
+  /** Code of the error that it was answered with, or that broke its stream off. */
   code?: ErrorCode;
-  /** Whether its stream began behind a cursor. */
+  /** True if its stream began after a cursor. */
   resumed?: boolean;
-  /** When its answer began, in milliseconds behind its arrival. */
+  /** Milliseconds from its arrival to the beginning of its answer. */
   firstByteMs?: number;
-  /** How many events its stream has sent. */
+  /** Number of events that its stream has sent. */
   events?: () => number;
 }
 

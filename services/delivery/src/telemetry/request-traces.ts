@@ -60,7 +60,10 @@ export class RequestTraces {
     return this.#spans.get(request) ?? NO_SPAN;
   }
 
-  /** What a generation that the request creates has in its seq 0: the request's span; where it has none, what the client has sent, whose flag is not passed on. */
+  /**
+   * Returns the trace context for seq 0 of a generation that the request creates: the request's span, or without one the client's context, whose flag is not
+   * passed on.
+   */
   traceparentOf(request: FastifyRequest): string | undefined {
     const client = clientContext(request);
     const context = this.spanOf(request).context ?? (client && { ...client, sampled: false });

@@ -13,7 +13,7 @@ export interface AnalyticsQuestion {
   readonly request: unknown;
 }
 
-/** What the service analytics is asked, as `analytics-call.ts` has it; it answers as the test says, until the connection closes. */
+/** Fakes the service analytics, with the calls of `analytics-call.ts`. The test gives the answers, until the connection closes. */
 export async function startFakeAnalytics(
   { main: connection }: Pick<Broker, "main">,
   answer: (question: AnalyticsQuestion) => object | Promise<object>,

@@ -23,7 +23,7 @@ import {
   unixNow,
 } from "@reprise/protocol";
 
-/** What the service audit-log answers, from memory: as `audit-call.ts` has it. */
+/** Fake of the service audit-log, in memory, with the calls of `audit-call.ts`. */
 export interface FakeAuditLog extends AsyncDisposable {
   /** Every call so far. */
   readonly calls: { readonly call: AuditCall; readonly request: unknown }[];

@@ -1,6 +1,6 @@
 import type { SeededRandom } from "@reprise/testkit";
 
-/** What one hostile connection sends, piece by piece, and how it leaves. */
+/** The data that one hostile connection sends, in pieces, and how it ends. */
 export interface HostileConnection {
   readonly pieces: readonly string[];
   /** `wait`: until the server ends the connection or has answered; the others do not listen at all. */

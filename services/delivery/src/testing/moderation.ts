@@ -32,7 +32,7 @@ export async function judge(
   expect(outcome.kind).toBe("stored");
 }
 
-/** Appends what moderation, or a reviewer, would: behind the end, too. */
+/** Appends an event as moderation or a reviewer would, also after the end. */
 export async function decide({ log }: Platform, ref: GenerationRef, draft: EventDraft): Promise<void> {
   await appendDecision({ ...log, ref, writer: createWriterName(), decide: () => draft });
 }

@@ -97,7 +97,7 @@ export interface Node extends AsyncDisposable {
   readonly opsUrl: string;
   /** The tenants in the broker, where the node follows those; a node of its own tenants has none. */
   readonly tenants: Tenants | undefined;
-  /** What the node has logged so far, as text. */
+  /** The node's log so far, as text. */
   readonly logged: string;
 }
 
@@ -146,9 +146,9 @@ export type NodeOptions = Partial<
 > & {
   /** Tenants beside `acme` and `beta`, as a tenants file has them. */
   moreTenants?: readonly unknown[];
-  /** Whether the tenants are those in the broker, where they can change. Default: each node has the same in memory. */
+  /** True if the tenants are those in the broker, where they can change. Default: each node has the same in memory. */
   liveTenants?: boolean;
-  /** Whether the admin API changes none of them, as where a file owns them. */
+  /** True if the admin API changes no tenant, because a file owns them. */
   ownedTenants?: boolean;
   /** Default: the broker's own address. */
   natsUrl?: string;
@@ -243,7 +243,7 @@ async function startNode(
   };
 }
 
-/** The tenants that have `KEYS`, and whatever else a test gives them. */
+/** Creates the tenants that have `KEYS`, with the test's changes. */
 export function createTestTenants(change: Partial<TenantConfig> = {}): FixedTenantDirectory {
   return createTenantDirectory(testTenancy(change));
 }

@@ -8,7 +8,7 @@ export interface RawConnection extends AsyncDisposable {
   /** Everything that came so far. */
   readonly text: string;
   send(text: string): void;
-  /** Ends our half and goes on listening. */
+  /** Ends our half and continues to listen. */
   halfClose(): void;
   /** Resolves when what came holds the text, or fails when the connection ends without it. */
   until(expected: string): Promise<void>;

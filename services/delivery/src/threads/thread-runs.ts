@@ -12,9 +12,9 @@ export interface ThreadPorts {
 
 /** A thread as a call names it. */
 export interface CalledThread {
-  /** Of which protocol: two protocols' names do not meet. */
+  /** Protocol of the thread: names of two protocols never collide. */
   readonly protocol: string;
-  /** What its client calls it; or the id of one of its generations. */
+  /** The client's name of it, or the id of one of its generations. */
   readonly id: string;
 }
 

@@ -149,7 +149,7 @@ async function showUsage({ json, all, ...rest }: UsageValues, io: CommandIo): Pr
   writeCompleteness(io, body);
 }
 
-/** What ended later may be missing. */
+/** Prints until when the report is complete; generations that ended later may be missing. */
 function writeCompleteness(
   { out }: CommandIo,
   { complete_until: until }: { readonly complete_until?: string | null | undefined },

@@ -19,7 +19,7 @@ export interface NewConnection {
   readonly stalls?: StalledTime | undefined;
 }
 
-/** What is recorded of one connection. A node has one of these for each reader, so marks are made when they are due. */
+/** Delivery record of one connection. A node has one for each reader, so marks are built only when they are due. */
 export class ConnectionRecord {
   readonly #connection: NewConnection;
   readonly #reader = `rdr_${randomBytes(12).toString("base64url")}`;
@@ -28,7 +28,7 @@ export class ConnectionRecord {
   readonly #stopListening: (() => void) | undefined;
   /** Undefined while nothing was withdrawn. */
   #withdrawn: [seq: Seq, sentSeq: Seq][] | undefined;
-  /** What the last mark that is stored holds of what changes; −1 for none. */
+  /** Changing values of the last stored mark; −1 for none. */
   #recordedSeq = -1;
   #recordedWithdrawals = -1;
 
@@ -40,7 +40,7 @@ export class ConnectionRecord {
     this.#stopListening = cache?.onWithdrawn((seq) => (this.#withdrawn ??= []).push([seq, position.sentSeq]));
   }
 
-  /** Whether there is anything that no stored mark holds. */
+  /** True if a change is in no stored mark yet. */
   get hasUnrecorded(): boolean {
     const { takenSeq } = this.#connection.position;
     return takenSeq !== this.#recordedSeq || (this.#withdrawn?.length ?? 0) !== this.#recordedWithdrawals;

@@ -18,7 +18,7 @@ import { DeliveryMarks } from "./delivery-marks.ts";
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
-/** What is recorded, by a broker that hears everything, unless it is away. */
+/** Opens delivery marks with a fake broker that stores all records, unless it is away. */
 function openDelivered(options: { maxWaiting?: number } = {}) {
   const records: [subject: string, record: DeliveredRecord][] = [];
   const broker = { away: false, tries: 0 };

@@ -16,7 +16,7 @@ export interface DeliveryMarksOptions {
 
 const RECORDS_AT_ONCE = 32;
 const MAX_WAITING = 10_000;
-/** How long `close` goes on while the broker is away. */
+/** Milliseconds that `close` continues while the broker is unavailable. */
 const CLOSE_MS = 3_000;
 
 /**
@@ -37,7 +37,7 @@ export class DeliveryMarks {
     this.#options = { ...options, maxWaiting, random };
   }
 
-  /** How many last marks were lost, since the start. */
+  /** Number of last marks that were lost since the start. */
   get lost(): number {
     return this.#lost;
   }
@@ -68,7 +68,7 @@ export class DeliveryMarks {
     this.#lostTold = this.#lost;
   }
 
-  /** Runs some recordings at once, and the others behind them. Reports what is thrown. */
+  /** Runs a few recordings at once, and queues the others. Reports what is thrown. */
   async run(recording: () => Promise<void>): Promise<void> {
     await this.#records.run(recording).catch(this.#options.onError);
   }

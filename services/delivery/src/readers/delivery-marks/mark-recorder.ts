@@ -3,7 +3,7 @@ import type { Audience } from "../reader.ts";
 import type { ConnectionRecord } from "./connection-record.ts";
 import type { DeliveryMarks } from "./delivery-marks.ts";
 
-/** How soon it is recorded that a reader has come or gone, and how often where the others are. */
+/** Intervals between records: for readers that have come or gone, and for the progress of the others. */
 const BATCH_MS = 1_000;
 const MOVED_MS = 5_000;
 
@@ -43,7 +43,7 @@ export class MarkRecorder {
     this.#recording = this.#marks.run(() => this.#record()).finally(() => (this.#recording = undefined));
   }
 
-  /** Whether nothing is left to record of readers that have left. */
+  /** True if all readers that have left are recorded. */
   get isDone(): boolean {
     return this.#ended.length === 0 && !this.#recording;
   }

@@ -5,24 +5,24 @@ export const MIN_INTERVAL_MS = 100;
 /** An announcement is repeated so often within a lease that a lost one does no harm. */
 const ANNOUNCEMENTS_PER_LEASE = 3;
 
-/** How far the furthest reader has come, and what it may not be shown yet. */
+/** Position of the furthest reader, and text that it may not be shown yet. */
 type Progress = Pick<PresenceRecord, "seq" | "held">;
 
-/** What this node has announced of its readers of one generation, and its state now. All times by one monotonic clock. */
+/** Last announcement of this node's readers of one generation, and their present state. All times by one monotonic clock. */
 export interface AnnouncementState {
   /** The last announcement that is known to be stored, and when it was sent; undefined when it is unknown what is stored. */
   readonly stored: (PresenceRecord & { readonly atMs: number }) | undefined;
   /** When an announcement was last sent, stored or not. */
   readonly sentAtMs: number;
-  /** How many read now. */
+  /** Number of readers now. */
   readonly readers: number;
-  /** Whether a reader has come and gone since the last announcement. */
+  /** True if a reader has come and gone since the last announcement. */
   readonly visited: boolean;
   /** Undefined where it is not announced as it changes. */
   readonly progress: Progress | undefined;
 }
 
-/** Whether an announcement is due: the first reader has come, the last has left, the furthest has moved, or the lease runs. */
+/** Returns true if an announcement is due: the first reader has come, the last has left, the furthest has moved, or the lease must be renewed. */
 export function isAnnouncementDue(
   { stored, sentAtMs, readers, visited, progress }: AnnouncementState,
   { nowMs, leaseMs }: { nowMs: number; leaseMs: number },

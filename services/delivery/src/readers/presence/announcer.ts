@@ -37,7 +37,7 @@ export class Announcer {
   #sentAtMs = -Infinity;
   #visited = false;
   #leftAtMs = 0;
-  /** How far the furthest reader had come when its position was last announced. */
+  /** Position of the furthest reader when it was last announced. */
   #seq: Seq = REQUEST_SEQ;
   #sending: Promise<void> | undefined;
   #isDrained = false;
@@ -69,7 +69,7 @@ export class Announcer {
     if (!this.isDone(nowMs)) this.#announceIfDue(nowMs);
   }
 
-  /** Whether there are no readers and that is announced, or the last announcement has run out. */
+  /** Returns true if there are no readers and that is announced, or the last announcement has expired. */
   isDone(nowMs: number): boolean {
     if (this.#readers > 0 || this.#sending) return false;
     const isAnnounced = !this.#visited && this.#stored?.readers === 0;

@@ -9,8 +9,8 @@ export interface ArchiveStreamOptions extends SseStreamOptions {
 }
 
 /**
- * One reader of the archive: a page is written as the bytes that readers of the live log get, and the next one is asked for when the
- * socket has taken it. Ends cleanly only behind the generation's end; any other end is an error in band, and the connection is broken off.
+ * One reader of the archive. It writes a page as the bytes that readers of the live log get, and requests the next page when the socket has taken the last.
+ * The stream ends cleanly only after the generation's end; any other end is an error in band, and the connection is broken off.
  */
 export class ArchiveStream extends SseStream {
   readonly #replay: Replay;

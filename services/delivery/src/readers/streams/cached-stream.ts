@@ -19,9 +19,9 @@ export interface CachedStreamOptions extends SseStreamOptions {
 }
 
 /**
- * What streams from the hub's memory have in common, whatever they make of the events: a position that is moved on as fast as the socket
- * takes it, where the policy asks for smoothing at most once per interval, and what is measured of that. Nothing is buffered for a reader: while
- * its socket is full the position stays where it is. What there is to send is a subclass's.
+ * Base of the streams from the hub's memory, for any encoding of the events. It has a position that advances as fast as the socket accepts data, at most once
+ * per interval if the policy asks for smoothing, and measures this. Nothing is buffered for a reader: while its socket is full the position does not move. A
+ * subclass decides what to send.
  */
 export abstract class CachedStream extends SseStream implements Position {
   readonly #options: CachedStreamOptions;
@@ -32,7 +32,7 @@ export abstract class CachedStream extends SseStream implements Position {
   #handedSeq: Seq;
   #awaitsOutput: boolean;
   #firstSentAtMs: number | undefined;
-  /** The newest event that there was when the stream was opened; and when one behind it was written last. */
+  /** The newest event when the stream was opened, and when a later event was last written. */
   readonly #openedSeq: Seq;
   #newWrittenAtMs: number | undefined;
   #gaps: Sketch | undefined;
@@ -64,7 +64,7 @@ export abstract class CachedStream extends SseStream implements Position {
     return (this.#nextSeq - 1) as Seq;
   }
 
-  /** How far the reader is, as presence announces it. */
+  /** The reader's position, as presence announces it. */
   get present(): Pick<Position, "takenSeq"> {
     return this;
   }
@@ -87,7 +87,7 @@ export abstract class CachedStream extends SseStream implements Position {
     return this.#nextSeq;
   }
 
-  /** Whether nothing will follow what there is. */
+  /** True if no events will follow. */
   protected abstract get isOver(): boolean;
 
   /** Sends what there is, as far as the socket takes it. */

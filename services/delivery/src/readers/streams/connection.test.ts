@@ -91,7 +91,7 @@ describe("a connection over HTTP/1.1", () => {
     const { path, worker } = await createGeneration(platform);
     await append(worker, started());
     const gone = await openRawConnection(platform.node.url);
-    // A broker that stands still holds the request up behind its headers, for which "100 Continue" is the receipt.
+    // A stopped broker holds the request up after its headers; "100 Continue" confirms their receipt.
     await platform.server.kill("SIGSTOP");
     gone.send(rawGet(`${path}/events`, { ...headers, expect: "100-continue" }));
     await gone.until("100 Continue");

@@ -15,7 +15,7 @@ const DATA = "\ndata: ";
 const CR = 0x0d;
 const LF = 0x0a;
 const CRLF_BYTES = 2;
-/** Up to 8 hex digits and the CRLF behind them. */
+/** Up to 8 hex digits and the CRLF that follows them. */
 const MAX_HEAD_BYTES = 8 + CRLF_BYTES;
 
 export const httpSseFraming: Framing = {

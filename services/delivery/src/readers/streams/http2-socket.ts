@@ -5,7 +5,7 @@ import { streamOf } from "../../connections/http2.ts";
 import { unwrapChunks } from "./http-sse-framing.ts";
 import type { SseSocket, SseSocketListener } from "./sse-socket.ts";
 
-/** How long a client may take to read its last bytes before it is cut off. */
+/** Milliseconds that a client may take to read its last bytes before it is cut off. */
 const BREAK_OFF_MS = 2_000;
 const NOTHING = Buffer.alloc(0);
 

@@ -53,7 +53,7 @@ interface StreamSetup {
   intervalMs?: number;
 }
 
-/** A stream over a cache that a test fills by hand. `logged` is what the log has for a reader that fell behind. */
+/** A stream over a cache that a test fills by hand. `logged` is read by a reader that lags too far. */
 function openStream({ room, logged = [], intervalMs = 0 }: StreamSetup = {}) {
   const policy = { ...DEFAULT_POLICY, delivery: { min_interval_ms: intervalMs } };
   const events = [encodeEvent(asSeq(0), requested(REF, {}, policy))];

@@ -4,7 +4,7 @@ import { CachedStream, type CachedStreamOptions } from "./cached-stream.ts";
 import { httpSseFraming } from "./http-sse-framing.ts";
 import { MAX_WRITE_BYTES } from "./sse-stream.ts";
 
-/** What readers are told under `fail_closed` when moderation is unavailable: they come back after a pause, since the state does not change at once. */
+/** Error for readers under `fail_closed` when moderation is unavailable. They retry after a pause, since the state does not change at once. */
 export const UNJUDGED_RETRY_MS = 1_000;
 export const UNJUDGED = new RepriseError(
   "moderation_unavailable",
@@ -19,7 +19,7 @@ export const UNJUDGED = new RepriseError(
 export class LiveStream extends CachedStream {
   readonly #options: CachedStreamOptions;
   #isReadingHistory = false;
-  /** Whether what was sent last came from the log, not from the hub's memory. */
+  /** True if the events sent last came from the log, not from the hub's memory. */
   #isBehind = false;
 
   constructor(options: CachedStreamOptions) {
@@ -46,7 +46,7 @@ export class LiveStream extends CachedStream {
     }
   }
 
-  /** Sends one batch of events that the hub has let go of, and goes on from the hub's memory if it can. */
+  /** Sends one batch of events that the hub has evicted, and continues from the hub's memory if it can. */
   async #sendHistory(): Promise<void> {
     const { hub, cache, counts } = this.#options;
     this.#isReadingHistory = true;

@@ -15,7 +15,7 @@ import {
 
 const SECRET = "SECRET";
 const NUMBER = -0.123456789;
-/** As an engine gives them, and as a worker stores them of text that moderation may withdraw. */
+/** Log probabilities from an engine, in the form that a worker stores for text that moderation may withdraw. */
 const LIKELY = { token: SECRET, logprob: NUMBER, top: [{ token: `other ${SECRET}`, logprob: -1 }] };
 const said = (likely: object): EventDraft =>
   ({ ...delta(SECRET), tokens: 1, logprobs: [likely] }) as EventDraft;

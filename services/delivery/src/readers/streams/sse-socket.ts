@@ -11,7 +11,7 @@ export interface SseSocket {
   writeFrames(chunks: Buffer): boolean;
   /** Sends complete lines of our own: heartbeats, `retry:`, errors. */
   writeText(text: string): boolean;
-  /** What is written during the call leaves together: each write by itself is a call of the system. */
+  /** Sends all writes of the callback together: each separate write is a system call. */
   together(write: () => void): void;
   /** Ends the response in order: the client knows that the generation has ended. */
   end(): void;
@@ -44,7 +44,7 @@ export function openSseSocket(
   return socket && response.chunkedEncoding ? new ChunkedSocket(response, socket) : new PlainSocket(response);
 }
 
-/** How long a client may take to read its last bytes before it is cut off. */
+/** Milliseconds that a client may take to read its last bytes before it is cut off. */
 const BREAK_OFF_MS = 2_000;
 
 /** A class, because a node has one of these for each reader: closures in their place cost 400 bytes more. */

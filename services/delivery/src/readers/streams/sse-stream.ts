@@ -19,7 +19,7 @@ export interface SseStreamOptions {
   readonly socket: SseSocket;
   readonly counts: ReaderCounts;
   readonly principal: Principal;
-  /** What the stream was opened for. */
+  /** Role that the stream was opened for. */
   readonly role: ReadingRole;
   /** Called once, when nothing more is sent: the response has ended, or the connection has. With the error that it was broken off for. */
   readonly onClose: (reason: StreamEndReason, error?: RepriseError) => void;
@@ -29,8 +29,8 @@ export interface SseStreamOptions {
 export const MAX_WRITE_BYTES = 64 * 1_024;
 
 /**
- * What streams of every source have in common: frames go out until the socket is full, and again when it has drained; heartbeats
- * while nothing else is sent; and an end that tells the client whether the generation has ended, too. The source of the events is a subclass's.
+ * Base of the streams of every source: it sends frames until the socket is full, continues when it has drained, sends heartbeats while idle, and ends so that
+ * the client knows whether the generation has ended, too. A subclass supplies the events.
  */
 export abstract class SseStream implements ReaderStream, SseSocketListener {
   principal: Principal;
@@ -71,7 +71,7 @@ export abstract class SseStream implements ReaderStream, SseSocketListener {
     this.close("drained");
   }
 
-  /** Whether the socket has taken as much as it buffers: frames wait for `onRoom`. */
+  /** True if the socket's buffer is full: frames wait for `onRoom`. */
   protected get isFull(): boolean {
     return this.#isFull;
   }
@@ -109,7 +109,7 @@ export abstract class SseStream implements ReaderStream, SseSocketListener {
     this.close(error.code, error);
   }
 
-  /** What the client is told of an error in band; "" for nothing. */
+  /** Encodes an error in band; "" for none. */
   protected encodeError(error: RepriseError): string {
     return encodeSseError(toLineJson(toErrorBody(error)));
   }

@@ -18,7 +18,7 @@ import { openRawConnection, rawGet } from "../../testing/raw-connection.ts";
 
 const RETRY = "retry: 250\n";
 
-/** What PROTOCOL.md says that a reader of the whole log gets, made from the log itself. */
+/** Makes, from the log itself, the bytes that PROTOCOL.md specifies for a reader of the whole log. */
 async function expectedBytes(
   { log }: Platform,
   ref: Parameters<Platform["log"]["reader"]["readLog"]>[0],

@@ -28,7 +28,7 @@ const signingKeys = [{ kid: "k1", public_jwk: toPublicKey(pair) }];
 
 let minted = 0;
 
-/** A token that a node refuses in so many seconds, its leeway included. */
+/** Makes a token that a node refuses after `endsInSeconds`, its leeway included. */
 async function mint({ generation }: GenerationRef, { endsInSeconds = 600 } = {}): Promise<string> {
   const nowMs = plusMs(unixNow(), -600_000);
   const { token } = await mintStreamToken({

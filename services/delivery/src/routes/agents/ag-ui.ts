@@ -45,8 +45,8 @@ const getQuery = z.strictObject({
 type History = readonly { readonly id: string }[];
 
 /**
- * What `HttpAgent` of AG-UI calls: `POST` begins a run, or comes back to the one that has the `runId` already, with whatever messages. `GET …?runId=` is
- * for readers that have none of its messages. Who comes back is sent a snapshot, and what follows.
+ * Adds the routes that `HttpAgent` of AG-UI calls. `POST` begins a run, or resumes the one that already has the `runId`, with any messages. `GET …?runId=` is
+ * for readers that have none of its messages. A reader that comes back gets a snapshot, and then the events that follow.
  */
 export function addAgUiRoutes(app: FastifyInstance, context: AgUiPorts): void {
   const { authentication, bodies, hub, limits, projections } = context;

@@ -7,7 +7,7 @@ export interface ParsePorts {
   readonly servedBy: (model: string) => ServedBy | undefined;
 }
 
-/** What the parsers of these protocols know of models. A model of which this node knows nothing is handed what it has thought before. */
+/** Returns the model facts that the parsers of these protocols need. A model unknown to this node gets its earlier reasoning. */
 export function parseOptions({ servedBy }: ParsePorts, model: string | undefined): ParseOptions {
   return { model, keepsReasoning: (name) => servedBy(name)?.capabilities.has("reasoning_history") ?? true };
 }

@@ -31,7 +31,7 @@ async function endedRun(platform: Platform, path: string, key: string = KEYS.acm
   return ref;
 }
 
-/** What a caller is told by each name of a run: by `runId`, as a stream and as a page, and to stop its thread. */
+/** Collects the answers to a caller for each name of a run: by `runId`, as a stream and as a page, and the stop of its thread. */
 async function answers(url: string, path: string, run: { runId: string; threadId: string }, key: string) {
   const read = `${url}${path}?runId=${run.runId}`;
   const got = [

@@ -22,7 +22,7 @@ export type AgentProtocol = "tanstack" | "ag-ui";
 /** A generation by the name that its client gave the run. */
 export type Run = BegunRun;
 
-/** The idempotency key that stands for a run: the client's name of it, in the characters that a key may have. */
+/** Returns the idempotency key of a run: the client's name of it, in the characters that a key may have. */
 export function runKey(protocol: AgentProtocol, runId: string): string {
   return `${protocol}-${hash("sha256", runId, "hex")}`;
 }
@@ -47,7 +47,7 @@ export async function findRun(
 }
 
 /**
- * What the client calls the run of a thread that goes on, or whose readers have yet to get its end; undefined where there is none.
+ * Returns the client's name of a thread's run that is in progress, or whose readers have yet to get its end; undefined if there is none.
  * @throws RepriseError `broker_unavailable`
  */
 export async function activeRunId(

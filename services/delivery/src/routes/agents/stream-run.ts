@@ -21,9 +21,9 @@ export interface RunRead<State, SoFar = unknown> {
   readonly projection: Projection<State>;
   /** The number of the first frame. */
   readonly from: number;
-  /** What a reader is told of the frames that there are by now, in their place. */
+  /** Frames that replace the earlier frames for a late reader. */
   readonly opening?: Opening<State, SoFar>;
-  /** What a reader is told that has all frames. */
+  /** Returns the frames for a reader that already has all. */
   readonly endedFrames?: (state: State) => readonly Frame[];
   readonly param?: string;
   readonly call: StreamCall;

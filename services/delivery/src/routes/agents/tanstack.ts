@@ -57,8 +57,8 @@ const getQuery = z.strictObject({
 });
 
 /**
- * What `fetchServerSentEvents` of TanStack AI calls, by this one URL: `POST` begins a run, or goes on with one behind `Last-Event-ID`; `GET` reads a run
- * from its beginning (`?runId=`), or says which run of a thread goes on (`?threadId=`). A run is known by the name that the client gave it.
+ * Adds the routes that `fetchServerSentEvents` of TanStack AI calls, at one URL. `POST` begins a run, or resumes one after `Last-Event-ID`. `GET` reads a run
+ * from its beginning (`?runId=`), or returns the active run of a thread (`?threadId=`). A run is identified by the name that the client gave it.
  */
 export function addTanstackRoutes(app: FastifyInstance, context: TanstackPorts): void {
   const { authentication, bodies, limits } = context;

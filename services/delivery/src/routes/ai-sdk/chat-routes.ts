@@ -51,8 +51,8 @@ interface ById {
 const streamQuery = z.strictObject({ startIndex: z.string().optional() });
 
 /**
- * What `useChat` and `WorkflowChatTransport` of the AI SDK call: a chat's next answer as a UI message stream, the same stream again, and its stop. A
- * chat is known by the id that its page gave it, and a run by the generation's.
+ * Adds the routes that `useChat` and `WorkflowChatTransport` of the AI SDK call: a chat's next answer as a UI message stream, the same stream again, and its
+ * stop. A chat is identified by the id from its page, and a run by the generation's id.
  */
 export function addUiChatRoutes(app: FastifyInstance, context: UiChatPorts): void {
   const { authentication, bodies, limits, notes } = context;

@@ -21,13 +21,13 @@ const REPLAY_MS = 300_000;
 /** A run of a chat. */
 export interface ChatRun {
   readonly ref: GenerationRef;
-  /** The message that it goes on with; undefined for one of its own. */
+  /** Id of the message that it continues; undefined for a message of its own. */
   readonly messageId: string | undefined;
 }
 
 /**
- * What a reader that comes back is to be shown: a generation that it names, or the newest run of a chat, while that goes on and shortly afterwards. One
- * that went on with a message is not told again once it has ended: the page would show that message without what came before.
+ * Finds the run for a reader that comes back: the generation that it names, or the newest run of a chat, while that is running and shortly afterwards. A run
+ * that continued a message is not shown again once it has ended: the page would show that message without its beginning.
  * @returns undefined for a chat that has nothing to show
  * @throws RepriseError as `findThreadRun` does
  */

@@ -20,7 +20,7 @@ import { integerParam, timeParam } from "../../http/query-params.ts";
 const DAY_MS = 86_400_000;
 const DEFAULT_GROUPS = 50;
 const DEFAULT_PAGE = 100;
-/** Of the cursor of a list; longer ones are not ours. */
+/** Longest cursor of a list, in characters; longer ones were not issued here. */
 const CURSOR_LENGTH = 1_024;
 const MOST_MS = 86_400_000;
 
@@ -34,7 +34,7 @@ function oneOf<const Values extends readonly [string, ...string[]]>(values: Valu
 }
 
 const common = {
-  /** Of the operator's calls alone. */
+  /** For the operator's calls alone. */
   tenant: z.string().optional(),
   from: timeParam.optional(),
   to: timeParam.optional(),
@@ -100,7 +100,7 @@ const SCHEMAS = {
 } as const satisfies Record<AnalyticsCall, z.ZodType>;
 
 /**
- * What a caller asks analytics. Without times: the last 24 hours.
+ * Parses a caller's query to analytics. Without times: the last 24 hours.
  * @param own the tenant of the caller's key; undefined for the operator, who may ask for one tenant or for all
  * @throws RepriseError `invalid_request` that names the parameter
  */
@@ -141,7 +141,7 @@ interface CommonParams {
   readonly from?: string | undefined;
   readonly to?: string | undefined;
   readonly model?: string | undefined;
-  /** Of a latency budget. */
+  /** Parameter of a latency budget. */
   readonly target_ms?: number | undefined;
   readonly quantile?: number | undefined;
 }

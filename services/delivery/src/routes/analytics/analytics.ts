@@ -19,8 +19,8 @@ export const ANALYTICS_PATHS: Readonly<Record<AnalyticsCall, string>> = {
 };
 
 /**
- * What analytics has measured: of the key's own tenant, or of all for the operator. An answer may take seconds, so a key is checked again
- * before it is given.
+ * Adds the routes that report what analytics has measured: for the key's own tenant, or for all tenants to the operator. An answer may take seconds, so a key
+ * is checked again before it is sent.
  */
 export function addAnalyticsRoutes(
   app: FastifyInstance,

@@ -3,7 +3,7 @@ import { type GenerationId, RepriseError } from "@reprise/protocol";
 /** Reports of one generation in a window, at this node: readings that are over, of many readers. */
 const MOST = 60;
 const WINDOW_MS = 60_000;
-/** Generations that are counted at a time; beyond, the window begins anew. */
+/** Generations that are counted at a time; with more, the window begins again. */
 const MOST_GENERATIONS = 100_000;
 
 /** Bounds how many reports of one generation are recorded, as each is kept for good. */

@@ -14,7 +14,7 @@ export interface TimingPorts {
   readonly bodies: RequestBodies;
 }
 
-/** How long a caller waits for a broker that does not take the record. */
+/** Milliseconds that a caller waits for a broker that does not take the record. */
 const BUDGET_MS = 3_000;
 
 /** Takes what a client has measured of its reading. */

@@ -44,7 +44,7 @@ async function tokenOf({ node }: Platform, endUser: string): Promise<string> {
   return ((await call(`${node.url}/v1/tokens`, { body })).json as { token: string }).token;
 }
 
-/** Asks for a completion in one body, and runs it to whatever end. */
+/** Asks for a completion in one body, and runs it to the end that the drafts give. */
 async function answered(platform: Platform, drafts: readonly EventDraft[], body: object = {}) {
   const made = await createChat(platform, body);
   const answer = askChat(platform.node, { body: { ...CHAT, ...body }, headers: made.headers });

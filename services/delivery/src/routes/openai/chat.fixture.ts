@@ -10,7 +10,7 @@ export interface ChatOptions {
   readonly body?: object;
   readonly idempotencyKey?: string;
   readonly lastEventId?: string;
-  /** How often the package `openai` says that it has sent the request before. */
+  /** Value of the retry-count header, as the package `openai` sends it. */
   readonly retries?: number | string;
   /** Default: that of `acme`. */
   readonly key?: string;
@@ -44,7 +44,7 @@ export async function workOn({ log }: Platform, id: unknown) {
   return { ref, path: `/v1/generations/${ref.generation}`, worker: await openWorker(log, ref) };
 }
 
-/** How many requests there are that a retry would find. */
+/** Returns the number of requests that a retry would find. */
 export async function findableRequests({ broker }: Platform): Promise<number> {
   const streams = await readStreamHealth(broker.main);
   return streams.find(({ name }) => name === THREADS_STREAM)?.messages ?? 0;

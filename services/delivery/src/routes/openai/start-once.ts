@@ -34,7 +34,7 @@ type Call = readonly [FastifyRequest, FastifyReply];
 
 /** The package `openai` says with each request how often it has sent that before. */
 const RETRY_COUNT_HEADER = "x-stainless-retry-count";
-/** What else a client says there counts nothing, and is as if it was not there. */
+/** Any other value of the header is ignored. */
 const COUNT = /^(0|[1-9][0-9]*)$/;
 const PROTOCOL = "openai-retry";
 /** A client whose connection was lost tries again within 8 s. Later the same words are another request. */
@@ -46,20 +46,20 @@ const ROW_SECONDS = 1_800;
 export type Wanted = Pick<Asked, "request" | "begins">;
 
 export interface ToStartOnce extends Pick<Asked, "idempotencyKey" | "joinOnly" | "isStream"> {
-  /** What the client has sent: its package sends the same again. */
+  /** The client's request body: the package sends the same again. */
   readonly body: unknown;
   /** Called where nothing is joined. One that reads counts the call before. */
   readonly toAsked: () => Wanted | Promise<Wanted>;
 }
 
 /**
- * Creates a generation for a client that sends a request again by itself and without a key when its connection was lost before an answer: the package
- * `openai` does, and would run the model twice. What it sends again joins the newest generation of the same caller with the same request, if that goes on
- * or has ended less than a minute ago.
+ * Creates a generation for a client that repeats a request by itself and without a key when its connection was lost before an answer. The package `openai`
+ * does this, and would run the model twice. The repeated request joins the newest generation of the same caller with the same request, if that is running or
+ * has ended less than a minute ago.
  *
- * The row by which a retry finds the generation is stored beside the generation, and the answer does not wait for it. A retry that comes before the row is there
- * is another run, as is one that comes before there is a generation. The package sends one when its connection was lost before it had the answer's head, and
- * half a second later; the row is there some milliseconds behind the head at the latest.
+ * The row by which a retry finds the generation is stored concurrently, and the answer does not wait for it. A retry that comes before the row exists starts
+ * another run, and so does one that comes before the generation exists. The package retries half a second after its connection was lost, if it did not have
+ * the answer's head by then; the row exists a few milliseconds after the head at the latest.
  */
 export async function startOnce(
   context: StartOncePorts,

@@ -1,7 +1,7 @@
 import { type CreatedWith, toProtocolId } from "@reprise/projections";
 import type { RequestedEvent } from "@reprise/protocol";
 
-/** What a response was created with, as far as its JSON tells it again: nothing that was said to its model. */
+/** Returns the parameters of a response that its JSON repeats. They contain no text sent to its model. */
 export function toCreatedWith({
   request,
   context,

@@ -2,7 +2,7 @@ import { asSeq, type FinishReason, type Generation, type KnownEvent } from "@rep
 
 /** The end of a generation that has ended, as its log has it, but for its place. */
 export function endOf({ status, error, finish_reason: reason, usage }: Generation): KnownEvent {
-  // Behind everything: what it is folded behind is not looked at.
+  // The highest seq: the events that it follows are not looked at.
   const seq = asSeq(Number.MAX_SAFE_INTEGER);
   if (status === "failed" && error) return { seq, type: "generation.failed", error, usage };
   if (status === "completed") {

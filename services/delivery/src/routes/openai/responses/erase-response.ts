@@ -16,11 +16,11 @@ export interface EraseResponsePorts extends TurnSources {
 }
 
 /**
- * Has the audit log erase a response. It reads which conversations were deleted: this one stands there as the last turn of a conversation that never
- * was. What goes with others is not erased alone.
+ * Has the audit log erase a response. The audit log reads which conversations were deleted, so the response is recorded there as the last turn of a
+ * conversation that never existed. A response that is erased together with others is not erased alone.
  * @param by whose key it was erased with
- * @throws RepriseError `generation_not_found`; `erasure_refused` for a response that has not ended, that is a turn of a conversation, or whose subject has a key for
- *   all of its generations; `broker_unavailable`
+ * @throws RepriseError `generation_not_found`; `erasure_refused` for a response that has not ended, that is a turn of a conversation, or whose subject has a
+ * key for all of its generations; `broker_unavailable`
  */
 export async function eraseResponse(
   context: EraseResponsePorts,

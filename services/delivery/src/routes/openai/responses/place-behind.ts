@@ -33,11 +33,12 @@ export interface Place {
 }
 
 /**
- * Where a response stands that goes on behind another one: in the conversation of that one, or in a new one, whose first turn goes on behind that one. A
- * new one is of that one's subject and end user, and takes a place of the tenant's conversations; it is left to be created when the response is admitted.
+ * Finds the place of a response that follows another one: in the conversation of that one, or in a new conversation, whose first turn follows it. A new
+ * conversation has the subject and end user of the earlier response, and counts as one of the tenant's conversations. It is created when the response is
+ * admitted.
  * @param idempotencyKey of the create: sent again it has the same new conversation
  * @throws RepriseError `generation_not_found` (`param` is `previous_response_id`); `conversation_busy` for a response of no conversation that has not ended;
- *   as `readTurn`
+ * as `readTurn`
  */
 export async function placeBehind(
   context: PlaceBehindPorts,
@@ -77,7 +78,7 @@ export async function placeBehind(
   return { behind: { conversation: id }, begins: { owner: { subject, end_user }, create } };
 }
 
-/** Whether its reader may have all of it, as `GET` says: a review of what it has said may still be waited for. */
+/** Returns true if its reader may have all of it, as `GET` reports: a review of its output may still be pending. */
 async function isSettled(hub: PlaceBehindPorts["hub"], ref: GenerationRef): Promise<boolean> {
   const cache = await hub.open(ref);
   if (!cache.ended) await hub.refresh(cache);

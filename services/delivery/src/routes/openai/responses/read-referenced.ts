@@ -67,7 +67,7 @@ async function readItems(
   ref: GenerationRef,
 ): Promise<ReturnType<typeof itemsIn>> {
   const cache = await hub.open(ref);
-  // A replica may lag behind an end that the caller has seen.
+  // A replica may lag the end that the caller has seen.
   if (!cache.ended) await hub.refreshFromLeader(cache);
   if (!cache.ended) throw busy();
   await waitForCache(cache, () => cache.isSettled || cache.failure !== undefined, { waitMs: SHOWN_MS });

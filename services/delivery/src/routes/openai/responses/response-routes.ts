@@ -55,7 +55,7 @@ export const RESPONSE_PATHS: Readonly<Record<string, readonly string[]>> = {
 
 const MOST_ITEMS = 100;
 
-/** What it says changes no answer: see the table of fields. */
+/** Accepted without effect: see the table of fields. */
 const include = z.union([z.string(), z.array(z.string())]).optional();
 const readQuery = z
   .strictObject({
@@ -149,7 +149,7 @@ export function addResponseRoutes(app: FastifyInstance, context: ResponseRoutePo
   const itemsConfig = { roles: ["create"], ...RESPONSE_ERRORS } as const;
   app.get<WithId>("/v1/responses/:id/input_items", { config: itemsConfig }, async (request) => {
     const principal = authentication.principalOf(request);
-    // Who may send it may have it back, of whatever it was sent.
+    // The right to send the input includes the right to read it back, for any response.
     if (!principal.roles.has("read")) throw lacksRole("read");
     const { limit, after, order } = parseWith(itemsQuery, request.query, "query");
     const ref = await access(request, principal);
