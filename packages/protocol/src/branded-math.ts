@@ -2,7 +2,7 @@ import type { Seq, StreamSeq } from "./seq.ts";
 import type { UnixMs } from "./unix-ms.ts";
 
 declare global {
-  /** Of numbers with one brand, the least and the greatest have it too. */
+  /** The minimum and maximum of numbers with one brand keep the brand. */
   interface Math {
     max(...values: readonly Seq[]): Seq;
     max(...values: readonly StreamSeq[]): StreamSeq;

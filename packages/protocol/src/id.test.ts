@@ -16,7 +16,7 @@ import {
 import { RepriseError } from "./errors/reprise-error.ts";
 import { anyShards, anyTenant, anyToken, randomBytes } from "./arbitraries.fixture.ts";
 
-/** What no subject token may be: NATS reads `.`, `*`, `>` and blanks as structure, and stores what it can't read. */
+/** Texts that are not subject tokens: NATS reads `.`, `*`, `>` and blanks as structure, and also stores subjects that it cannot read. */
 const anyNonToken = fc.oneof(
   fc.constantFrom(
     "",

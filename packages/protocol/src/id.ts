@@ -16,8 +16,8 @@ export interface GenerationRef {
 }
 
 /**
- * What may stand between the dots of a subject. NATS itself accepts and *stores* publishes to `*` and `>`,
- * so nothing that fails this pattern may ever reach a subject.
+ * Text allowed between the dots of a subject. NATS itself accepts and *stores* publishes to `*` and `>`, so nothing that fails this pattern may ever reach a
+ * subject.
  */
 const TOKEN = /^[A-Za-z0-9_-]{1,64}$/;
 const GENERATION_ID = /^gen_(0|[1-9][0-9]{0,2})_[0-9a-v]{26}$/;
@@ -104,8 +104,8 @@ export function createGenerationId(random: Uint8Array, shards: number): Generati
 }
 
 /**
- * The id that an idempotency key stands for: the same tenant and key always name the same generation, as long as the number
- * of shards stays. After a change of that number a key used before it names a new generation.
+ * Derives an id from an idempotency key: the same tenant and key always give the same generation, while the number of shards stays the same. After a change of
+ * that number a key used before it gives a new generation.
  * @param sha256 of a text's UTF-8, 32 bytes: Web Crypto's would take a thread and a turn of the event loop for each create
  */
 export function deriveGenerationId(

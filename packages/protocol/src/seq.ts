@@ -8,22 +8,24 @@ import type * as z from "zod";
 /** An event's number in its generation's log: 0, 1, 2, … without holes. */
 export type Seq = number & z.$brand<"Seq">;
 
-/** A message's number in its JetStream stream, whatever its subject: 1, 2, 3, … */
+/** A message's number in its JetStream stream, across all subjects: 1, 2, 3, … */
 export type StreamSeq = number & z.$brand<"StreamSeq">;
 
-/** Of the request. In a verdict: nothing behind it. */
+/** Seq of the request. In a verdict: nothing after it. */
 export const REQUEST_SEQ = 0 as 0 & z.$brand<"Seq">;
 
-/** Of the first event that readers get. */
+/** Seq of the first event that readers get. */
 export const FIRST_SEQ = 1 as Seq;
 
-/** Of no event: one less than that of the first, for what is counted up and compared. Elsewhere no event is `undefined`. */
+/** One less than the first seq, for counting and comparing. Elsewhere a missing event is `undefined`. */
 export const NO_SEQ = -1 as Seq;
 
 /** Greater than that of any event. */
 export const BEYOND_LOG = Number.POSITIVE_INFINITY as Seq;
 
-/** Of no message, as the broker has it: reading behind it begins with the first one; expecting it as the last expects that there is none. */
+/**
+ * Sequence before the first message, as the broker has it: reading after it begins with the first message; expecting it as the last expects an empty subject.
+ */
 export const STREAM_START = 0 as StreamSeq;
 
 /** For a number that comes from outside, or was counted: from a payload, a cursor, a file. */

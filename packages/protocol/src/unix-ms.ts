@@ -19,7 +19,7 @@ export function unixNow(): UnixMs {
   return asUnixMs(Date.now());
 }
 
-/** Of a time in RFC 3339, as events and records have it; NaN for any other text. */
+/** Parses a time in RFC 3339, as events and records have it; NaN for any other text. */
 export function toUnixMs(text: string): UnixMs {
   return asUnixMs(Date.parse(text));
 }

@@ -4,22 +4,22 @@ export const BLOB_LIMITS = {
   blobBytes: 33_554_432,
   /** Bytes of all blobs of a tenant, unfinished uploads included, where the tenant's limits do not say another number. */
   tenantBytes: 1_073_741_824,
-  /** What a blob counts as at least: each is a record and a subject of the broker's, too. */
+  /** Least bytes charged for a blob: each is also a record and a subject of the broker. */
   leastCharge: 4_096,
-  /** `ttl_seconds`: how long a blob is kept behind its last use. */
+  /** `ttl_seconds`: seconds that a blob is kept after its last use. */
   ttlSeconds: 2_592_000,
   /** The least of it. */
   leastTtlSeconds: 60,
-  /** How long the content of one blob may take to be stored, in seconds. */
+  /** Seconds that storing the content of one blob may take. */
   uploadSeconds: 7_200,
   /** The length of a media type. */
   typeLength: 128,
 } as const;
 
-/** How long a blob is kept behind its last use, where neither its upload nor the operator says. */
+/** Seconds that a blob is kept after its last use, if neither its upload nor the operator sets them. */
 export const BLOB_TTL_SECONDS = 86_400;
 
-/** What a blob of so many bytes takes of its tenant's quota. */
+/** Returns the bytes of its tenant's quota that a blob takes. */
 export function chargeOf(bytes: number): number {
   return Math.max(bytes, BLOB_LIMITS.leastCharge);
 }

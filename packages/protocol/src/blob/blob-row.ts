@@ -11,7 +11,7 @@ const blobId = z.custom<BlobId>(isBlobId);
 const uploadId = z.custom<UploadId>(isUploadId);
 const bytes = z.int().min(0);
 
-/** What an upload is told and its blob keeps. */
+/** Fields that are sent with an upload and stay with its blob. */
 const owned = {
   /** The media type, without parameters. */
   type: z.string(),
@@ -20,9 +20,9 @@ const owned = {
   /** A pseudonym of the person whom it is about: an erasure of that subject takes it. */
   subject: z.string().optional(),
   end_user: z.string().optional(),
-  /** What has made it: an erasure of that generation takes it. Absent: it was uploaded. */
+  /** The generation that made it, and whose erasure removes it. Absent: it was uploaded. */
   generation: z.string().optional(),
-  /** How long it is kept behind its last use. */
+  /** Seconds that it is kept after its last use. */
   ttl_seconds: z.int().min(1),
   created_at: z.string(),
   /** From then on it is not there any more, whether or not it was removed yet. */
@@ -34,7 +34,7 @@ const blobSchema = z.object({
   kind: z.literal("blob"),
   id: blobId,
   bytes,
-  /** Lower-case hex, of the content. Shown to nobody but auditors. */
+  /** Lower-case hex, of the content. Shown only to auditors. */
   sha256: z.string(),
   /** Whose chunks are its bytes. */
   chunks: uploadId,
@@ -47,9 +47,9 @@ const uploadSchema = z.object({
   id: uploadId,
   /** The most that it may have. */
   max_bytes: bytes,
-  /** What it takes of the tenant's quota; 0 once it is finished. */
+  /** Bytes of the tenant's quota that it takes; 0 once it is finished. */
   reserved: bytes,
-  /** What it has become, and how large that is. */
+  /** The blob that it has become, and its size. */
   blob: blobId.optional(),
   bytes: bytes.optional(),
   ...owned,

@@ -6,7 +6,7 @@ import { BLOB_LIMITS } from "./blob-limits.ts";
  * text, where its beginning is UTF-8 without control characters, or anything.
  */
 
-/** How much of the beginning is looked at. */
+/** Bytes at the beginning that are examined. */
 export const SNIFFED_BYTES = 4_096;
 
 type Mark = readonly (readonly [at: number, text: string])[];

@@ -5,12 +5,12 @@ export const CONVERSATION_LIMITS = {
   ttlSeconds: 31_536_000,
   defaultTtlSeconds: 2_592_000,
   turns: 10_000,
-  /** Of a tenant. */
+  /** Conversations of a tenant. */
   tenantConversations: 100_000,
-  /** What was said before it, of a conversation that begins with that. */
+  /** Items that a new conversation may be created with. */
   importedItems: 1_024,
-  /** Turns that wait for the one that goes on. */
+  /** Turns that wait for the running one. */
   waitingTurns: 16,
-  /** Of one page of conversations, and of items. */
+  /** Length of one page of conversations, and of items. */
   page: 100,
 } as const;

@@ -23,7 +23,7 @@ const schema = z.strictObject({
     .optional(),
   on_busy: z.enum(BUSY_POLICIES).optional(),
   when_full: whenFullSchema.optional(),
-  /** What was said before: the first turn's prompt. */
+  /** Earlier messages: the first turn's prompt. */
   items: z
     .array(messageSchema)
     .min(1)

@@ -6,8 +6,8 @@ import { BUSY_POLICIES } from "./busy-policy.ts";
 import { whenFullSchema } from "../request/when-full.ts";
 
 /*
- * What CONVERSATIONS holds: one JSON object under each subject, its last value, each written behind the one before by compare-and-set. A row has
- * no text of the conversation, which is in the logs of its generations, but what it was created with, until its second turn is claimed. A row of a kind or
+ * Rows of CONVERSATIONS: one JSON object under each subject, its last value, each written after the one before by compare-and-set. A row has no text of the
+ * conversation, which is in the logs of its generations, except the items that it was created with, until its second turn is claimed. A row of a kind or
  * version that this process does not know is left alone.
  */
 
@@ -18,7 +18,7 @@ const generation = z.custom<GenerationId>(isGenerationId);
 /** The turn that was claimed last. */
 const headSchema = z.object({
   generation,
-  /** The turn that it goes on behind. Absent: it is the first. */
+  /** The turn that it follows. Absent: it is the first. */
   parent: generation.optional(),
   /** When it was claimed. RFC 3339, UTC. */
   claimed_at: z.string(),
@@ -31,7 +31,7 @@ const summarySchema = z.object({
   turn: generation,
   /** The last segment of the prompt that it sums up: `segmentId`. */
   through: z.string(),
-  /** How many segments it sums up. */
+  /** Number of segments that it sums up. */
   turns: z.int().min(1),
   /** UTF-8 bytes as JSON that it may take; a longer one is not used. */
   bytes: z.int().min(1),
@@ -42,24 +42,24 @@ const conversationSchema = z.object({
   kind: z.literal("conversation"),
   id,
   created_at: z.string(),
-  /** How long it is kept behind its last turn. */
+  /** Seconds that it is kept after its last turn. */
   ttl_seconds: z.int().min(1),
   /** From then on it is not there any more, whether or not it was removed yet. */
   expires_at: z.string(),
-  /** Of all its generations. */
+  /** Subject of all its generations. */
   subject: z.string().optional(),
   end_user: z.string().optional(),
   metadata: z.record(z.string(), z.string()).optional(),
   /** Absent: `reject`. */
   on_busy: z.enum(BUSY_POLICIES).optional(),
   when_full: whenFullSchema,
-  /** What was said before its first turn. Until the second one is claimed: then the first one's seq 0 has it for sure. */
+  /** Items that it was created with. Kept until the second turn is claimed: the first turn's seq 0 then certainly has them. */
   items: z.array(z.custom<Message>((item) => typeof item === "object" && item !== null)).optional(),
-  /** Of these, as JSON, for as long as the row is there. */
+  /** Hash of these, as JSON, kept for as long as the row. */
   items_sha256: z.string().optional(),
-  /** The generation of no conversation, or of another one, that its first turn goes on behind. */
+  /** The generation that its first turn follows, if that belongs to another conversation, or to none. */
   behind: generation.optional(),
-  /** How many turns were claimed, without those whose generation never came. */
+  /** Number of turns claimed, without those whose generation was never created. */
   turns: z.int().min(0),
   head: headSchema.optional(),
   summary: summarySchema.optional(),
@@ -79,7 +79,7 @@ const deletedSchema = z.object({
   summary: generation.optional(),
 });
 
-/** How many conversations a tenant has, those that are over and not yet removed included. Below 0 while one that was given back is not counted yet. */
+/** Number of a tenant's conversations, including those that have expired and are not yet removed. Below 0 while one that was given back is not counted yet. */
 const accountSchema = z.object({ version, kind: z.literal("account"), conversations: z.int() });
 
 /** When a process has last looked for what is over. */

@@ -6,15 +6,15 @@ import { usesIn } from "./lost-media.ts";
 import type { Prompt, PromptSegment } from "../event/shapes/prompt.ts";
 import type { FullPolicy } from "../request/when-full.ts";
 
-/** What a prompt may take. */
+/** Limits of a prompt. */
 export interface PromptRoom {
-  /** Of UTF-8, as JSON: what seq 0 has for it. */
+  /** UTF-8 bytes, as JSON, that seq 0 has for it. */
   readonly bytes: number;
-  /** Of the model's context, without what is kept for its answer and what is new; undefined: not known. */
+  /** Tokens of the model's context, without those kept for its answer and the new input; undefined: unknown. */
   readonly tokens: number | undefined;
-  /** How many tokens the whole prompt has by an engine's own count; undefined: not known. */
+  /** Tokens of the whole prompt, as an engine has counted them; undefined: unknown. */
   readonly counted: number | undefined;
-  /** Of what a request may name, without what the new turn names. */
+  /** Media that a request may name, less those that the new turn names. */
   readonly media: {
     readonly references: number;
     readonly bytes: number;
@@ -30,7 +30,7 @@ interface Fitted {
   readonly prompt: Prompt;
   /** The turns that are left out. */
   readonly left: Prompt;
-  /** How many these are. */
+  /** Number of turns left out. */
   readonly dropped: number;
   readonly bytes: number;
 }
@@ -124,7 +124,8 @@ class PromptUse {
 }
 
 /**
- * What one request may name, without what a turn's own input names: blobs each once, and bytes for each part that names one, as the engine is sent them.
+ * Returns the media that one request may name, less those that a turn's own input names. Blobs count once each; bytes count for each part that names one, as
+ * they are sent to the engine.
  * @param media of the prompt and the input, as far as it is known
  */
 export function mediaRoomOf({
@@ -139,7 +140,7 @@ export function mediaRoomOf({
   return { references: LIMITS.mediaReferences - own.size, bytes, sizes, own };
 }
 
-/** What turns name together. */
+/** Media that turns name together. */
 class MediaUse {
   readonly #room: PromptRoom["media"];
   readonly #uses = new Map<string, number>();
@@ -168,7 +169,7 @@ class MediaUse {
   }
 }
 
-/** Instructions and summaries stay, whatever else is left out. */
+/** Returns true for instructions and summaries, which are never left out. */
 export function isPinned(segment: PromptSegment): boolean {
   return isInstructions(segment) || segment.summary === true;
 }
@@ -183,7 +184,7 @@ export function isInstructions({ generation, imported }: PromptSegment): boolean
   return generation === undefined && imported === undefined;
 }
 
-/** Of UTF-8, as JSON. */
+/** Returns the UTF-8 bytes of a segment, as JSON. */
 export function bytesOf(segment: PromptSegment): number {
   return new TextEncoder().encode(JSON.stringify(segment)).length;
 }

@@ -7,7 +7,7 @@ import {
 import { type Message, partsOf } from "../request/fields/input.ts";
 import type { PromptSegment } from "../event/shapes/prompt.ts";
 
-/** What a model is told in the place of content that is not kept any more. */
+/** Text that a model is given in place of content that is no longer kept. */
 const NOTES: Readonly<Record<MediaPart["type"], string>> = {
   image: "[An image that was here is no longer available.]",
   audio: "[A sound that was here is no longer available.]",
@@ -19,7 +19,7 @@ export function blobsIn({ items }: Pick<PromptSegment, "items">): ReadonlySet<st
   return new Set(usesIn(partsOf(items)));
 }
 
-/** What parts name, each as often as it is named. */
+/** Yields the references of parts, each as often as it is named. */
 export function* usesIn(parts: ReturnType<typeof partsOf>): Generator<string> {
   for (const { part } of parts) {
     const reference = isMediaPart(part) ? referenceOf(part) : undefined;
@@ -27,7 +27,7 @@ export function* usesIn(parts: ReturnType<typeof partsOf>): Generator<string> {
   }
 }
 
-/** Whether a blob that a message of this role names is not there any more. */
+/** Returns true if a blob that a message of this role names no longer exists. */
 export type IsGone = (blob: string, role: Message["role"]) => boolean;
 
 /** A turn with a note in the place of each part whose blob is gone; the same where none is. */

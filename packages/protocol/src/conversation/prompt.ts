@@ -10,8 +10,8 @@ import type { Prompt, PromptSegment } from "../event/shapes/prompt.ts";
 import { toTurnMessages } from "./turn-messages.ts";
 
 /*
- * The prompt of a turn is that of the turn before it, behind which come that turn's own input and what it has said: so one log tells it, however
- * long the conversation, and the model is given the same first bytes turn by turn.
+ * The prompt of a turn is that of the turn before it, followed by that turn's own input and output. So one log has the whole prompt, however long the
+ * conversation, and the first bytes that the model is given stay the same turn by turn.
  */
 
 /** A turn that has ended, as it may be shown. */
@@ -25,7 +25,7 @@ export interface EndedTurn {
   readonly seq: Seq;
 }
 
-/** The prompt of a turn that goes on behind another one. A turn that has failed or says nothing is left out, with its question. */
+/** Returns the prompt of a turn that follows another one. A turn that has failed or has no output is left out, with its question. */
 export function promptBehind(turn: EndedTurn): Prompt {
   const { prompt = [] } = turn.requested;
   const { pinned, segment } = toSegments(turn);
@@ -40,7 +40,7 @@ export function toSummary(turn: EndedTurn): PromptSegment | undefined {
   return segment && { ...segment, summary: true };
 }
 
-/** Whether a turn has ended while it waited for others, or for a summary: what it was asked is in no prompt then, instructions neither. */
+/** Returns true if a turn has ended while it waited for others, or for a summary. Its input is then in no prompt, and neither are its instructions. */
 export function hasNeverBegun({
   requested,
   transcript,
@@ -48,12 +48,12 @@ export function hasNeverBegun({
   return hasWaited(requested) && transcript.ended && transcript.attempt === 0;
 }
 
-/** Whether there was something that had to end before it could begin. */
+/** Returns true if other generations had to end before it could begin. */
 function hasWaited({ context }: Pick<RequestedEvent, "context">): boolean {
   return context?.waits_for !== undefined || context?.summary !== undefined;
 }
 
-/** What a turn adds to a prompt: the instructions that it begins with, where nothing came before it, and itself. */
+/** Returns the segments that a turn adds to a prompt: the instructions that it begins with, if it is the first, and itself. */
 export function toSegments({ requested, transcript, seq }: EndedTurn): {
   pinned: PromptSegment | undefined;
   segment: PromptSegment | undefined;
@@ -77,7 +77,7 @@ export function toSegments({ requested, transcript, seq }: EndedTurn): {
   return { pinned, segment };
 }
 
-/** Without calls whose name was withdrawn, and their answers: what stands in its place is no name that a model server takes. */
+/** Leaves out calls whose name was withdrawn, and their answers: the replacement is not a name that a model server accepts. */
 function namedOnly(turns: readonly TurnItem[]): readonly TurnItem[] {
   const nameless = new Set(
     turns.flatMap((item) => (item.type === "tool_call" && !isFunctionName(item.name) ? item.call_id : [])),
@@ -87,7 +87,7 @@ function namedOnly(turns: readonly TurnItem[]): readonly TurnItem[] {
     : turns.filter((item) => !("call_id" in item) || !nameless.has(item.call_id));
 }
 
-/** What a turn was asked, as later turns are given it. */
+/** Returns the input of a turn in the form that later turns are given. */
 export function toAskedMessages({
   requested: { request, media },
 }: {
@@ -96,7 +96,7 @@ export function toAskedMessages({
   return toMessages(request.input).map((message) => withBlobs(message, media));
 }
 
-/** What a URL has given is kept: later turns are given the same content, whatever the URL may give then. */
+/** Replaces URLs by the blobs that they were fetched into: later turns get the same content, even if the URL's content has changed. */
 function withBlobs(message: Message, media: RequestedEvent["media"]): Message {
   if (!media || (message.role !== "user" && message.role !== "tool")) return message;
   if (message.content === undefined || typeof message.content === "string") return message;
@@ -109,7 +109,7 @@ function withBlobs(message: Message, media: RequestedEvent["media"]): Message {
   return { ...message, content };
 }
 
-/** Said in place of an answer, or behind the beginning of one. */
+/** Adds a refusal, which replaces an answer or follows the beginning of one. */
 function withRefusal(said: Message[], refusal: string): Message[] {
   if (refusal === "") return said;
   const last = said.at(-1);

@@ -205,7 +205,7 @@ describe("the prompt of a turn that has waited", () => {
   });
 });
 
-/** What becomes of a turn; one that does not wait can't be cancelled before it begins. */
+/** Outcomes of a turn; one that does not wait cannot be cancelled before it begins. */
 const outcome = fc.constantFrom("said", "failed", "cancelled", "never begun");
 const draftsOf = (n: number, how: string): EventDraft[] => {
   if (how === "said") return said(`${n}.`);

@@ -6,16 +6,16 @@ import type { Prompt, PromptSegment, TurnContext } from "../event/shapes/prompt.
 import { type EndedTurn, hasNeverBegun, promptBehind, toAskedMessages, toSummary } from "./prompt.ts";
 
 /*
- * A turn that was created while others went on has in seq 0 the prompt of the first of them, and their names. What its model is given is made once
- * they have ended, from logs that change no more but by withdrawals: so every process that makes it, and a takeover, makes the same.
+ * A turn that was created while others were running has in seq 0 the prompt of the first of them, and their names. Its model's prompt is made once they have
+ * ended, from logs that then change only by withdrawals. So every process that makes the prompt, also after a takeover, makes the same.
  */
 
-/** What a turn's model is given before its input. */
+/** Prompt that a turn's model is given before its input. */
 export interface SettledPrompt {
   readonly prompt: Prompt;
-  /** How many earlier turns it is without. */
+  /** Number of earlier turns that it leaves out. */
   readonly dropped: number;
-  /** How many tokens an engine has counted of it; undefined: not known. */
+  /** Tokens of the prompt, as an engine has counted them; undefined: unknown. */
   readonly counted: number | undefined;
 }
 
@@ -114,7 +114,7 @@ function withDropped(context: TurnContext, dropped: number): TurnContext {
   return { ...rest, ...(dropped > 0 && { dropped_turns: dropped }) };
 }
 
-/** What a turn was asked, which has not ended. */
+/** Returns the segment of a turn that has not ended: its input alone. */
 export function toAskedSegment(turn: Pick<EndedTurn, "requested">): PromptSegment {
   return { generation: turn.requested.generation as GenerationId, items: toAskedMessages(turn) };
 }

@@ -10,17 +10,17 @@ interface Turn {
 }
 
 /**
- * What a generation has produced and was answered, as the messages of a later request. Engines are given them in this form within the
- * generation too: what they had then and what they have later is the same, byte for byte. What the model has thought before it called tools is
- * among it: servers refuse a call of a model that thinks without it, in every later request (DeepSeek, Kimi). Thoughts before an answer are not.
+ * Converts a generation's output, and the answers to its tool calls, to messages of a later request. Engines are given this form within the generation too, so
+ * the messages are the same then and later, byte for byte. They include the reasoning before tool calls: servers refuse a call of a reasoning model without
+ * it, in every later request (DeepSeek, Kimi). Reasoning before an answer is left out.
  */
 export function toTurnMessages(items: readonly TurnItem[]): Message[] {
   return toTurns(items).flatMap(fromTurn);
 }
 
 /**
- * The answer to a model's first call may stand in the log before its second call. A call belongs to the turn before it while that
- * has one without an answer.
+ * Groups items into turns. The answer to a model's first call may come before its second call in the log. A call belongs to the previous turn while that has
+ * an unanswered call.
  */
 function toTurns(items: readonly TurnItem[]): Turn[] {
   const turns: Turn[] = [];

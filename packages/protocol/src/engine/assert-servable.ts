@@ -4,11 +4,11 @@ import type { Capability, Need } from "./capability.ts";
 import { openaiOptionsOf } from "./openai-options.ts";
 import { parseSimOptions } from "./sim-options.ts";
 
-/** What a request is asked of. */
+/** Engine and capabilities of a model. */
 export interface ServedBy {
   readonly engine: "sim" | "openai";
   readonly capabilities: ReadonlySet<Capability>;
-  /** How many tokens the model takes, its answer among them. Undefined: not known. */
+  /** Context size of the model in tokens, including its answer. Undefined: unknown. */
   readonly contextTokens?: number | undefined;
 }
 

@@ -4,8 +4,8 @@ import type { GenerationRequest } from "../request/request.ts";
 import { foldOptionName } from "./reserved-options.ts";
 
 /**
- * What a request may need of its model and its engine, beyond text in, text out, a limit, `temperature`, `stop` and `seed`. Names are
- * added, and never change their meaning: they are stored with requests.
+ * Capabilities that a request may need of its model and its engine, beyond text in, text out, a limit, `temperature`, `stop` and `seed`. New names may be
+ * added, and no name ever changes its meaning: they are stored with requests.
  */
 export const CAPABILITIES = [
   "tools",
@@ -49,7 +49,7 @@ export function isCapability(name: string): name is Capability {
   return KNOWN.has(name);
 }
 
-/** What a request needs, and its first field that needs it. */
+/** A capability that a request needs, and its first field that needs it. */
 export interface Need {
   readonly capability: Capability;
   readonly param: string;
@@ -128,8 +128,8 @@ function addInputNeeds(
 }
 
 /**
- * What is stored with a request, for workers of other versions: one that does not know a name gives the job back. Undefined for a request
- * that every version can run.
+ * Returns the needs stored with a request, for workers of other versions: a worker that does not know a name gives the job back. Undefined for a request that
+ * every version can run.
  */
 export function toStoredNeeds(needs: readonly Need[]): Capability[] | undefined {
   const names = needs.map(({ capability }) => capability).filter((name) => name !== "tools");

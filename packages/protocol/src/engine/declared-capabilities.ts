@@ -2,12 +2,12 @@ import * as z from "zod";
 import { CAPABILITIES, type Capability } from "./capability.ts";
 import { type Dialect, dialectCapabilities, SIM_CAPABILITIES } from "./dialect.ts";
 
-/** What a models file says of a model beside what its engine can do: whether it can, by name. */
+/** Capabilities of a model in a models file, in addition to its engine's: true or false, by name. */
 export const capabilitiesSchema = z.partialRecord(z.enum(CAPABILITIES), z.boolean());
 
 export type DeclaredCapabilities = z.infer<typeof capabilitiesSchema>;
 
-/** How many tokens a model takes, its answer among them: what is left of it for earlier turns of a conversation is known then. */
+/** Context size of a model in tokens, including its answer. It determines the room for earlier turns of a conversation. */
 export const contextTokensSchema = z.int().min(256).max(100_000_000);
 
 /** @param dialect of an OpenAI-compatible server; undefined for the simulator */

@@ -13,7 +13,7 @@ export const DIALECTS = [
 ] as const;
 export type Dialect = (typeof DIALECTS)[number];
 
-/** What the platform does itself, in front of any engine. */
+/** Capabilities that the platform provides itself, for any engine. */
 const OWN: readonly Capability[] = ["end_on_tool_calls", "media_references", "history", "tool_content"];
 
 const COMMON: readonly Capability[] = [
@@ -27,8 +27,8 @@ const COMMON: readonly Capability[] = [
 ];
 
 /**
- * What a server takes, whatever its model. What depends on the model is left to the models file: images, audio and files, those that it makes too,
- * sealed reasoning and summaries of it. A server that ignores a field does not have it here.
+ * Capabilities of a server, for any model. The models file declares those that depend on the model: images, audio and files as input and output, sealed
+ * reasoning and summaries of it. A capability whose field a server ignores is not listed.
  */
 const BY_DIALECT: Readonly<Record<Dialect, readonly Capability[]>> = {
   openai: [

@@ -7,7 +7,7 @@ import { foldOptionName, reservedBecause, reservedInTemplateBecause } from "./re
 const TEMPLATE_OPTION = foldOptionName("chat_template_kwargs");
 const MODALITIES = z.array(z.enum(["text", "image", "audio"]));
 
-/** What is not reserved goes to the upstream as it is, which is the judge of it. */
+/** Options that are not reserved go to the upstream unchanged, and the upstream validates them. */
 const openaiOptionsSchema = z.record(z.string(), z.json()).superRefine((options, context) => {
   for (const [key, value] of Object.entries(options)) {
     const reason = reservedBecause(key);

@@ -42,7 +42,7 @@ const RESERVED: Readonly<Record<string, string>> = {
     generation_config generate_config inference_config model_kwargs provider_options vllm_xargs nvext`,
 };
 
-/** What a chat template is given beside the fields of the request, and may be overridden with. */
+/** Arguments that a chat template gets in addition to the fields of the request, and that could override them. */
 const TEMPLATE_ARGUMENTS = new Set(
   "messages conversation tools add_generation_prompt continue_final_message chat_template tokenize"
     .split(" ")

@@ -34,7 +34,7 @@ const saidSchema = z.discriminatedUnion("type", [
 
 const simOptionsSchema = z
   .strictObject({
-    /** How many tokens to make up. Default 64. */
+    /** Number of tokens to make up. Default 64. */
     tokens: tokenCount.optional(),
     /** 0 is as fast as it can. */
     tokens_per_second: z.number().min(0).max(MAX_TOKENS_PER_SECOND).default(50),
@@ -49,13 +49,13 @@ const simOptionsSchema = z
     fail_after_tokens: tokenCount.optional(),
     /** Say nothing more from the token with this index on. */
     stall_after_tokens: tokenCount.optional(),
-    /** Ask for tools in place of the token with this index, and go on with that token when they have answered. */
+    /** Calls tools in place of the token with this index, and continues with that token when they have answered. */
     tool_call_after_tokens: tokenCount.optional(),
-    /** How many calls to make then. */
+    /** Number of calls to make then. */
     tool_calls: z.int().min(1).max(MAX_TOOL_CALLS).optional(),
-    /** How many of the input's tokens it says that it had cached; no more than there are. */
+    /** Input tokens that it reports as cached; never more than the input has. */
     cached_input_tokens: tokenCount.optional(),
-    /** How many tokens of reasoning it says at the end of each run that it has produced and not shown. */
+    /** Tokens of reasoning that it reports at the end of each run as produced and not shown. */
     reasoning_tokens: tokenCount.optional(),
     /** Say these, one each, before the first token: what a model may say beside its text. */
     says: z.array(saidSchema).min(1).max(MAX_SAID).optional(),

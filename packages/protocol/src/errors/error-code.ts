@@ -44,7 +44,7 @@ export const ERROR_CATALOGUE = {
   cursor_invalid: { retryable: false },
   /** The events after the cursor are no longer kept. */
   cursor_expired: { retryable: false },
-  /** The broker has lost events that readers had seen, this cursor's among them: the log goes on from before them. */
+  /** The broker has lost events that readers had seen, including that of this cursor: the log continues from before them. */
   events_lost: { retryable: false },
   /** The tenant has no review with this id. */
   review_not_found: { retryable: false },
@@ -83,7 +83,7 @@ export const ERROR_CATALOGUE = {
   draining: { retryable: true },
   /** The tenant has more bytes of requests under way than its share, or the address more connections: nothing was done. */
   overloaded: { retryable: true },
-  /** What is left of the tenant's budgets is not known, and this node's share of what was left is used up. */
+  /** The rest of the tenant's budgets is unknown, and this node's share of it is used up. */
   budget_unavailable: { retryable: true },
   /** The log can't be reached or did not answer in time. */
   broker_unavailable: { retryable: true },
@@ -93,7 +93,7 @@ export const ERROR_CATALOGUE = {
   policy_unsupported: { retryable: true },
   /** A worker is older than the node that took the request, and can't run it. */
   request_unsupported: { retryable: true },
-  /** What an https URL of the request names can't be fetched now. */
+  /** An https URL of the request cannot be fetched now. */
   media_unavailable: { retryable: true },
   /** No replica of the audit log answers. */
   audit_unavailable: { retryable: true },

@@ -7,11 +7,11 @@ export interface RepriseErrorOptions {
   cause?: unknown;
   /** When a retry makes sense, in milliseconds from now. */
   retryAfterMs?: number | undefined;
-  /** What a server says of a code, which may be one of a later version. Default: what the catalogue says. */
+  /** A server's answer for a code, which may be one of a later version. Default: that of the catalogue. */
   retryable?: boolean | undefined;
 }
 
-/** What crosses the wire: `{ "error": { "code", "message", "param"?, "retryable" } }`. */
+/** Wire form of an error: `{ "error": { "code", "message", "param"?, "retryable" } }`. */
 export interface ErrorBody {
   error: { code: string; message: string; param?: string; retryable: boolean };
 }
@@ -26,7 +26,7 @@ export class RepriseError extends Error {
   readonly code: ErrorCode;
   readonly param: string | undefined;
   readonly retryAfterMs: number | undefined;
-  /** Whether the same call, unchanged, can succeed later. */
+  /** True if the same call, unchanged, can succeed later. */
   readonly retryable: boolean;
 
   constructor(code: ErrorCode, message: string, options: RepriseErrorOptions = {}) {

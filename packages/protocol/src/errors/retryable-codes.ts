@@ -30,7 +30,7 @@ const RETRYABLE_CODES: Readonly<Record<RetryableCode, true>> = {
   connection_lost: true,
 };
 
-/** Whether the same call, unchanged, can succeed later. */
+/** Returns true if the same call, unchanged, can succeed later. */
 export function isRetryable(code: ErrorCode): boolean {
   return Object.hasOwn(RETRYABLE_CODES, code);
 }

@@ -8,7 +8,7 @@ import { RepriseError } from "../errors/reprise-error.ts";
  */
 export interface Cursor {
   readonly attempt: number;
-  /** As the attempt's `generation.started` has it. */
+  /** The nonce in the attempt's `generation.started`. */
   readonly nonce?: string | undefined;
   readonly seq: Seq;
 }
@@ -18,7 +18,7 @@ export const START: Cursor = { attempt: 0, seq: 0 as Seq };
 
 const CURSOR = /^(0|[1-9][0-9]{0,8})(?:\.([0-9a-f]{6}))?-(0|[1-9][0-9]{0,8})$/;
 
-/** Of the wire form, which is ASCII. */
+/** Characters of the wire form, which is ASCII. */
 export const MAX_CURSOR_LENGTH = 26;
 
 /** The wire form, opaque to clients: ASCII without blanks. */

@@ -73,23 +73,23 @@ export type TerminalType = "generation.completed" | "generation.failed" | "gener
 /** An event without its place: the appender gives it `seq` when it publishes it. */
 export type EventDraft = KnownEvent extends infer E ? (E extends KnownEvent ? Omit<E, "seq"> : never) : never;
 
-/** Of an event behind the request. */
+/** Draft of any event after the request. */
 export type GenerationEventDraft = Exclude<EventDraft, { type: "generation.requested" }>;
 
 declare const unknown: unique symbol;
 
 /**
- * Any type of a later version. TypeScript has no type for "every string but these", so a literal that no code can write stands for it:
- * comparing the `type` of an event then narrows to the known event of that type.
+ * Any type of a later version. TypeScript has no type for "every string but these", so a literal that no code can write represents it: comparing the `type` of
+ * an event then narrows to the known event of that type.
  */
 export type UnknownType = "a type of a later version" & { readonly [unknown]: true };
 
-/** What a reader may meet: an event of a later version has a type that this one does not know, and is passed on as it is. */
+/** An event of a later version, whose type this one does not know. It is passed on unchanged. */
 export interface UnknownEvent {
   readonly seq: Seq;
   readonly type: UnknownType;
   readonly [field: string]: unknown;
 }
 
-/** As clients have it: its numbers are plain ones, so that a program can make an event in its tests. */
+/** An event as clients get it. Its numbers are plain ones, so that a program can make an event in its tests. */
 export type GenerationEvent = Exclude<z.input<typeof eventSchema>, { type: "generation.requested" }>;

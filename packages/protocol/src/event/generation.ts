@@ -3,15 +3,15 @@ import type { JsonObject, JsonValue } from "../json-object.ts";
 import type { Usage } from "./event.ts";
 import type { GenerationStatus } from "./transcript.ts";
 
-/** An undecided review: what it leads to follows in the log, behind the generation's end, too. */
+/** An undecided review. The event of its decision follows in the log, even after the generation's end. */
 export interface WaitingReview {
-  /** As the reviews API names it. */
+  /** Id in the reviews API. */
   id: string;
   /** When the policy decides in a person's place. RFC 3339, UTC. */
   expires_at: string;
 }
 
-/** What a model has made beside words: `GET …/blobs/{blob}` gives its content. */
+/** An image or audio made by a model: `GET …/blobs/{blob}` returns its content. */
 export interface OutputBlob {
   /** The event that says so. */
   seq: number;
@@ -22,24 +22,24 @@ export interface OutputBlob {
   bytes?: number;
 }
 
-/** What the API answers with: one generation. What it has said is as of `cursor`, for readers may have to wait for the rest. */
+/** One generation, in the form that the API returns. Its output is as of `cursor`: readers may have to wait for the rest. */
 export interface Generation {
   id: string;
   object: "generation";
-  /** As the log has it, also where readers may not be shown that event yet. */
+  /** Status by the log, even if readers may not be shown that event yet. */
   status: GenerationStatus;
   model: string;
   /** Absent, like `tool_calls`, from what a key without the role `read` is answered. */
   text: string;
-  /** What the model has said to refuse; absent where it has said nothing of the kind, and like `text` from what such a key is answered. */
+  /** The model's refusal; absent if there is none. Like `text`, absent from answers to such a key. */
   refusal?: string;
   /** Where something in the text comes from; absent where nothing says so, and like `text` from what such a key is answered. */
   annotations?: Annotation[];
-  /** What the model has made beside words; absent where there is nothing, and like `text` from what such a key is answered. */
+  /** Images and audio that the model has made; absent if there are none. Like `text`, absent from answers to such a key. */
   blobs?: OutputBlob[];
   /**
-   * Of a generation that was asked for JSON: the value of its text so far, as far as it is certain. Absent where there is none; like `text` from what a
-   * key without the role `read` is answered.
+   * For a generation that was asked for JSON: the value of its text so far, as far as it is certain. Absent if there is none; like `text`, absent from answers
+   * to a key without the role `read`.
    */
   partial?: JsonValue;
   usage: Usage;
@@ -49,7 +49,7 @@ export interface Generation {
   tool_calls: { call_id: string; name: string; arguments: string; provider_state?: JsonObject }[];
   /** The oldest first. */
   reviews: WaitingReview[];
-  /** Whether it has ended, `cursor` is that of its last event, and no review waits. */
+  /** True if it has ended, `cursor` is that of its last event, and no review is open. */
   settled: boolean;
   cursor: string;
   /** RFC 3339, UTC. */

@@ -24,12 +24,12 @@ const KNOWN_TYPES: Readonly<Record<EventType, true>> = {
   "generation.cancelled": true,
 };
 
-/** Whether this version knows a type of events. */
+/** Returns true if this version knows a type of events. */
 export function isKnownType(type: string): type is EventType {
   return Object.hasOwn(KNOWN_TYPES, type);
 }
 
-/** Whether this version knows the type of an event. Where the type is compared anyway, comparing it is enough. */
+/** Returns true if this version knows the type of an event. Code that compares the type anyway does not need it. */
 export function isKnownEvent(event: KnownEvent | UnknownEvent): event is KnownEvent {
   return isKnownType(event.type);
 }

@@ -4,7 +4,7 @@ import type { ToolContent } from "../request/fields/content-part.ts";
 export interface TextItem {
   readonly type: "text";
   readonly text: string;
-  /** How many of the engine's tokens `text` holds. */
+  /** Number of the engine's tokens that `text` holds. */
   readonly tokens: number;
 }
 

@@ -10,7 +10,7 @@ interface Segment {
   readonly item: OutputItem;
 }
 
-/** What of a log's output counts, in the log's order: without what was rewound, and as moderation has it. */
+/** The valid output of a log, in order: without what was rewound, and with moderation's replacements. */
 export class Segments {
   readonly #withdrawals: WithdrawnText | undefined;
   readonly #channel: string;
@@ -29,7 +29,7 @@ export class Segments {
     this.#channel = channel;
   }
 
-  /** All texts, joined. Read after every event it costs no more than read once; after a withdrawal, what stands behind that. */
+  /** All texts, joined. Reading it after every event costs no more than reading it once; after a withdrawal, the text from there on is joined again. */
   get text(): string {
     for (const { item } of this.list.slice(this.#starts.length)) {
       this.#starts.push(this.#text.length);
@@ -59,7 +59,7 @@ export class Segments {
     return this.list.splice(from).map(({ item }) => item);
   }
 
-  /** Reads events anew of which something was withdrawn. */
+  /** Reads the events again in which something was withdrawn. */
   reread({ fromSeq, toSeq }: SeqRange): void {
     const from = this.#indexOf(fromSeq);
     const to = this.#indexOf((toSeq + 1) as Seq);
@@ -84,7 +84,7 @@ export class Segments {
     return { ...call, name: name ?? item.name, arguments: text ?? item.arguments };
   }
 
-  /** Joins the texts anew from this segment on. */
+  /** Joins the texts again from this segment on. */
   #rejoin(from: number): void {
     if (from >= this.#starts.length) return;
     this.#text = this.#text.slice(0, this.#starts[from]);

@@ -7,7 +7,7 @@ import { channelOf, hasText, isDelta, textFieldsOf, textOf, withdrawnForm } from
 
 const DOCUMENT = readFileSync(new URL("../../../../docs/protocol/moderation.md", import.meta.url), "utf8");
 
-/** What §12.8 says of each field that readers see: how it is judged, or `no` and why not. */
+/** Entries of §12.8 for each field that readers see: how it is judged, or `no` and the reason. */
 const documented = (() => {
   const [, rest] = DOCUMENT.split("| event | fields | judged | why |\n");
   const [, ...rows] = rest!.split("\n\n", 1)[0]!.trimEnd().split("\n");
@@ -33,7 +33,7 @@ function textFields(schema: z.ZodType, path: string): string[] {
   return ["number", "int", "boolean", "literal", "enum"].includes(def.type) ? [] : [path];
 }
 
-/** Of every event that readers see. */
+/** Fields of every event that readers see. */
 const fields = eventSchema.options.flatMap((option) => {
   const type = option.shape.type.value;
   return type === "generation.requested" ? [] : textFields(option, "").map((field) => `${type}.${field}`);

@@ -3,8 +3,8 @@ import type { EventDraft, KnownEvent, UnknownEvent } from "./event.ts";
 import { BLOB_CHANNEL, NAME_CHANNEL, SEALED_CHANNEL } from "./withdrawn-text.ts";
 
 /*
- * Every text that a model has said and a person may read: in which event it stands, in which channel moderation judges it, and how the event reads
- * where it was withdrawn. Text in an event without a row is not judged; §12.8 of PROTOCOL.md says of each why.
+ * Every text that a model generates and a person may read: the event that has it, the channel in which moderation judges it, and the form of the event once it
+ * is withdrawn. Text in an event without a row is not judged; §12.8 of PROTOCOL.md gives the reason for each.
  */
 
 type EventOf<Type> = Extract<KnownEvent, { type: Type }>;
@@ -13,13 +13,13 @@ type DeltaType = "output.delta" | "reasoning.delta" | "refusal.delta" | "reasoni
 export type TextType = DeltaType | "tool.call" | "output.annotation" | "output.blob";
 export type TextEvent = EventOf<TextType>;
 
-/** What stands in the place of an event's text in a channel; undefined where nothing of it was withdrawn. */
+/** Returns the replacement of an event's text in a channel; undefined if none of it was withdrawn. */
 type ReplacementOf = (channel: string) => string | undefined;
 
 interface TextRow<Event> {
-  /** Of these fields `text` is made, and `name`. */
+  /** Fields that make up `text` and `name`. */
   readonly fields: readonly string[];
-  /** Whether the next event of the channel goes on with the text. Each of the others is a text by itself. */
+  /** True if the next event of the channel continues the text. Otherwise each event is a separate text. */
   readonly grows: boolean;
   channel(event: Event): string;
   text(event: Event): string;
@@ -100,12 +100,12 @@ const ROWS: { readonly [Type in TextType]: TextRow<EventOf<Type>> } = {
 
 const BY_TYPE: ReadonlyMap<string, TextRow<KnownEvent>> = new Map(Object.entries(ROWS));
 
-/** Whether events of a type add to a text: those that have a channel. */
+/** Returns true if events of a type add to a text: those that have a channel. */
 export function hasText(type: string): type is TextType {
   return BY_TYPE.has(type);
 }
 
-/** Whether an event's text goes on in the next one of its channel. Compared type by type, because each token is asked for. */
+/** Returns true if the next event of the channel continues an event's text. Compares type by type, because it is called for every token. */
 export function isDelta<Event extends { readonly type: string }>(
   event: Event,
 ): event is Extract<Event, { type: DeltaType }> {
@@ -133,7 +133,7 @@ export function textOf(event: KnownEvent | UnknownEvent): string {
   return BY_TYPE.get(event.type)?.text(event as KnownEvent) ?? "";
 }
 
-/** What an event adds to a channel; undefined where it is of another one. */
+/** Returns the text that an event adds to a channel; undefined for an event of another channel. */
 export function textIn(event: KnownEvent | UnknownEvent, channel: string): string | undefined {
   if (channel === NAME_CHANNEL) return event.type === "tool.call" ? event.name : undefined;
   return channelOf(event) === channel ? textOf(event) : undefined;
@@ -144,13 +144,16 @@ export function textFieldsOf(type: string): readonly string[] {
   return BY_TYPE.get(type)?.fields ?? [];
 }
 
-/** Of a delta: how many of the engine's tokens it counts for. A summary says so, or is none by itself. */
+/** Returns the number of the engine's tokens in a delta. The default is 1, for a summary 0. */
 export function tokensOf(event: EventDraft): number {
   const otherwise = event.type === "reasoning.summary.delta" ? 0 : 1;
   return "tokens" in event ? (event.tokens ?? otherwise) : otherwise;
 }
 
-/** An event as it is to be shown; undefined where that is the event itself. Sealed reasoning has no text, and none is left behind a halt, or where reasoning was withdrawn. */
+/**
+ * Returns an event as it may be shown; undefined if that is the event itself. Sealed reasoning has no text, and is removed after a halt, or if reasoning was
+ * withdrawn.
+ */
 export function withdrawnForm(
   event: KnownEvent | UnknownEvent,
   replacementOf: ReplacementOf,

@@ -25,27 +25,26 @@ export type GenerationStatus =
 type Said<T extends KnownEvent["type"]> = Extract<KnownEvent, { type: T }>;
 
 export interface TranscriptOptions {
-  /** Whether `text` and `output` are what was produced, for workers and auditors, not what may be shown. Default false. */
+  /** True if `text` and `output` are the original ones, for workers and auditors, not those that may be shown. Default false. */
   readonly original?: boolean;
 }
 
 /**
- * What a log says so far, folded event by event. Deterministic: the same events in the same order give the same transcript
- * everywhere. Events must come in the order of the log; one that was already folded is ignored, and so is seq 0, which says
- * nothing that a reader may see. An event that moderation has withdrawn says the same whether it comes as it was or as
- * `Withdrawals` projects it.
+ * State of a log so far, folded event by event. Deterministic: the same events in the same order give the same transcript everywhere. Events must come in the
+ * order of the log. An event that was already folded is ignored, and so is seq 0, which has nothing that a reader may see. An event that moderation has
+ * withdrawn has the same effect in its original form and in the form that `Withdrawals` projects.
  */
 export class Transcript {
   finishReason: FinishReason | undefined;
   failure: Failure | undefined;
-  /** How many attempts count against `max_attempts`: those that ended with a worker's loss, a timeout or an engine's failure, and the one that runs. */
+  /** Number of attempts that count against `max_attempts`: those that ended with a worker's loss, a timeout or an engine's failure, and the running one. */
   countedAttempts = 0;
   /** Why the current attempt is over, as its worker recorded; undefined while it runs, or when its worker was lost. */
   attemptEnd: AttemptEnd | undefined;
   /** The worker of the current attempt, and the model whose engine it uses. */
   worker: string | undefined;
   servedModel: string | undefined;
-  /** How moderation has stopped the generation; undefined while it has not. An end follows, or was there before. */
+  /** The event by which moderation has stopped the generation; undefined until then. An end follows, or came before. */
   halted: Said<"moderation.halted"> | undefined;
   /** When a reader last had to do without moderation, and what was answered. */
   lastUnavailable: Said<"moderation.unavailable"> | undefined;
@@ -55,7 +54,7 @@ export class Transcript {
   protected readonly refusals: Segments;
   readonly #thoughts: Segments;
   #sealed: Said<"reasoning.sealed">[] = [];
-  /** What counts of annotations and of what the model has made. */
+  /** Annotations and made blobs that count. */
   protected beside: Said<"output.annotation" | "output.blob">[] = [];
   #phase: Exclude<GenerationStatus, "awaiting_tool"> = "queued";
   #cursor: Cursor = START;
@@ -88,12 +87,12 @@ export class Transcript {
     return this.#phase === "completed" || this.#phase === "failed" || this.#phase === "cancelled";
   }
 
-  /** The text of output 0, without what was rewound, and with what stands where text was withdrawn. */
+  /** The text of output 0, without what was rewound, and with the replacements of withdrawn text. */
   get text(): string {
     return this.segments.text;
   }
 
-  /** What the model has said to refuse, as `text` has it: "" where it has not. */
+  /** The model's refusal, with withdrawals applied as in `text`; "" if there is none. */
   get refusal(): string {
     return this.refusals.text;
   }
@@ -108,7 +107,7 @@ export class Transcript {
     });
   }
 
-  /** What was produced and answered, in order, as `text` has it; neighbouring texts are one. */
+  /** Output and tool answers, in order, with withdrawals applied as in `text`; neighbouring texts are joined. */
   get output(): OutputItem[] {
     return this.segments.output;
   }
@@ -130,7 +129,7 @@ export class Transcript {
     return joinTexts(parts.map(({ item }): TurnItem => item));
   }
 
-  /** The text behind the last tool call: what has the form that the request asks for, if anything has. */
+  /** The text after the last tool call: the part that has the format that the request asks for, if any has. */
   get answer(): string {
     const last = this.segments.output.at(-1);
     return last?.type === "text" ? last.text : "";
@@ -150,7 +149,7 @@ export class Transcript {
     return this.#reviews;
   }
 
-  /** Whether a tool was ever called with this id, answered or not, rewound or not: an id names one call for ever. */
+  /** Returns true if a tool was ever called with this id, answered or not, rewound or not: an id is never reused. */
   hasCall(callId: string): boolean {
     return this.#callSeqs.has(callId);
   }
@@ -160,22 +159,22 @@ export class Transcript {
     return this.#callSeqs.get(callId);
   }
 
-  /** Whether a tool's answer to a call with this id counts. */
+  /** Returns true if a valid tool answer exists for a call with this id. */
   hasResult(callId: string): boolean {
     return this.segments.list.some(({ item }) => item.type === "tool_result" && item.call_id === callId);
   }
 
-  /** The `seq` of the last tool's answer, behind which an engine begins anew; 0 without one. */
+  /** The `seq` of the last tool's answer, after which an engine begins a new run; 0 without one. */
   get turnSeq(): Seq {
     return this.segments.turnSeq;
   }
 
-  /** Whether readers have been shown anything since then, text or reasoning, that was not rewound. */
+  /** True if readers have been shown text or reasoning since then that was not rewound. */
   get turnShown(): boolean {
     return this.#shownSeq > this.turnSeq;
   }
 
-  /** What the terminal event says; before it, what has been counted so far. Counts what was produced, rewound or not. */
+  /** Usage by the terminal event; before it, the counts so far. Counts everything generated, rewound or not. */
   get usage(): Usage {
     return { ...this.#usage };
   }

@@ -9,8 +9,8 @@ import { NAME_CHANNEL, WithdrawnText } from "./withdrawn-text.ts";
 const SEALING: ReadonlySet<string> = new Set(["reasoning.sealed", "tool.call"]);
 
 /**
- * What moderation has withdrawn of one log, and how the log reads without it: an event that tells of a withdrawal too, for what that has
- * left standing may be withdrawn by now.
+ * Withdrawals of moderation in one log, applied to its events. They also apply to an event that reports a withdrawal, because its replacement may have been
+ * withdrawn since.
  */
 export class Withdrawals extends WithdrawnText {
   /** The range with every earlier one of the channel that it touches, as far as no later one lies over that. */
@@ -36,7 +36,7 @@ export class Withdrawals extends WithdrawnText {
     return shown ? encodeEvent(seq, shown) : payload;
   }
 
-  /** What an event that withdraws something may say of what stands there. */
+  /** Returns the replacement that a withdrawing event may show. */
   #retold({ seq, replacement, ...event }: WithdrawingEvent): string {
     const { from_seq: fromSeq } = event;
     const channel = event.type === "moderation.redacted" ? (event.channel ?? "0") : undefined;

@@ -7,7 +7,7 @@ export interface SeqRange {
   readonly toSeq: Seq;
 }
 
-/** What an event says of moderation's withdrawals: a range of text that was replaced, or the end of all text. */
+/** A withdrawal by moderation: a range of text that was replaced, or the end of all text. */
 export interface Withdrawal extends SeqRange {
   /** The event that says so. */
   readonly seq: Seq;
@@ -65,7 +65,7 @@ export class WithdrawnRanges {
     return [from, firstWhere(this.#pieces, (piece) => piece.fromSeq > toSeq)];
   }
 
-  /** The index of the first piece that ends at a place or behind it. */
+  /** Returns the index of the first piece that ends at or after `seq`. */
   #endingFrom(seq: Seq): number {
     return firstWhere(this.#pieces, ({ toSeq }) => toSeq >= seq);
   }

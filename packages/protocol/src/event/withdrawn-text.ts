@@ -17,16 +17,15 @@ const REASONING_CHANNELS = ["reasoning", "reasoning_summary"] as const;
 const ALL: SeqRange = { fromSeq: 0 as Seq, toSeq: Number.POSITIVE_INFINITY as Seq };
 
 /**
- * What moderation has withdrawn of one log, and what stands there. A range is replaced as a whole: its first event carries the
- * replacement and the others nothing, so the joined texts of the events are what was not withdrawn. Where ranges overlap, the
- * last one counts.
+ * Withdrawals of moderation in one log, and the replacements. A range is replaced as a whole: its first event carries the replacement and the others nothing,
+ * so the joined texts of the events are the text that was not withdrawn. If ranges overlap, the last one counts.
  *
- * This is what folding a log needs, in a browser too; `Withdrawals` has the rest.
+ * Folding a log needs only this, in a browser too; `Withdrawals` has the rest.
  */
 export class WithdrawnText {
   protected readonly ranges = new Map<string, WithdrawnRanges>();
   readonly #halts: Withdrawal[] = [];
-  /** Halts in whose place nothing stands: a later withdrawal that began before it runs over it. */
+  /** Halts without a replacement: a later withdrawal that began before such a halt covers it. */
   readonly #passedOver = new Set<Withdrawal>();
   /** All withdrawals, by where they begin. */
   readonly #told: Withdrawal[] = [];
@@ -49,7 +48,7 @@ export class WithdrawnText {
     const withdrawal = toWithdrawal(event);
     if (!withdrawal) return NOTHING;
     const { fromSeq, toSeq, channel } = withdrawal;
-    // A halt stands in the place of a call's arguments: what is told of names passes it by.
+    // A halt's replacement takes the place of a call's arguments, so withdrawals of names do not affect it.
     for (const halt of channel === NAME_CHANNEL ? [] : this.#halts)
       if (halt.fromSeq > fromSeq && halt.fromSeq <= toSeq) this.#passedOver.add(halt);
     if (channel === undefined) this.#halts.push(withdrawal);
@@ -72,7 +71,7 @@ export class WithdrawnText {
     if (seq < this.lowest) return undefined;
     const found = this.lastAt(seq, channel);
     if (!found) return undefined;
-    // What a halt puts in the place of its first event stands there once: a call says it with its arguments.
+    // A halt's replacement appears once, at its first event: a call shows it in its arguments.
     if (channel === NAME_CHANNEL && found.channel === undefined) return "";
     return seq === found.fromSeq && !this.#passedOver.has(found) ? found.replacement : "";
   }
@@ -103,7 +102,7 @@ export class WithdrawnText {
     return ranges;
   }
 
-  /** The index of the first withdrawal that begins at a place or behind it. */
+  /** Returns the index of the first withdrawal that begins at or after `seq`. */
   #toldFrom(seq: Seq): number {
     return firstWhere(this.#told, ({ fromSeq }) => fromSeq >= seq);
   }

@@ -42,7 +42,7 @@ function cutAt(text: string, places: readonly number[]): string[] {
   return cuts.slice(1).map((end, i) => text.slice(cuts[i], end));
 }
 
-/** Whether what stands in the first stands in the second too, where only the ends of texts and containers are open. */
+/** Returns true if the second value contains the first, where only the ends of texts and containers may be open. */
 function isWithin(before: JsonValue, after: JsonValue): boolean {
   if (typeof before === "string") return typeof after === "string" && after.startsWith(before);
   if (typeof before !== "object" || before === null) return Object.is(before, after);
@@ -182,7 +182,7 @@ test("the value is one tree that grows, until it is reset", () => {
   expect([parser.value, parser.isComplete, first]).toEqual([[2], true, { a: [1] }]);
 });
 
-/** How many characters a parser looks at one by one, or cuts out, while it takes a text in pushes of three. */
+/** Counts the characters that a parser reads one by one, or cuts out, while it takes a text in pushes of three. */
 function countSteps(text: string): number {
   using looks = vi.spyOn(String.prototype, "charCodeAt");
   using pieces = vi.spyOn(String.prototype, "slice");

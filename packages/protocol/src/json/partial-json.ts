@@ -1,6 +1,6 @@
 import type { JsonValue } from "../json-object.ts";
 
-/** How deep containers may nest: readers of the value recurse. */
+/** Maximum nesting depth of containers: readers of the value recurse. */
 const MAX_DEPTH = 512;
 
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
@@ -14,13 +14,13 @@ const ESCAPED: Readonly<Record<string, string>> = {
   r: "\r",
   t: "\t",
 };
-/** An open container, and where in it the value stands that comes next or is open. */
+/** An open container, and the position in it of the value that is open or comes next. */
 interface Frame {
   readonly container: JsonValue[] | Record<string, JsonValue>;
   key: string | number;
 }
 
-/** What the next character belongs to. `first…`: or the end of the container that was just opened. */
+/** State of the parser: the meaning of the next character. `first…`: it may also end the container that was just opened. */
 type Mode =
   | "value"
   | "firstItem"
@@ -35,22 +35,22 @@ type Mode =
   | "failed";
 
 /**
- * A JSON text that is still being written, as the value that it is so far. In the value stand closed scalars, containers as far as they
- * are, and an open string up to its last whole escape and surrogate pair; an open number, word or name of a field does not. So the value
- * is valid JSON at every moment, what stands in it only grows, and in the end it is what `JSON.parse` makes of the text.
+ * Parses a JSON text that is still being written, to its value so far. The value has closed scalars, containers as far as they are written, and an open string
+ * up to its last whole escape and surrogate pair. It leaves out an open number, word or field name. So the value is valid JSON at every moment, it only grows,
+ * and at the end it equals the result of `JSON.parse`.
  *
- * Each character is looked at once, whatever the pushes; but for a few at the end of one, which an escape may need. The value is one tree that
- * grows in place: a copy is the reader's to make.
+ * Each character is read once, however the text is split into pushes, except for a few at the end of a push, which an escape may need. The value is one tree
+ * that grows in place: a reader that needs a copy makes it.
  */
 export class PartialJson {
   #root: JsonValue | undefined;
   #frames: Frame[] = [];
   #mode: Mode = "value";
-  /** Of the open string or word; a rope, so that adding costs no copy. */
+  /** Text of the open string or word; a rope, so that adding costs no copy. */
   #text = "";
   /** The end of the last push that can't be read yet: a part of an escape, or half of a surrogate pair. */
   #held = "";
-  /** How many characters came before the text in hand. */
+  /** Number of characters before the text in hand. */
   #read = 0;
   #error: number | undefined;
 
@@ -59,7 +59,7 @@ export class PartialJson {
     return this.#root;
   }
 
-  /** Whether the value is whole; only white space may follow. */
+  /** True if the value is complete; only white space may follow. */
   get isComplete(): boolean {
     return this.#mode === "end";
   }
@@ -90,7 +90,7 @@ export class PartialJson {
     if (this.#mode === "word" && this.#frames.length === 0) this.#endWord(this.#read);
   }
 
-  /** Begins anew, with another tree. */
+  /** Begins again, with another tree. */
   reset(): void {
     this.#root = undefined;
     this.#frames = [];
@@ -105,7 +105,7 @@ export class PartialJson {
     return this.#mode === "failed";
   }
 
-  /** What the open string has before the wrong character stands, whatever the pushes. */
+  /** Keeps the open string's text before the invalid character, however the text is split into pushes. */
   #fail(at: number): number {
     if (this.#mode === "string") this.#put(this.#text);
     this.#mode = "failed";
@@ -310,13 +310,13 @@ function isLow(code: number): boolean {
   return code >= 0xdc00 && code <= 0xdfff;
 }
 
-/** What four digits behind `\u` stand for. */
+/** Returns the code unit of the four digits after `\u`. */
 function toCode(digits: string): number | "open" | "wrong" {
   if (!/^[0-9a-fA-F]*$/.test(digits)) return "wrong";
   return digits.length < 4 ? "open" : Number.parseInt(digits, 16);
 }
 
-/** Whether what follows the first half of a pair is the begin of an escape that may be its second. */
+/** Returns true if the text after the first half of a pair may begin the escape of its second half. */
 function mayPair(next: string): boolean {
   return next.length < 6 && /^(\\(u[0-9a-fA-F]*)?)?$/.test(next);
 }

@@ -12,7 +12,7 @@ export const ANALYTICS_QUEUE = "analytics";
 /** Told to all replicas, with the name of a question whose caller has hung up: `question` in its request. */
 export const ANALYTICS_CANCEL_SUBJECT = "analytics.cancel";
 
-/** What was asked, and the name that its caller has given it; undefined where it gave none. */
+/** Returns the question, and the name that its caller has given it; undefined if it gave none. */
 export function takeQuestion(sent: unknown): {
   readonly question: string | undefined;
   readonly request: unknown;
@@ -43,7 +43,7 @@ export type AnalyticsDimension = (typeof ANALYTICS_DIMENSIONS)[number];
 
 const METADATA_PREFIX = "metadata.";
 
-/** A dimension, or the key of the metadata that one stands for. */
+/** A dimension, or the key of the metadata that it refers to. */
 export type ParsedDimension = { readonly dimension: AnalyticsDimension } | { readonly metadataKey: string };
 
 /** Undefined for what is none. */
@@ -64,7 +64,7 @@ export const ANALYTICS_LIMITS = {
   /** Steps of a timeseries, times its groups. */
   points: 2_000,
   rangeDays: 400,
-  /** How long a caller waits for an answer; analytics works on none for longer. */
+  /** Milliseconds that a caller waits for an answer; analytics works on none for longer. */
   answerMs: 60_000,
 } as const;
 

@@ -12,7 +12,7 @@ export const AUDIT_CALLS = ["search", "record", "events"] as const;
 export type AuditCall = (typeof AUDIT_CALLS)[number];
 export const AUDIT_QUEUE = "audit-log";
 
-/** On a page of events: `1` where there are more behind it. */
+/** On a page of events: `1` if more events follow it. */
 export const AUDIT_MORE_HEADER = "Reprise-More";
 
 const tenant = z.string().transform((value, context): TenantId => {
@@ -51,7 +51,7 @@ export const auditSummarySchema = z.object({
   created_at: z.string(),
   model: z.string(),
   status,
-  /** Of the log, as far as it is archived. */
+  /** Number of events of the log, as far as it is archived. */
   events: z.int(),
   last_at: z.string(),
   /** When its keys were destroyed. */
@@ -71,7 +71,7 @@ export type AuditRecordRequest = z.infer<typeof auditRecordRequestSchema>;
 
 /** All that is kept about a generation, save its events. */
 export interface AuditRecord extends AuditSummary {
-  /** What each connection was handed, as `DeliveryMark` has it. */
+  /** Events that each connection was sent, as `DeliveryMark`s. */
   readonly readers: readonly unknown[];
   /** The last verdict. */
   readonly verdict?: unknown;
@@ -95,6 +95,4 @@ export const auditEventsRequestSchema = z.object({
 });
 export type AuditEventsRequest = z.infer<typeof auditEventsRequestSchema>;
 
-/*
- * An answer to `events` is lines of `<cursor> <milliseconds since 1970> <payload>` LF, of consecutive events, none where there is nothing behind.
- */
+/* An answer to `events` is lines of `<cursor> <milliseconds since 1970> <payload>` LF, of consecutive events; no lines if no events follow. */

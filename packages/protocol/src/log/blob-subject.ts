@@ -6,7 +6,7 @@ import { isTenantId, type TenantId } from "../id.ts";
  * and names of their kind are the only parts that vary.
  */
 
-/** What is known of blobs and uploads. */
+/** Rows of blobs and uploads. */
 export const BLOBS_STREAM = "BLOBS";
 export const BLOBS_SUBJECTS = "blob.>";
 /** Their bytes: all chunks of an upload have one subject. */
@@ -23,7 +23,7 @@ export function uploadSubject(tenant: TenantId, upload: UploadId): string {
   return `blob.${tenant}.upload.${upload}`;
 }
 
-/** How many bytes a tenant has stored. */
+/** Returns the subject of the number of bytes that a tenant has stored. */
 export function blobAccountSubject(tenant: TenantId): string {
   return `blob.${tenant}.account.all`;
 }

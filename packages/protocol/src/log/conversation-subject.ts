@@ -1,7 +1,7 @@
 import { type ConversationId, isConversationId } from "../request/conversation-id.ts";
 import { isTenantId, type TenantId } from "../id.ts";
 
-/** What is known of conversations: the last value of each subject. */
+/** Rows of conversations: the last value of each subject. */
 export const CONVERSATIONS_STREAM = "CONVERSATIONS";
 export const CONVERSATIONS_SUBJECTS = "conv.>";
 
@@ -9,7 +9,7 @@ export function conversationSubject(tenant: TenantId, conversation: Conversation
   return `conv.${tenant}.${conversation}`;
 }
 
-/** How many conversations a tenant has. */
+/** Returns the subject of the number of a tenant's conversations. */
 export function conversationAccountSubject(tenant: TenantId): string {
   return `conv.${tenant}.account`;
 }

@@ -123,7 +123,7 @@ describe("a job's subject", () => {
   });
 });
 
-/** As the broker matches a subject. */
+/** Matches a subject as the broker does. */
 function selects(filter: string, subject: string): boolean {
   const [wanted, tokens] = [filter.split("."), subject.split(".")];
   const isOpen = wanted.at(-1) === ">";

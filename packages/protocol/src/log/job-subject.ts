@@ -8,7 +8,10 @@ import { RepriseError } from "../errors/reprise-error.ts";
 export const JOBS_STREAM = "JOBS";
 export const JOBS_SUBJECTS = "job.>";
 
-/** What follows the generation in the subject of a job that is not interactive. The lanes of a tenant's priorities differ in the number of tokens, so no job is in two. */
+/**
+ * Token that follows the generation in the subject of a job that is not interactive. The lanes of a tenant's priorities differ in the number of tokens, so no
+ * job is in two.
+ */
 const BATCH = "batch" satisfies Priority;
 
 /** One tenant's jobs of one priority, in a model's queue. */
@@ -42,8 +45,8 @@ export function modelJobs(model: string): string {
 }
 
 /**
- * What a lane selects, and the name of the consumer that all workers of the model share for it. No model's token has `__` in it, so the name stands
- * for one lane only.
+ * Returns the filter of a lane, and the name of the consumer that all workers of the model share for it. No model's token contains `__`, so the name belongs
+ * to one lane only.
  */
 export function jobLane(model: string, { tenant, priority }: LaneName): { filter: string; consumer: string } {
   const token = encodeModelName(model);
@@ -61,7 +64,7 @@ export function wholeQueueConsumer(model: string): string {
 /** Where JOBS republishes the headers of what it stores. */
 export const QUEUED_SUBJECTS = "queued.>";
 
-/** Of all models. */
+/** Subjects of all models. */
 export const SLOTS_SUBJECTS = "slots.*";
 
 /** Where workers hear of a model's new jobs. */
@@ -81,7 +84,7 @@ export function laneOf(subject: string): LaneName | undefined {
   return isTenantId(tenant) && priority ? { tenant, priority } : undefined;
 }
 
-/** @param rest the tokens behind the generation */
+/** @param rest the tokens after the generation */
 function readPriority(rest: readonly string[]): Priority | undefined {
   if (rest.length === 0) return DEFAULT_PRIORITY;
   return rest.length === 1 && rest[0] === BATCH ? BATCH : undefined;

@@ -21,7 +21,7 @@ export const ADDRESS_CLASSES = ["loopback", "private", "public"] as const;
 export type AddressClass = (typeof ADDRESS_CLASSES)[number];
 
 /**
- * How events were handed out: as a stream, as one page of events, or as the generation's text so far; in another protocol as a stream or as one
+ * Protocols by which events are read: as a stream, as one page of events, or as the generation's text so far; in another protocol as a stream or as one
  * answer.
  */
 export const READER_PROTOCOLS = [
@@ -40,11 +40,11 @@ const seq = z.int().min(0).brand<"Seq">();
 
 const MOST_MS = 86_400_000;
 const elapsedMs = z.number().min(0).max(MOST_MS);
-/** Of 2,368 buckets. */
+/** Characters of a sketch with 2,368 buckets. */
 const MOST_GAPS_CHARS = 32_768;
 
 const readerMarkSchema = z.object({
-  /** Of one connection; two of the same client have two. `rdr_` and 16 characters. */
+  /** Id of one connection; two connections of the same client have two. `rdr_` and 16 characters. */
   reader: z.string(),
   protocol: z.enum(READER_PROTOCOLS),
   address: z.enum(ADDRESS_CLASSES),
@@ -60,8 +60,8 @@ const readerMarkSchema = z.object({
   /** Undefined while the connection is there. */
   ended_at: z.string().optional(),
   /**
-   * Of a last mark: whether the connection had taken the whole generation, to its end. False for one that went before that, whatever the
-   * reason. Undefined where its node does not know: a snapshot, or events from the archive.
+   * For a last mark: true if the connection had taken the whole generation, to its end. False for one that left before that, for any reason. Undefined if its
+   * node does not know: a snapshot, or events from the archive.
    */
   finished: z.boolean().optional(),
   /**
@@ -69,23 +69,23 @@ const readerMarkSchema = z.object({
    * second were handed out as they were before the first. Withdrawals that came before the reader are not listed: nothing of those was shown.
    */
   withdrawn: z.array(z.tuple([seq, seq])).optional(),
-  /** How the log's first output came to it. Undefined unless the connection was there when the broker stored that. */
+  /** Times at which the log's first output reached it. Undefined unless the connection was open when the broker stored that. */
   first_output: z
     .object({
-      /** How long after the broker had stored it the node had it, could show it, and handed it to the connection: in milliseconds, by the node's clock. */
+      /** Milliseconds from the broker's store until the node had it, could show it, and sent it to the connection, by the node's clock. */
       received_ms: elapsedMs,
       shown_ms: elapsedMs,
       sent_ms: elapsedMs,
     })
     .optional(),
-  /** Of a last mark: the times between two writes, of events that were stored while it was there. Base64 of a sketch, in microseconds. */
+  /** For a last mark: the times between two writes, of events that were stored while it was connected. Base64 of a sketch, in microseconds. */
   gaps: z.string().max(MOST_GAPS_CHARS).optional(),
 });
 
-/** What one connection was handed so far. Marks of one reader follow one another: the last one counts. */
+/** Delivery to one connection so far. Of the consecutive marks of one reader, the last one counts. */
 export type DeliveryMark = z.infer<typeof readerMarkSchema>;
 
-/** Of one generation, from one node. */
+/** Marks of one generation, from one node. */
 export const deliveredRecordSchema = z.object({
   kind: z.literal("delivered"),
   at: z.string(),
@@ -95,7 +95,7 @@ export const deliveredRecordSchema = z.object({
 
 const ms = elapsedMs.transform(Math.round);
 
-/** What a worker has measured of an attempt's way to its first output; one record for each attempt that came so far. */
+/** A worker's timings of an attempt up to its first output; one record for each attempt that got there. */
 export const attemptRecordSchema = z.object({
   kind: z.literal("attempt"),
   at: z.string(),
@@ -108,7 +108,7 @@ export const attemptRecordSchema = z.object({
   append_ms: elapsedMs,
 });
 
-/** What a client has measured of one reading, over all its connections, in milliseconds: rounded. */
+/** A client's timings of one reading, over all its connections, in milliseconds: rounded. */
 export const clientTimingsSchema = z.strictObject({
   /** From a request to the head of its answer: the network's way there and back, and what delivery needs. Of the first connection. */
   round_trip_ms: ms.optional(),
@@ -139,7 +139,7 @@ export const accessRecordSchema = z.object({
   by: z.string(),
   call: z.enum(["list", "search", "read", "replay", "export", "verify", "prove", "erase", "hold"]),
   address: z.enum(ADDRESS_CLASSES).optional(),
-  /** What was asked for. Never text of a generation. */
+  /** Parameters of the query. Never text of a generation. */
   query: z.record(z.string(), z.string()).optional(),
 });
 
@@ -181,7 +181,7 @@ export const administrationRecordSchema = z.object({
   key: z.string().optional(),
   /** The tokens that it revokes: `token`, `generation` or `user`, and which. */
   revoked: z.object({ kind: z.string(), value: z.string() }).optional(),
-  /** What has changed, as it was and as it is: never a secret, nor a hash of one. */
+  /** Changed fields, before and after: never a secret, nor a hash of one. */
   before: z.record(z.string(), z.json()).optional(),
   after: z.record(z.string(), z.json()).optional(),
   /** The code of the error that it failed with. */

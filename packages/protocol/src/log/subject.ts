@@ -30,7 +30,7 @@ export const REVIEWS_STREAM = "REVIEWS";
 /** Leases of work that several processes share. */
 export const LEASES_STREAM = "LEASES";
 export const LEASES_SUBJECTS = "lease.>";
-/** What processes share by leases or announce by them: the number of shards, the streams to archive and to measure, the archive's upkeep. */
+/** Groups of leases and announcements that processes share: the number of shards, the streams to archive and to measure, the archive's upkeep. */
 export const LEASE_GROUPS = {
   shards: "shards",
   lanes: "audit-log",
@@ -66,7 +66,7 @@ export const LIVE_TENANTS_SUBJECTS = "live.tenants.>";
 /** When each API key was used last. */
 export const KEY_USE_STREAM = "KEY_USE";
 export const KEY_USE_SUBJECTS = "keyuse.>";
-/** What generations have used, as CloudEvents: for meters. */
+/** Usage of generations, as CloudEvents: for meters. */
 export const USAGE_STREAM = "USAGE";
 export const USAGE_SUBJECTS = "usage.*";
 
@@ -95,7 +95,7 @@ export function streamOf(generation: GenerationId): string {
 }
 
 /**
- * What a shard's stream stores, and what it republishes to.
+ * Returns the subjects that a shard's stream stores, and those that it republishes to.
  * @throws TypeError unless `shard` is a whole number from 0 to 999
  */
 export function shardSubjects(shard: number): { stored: string; live: string } {
@@ -103,9 +103,9 @@ export function shardSubjects(shard: number): { stored: string; live: string } {
   return { stored: `gen.${shard}.>`, live: `live.gen.${shard}.>` };
 }
 
-/** What the streams of all shards store. */
+/** Subjects that the streams of all shards store. */
 export const SHARDS_SUBJECTS = "gen.*.>";
-/** Of that, the logs of generations. */
+/** Subjects of the generations' logs among these. */
 export const LOG_SUBJECTS = "gen.*.*.*";
 /** Where the broker republishes it. */
 export const LIVE_LOG_SUBJECTS = "live.gen.>";
@@ -159,7 +159,7 @@ export function readerSubject({ tenant, generation }: GenerationRef, node: NodeI
   return `reader.${shardOf(generation)}.${tenant}.${generation}.${node}`;
 }
 
-/** What all nodes say about a generation's readers. */
+/** Returns the subjects on which all nodes report a generation's readers. */
 export function readerSubjects({ tenant, generation }: GenerationRef): string {
   return `reader.${shardOf(generation)}.${tenant}.${generation}.*`;
 }
@@ -206,7 +206,7 @@ export function ruleSetSubject(tenant: TenantId, id: string): string {
   return `rules.${tenant}.${id}`;
 }
 
-/** Where nodes hear of an event that was appended behind the end of a log which they may not follow any more. */
+/** Returns the subject that tells nodes of an event appended after the end of a log, which they may no longer follow. */
 export function lateEventSubject({ tenant, generation }: GenerationRef): string {
   return `late.${shardOf(generation)}.${tenant}.${generation}`;
 }
@@ -310,7 +310,7 @@ export function opsSubjects(kind: OpsKind): string {
 /** Where every node hears of erased generations. */
 export const ERASED_SUBJECTS = opsSubjects("erased");
 
-/** As kinds are written, those of later versions too. */
+/** Syntax of kinds, those of later versions too. */
 const OPS_KIND = /^[a-z][a-z_]{0,31}$/;
 
 /**

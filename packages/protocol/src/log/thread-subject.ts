@@ -7,7 +7,7 @@ export const THREADS_SUBJECTS = "thread.>";
 /** A chat or thread by a client's name for it. */
 export interface ThreadName {
   readonly tenant: TenantId;
-  /** Of which protocol: two protocols' names do not meet. */
+  /** Protocol of the thread: names of two protocols never collide. */
   readonly protocol: string;
   /** Whose it is: an end user sees threads of its own alone. Undefined: of the tenant's keys. */
   readonly endUser: string | undefined;

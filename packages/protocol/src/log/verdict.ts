@@ -12,7 +12,7 @@ const spanSchema = z.object({
   built_in: z.int().min(1).optional(),
 });
 
-/** What a rule has found. Never the text itself. */
+/** Result of a rule. Never the text itself. */
 export const findingSchema = z.object({
   rule: z.string(),
   category: z.string(),
@@ -21,10 +21,7 @@ export const findingSchema = z.object({
   to_seq: seq,
 });
 
-/**
- * What moderation says of one generation: the last message of its subject in VERDICTS, or, more often, on the live feed alone. What
- * counts as judged never becomes less.
- */
+/** Moderation's state of one generation: the last message of its subject in VERDICTS, or, more often, on the live feed alone. The judged part never shrinks. */
 export const verdictSchema = z.object({
   /** Every event up to it was judged. */
   judged: seq,
@@ -41,7 +38,7 @@ export const verdictSchema = z.object({
   nonce: z.string().optional(),
   /** Which rules have judged which events. Only in what is stored. */
   spans: z.array(spanSchema).optional(),
-  /** What was found, the first 100. Only in what is stored. */
+  /** The first 100 findings. Only in the stored form. */
   findings: z.array(findingSchema).optional(),
   finding_count: z.int().min(0).optional(),
   /** Every window of a classifier up to this event is done with. Only in what is stored. */

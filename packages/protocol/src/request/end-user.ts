@@ -1,6 +1,6 @@
 /**
- * How a tenant names the person or device on whose behalf a generation was created: its own id for them. Visible ASCII, so that two ids are
- * the same exactly when their bytes are, in a token, a log and a hash.
+ * Returns true for a valid `end_user`: a tenant's own id of the person or device on whose behalf a generation was created. Visible ASCII, so that two ids are
+ * the same exactly if their bytes are, in a token, a log and a hash.
  */
 export function isEndUser(value: unknown): value is string {
   return typeof value === "string" && END_USER.test(value);

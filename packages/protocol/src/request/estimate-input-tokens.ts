@@ -5,7 +5,7 @@ import type { GenerationRequest } from "./request.ts";
 
 const encoder = /* @__PURE__ */ new TextEncoder();
 
-/** Of UTF-8, as tokenizers have it of English text; for others it is too low or too high by a factor of two. */
+/** UTF-8 bytes of a token, typical for English text; for others it is too low or too high by a factor of two. */
 const BYTES_PER_TOKEN = 4;
 
 /** An image of about a megapixel, and one that the model looks at from afar. */

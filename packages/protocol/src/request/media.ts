@@ -11,7 +11,7 @@ const mediaSchema = z.object({
   sha256: z.string(),
 });
 
-/** By what the parts of the request name (`referenceOf`): the content of a reference is this one, whatever it may be later. */
+/** Media by the reference in the parts of the request (`referenceOf`). The content of a reference stays this one, even if it changes later. */
 export const mediaMapSchema = z.record(z.string(), mediaSchema);
 
 export type RequestMedia = Readonly<z.infer<typeof mediaSchema>>;

@@ -4,18 +4,18 @@ import { RepriseError } from "../errors/reprise-error.ts";
 const PLAIN = /^[A-Za-z0-9-]$/;
 const MAX_TOKEN_LENGTH = 64;
 
-/** What a model's name must be, for messages that have already named the field. */
+/** Rule for a model's name, for messages that have already named the field. */
 export const MODEL_NAME_RULE = `must be 1 to ${MAX_TOKEN_LENGTH} characters of well-formed text, counting each character other than A-Z, a-z, 0-9 and - as three or more`;
 
-/** Whether `encodeModelName` accepts the name. */
+/** Returns true if `encodeModelName` accepts the name. */
 export function isModelName(model: string): boolean {
   return toToken(model) !== undefined;
 }
 
 /**
- * A model's public name as a subject token, reversibly: letters, digits and `-` stand for themselves, every other byte of
- * the UTF-8 form is `_` and two hex digits. `meta-llama/Llama-3.1` becomes `meta-llama_2fLlama-3_2e1`.
- * @throws RepriseError `invalid_request` when the name is empty, is not well-formed or takes more than 64 characters encoded
+ * Encodes a model's public name as a subject token, reversibly: letters, digits and `-` stay as they are, every other byte of the UTF-8 form is `_` and two
+ * hex digits. `meta-llama/Llama-3.1` becomes `meta-llama_2fLlama-3_2e1`.
+ * @throws RepriseError `invalid_request` if the name is empty, is not well-formed or takes more than 64 characters encoded
  */
 export function encodeModelName(model: string): string {
   const token = toToken(model);

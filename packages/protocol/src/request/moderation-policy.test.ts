@@ -195,7 +195,7 @@ describe("the id of a set of rules", () => {
   });
 });
 
-/** How strict a value is; -1 for none. */
+/** Returns the strictness of a value; -1 for none. */
 function rank<T>(order: readonly T[], word: T | undefined): number {
   return word === undefined ? -1 : order.indexOf(word);
 }

@@ -1,10 +1,10 @@
 import * as z from "zod";
 
-/** What moderation may do, from the most to the least permissive. */
+/** Modes of moderation, from the most to the least permissive. */
 export const MODERATION_MODES = ["off", "observe", "retract", "gate"] as const;
 export type ModerationMode = (typeof MODERATION_MODES)[number];
 
-/** What follows when a rule matches, from the mildest to the strictest. */
+/** Actions after a rule has matched, from the mildest to the strictest. */
 export const MODERATION_ACTIONS = ["flag", "redact", "review", "halt"] as const;
 export type ModerationAction = (typeof MODERATION_ACTIONS)[number];
 
@@ -13,7 +13,7 @@ export const BUILT_IN_RULES = ["cards", "secrets", "personal-data"] as const;
 export type BuiltInRules = (typeof BUILT_IN_RULES)[number];
 
 export const UNAVAILABLE_ANSWERS = ["fail_open", "fail_closed"] as const;
-/** What becomes of what a model makes beside words, which no rule can read, from the most to the least permissive. */
+/** Policies for images and audio that a model makes, which no rule can read, from the most to the least permissive. */
 export const MEDIA_ANSWERS = ["allow", "review", "withhold"] as const;
 const REVIEW_ANSWERS = ["approve", "redact", "halt"] as const;
 
@@ -56,7 +56,7 @@ const terms = z.strictObject({
   action: action.optional(),
   name: name.optional(),
   category: name.optional(),
-  /** Whether a term has to begin and end where words do. Default `word`. */
+  /** `word`: a term has to begin and end at the limits of words. Default `word`. */
   match: z.enum(["word", "anywhere"]).optional(),
 });
 const pattern = z.strictObject({
@@ -65,7 +65,7 @@ const pattern = z.strictObject({
   action: action.optional(),
   name: name.optional(),
   category: name.optional(),
-  /** What is longer is not found. */
+  /** Characters of the longest match; longer ones are not found. */
   max_length: z.int().min(1).max(MODERATION_LIMITS.matchLength).optional(),
 });
 const classifier = z.strictObject({
@@ -91,22 +91,22 @@ export const moderationSchema = z.strictObject({
    */
   mode: z.enum(MODERATION_MODES).optional(),
   rules: z.array(moderationRuleSchema).max(MODERATION_LIMITS.rules).optional(),
-  /** What stands where text was redacted. Default `[redacted]`. */
+  /** Text that replaces redacted text. Default `[redacted]`. */
   replacement: z.string().max(MODERATION_LIMITS.replacementLength).optional(),
   /**
    * For `retract`: how much unjudged text readers may be shown, in UTF-16 code units. Default 1,000 with `fail_closed`,
    * else no limit.
    */
   max_lead_characters: leadCharacters.optional(),
-  /** What readers get while moderation is unavailable. Defaults: `fail_closed` for gate, else `fail_open`; after 5 s. */
+  /** Answer to readers while moderation is unavailable. Defaults: `fail_closed` for gate, else `fail_open`; after 5 s. */
   on_unavailable: z
     .strictObject({ answer: z.enum(UNAVAILABLE_ANSWERS).optional(), after_ms: waitMs.optional() })
     .optional(),
-  /** What becomes of a review that is not answered. Defaults: `redact` after an hour. */
+  /** Answer of a review that is not decided. Defaults: `redact` after an hour. */
   review: z
     .strictObject({ answer: z.enum(REVIEW_ANSWERS).optional(), after_ms: waitMs.optional() })
     .optional(),
-  /** What becomes of images and sound that the model makes: no rule can read them. Default `withhold` for gate, else `allow`. */
+  /** Policy for images and audio that the model makes: no rule can read them. Default `withhold` for gate, else `allow`. */
   media: z.enum(MEDIA_ANSWERS).optional(),
 });
 export type ModerationPolicy = z.infer<typeof moderationSchema>;
@@ -119,10 +119,9 @@ const DEFAULTS = {
 } as const;
 
 /**
- * As a log keeps it. The rules are kept apart, by their id: `ruleSetId`.
+ * Moderation in the form that a log stores. The rules are stored separately, by their id: `ruleSetId`.
  *
- * An older node ignores a field that it does not know. A later version that wants text held back has to say so by a new `mode`: that one
- * makes older nodes show nothing.
+ * An older node ignores a field that it does not know. A later version that wants text held back has to use a new `mode`, for which older nodes show nothing.
  */
 export const effectiveModerationSchema = z.object({
   mode: z.enum(["observe", "retract", "gate"]),
@@ -142,9 +141,8 @@ export type OpenModeration = Omit<EffectiveModeration, "rule_set"> & {
 };
 
 /**
- * What applies when a tenant says one thing and a request another: the stricter mode and answers, the shorter times, the rules of
- * both. What a tenant that moderates has left unsaid counts as the default, which a request can't loosen either. Undefined where nothing
- * is to be moderated.
+ * Combines the policies of a tenant and a request: the stricter mode and answers, the shorter times, the rules of both. If the tenant moderates, a field that
+ * it does not set counts as the default, which a request cannot loosen either. Returns undefined if there is nothing to moderate.
  */
 export function tightenModeration(
   tenant: ModerationPolicy = {},
@@ -191,7 +189,7 @@ export function tightenModeration(
   };
 }
 
-/** What stands where nothing is said. Undefined: nothing is withheld. */
+/** Returns the default for media. Undefined: nothing is withheld. */
 function mediaOf(mode: ModerationMode | undefined): "withhold" | undefined {
   return mode === "gate" ? "withhold" : undefined;
 }

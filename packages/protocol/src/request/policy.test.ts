@@ -95,13 +95,13 @@ describe("a policy", () => {
   );
 });
 
-/** What the policies say, or else the default. */
+/** Returns the values that the policies set, or else the default. */
 function said<T>(a: T | undefined, b: T | undefined, fallback: T): T[] {
   const values = [a, b].filter((value) => value !== undefined);
   return values.length > 0 ? values : [fallback];
 }
 
-/** How long a generation may be without a reader, in milliseconds. */
+/** Milliseconds that a generation may be without a reader. */
 function patience({ on_disconnect = "keep" }: Policy): number {
   return on_disconnect === "keep" ? Infinity : on_disconnect.cancel_after;
 }

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { effectiveModerationSchema, moderationSchema } from "./moderation-policy.ts";
 import { DEFAULT_TIMEOUTS, effectiveTimeoutsSchema, tightenTimeouts, timeoutsSchema } from "./timeouts.ts";
 
-/** What to do when a worker died in the middle of a generation, from the most to the least permissive. */
+/** Answers to the loss of a worker during a generation, from the most to the least permissive. */
 export const WORKER_LOSS_ANSWERS = ["continue", "restart", "fail"] as const;
 
 const MAX_CANCEL_AFTER_MS = 86_400_000;
@@ -17,26 +17,23 @@ const pace = z.strictObject({ max_lead_tokens: z.int().min(1).max(MAX_LEAD_TOKEN
 const delivery = z.strictObject({ min_interval_ms: z.int().min(0).max(MAX_INTERVAL_MS) });
 
 /**
- * How a generation is to be treated. Both a tenant and a request may hold one; the stricter of each field applies.
- * Fields that this version does not act on are refused, never ignored.
+ * Policy of a generation. Both a tenant and a request may have one; the stricter of each field applies. Fields that this version does not act on are refused,
+ * never ignored.
  */
 export const policySchema = z.strictObject({
-  /**
-   * How many workers may have a try at the generation, 1 to 10. Default 3. One that was told to stop and one whose engine had a
-   * fallback are not counted.
-   */
+  /** Number of workers that may try the generation, 1 to 10. Default 3. A worker that was told to stop and one whose engine had a fallback are not counted. */
   max_attempts: z.int().min(1).max(10).optional(),
   /** `continue` from the exact prefix where the engine can, else `restart` visibly; or `restart` always; or `fail`. Default `continue`. */
   on_worker_loss: z.enum(WORKER_LOSS_ANSWERS).optional(),
   /** `keep` (default): a reader's absence never ends a generation. `cancel_after`: it is cancelled when it has had no reader for so long. */
   on_disconnect: onDisconnect.optional(),
-  /** How long each phase may take, and what follows when it takes longer. */
+  /** Milliseconds that each phase may take, and the answer when it takes longer. */
   timeouts: timeoutsSchema.optional(),
-  /** The engine is not asked for more while the furthest reader is so many tokens behind. Default: it is never slowed. */
+  /** Tokens that the furthest reader may lag before the engine is asked for no more. Default: the engine is never slowed. */
   pace: pace.optional(),
-  /** A reader is sent what has come at most once in so many milliseconds. Default 0: at once. */
+  /** Milliseconds between two writes to a reader, at least. Default 0: at once. */
   delivery: delivery.optional(),
-  /** Whether and by which rules the output is judged, and what readers see of it. Default: it is not. */
+  /** Rules by which the output is judged, and their effect on readers. Default: it is not judged. */
   moderation: moderationSchema.optional(),
 });
 
@@ -66,10 +63,7 @@ export const effectivePolicySchema = z.object({
 export type Policy = z.infer<typeof policySchema>;
 export type EffectivePolicy = z.infer<typeof effectivePolicySchema>;
 
-/**
- * The policy that applies when a tenant says one thing and a request another: field by field, the stricter of the two. A
- * default stands only where neither says anything.
- */
+/** Combines the policies of a tenant and a request: field by field, the stricter of the two. A default applies only if neither sets the field. */
 export function tightenPolicy(tenant: Policy, request: Policy): EffectivePolicy {
   const said = <Name extends keyof Policy>(name: Name) =>
     [tenant[name], request[name]].filter((value) => value !== undefined) as NonNullable<Policy[Name]>[];

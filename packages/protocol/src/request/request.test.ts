@@ -5,7 +5,7 @@ import { parseGenerationRequest, parseIdempotencyKey, parseToolResult } from "./
 const BASE = { model: "sim", input: "Hi" };
 const message = { role: "user", content: "Hi" };
 
-/** Of every limit: the field, a value at it, a value just beyond it, and what the refusal must say. */
+/** For every limit: the field, a value at it, a value just beyond it, and the text that the refusal must have. */
 const LIMIT_CASES: [
   name: string,
   field: string,

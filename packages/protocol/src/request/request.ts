@@ -38,7 +38,7 @@ export const generationRequestSchema = z.strictObject({
   conversation: z
     .custom<ConversationId>(isConversationId, { error: "must be a conversation's id" })
     .optional(),
-  /** The turn of the conversation that it goes on behind. Default: the last. */
+  /** The turn of the conversation that it follows. Default: the last. */
   previous_generation: z
     .custom<GenerationId>(isGenerationId, { error: "must be a generation's id" })
     .optional(),
@@ -50,14 +50,14 @@ export const generationRequestSchema = z.strictObject({
   tools: toolsSchema.optional(),
   /** Default `auto`. */
   tool_choice: toolChoiceSchema.optional(),
-  /** Whether the model may ask several things at once. Default: as its engine has it. */
+  /** True if the model may make several calls at once. Default: the engine's. */
   parallel_tool_calls: z.boolean().optional(),
   /** `wait` (default): each call waits for its answer. `end`: the generation ends with its calls, and a further request answers them. */
   tool_calls: z.enum(TOOL_CALL_ANSWERS).optional(),
   /** Default: any text. */
   response_format: responseFormatSchema.optional(),
   reasoning: reasoningSchema.optional(),
-  /** How much the model says. Default: as its engine has it. */
+  /** Length of the answer. Default: the engine's. */
   verbosity: z.enum(["low", "medium", "high"]).optional(),
   /** Handed to the engine, which has a schema of its own for it. */
   options: jsonObjectSchema(LIMITS.optionsDepth).optional(),
@@ -69,7 +69,7 @@ export const generationRequestSchema = z.strictObject({
   /** The priority in the words of OpenAI's API. */
   service_tier: z.enum(SERVICE_TIERS).optional(),
   policy: policySchema.optional(),
-  /** Before which of its tenant's generations it gets a slot. Default `interactive`. The last field, because a tier adds it behind the others. */
+  /** Priority for a slot among its tenant's generations. Default `interactive`. The last field, because a tier adds it after the others. */
   priority: z.enum(PRIORITIES).optional(),
 });
 
@@ -92,7 +92,7 @@ export function parseGenerationRequest(body: unknown): GenerationRequest {
   return request.service_tier === undefined ? request : withPriority(request, request.service_tier);
 }
 
-/** What is said of tools needs tools, and may name no others. */
+/** Throws if fields about tools are set without tools, or name tools that are missing. */
 function assertToolsFit({
   tools,
   tool_choice: choice,
@@ -107,7 +107,7 @@ function assertToolsFit({
   }
 }
 
-/** Everything behind the parser goes by the priority alone. */
+/** Sets the priority that the tier gives. Code after the parser reads the priority alone. */
 function withPriority(
   request: GenerationRequest,
   tier: NonNullable<GenerationRequest["service_tier"]>,
@@ -127,7 +127,7 @@ function refused(param: string, problem: string): RepriseError {
   return new RepriseError("invalid_request", `${param}: ${problem}`, { param });
 }
 
-/** What it names is a blob: no URL is fetched while a generation waits. */
+/** A reference in a tool's answer must be a blob: no URL is fetched while a generation waits. */
 const answerPart = userPartSchema.refine(
   (part) => !isMediaPart(part) || part.url === undefined || part.url.startsWith("data:"),
   { path: ["url"], error: "must be a data URL; upload other content, and name its blob" },
@@ -159,9 +159,9 @@ export function parseToolResult(body: unknown): ToolResult {
 }
 
 /**
- * One problem is told: elements behind the first wrong one are not parsed. zod would describe half a million wrong elements for seconds, or end in a stack
- * overflow as it gathers them. It has this option for `validate` alone, which names no problem; a test of delivery (`fuzz/hostile-shapes`) fails where a
- * later zod has it no more.
+ * Reports one problem: elements after the first wrong one are not parsed. zod would describe half a million wrong elements for seconds, or overflow the stack
+ * as it gathers them. The option is meant for `validate` alone, which names no problem; a test of delivery (`fuzz/hostile-shapes`) fails if a later zod drops
+ * it.
  */
 const FIRST_PROBLEM: z.core.ParseContextInternal<z.core.$ZodIssue> = { abortEarly: true };
 
@@ -183,7 +183,7 @@ export function parseWith<T>(schema: z.ZodType<T>, value: unknown, root = "body"
 
 type Issue = z.core.$ZodIssue;
 
-/** Of a value that may have several forms, and has none: what is wrong inside the form that it comes closest to, by its whole path. */
+/** For a value that may have several forms, and has none: returns the problem inside the form that it comes closest to, with its whole path. */
 function innermost(issue: Issue): Issue {
   if (issue.code !== "invalid_union") return issue;
   const [deepest] = issue.errors

@@ -9,7 +9,7 @@ const WHAT: Readonly<Record<TimeoutName, string>> = {
   tool_result: "The tool calls have not been answered",
 };
 
-/** What a generation fails with when one of its policy's timeouts strikes: `queue_timeout`, `first_token_timeout`, … */
+/** Returns the error of a generation when one of its policy's timeouts expires: `queue_timeout`, `first_token_timeout`, … */
 export function timeoutError(name: TimeoutName, afterMs: number): RepriseError {
   return new RepriseError(`${name}_timeout`, `${WHAT[name]} within ${afterMs} ms.`);
 }

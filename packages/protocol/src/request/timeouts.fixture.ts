@@ -9,7 +9,7 @@ function anyTimeout<Answer extends TimeoutAnswer>(answers: readonly Answer[]) {
 const anyFinal = anyTimeout(["complete", "fail"]);
 const anyRetried = anyTimeout(TIMEOUT_ANSWERS);
 
-/** What one party may say of timeouts: any of them or none, each with its time, its answer, both or neither. */
+/** Timeouts that one party may set: any of them or none, each with its time, its answer, both or neither. */
 export const anyTimeouts: fc.Arbitrary<Timeouts> = fc.record(
   {
     queue: anyFinal,

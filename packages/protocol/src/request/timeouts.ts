@@ -1,9 +1,9 @@
 import * as z from "zod";
 
 /**
- * What follows a timeout, from the most to the least permissive. `retry`: a new attempt, where nothing was shown yet or the engine
- * goes on behind what was, and an attempt is left; else as `fail`. `complete`: the generation ends in order with what there is,
- * `finish_reason: "timeout"`. `fail`: it ends with the timeout's own error.
+ * Answers to a timeout, from the most to the least permissive. `retry`: a new attempt, if nothing was shown yet or the engine continues after what was shown,
+ * and an attempt is left; else as `fail`. `complete`: the generation ends in order with its output so far, `finish_reason: "timeout"`. `fail`: it ends with
+ * the timeout's own error.
  */
 export const TIMEOUT_ANSWERS = ["retry", "complete", "fail"] as const;
 export type TimeoutAnswer = (typeof TIMEOUT_ANSWERS)[number];
@@ -64,7 +64,7 @@ export const effectiveTimeoutsSchema = z
 export type Timeouts = z.infer<typeof timeoutsSchema>;
 export type EffectiveTimeouts = z.infer<typeof effectiveTimeoutsSchema>;
 
-/** The shorter time and the stricter answer of the two, each; a default stands only where neither says anything. */
+/** Takes the shorter time and the stricter answer of the two, each; a default applies only if neither sets it. */
 export function tightenTimeouts(tenant: Timeouts, request: Timeouts): EffectiveTimeouts {
   const tighten = (name: TimeoutName) => {
     const said = [tenant[name], request[name]].filter((timeout) => timeout !== undefined);

@@ -11,7 +11,7 @@ export interface SseMessage {
 export interface SseDecoder {
   /** Feeds bytes, cut anywhere, and returns the messages they complete. */
   push(chunk: Uint8Array): SseMessage[];
-  /** What the server's last `retry:` field said, in milliseconds. At most 2^31-1, the longest delay that timers know. */
+  /** Milliseconds of the server's last `retry:` field. At most 2^31-1, the longest delay that timers accept. */
   readonly retryMs: number | undefined;
 }
 

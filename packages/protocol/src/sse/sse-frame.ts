@@ -9,18 +9,15 @@ export function encodeSseFrame(cursor: string, payload: string): string {
 }
 
 /**
- * A comment that keeps connections open. One LF only: a blank line after a comment makes some clients deliver an empty
- * message (reference: @microsoft/fetch-event-source 2.0.1). May stand only between frames.
+ * A comment that keeps connections open. One LF only: a blank line after a comment makes some clients deliver an empty message (reference:
+ * @microsoft/fetch-event-source 2.0.1). Allowed only between frames.
  */
 export const SSE_HEARTBEAT = ": ping\n";
 
-/**
- * What every stream begins by asking of its client, in milliseconds. Clients add jitter to it; a node that drains tells each reader a time
- * of its own.
- */
+/** Milliseconds of the `retry:` field at the beginning of every stream. Clients add jitter to it; a node that drains gives each reader a different time. */
 export const SSE_RECONNECT_MS = 250;
 
-/** How long a client waits before it reconnects. Has no blank line of its own: it rides on the next frame. */
+/** Encodes the delay before a client reconnects. It has no blank line of its own: it is sent with the next frame. */
 export function encodeSseRetry(retryMs: number): string {
   return `retry: ${Math.round(retryMs)}\n`;
 }
@@ -30,7 +27,7 @@ export function encodeSseError(body: string): string {
   return `event: error\ndata: ${body}\n\n`;
 }
 
-/** What every `text/event-stream` answer carries: nothing between us and the client may buffer, cache or compress it. */
+/** Headers of every `text/event-stream` answer: nothing between us and the client may buffer, cache or compress it. */
 export const SSE_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-cache, no-transform",

@@ -7,11 +7,11 @@ export const usageSchema = z.object({
   /** Number of input tokens that are an estimate, because no engine has counted them. Absent: none. */
   estimated_input_tokens: count.optional(),
   output_tokens: count,
-  /** How many of the input the engine took from its cache. Absent: unknown. */
+  /** Input tokens that the engine took from its cache. Absent: unknown. */
   cached_input_tokens: count.optional(),
-  /** How many of the output were reasoning, shown or not. Absent: unknown. */
+  /** Output tokens that were reasoning, shown or not. Absent: unknown. */
   reasoning_tokens: count.optional(),
-  /** How many of the input were audio, and how many of the output. Absent: none, or unknown. */
+  /** Audio tokens of the input, and of the output. Absent: none, or unknown. */
   audio_input_tokens: count.optional(),
   audio_output_tokens: count.optional(),
 });

@@ -1,10 +1,10 @@
 import * as z from "zod";
 
-/** Where an event stands in its log. */
+/** Position of an event in its log. */
 export const seq = z.int().min(0).brand<"Seq">();
 export const count = z.int().min(0);
 
-/** As names are written. Anything else in the place of a name is text, which readers would be shown without a judgement. */
+/** Syntax of names. Any other value of a name is text, which readers would be shown without moderation. */
 const NAME = /^[a-z][a-z0-9_]{0,63}$/;
 
 /** One of these names, or one that a later version adds: a log of a newer node stays readable on this one. */

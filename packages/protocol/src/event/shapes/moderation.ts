@@ -2,7 +2,7 @@ import * as z from "zod";
 import { UNAVAILABLE_ANSWERS } from "../../request/moderation-policy.ts";
 import { count, nameLike, seq } from "./field.ts";
 
-/** What a reviewer may decide: show the text, show another one, or stop the generation. */
+/** Decisions of a reviewer: show the text, replace it, or stop the generation. */
 export const REVIEW_DECISIONS = ["approve", "edit", "halt"] as const;
 
 /** Which text a range is of; `channelOf` names them. Default `"0"`, the first output. */
@@ -26,7 +26,7 @@ export const redacted = z.object({
   review_id: z.string().optional(),
 });
 
-/** Moderation has stopped the generation: from `from_seq` on no text counts, and `replacement` stands in its place. An end follows. */
+/** Moderation has stopped the generation: from `from_seq` on no text counts, and `replacement` takes its place. An end follows. */
 export const halted = z.object({
   seq,
   type: z.literal("moderation.halted"),
@@ -55,18 +55,18 @@ export const review = z.object({
   expires_at: z.string(),
 });
 
-/** What was decided, by a person or, `reviewer: "timeout"`, by the policy. What it leads to follows as an event of its own. */
+/** The decision of a review, by a person or, `reviewer: "timeout"`, by the policy. Its effect follows as a separate event. */
 export const reviewed = z.object({
   seq,
   type: z.literal("moderation.reviewed"),
   review_id: z.string(),
   decision: nameLike(REVIEW_DECISIONS),
   reviewer: z.string(),
-  /** For `edit`: what stands in place of the range. */
+  /** For `edit`: text that replaces the range. */
   replacement: z.string().optional(),
 });
 
-/** What came after `judged_seq` was not judged for as long as the policy waits. Until it is, readers are shown it, or not. */
+/** The events after `judged_seq` were not judged within the policy's wait. Until they are, readers are shown them or not, as the policy says. */
 export const unavailable = z.object({
   seq,
   type: z.literal("moderation.unavailable"),

@@ -8,17 +8,17 @@ export const outputDelta = z.object({
   text: z.string(),
   /** Which output, when there are several. Default 0. */
   output: count.optional(),
-  /** How many of the engine's tokens are merged in `text`. Default 1. */
+  /** Number of the engine's tokens that are merged in `text`. Default 1. */
   tokens: count.optional(),
-  /** Of the generation, said with the first delta of a run by an engine that counts as it goes: `tokens` are its own count then. */
+  /** Input tokens of the generation, sent with the first delta of a run by an engine that counts while it generates: `tokens` are then its own count. */
   input_tokens: count.optional(),
-  /** How many of those the engine took from its cache, said with the first delta of a run by an engine that tells so early. */
+  /** Input tokens that the engine took from its cache, sent with the first delta of a run by an engine that reports them that early. */
   cached_input_tokens: count.optional(),
-  /** Of the tokens of the text, in order, where the request asks for them and the engine gives them. */
+  /** Log probabilities of the text's tokens, in order, if the request asks for them and the engine gives them. */
   logprobs: tokenLogprobsSchema.optional(),
 });
 
-/** What a model says to itself before it answers. Not part of the text. */
+/** Reasoning of a model before it answers. Not part of the text. */
 export const reasoningDelta = z.object({
   seq,
   type: z.literal("reasoning.delta"),
@@ -28,7 +28,7 @@ export const reasoningDelta = z.object({
   cached_input_tokens: count.optional(),
 });
 
-/** What a model says in the place of an answer, to refuse one. Not part of the text. */
+/** A model's refusal, in place of an answer. Not part of the text. */
 export const refusalDelta = z.object({
   seq,
   type: z.literal("refusal.delta"),
@@ -38,14 +38,14 @@ export const refusalDelta = z.object({
   cached_input_tokens: count.optional(),
 });
 
-/** What an engine tells of reasoning that it does not show. */
+/** An engine's summary of reasoning that it does not show. */
 export const summaryDelta = z.object({
   seq,
   type: z.literal("reasoning.summary.delta"),
   text: z.string(),
   /** Which part of the summary, when there are several. Default 0. */
   part: count.optional(),
-  /** How many of the reasoning's tokens were counted when it came. Default 0. */
+  /** Reasoning tokens counted with this delta. Default 0. */
   tokens: count.optional(),
 });
 
@@ -54,7 +54,7 @@ export const reasoningSealed = z.object({
   seq,
   type: z.literal("reasoning.sealed"),
   encrypted: z.string(),
-  /** As the engine names it. */
+  /** The engine's id of it. */
   id: z.string().optional(),
 });
 
@@ -75,15 +75,15 @@ export const outputAnnotation = z.object({
   to_offset: count.optional(),
   url: z.string().optional(),
   title: z.string().optional(),
-  /** As the engine names the file. */
+  /** The engine's id of the file. */
   file: z.string().optional(),
-  /** Of the file. */
+  /** Name of the file. */
   name: z.string().optional(),
-  /** What the source says. */
+  /** Text quoted from the source. */
   quote: z.string().optional(),
 });
 
-/** What a model may make beside words. */
+/** Kinds of blobs that a model may make. */
 export const BLOB_KINDS = ["image", "audio"] as const;
 
 /** Content that the model has made. It is stored before this is appended; readers fetch it by the generation's id and this one. */
@@ -91,13 +91,13 @@ export const outputBlob = z.object({
   seq,
   type: z.literal("output.blob"),
   kind: nameLike(BLOB_KINDS),
-  /** Absent where moderation has withdrawn it, as the two fields behind it. */
+  /** Absent if moderation has withdrawn it, like the next two fields. */
   blob: z.string().optional(),
   media_type: z.string().optional(),
   bytes: count.optional(),
 });
 
-/** What came after `to_seq` from an earlier attempt no longer counts. */
+/** Events after `to_seq` from an earlier attempt no longer count. */
 export const outputRewind = z.object({
   seq,
   type: z.literal("output.rewind"),

@@ -9,7 +9,7 @@ const segmentSchema = z.object({
   generation: z.custom<GenerationId>(isGenerationId).optional(),
   /** The last event of the turn that its words are as of. */
   seq: z.int().min(0).brand<"Seq">().optional(),
-  /** Of what the conversation was created with: which of these its first item is, from 1 on. */
+  /** For items that the conversation was created with: the number of its first item, from 1. */
   imported: z.int().min(1).optional(),
   /** It sums up turns that are left out. Only a later summary takes its place. */
   summary: z.literal(true).optional(),
@@ -24,39 +24,39 @@ export type Prompt = z.infer<typeof promptSchema>;
 
 const waitingRoomSchema = z.object({
   when_full: z.enum(FULL_POLICIES),
-  /** Of UTF-8, as JSON. */
+  /** UTF-8 bytes, as JSON. */
   bytes: z.int(),
-  /** Of the model's context. Absent: not known. */
+  /** Tokens of the model's context. Absent: unknown. */
   tokens: z.number().optional(),
-  /** How many tokens the prompt in seq 0 has by an engine's own count. Absent: not known. */
+  /** Tokens of the prompt in seq 0, as an engine has counted them. Absent: unknown. */
   counted: z.int().min(0).optional(),
 });
 
 const summarySchema = z.object({
   /** Which sums up the turns that are left out, and the summary before. */
   generation: z.custom<GenerationId>(isGenerationId),
-  /** How many turns that are. `dropped_turns` has them, until the summary is there. */
+  /** Number of turns that it sums up. `dropped_turns` includes them until the summary exists. */
   turns: z.int().min(1),
   /** The most that it may have, of UTF-8 as JSON: what is longer is no summary. */
   bytes: z.int().min(1),
 });
 
-/** Where a turn stands in its conversation. */
+/** Position of a turn in its conversation. */
 export const turnContextSchema = z.object({
   conversation: z.custom<ConversationId>(isConversationId),
   /** From 1 on. */
   turn: z.int().min(1),
-  /** The turn that it goes on behind. Absent: it is the first. */
+  /** The turn that it follows. Absent: it is the first. */
   parent: z.custom<GenerationId>(isGenerationId).optional(),
-  /** How many earlier turns the prompt is without, because they did not fit. Default 0. */
+  /** Number of earlier turns left out of the prompt because they did not fit. Default 0. */
   dropped_turns: z.int().min(1).optional(),
-  /** Turns that went on when it was created, in order: its prompt in seq 0 is without them, and it begins once all of them have ended. */
+  /** Turns that were running when it was created, in order. Its prompt in seq 0 is without them, and it begins once all of them have ended. */
   waits_for: z.array(z.custom<GenerationId>(isGenerationId)).min(1).optional(),
-  /** Of a turn that has waited: what its prompt may take once they have ended, the same for every process that makes it. */
+  /** For a turn that has waited: limits of its prompt once the others have ended, the same for every process that makes it. */
   room: waitingRoomSchema.optional(),
-  /** What has to end, too, before it begins: what that says stands in its prompt in the place of the turns that are left out. */
+  /** Summary that must also end before the turn begins: its output replaces the turns that are left out of the prompt. */
   summary: summarySchema.optional(),
-  /** Of a generation that makes a summary and is no turn: how many turns it sums up. `turn` is the one that needs it. */
+  /** For a generation that makes a summary and is not a turn: number of turns that it sums up. `turn` is the one that needs it. */
   summarizes: z.int().min(1).optional(),
 });
 export type TurnContext = z.infer<typeof turnContextSchema>;

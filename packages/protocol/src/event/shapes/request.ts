@@ -14,7 +14,7 @@ const budgetChargeSchema = z.object({
   period: z.string(),
   /** When it ends. RFC 3339, UTC. Absent: never. */
   ends_at: z.string().optional(),
-  /** `admit`: generations go on while the ledger of all processes does not answer. Absent: they wait, or are refused. */
+  /** `admit`: generations continue while the ledger of all processes does not answer. Absent: they wait, or are refused. */
   on_redis_loss: z.string().optional(),
   /** For a budget in money: what a million tokens cost, of the models that may serve the generation, as decimal texts. */
   money: z
@@ -38,17 +38,17 @@ export const requested = z.object({
   /** RFC 3339, UTC. */
   created_at: z.string(),
   request: generationRequestSchema,
-  /** Of a turn of a conversation. */
+  /** Set for a turn of a conversation. */
   context: turnContextSchema.optional(),
-  /** What its model is given before the request's own input. Absent: nothing. */
+  /** Messages that its model is given before the request's own input. Absent: none. */
   prompt: promptSchema.optional(),
-  /** What it needs of its worker and its engine, by names of `CAPABILITIES` or of a later version. Absent: what every version can do. */
+  /** Capabilities that it needs of its worker and its engine, by names of `CAPABILITIES` or of a later version. Absent: those of every version. */
   needs: z.array(z.string()).optional(),
   /** Types of events that its creator's version knows and older ones do not: a worker appends no others of these. Absent: none. */
   events: z.array(z.string()).optional(),
   /** The blobs that its parts name. Absent: they name none. */
   media: mediaMapSchema.optional(),
-  /** What the model may make beside words, where that is not `BLOB_LIMITS`. */
+  /** Limits of the images and audio that the model may make, if they differ from `BLOB_LIMITS`. */
   blobs: z
     .object({
       /** The most that one may have. */

@@ -1,15 +1,15 @@
 import * as z from "zod";
 
 const likelyToken = z.object({
-  /** Absent where readers may not see a word that moderation has not judged: then the number stands alone. */
+  /** Absent if readers may not see text that moderation has not judged: only the number is left. */
   token: z.string().optional(),
   logprob: z.number(),
-  /** Of a token that is no UTF-8 by itself. */
+  /** Bytes of a token that is not UTF-8 by itself. */
   bytes: z.array(z.int().min(0).max(255)).optional(),
 });
 type LikelyToken = z.infer<typeof likelyToken>;
 
-/** How likely the tokens of a delta were, in order, and the most likely ones of each place. */
+/** Log probabilities of a delta's tokens, in order, and of the most likely tokens at each position. */
 export const tokenLogprobsSchema = z.array(likelyToken.extend({ top: z.array(likelyToken).optional() }));
 export type TokenLogprobs = z.infer<typeof tokenLogprobsSchema>;
 
@@ -23,7 +23,7 @@ const UNIT_BYTES = 6;
 /** Three digits and a comma. */
 const BYTE_BYTES = 4;
 
-/** At most so many bytes they take in an event. Told without encoding them, because it is asked with every token. */
+/** Returns an upper bound of their bytes in an event. Does not encode them, because it is called for every token. */
 export function logprobsSize(logprobs: TokenLogprobs | undefined): number {
   if (!logprobs) return 0;
   let size = 0;

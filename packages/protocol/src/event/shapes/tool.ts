@@ -16,12 +16,12 @@ export const toolCall = z.object({
   arguments: z.string(),
   /** Produced beyond the tokens of the turn's deltas: the calls themselves, and reasoning that the engine does not show. Default 0. */
   tokens: count.optional(),
-  /** How many of `tokens` were reasoning. Absent: unknown. */
+  /** Number of `tokens` that were reasoning. Absent: unknown. */
   reasoning_tokens: count.optional(),
-  /** Of the generation, where it was not known before. */
+  /** Input tokens of the generation, if they were not known before. */
   input_tokens: count.optional(),
   cached_input_tokens: count.optional(),
-  /** How many of the input were audio, where it was not known before, and how many of `tokens` and of the turn's deltas. Absent: none, or unknown. */
+  /** Audio tokens of the input, if they were not known before, and those among `tokens` and the turn's deltas. Absent: none, or unknown. */
   audio_input_tokens: count.optional(),
   audio_output_tokens: count.optional(),
   /** On the first call of a turn: the engine gave no finish reason, but said that its answer is whole. */

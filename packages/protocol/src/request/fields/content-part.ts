@@ -29,14 +29,14 @@ function isPlaced(kind: string | undefined) {
 
 const textPart = z.strictObject({ type: z.literal("text"), text: z.string() });
 
-/** What a model has said in place of an answer. */
+/** A model's refusal, in place of an answer. */
 const refusalPart = z.strictObject({ type: z.literal("refusal"), refusal: z.string() });
 
 const imagePart = z
   .strictObject({
     type: z.literal("image"),
     ...media,
-    /** How closely the model looks. Default: as its engine has it. */
+    /** Resolution at which the model sees the image. Default: the engine's. */
     detail: z.enum(["auto", "low", "high"]).optional(),
   })
   .refine(isPlaced("image"), { error: "must have one of url and blob, and a data URL must be of image/…" });
@@ -69,7 +69,7 @@ export type ImagePart = z.infer<typeof imagePart>;
 export type AudioPart = z.infer<typeof audioPart>;
 export type FilePart = z.infer<typeof filePart>;
 export type MediaPart = ImagePart | AudioPart | FilePart;
-/** What a tool answers with, where that is not a JSON value. */
+/** A tool's answer, if it is not a JSON value. */
 export type ToolContent = (TextPart | MediaPart)[];
 export type ContentPart = TextPart | RefusalPart | MediaPart;
 
@@ -77,7 +77,7 @@ export function isMediaPart(part: ContentPart): part is MediaPart {
   return part.type === "image" || part.type === "audio" || part.type === "file";
 }
 
-/** What a part names in the place of its bytes: a blob's id, or an https URL. Undefined where it has its bytes. */
+/** Returns the reference of a part without bytes: a blob's id, or an https URL. Undefined if it has its bytes. */
 export function referenceOf({ blob, url }: MediaPart): string | undefined {
   return blob ?? (url?.startsWith("data:") ? undefined : url);
 }

@@ -31,10 +31,7 @@ const callSchema = z.strictObject({
     .optional(),
 });
 
-/**
- * What a model has thought before a turn, as an engine has given it: its text, or a sealed form that this engine alone can read, to be
- * handed back as it is.
- */
+/** A model's reasoning before a turn, as an engine has given it: its text, or a sealed form that only this engine can read, to be handed back unchanged. */
 const reasoningItem = z.union(
   [
     z.strictObject({ text: z.string() }),
@@ -47,7 +44,7 @@ const reasoningItem = z.union(
   { error: "must be {text}, or {encrypted, id?, summary?}" },
 );
 
-/** What a model has said in an earlier turn. */
+/** A model's output in an earlier turn. */
 const assistantTurn = z
   .strictObject({
     role: z.literal("assistant"),

@@ -1,9 +1,9 @@
 /** Every limit on what a client may send; PROTOCOL.md §4.2 gives the same numbers. Lengths of text are in UTF-16 code units. */
 export const LIMITS = {
   bodyBytes: 1_048_576,
-  /** How deep a body nests, itself counted, whatever the field: a `schema` of the deepest form has room in each protocol. */
+  /** Nesting depth of a body, including itself, for any field: a `schema` of the deepest form fits in each protocol. */
   bodyDepth: 128,
-  /** Names in one object of a body, whatever the field. */
+  /** Names in one object of a body, for any field. */
   bodyNames: 4_096,
   messages: 1_024,
   /** Content parts in `input`, of all its messages together. */
@@ -17,7 +17,7 @@ export const LIMITS = {
   temperature: 2,
   seed: 2_147_483_647,
   topK: 1_000_000,
-  /** Of `frequency_penalty` and `presence_penalty`, above and below 0. */
+  /** `frequency_penalty` and `presence_penalty`, above and below 0. */
   penalty: 2,
   repetitionPenalty: 2,
   logitBiasTokens: 1_024,
@@ -31,13 +31,13 @@ export const LIMITS = {
   /** State that a model server asks to get back with one call: its bytes as JSON, and its depth. */
   providerStateBytes: 65_536,
   providerStateDepth: 32,
-  /** How deep a tool's JSON schema and a tool's answer may nest. */
+  /** Nesting depth of a tool's JSON schema and of a tool's answer. */
   toolParametersDepth: 32,
   toolOutputDepth: 32,
   /** One tool's answer, as JSON. */
   toolOutputBytes: 262_144,
   schemaDescriptionLength: 4_096,
-  /** How deep the JSON schema of a `response_format` may nest. */
+  /** Nesting depth of the JSON schema of a `response_format`. */
   schemaDepth: 64,
   /** Values of such a schema, parts of parts counted, and of the `parameters` of all tools together. */
   schemaValues: 20_000,
@@ -51,7 +51,7 @@ export const LIMITS = {
   subjectLength: 128,
   idempotencyKeyLength: 255,
   cancelReasonLength: 256,
-  /** Of one page of events: how many it may hold, and how long in milliseconds it may wait for the first. */
+  /** One page of events: most events, and most milliseconds that it waits for the first. */
   pageEvents: 1_000,
   pageWaitMs: 30_000,
   pageReviews: 100,

@@ -9,7 +9,7 @@ export const DEFAULT_PRIORITY = "interactive" satisfies Priority;
 export const SERVICE_TIERS = ["auto", "default", "flex", "priority"] as const;
 type ServiceTier = (typeof SERVICE_TIERS)[number];
 
-/** Returns the priority that a tier stands for, undefined for `auto`. A tier does not change the share between tenants: that follows their weights. */
+/** Returns the priority of a tier, undefined for `auto`. A tier does not change the share between tenants: that follows their weights. */
 export function priorityOf(tier: ServiceTier): Priority | undefined {
   switch (tier) {
     case "auto":

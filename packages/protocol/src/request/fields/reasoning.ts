@@ -1,11 +1,11 @@
 import * as z from "zod";
 import { LIMITS } from "./limits.ts";
 
-/** How much the model thinks before it answers; which of these a model knows is its engine's to say. */
+/** Amount of reasoning before the model answers; the engine decides which values a model accepts. */
 export const reasoningSchema = z.strictObject({
   effort: z.enum(["none", "minimal", "low", "medium", "high", "xhigh"]).optional(),
-  /** At most so many tokens of reasoning. */
+  /** Most tokens of reasoning. */
   max_tokens: z.int().min(1).max(LIMITS.outputTokens).optional(),
-  /** Whether the reasoning is told in short. */
+  /** Form of the reasoning's summary. */
   summary: z.enum(["auto", "concise", "detailed"]).optional(),
 });

@@ -11,14 +11,14 @@ export const responseFormatSchema = z.discriminatedUnion(
     z.strictObject({ type: z.literal("json_object") }),
     z.strictObject({
       type: z.literal("json_schema"),
-      /** What the model is told that it is. Default `response`. */
+      /** Name of the format, as the model is given it. Default `response`. */
       name: functionName.optional(),
       description: z.string().max(LIMITS.schemaDescriptionLength).optional(),
       schema: jsonObjectSchema(LIMITS.schemaDepth).refine(
         (schema) => countValues(schema) <= LIMITS.schemaValues,
         { error: `must have at most ${LIMITS.schemaValues} values` },
       ),
-      /** Whether the answer must fit, and not only should. Default: as the engine has it. */
+      /** True if the answer must fit; false if it only should. Default: the engine's. */
       strict: z.boolean().optional(),
     }),
   ],
@@ -27,5 +27,5 @@ export const responseFormatSchema = z.discriminatedUnion(
 
 export type ResponseFormat = z.infer<typeof responseFormatSchema>;
 
-/** What an engine is told of a schema without a name: most want one. */
+/** Name that an engine is given for a schema without one: most need a name. */
 export const DEFAULT_FORMAT_NAME = "response";

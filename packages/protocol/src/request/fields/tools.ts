@@ -2,7 +2,7 @@ import * as z from "zod";
 import { countValues, jsonObjectSchema } from "../../json-object.ts";
 import { LIMITS } from "./limits.ts";
 
-/** What the APIs of model servers take for the name of a function. */
+/** Function names that the APIs of model servers accept. */
 const FUNCTION_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 export const functionName = z
   .string()
@@ -19,7 +19,7 @@ const toolSchema = z.strictObject({
   description: z.string().max(LIMITS.toolDescriptionLength).optional(),
   /** A JSON schema of the arguments, handed to the engine as it is. */
   parameters: jsonObjectSchema(LIMITS.toolParametersDepth).optional(),
-  /** Whether the arguments must fit the schema. Default: as the engine has it. */
+  /** True if the arguments must fit the schema. Default: the engine's. */
   strict: z.boolean().optional(),
 });
 
@@ -37,14 +37,14 @@ export const toolsSchema = z
     error: `must have parameters of at most ${LIMITS.schemaValues} values together`,
   });
 
-/** What the model may do with its tools: as it likes, nothing, at least one call, or a call of this function. */
+/** The model's choice of tools: free, none, at least one call, or a call of this function. */
 export const toolChoiceSchema = z.union(
   [z.enum(["auto", "none", "required"]), z.strictObject({ name: functionName })],
   { error: "must be auto, none, required, or {name: a function of tools}" },
 );
 export type ToolChoice = z.infer<typeof toolChoiceSchema>;
 
-/** What becomes of a generation whose model asks for tools: it waits for the answers, or ends. */
+/** Policy for a generation whose model calls tools: it waits for the answers, or ends. */
 export const TOOL_CALL_ANSWERS = ["wait", "end"] as const;
 
 export const callIdSchema = z.string().min(1).max(LIMITS.toolCallIdLength);

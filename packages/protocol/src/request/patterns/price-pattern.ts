@@ -1,6 +1,6 @@
 /** Price of a regular expression in RE2's or ECMA-262's syntax, as far as its source tells. */
 export interface PatternPrice {
-  /** Instructions of the program that RE2 compiles it to, never fewer: a counted repetition has those of what it repeats so many times. */
+  /** Instructions of the program that RE2 compiles it to, or more: a counted repetition multiplies those of its body. */
   readonly states: number;
   /** Number of them that are classes of Unicode (`\p{L}`), each of hundreds of ranges. */
   readonly unicodeStates: number;
