@@ -26,7 +26,7 @@ export interface OpenSharedOptions {
   onAway: (error: unknown) => void;
   onBack: () => void;
   heartbeatMs?: number;
-  /** How long a call waits for Redis before the process decides alone. Default 250 ms. */
+  /** Milliseconds that a call waits for Redis before the process decides alone. Default 250 ms. */
   timeoutMs?: number | undefined;
   /** Wall-clock milliseconds of the ledger, for tests. Default: Redis keeps the time. */
   now?: () => number;

@@ -12,7 +12,7 @@ import { openTenantStore, type TenantStore } from "./store/tenant-store.ts";
 export interface Tenants extends AsyncDisposable {
   readonly directory: LiveTenantDirectory;
   readonly store: TenantStore;
-  /** Whether the tenants file owns them, so that they are changed there alone. */
+  /** True if the tenants file owns them, so that they are changed only there. */
   readonly isReadOnly: boolean;
   /**
    * Brings what the tenants file says into the bucket, as its source has it. Resolves when this process obeys it.
@@ -56,7 +56,7 @@ export async function openTenants({
   const onUse = (tenant: TenantId, key: string) => use.note(tenant, key);
   const directory = stack.use(await followTenants({ broker, onRefused, onStale, onUse }));
   const store = await openTenantStore(broker.main);
-  /** As patient as the first read: a broker that leaves one request unanswered ends no start. */
+  /** Retries as long as the first read: a start survives a broker that leaves one request unanswered. */
   const obey = () =>
     retryRejected(
       () => directory.sync(),

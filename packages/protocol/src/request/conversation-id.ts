@@ -3,7 +3,7 @@ import { toBase32 } from "../id.ts";
 
 declare const brand: unique symbol;
 
-/** Id of generations of one tenant, each of which follows an earlier one. */
+/** Id of a conversation: generations of one tenant, each of which follows an earlier one. */
 export type ConversationId = string & { readonly [brand]: "ConversationId" };
 
 const CONVERSATION_ID = /^conv_[0-9a-v]{26}$/;

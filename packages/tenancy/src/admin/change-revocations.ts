@@ -5,7 +5,7 @@ import { MAX_REVOCATIONS, type Revocation } from "../records/token-records.ts";
 import { tokenIdSchema } from "../tokens/claims.ts";
 import { forgettableAtMs } from "../tokens/revocations.ts";
 
-/** What an administrator revokes: one token by its `jti`, or all of a generation or an end user that were issued until now. */
+/** Body of a revocation: one token by its `jti`, or all tokens of a generation or an end user issued until now. */
 export const newRevocationSchema = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("token"), value: tokenIdSchema }),
   z.strictObject({

@@ -32,18 +32,18 @@ export type NewKeyRequest = z.infer<typeof newKeySchema>;
 const MAX_OVERLAP_SECONDS = 2_592_000;
 const DEFAULT_OVERLAP_SECONDS = 86_400;
 
-/** How long the old key still works. */
+/** Seconds that the old key still works. */
 export const overlapSchema = z.int().min(0).max(MAX_OVERLAP_SECONDS).default(DEFAULT_OVERLAP_SECONDS);
 
 export const rotationSchema = z.strictObject({
   overlap_seconds: overlapSchema,
-  /** Default: the old key's with a number behind it. */
+  /** Default: the old key's name with a number appended. */
   name: keyNameSchema.optional(),
   expires_at: timeSchema.optional(),
 });
 export type Rotation = z.infer<typeof rotationSchema>;
 
-/** How long a key that has expired is still listed. */
+/** Milliseconds that an expired key is still listed. */
 const LISTED_AFTER_EXPIRY_MS = 30 * 86_400_000;
 const MAX_NAME_CHARS = 64;
 
@@ -106,7 +106,7 @@ export function withRotatedKey(
   return { ...rest, keys: [...ending, fresh] };
 }
 
-/** The key, expiring behind the overlap, or before as it was to. */
+/** Returns the key with its expiry at the end of the overlap, or unchanged if it expires sooner. */
 export function endingBy<T extends { readonly expires_at?: string | undefined }>(
   key: T,
   { overlap_seconds }: Pick<Rotation, "overlap_seconds">,

@@ -3,7 +3,7 @@ import type { BudgetCharge, TenantId } from "@reprise/protocol";
 import { parseMoney } from "./budget-meter.ts";
 import type { Budget, BudgetPeriod } from "./budget-settings.ts";
 
-/** What the models that may serve a generation cost, by their public names. */
+/** Prices of the models that may serve a generation, by their public names. */
 export type ModelPrices = Readonly<Record<string, Price>>;
 
 /** One budget of a tenant in one of its periods: what a ledger keeps. */
@@ -18,7 +18,7 @@ export interface BudgetAccount {
   readonly admitsOnLoss?: boolean;
 }
 
-/** What a generation is counted against: the periods in which it was created, and the prices of then, however long it runs. */
+/** Returns the charges of a generation: the periods in which it was created, and the prices at that time, however long it runs. */
 export function chargesAt(
   budgets: readonly Budget[],
   { at, prices }: { readonly at: Date; readonly prices: ModelPrices },

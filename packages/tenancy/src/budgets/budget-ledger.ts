@@ -1,20 +1,20 @@
 import type { BudgetAccount } from "./budget-account.ts";
 
-/** What a generation wants of an account. All amounts are units of its budget. */
+/** A generation's claim on an account. All amounts are units of its budget. */
 export interface BudgetClaim {
   readonly account: BudgetAccount;
-  /** What the generation has used so far, all in all. */
+  /** Total use of the generation so far. */
   readonly used: number;
-  /** What it wants to use beyond that before it asks again. */
+  /** Further use that it wants before it asks again. */
   readonly want: number;
   /** The smallest slice that is of use to it: near the limit slices get smaller with the number of generations, down to this. Default `MIN_SLICE`. */
   readonly least?: number;
 }
 
 export interface BudgetGrant {
-  /** What the generation may have used, all in all, before it asks again: `used` at least, though that may be above the limit already. */
+  /** Total use that the generation is granted before it asks again: `used` at least, though that may be above the limit already. */
   readonly granted: number;
-  /** What the account has left beyond all that is used and granted, 0 at least. */
+  /** Rest of the account after everything used and granted, 0 at least. */
   readonly remaining: number;
   /** The ledger of all processes does not answer: it may have more left than this process alone may grant. */
   readonly isAlone?: true;
@@ -31,13 +31,13 @@ export interface BudgetReserved {
   readonly refused?: BudgetAccount;
 }
 
-/** What generations of an account have used that have ended, as another record than the ledger has it. */
+/** Use of an account's ended generations, from a record other than the ledger. */
 export interface BudgetSeed {
   readonly account: BudgetAccount;
   readonly ended: number;
 }
 
-/** What an account had as used, and has. */
+/** Used amount of an account, before and after seeding. */
 export interface BudgetSeeded {
   readonly before: number;
   readonly after: number;
@@ -64,13 +64,15 @@ export interface BudgetLedger {
   seed(seeds: readonly BudgetSeed[]): Promise<readonly BudgetSeeded[]>;
 }
 
-/** How long a grant that is not renewed is kept for its generation. */
+/** Milliseconds that a grant is kept for its generation without renewal. */
 export const GRANT_TTL_MS = 60_000;
-/** How long a generation that has ended, or has let its grant expire, is remembered: for so long it may still be settled, once more or at last. */
+/**
+ * Milliseconds that a generation is remembered after it has ended or its grant has expired: until then it may still be settled, again or for the first time.
+ */
 export const ENTRY_TTL_MS = 2 * 3_600_000;
 /** For how long an account outlives its period: for the generations that run at its end. */
 export const ACCOUNT_GRACE_MS = 25 * 3_600_000;
-/** How many tokens of output a generation is granted at a time: what a worker that is cut off has not said. */
+/** Tokens of output that a generation is granted at a time. A worker that is cut off leaves at most this many unreported. */
 export const FIRST_SLICE = 64;
 /**
  * Tokens of output that are reserved of a model which may think without showing it, where the models file does not say how many it makes at most: what it

@@ -12,9 +12,9 @@ const PICO_PER_NANO = 1_000n;
 /** 4,000,000 of a currency's units: what is used beyond a limit still fits into 2^53. */
 export const MAX_MONEY_UNITS = 4_000_000_000_000_000;
 
-/** What a budget counts of one generation of one model. */
+/** Converts the tokens of a generation to units of a budget, for one model. */
 export interface BudgetMeter {
-  /** What tokens count, all in all; money is rounded up, once. */
+  /** Returns the units of a total of tokens; money is rounded up, once. */
   unitsOf(tokens: PricedTokens): number;
   /** With how many tokens of output, all in all, a generation stays within these units; infinity where output costs nothing. */
   outputWithin(units: number, input: Omit<PricedTokens, "output">): number;

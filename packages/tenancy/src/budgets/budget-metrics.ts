@@ -18,7 +18,7 @@ interface SeenShare {
 
 const OF_PROCESS = new WeakMap<Metrics, BudgetMetrics>();
 
-/** Of a process: services that share its metrics share these, so that what one of them saw before does not hide what another has seen since. */
+/** Returns the metrics of a process. Services that share its metrics share these, so that a value that one of them saw earlier does not hide a later one. */
 export function budgetMetricsOf(metrics: Metrics, maxTenants?: number): BudgetMetrics {
   const found = OF_PROCESS.get(metrics);
   const own = found ?? new BudgetMetrics(metrics, { maxTenants });
@@ -26,7 +26,7 @@ export function budgetMetricsOf(metrics: Metrics, maxTenants?: number): BudgetMe
   return own;
 }
 
-/** What a process sees of tenants' budgets. Its memory is bounded by the named tenants and their budgets. */
+/** Metrics of tenants' budgets, as a process sees them. Their memory is bounded by the named tenants and their budgets. */
 export class BudgetMetrics {
   readonly #metrics: Metrics;
   readonly #labels: TenantLabels;

@@ -18,7 +18,7 @@ const common = {
     .string()
     .regex(/^[a-z][a-z0-9_-]{0,31}$/, "must be 1 to 32 of a-z, 0-9, _ and -, and begin with a letter"),
   period: z.enum(BUDGET_PERIODS),
-  /** What a process does that has granted its share of what was left while Redis does not answer. Default `refuse`. */
+  /** Policy of a process that has granted its share of the rest while Redis does not answer. Default `refuse`. */
   on_redis_loss: z.enum(["refuse", "admit"]).optional(),
 } as const;
 
@@ -29,7 +29,7 @@ const tokensSchema = z.strictObject({
   limit: z.int().min(1).max(MAX_TOKENS),
 });
 
-/** What tokens cost by the models file. */
+/** A budget in money, by the prices of the models file. */
 const moneySchema = z.strictObject({
   ...common,
   unit: z.literal("money"),
@@ -48,7 +48,7 @@ const moneySchema = z.strictObject({
 const budgetSchema = z.discriminatedUnion("unit", [tokensSchema, moneySchema]);
 export type Budget = z.infer<typeof budgetSchema>;
 
-/** What a tenant may use in each period. */
+/** Budgets of a tenant, for each period. */
 export const budgetsSchema = z
   .array(budgetSchema)
   .max(MAX_BUDGETS)

@@ -1,16 +1,21 @@
 import { ACCOUNT_GRACE_MS, ENTRY_TTL_MS, GRANT_TTL_MS } from "./budget-ledger.ts";
 
 /*
- * `RedisLedger`'s calls as scripts, so that each is one round trip and nothing comes between its steps. They do what `MemoryLedger` does; time is Redis's own, since the
- * processes' clocks differ; a test may name another.
+ * `RedisLedger`'s calls as scripts, so that each is one round trip and atomic. They do the same as `MemoryLedger`. Time is Redis's own, since the processes'
+ * clocks differ; a test may set another.
  *
- * An account is two keys: a hash, and a sorted set of its generations by the time at which their grant expires or, with `past:` before the name, at which they are forgotten. The hash
- * has `used`, `held`, `live` (how many hold a grant), `epoch`, `restored` (below), and for each generation `g:<id>`: `<used> <granted>`, and behind it `settled` for one that has ended.
+ * An account is two keys: a hash, and a sorted set of its generations by the time at which their grant expires or, with `past:` before the name, at which they
+ * are forgotten. The hash has `used`, `held`, `live` (number of generations that hold a grant), `epoch`, `restored` (below), and for each generation `g:<id>`:
+ * `<used> <granted>`, followed by `settled` for one that has ended.
  *
- * A Redis that has lost its data has no epoch, or another one. Each process says what it had seen of the account, and the account goes on from the most of it, `restored`.
+ * A Redis that has lost its data has no epoch, or another one. Each process reports the use that it has seen of the account, and the account continues from
+ * the highest report, `restored`.
  */
 
-/** What all begin with. ARGV: the time in ms or nothing, an epoch for an account that has none, the generation; then what `COMMON` reads of each account from `at` on. */
+/**
+ * Beginning of all scripts. ARGV: the time in ms or nothing, an epoch for an account that has none, the generation; then the arguments that `COMMON` reads for
+ * each account from `at` on.
+ */
 const COMMON = `
 local now = tonumber(ARGV[1])
 if not now then
@@ -146,8 +151,8 @@ return answer
 `;
 
 /**
- * As `CLAIM_SCRIPT`; the use is that of all generations that have ended. What is added counts as restored, so that a process that has seen the account before it was lost does not add
- * it again. Answers what each account had as used, and has.
+ * Same arguments as `CLAIM_SCRIPT`; the use is that of all generations that have ended. The added use counts as restored, so that a process that saw the
+ * account before it was lost does not add it again. Returns the used amount of each account, before and after.
  */
 export const SEED_SCRIPT = `${COMMON}${FIELDS}
 local answer = {}
@@ -169,7 +174,7 @@ end
 return answer
 `;
 
-/** As `CLAIM_SCRIPT`; limit, want, need and the least slice are not read. Answers each account's epoch and use. */
+/** Same arguments as `CLAIM_SCRIPT`; limit, want, need and the least slice are not read. Returns each account's epoch and use. */
 export const SETTLE_SCRIPT = `${COMMON}${FIELDS}
 local answer = {}
 for i = 1, #KEYS / 2 do

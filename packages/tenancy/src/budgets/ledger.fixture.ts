@@ -19,7 +19,7 @@ const accountOf = (limit: number, name = `account-${++accounts}`): BudgetAccount
   endsAtMs: undefined,
 });
 
-/** What every implementation of `BudgetLedger` does. */
+/** Contract of every implementation of `BudgetLedger`. */
 export function describeLedger(open: () => LedgerTarget): void {
   it("grants slices until the limit, and then nothing more", async () => {
     const { ledger } = open();

@@ -30,14 +30,14 @@ interface Past {
 /** Both maps are in the order in which their entries expire. */
 interface Account {
   used: number;
-  /** What is granted to live generations beyond their use. */
+  /** Units granted to live generations beyond their use. */
   held: number;
   readonly live: Map<string, Live>;
   readonly past: Map<string, Past>;
   readonly forgetAtMs: number;
 }
 
-/** How many accounts are kept before those whose period is long over are looked for. */
+/** Number of accounts from which on those whose period is long over are removed. */
 const SWEEP_ACCOUNTS = 1_000;
 
 /** The ledger of this process alone; it starts with nothing used. Its memory is bounded by the generations of two hours. */
@@ -94,7 +94,7 @@ export class MemoryLedger implements BudgetLedger {
     kept.used += used - before;
     const fair = Math.max(least, need, Math.floor(left() / (kept.live.size + 1)));
     const sliced = used + Math.min(want, fair, left());
-    // While it asks, the generation goes on with what it was granted before.
+    // While it asks, the generation continues with its earlier grant.
     const granted = want > 0 ? Math.max(sliced, promised) : sliced;
     kept.live.set(generation, { used, granted, expiresAtMs: this.#now() + GRANT_TTL_MS });
     kept.held += granted - used;

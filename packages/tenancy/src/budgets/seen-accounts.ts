@@ -3,23 +3,23 @@ import type { BudgetAccount } from "./budget-account.ts";
 import { ACCOUNT_GRACE_MS } from "./budget-ledger.ts";
 
 export interface SeenAccount {
-  /** Tells a ledger that goes on from one that has lost its data. */
+  /** Distinguishes a ledger that has kept its data from one that has lost it. */
   readonly epoch: string;
-  /** What all generations had used. */
+  /** Use of all generations. */
   readonly used: number;
 }
 
 interface Remembered extends SeenAccount {
   readonly forgetAtMs: number;
-  /** What this process has reported of each generation, which is part of `used`. */
+  /** Use that this process has reported for each generation, which is part of `used`. */
   readonly reported: Map<string, number>;
 }
 
 const SWEEP_ACCOUNTS = 1_000;
-/** A generation that another process goes on with is never settled here. */
+/** Limit of remembered generations: one that another process continues is never settled here. */
 const MAX_GENERATIONS = 10_000;
 
-/** What this process has seen of the accounts of a ledger that may lose its data. */
+/** Accounts as this process has seen them in a ledger that may lose its data. */
 export class SeenAccounts {
   readonly #accounts = new Map<string, Remembered>();
   #sweepAtAccounts = SWEEP_ACCOUNTS;

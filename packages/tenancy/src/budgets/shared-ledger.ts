@@ -16,20 +16,20 @@ import { MemoryLedger } from "./memory-ledger.ts";
 export interface SharedLedgerOptions {
   /** The ledger of all processes. */
   shared: BudgetLedger;
-  /** How many processes divide what is left between them while it is away, this one included. */
+  /** Number of processes that share the rest of the accounts while it is unavailable, this one included. */
   processes: () => number;
   access: RedisAccess;
 }
 
 type Settlement = readonly [generation: string, uses: readonly Pick<BudgetClaim, "account" | "used">[]];
 
-/** What this process has seen last of an account that the ledger of all answers for. */
+/** Last state that this process has seen of an account in the shared ledger. */
 interface Seen {
   readonly remaining: number;
   readonly forgetAtMs: number;
 }
 
-/** What this process may grant alone: its share of what was left, and from where on each generation's use counts. */
+/** Grants of this process alone: its share of the rest, and the use from which each generation counts. */
 interface Alone {
   readonly share: number;
   readonly bases: Map<string, number>;
@@ -38,14 +38,15 @@ interface Alone {
 const SWEEP_ACCOUNTS = 1_000;
 /** Settlements that wait for the ledger of all. Of one that is dropped, what its generation has not used is given back when its grant expires. */
 const MAX_UNSENT = 10_000;
-/** What a process may grant alone of a budget that admits all while the ledger of all is away. */
+/** Units that a process may grant alone of a budget that admits all while the shared ledger is unavailable. */
 const UNBOUNDED = 2 ** 52;
 /** Generations whose last grants are remembered. */
 const MAX_GRANTS = 100_000;
 
 /**
- * A ledger that all processes share, with a stated answer for an outage: each process goes on alone with its share of what was left of an account when it last asked. What was granted
- * before stays granted. A process that has never asked for an account has no share of it. Of an account that admits on loss each grants what is asked for.
+ * A ledger that all processes share, with a defined behaviour in an outage: each process continues alone with its share of the account's rest when it last
+ * asked. Earlier grants stay valid. A process that has never asked for an account has no share of it. For an account that admits on loss, each process grants
+ * everything.
  */
 export class SharedLedger implements BudgetLedger {
   readonly #options: SharedLedgerOptions;

@@ -35,7 +35,7 @@ export interface FollowTenantsOptions extends TenantTableOptions {
   readonly broker: Pick<Broker, "main" | "reads">;
   /** A record that can't be used: access is by the last good one, or there is none. Told once for each version of the record. */
   readonly onRefused: (tenant: TenantId, error: RepriseError) => void;
-  /** How often the bucket is asked whether something has changed, without an announcement. Default 500 ms. */
+  /** Milliseconds between two checks of the bucket for changes, without an announcement. Default 500 ms. */
   readonly everyMs?: number | undefined;
   /** Told when the bucket can't be read for `staleMs`, and when it can again. */
   readonly onStale?: OnStale | undefined;
@@ -65,16 +65,16 @@ export async function followTenants(options: FollowTenantsOptions): Promise<Live
 }
 
 /*
- * How the bucket is followed
+ * Following the bucket
  *
- * The leader of its stream says how many messages there are and which is the last. A follower that has read as far, and knows as many
- * subjects, knows everything: the bucket keeps one message per subject, and a tenant that was removed leaves an empty one. If there is
- * more, it is read. If the counts then still differ, messages are gone (a purge, by hand), and if the stream was made anew it starts
- * again at 1: in both cases everything is read again, and what is not there any more is removed.
+ * The leader of its stream reports the number of messages and the last sequence. A follower that has read to that sequence, and knows the same number of
+ * subjects, is complete: the bucket keeps one message per subject, and a removed tenant leaves an empty one. If there are newer messages, they are read. If
+ * the counts then still differ, messages have been removed (a purge, by hand); if the stream was created again, its sequence starts again at 1. In both cases
+ * everything is read again, and tenants that no longer exist are removed.
  *
- * This is done when the bucket announces a change, when a lost connection is back, and twice a second. An announcement only makes it
- * sooner, so one that is lost, or forged, does no harm. KV's own watch is not used: it is a consumer per process that takes two missed
- * heartbeats (10 s) to notice that a broker was restarted, and says nothing of a purge.
+ * This happens when the bucket announces a change, when a lost connection is back, and twice a second. An announcement only makes it sooner, so a lost or
+ * forged one does no harm. KV's own watch is not used: it is a consumer per process that takes two missed heartbeats (10 s) to notice a restart of the broker,
+ * and does not report a purge.
  */
 /** By subject, its message. A broker that has lost messages gives their places to others, which it stores later. */
 type Known = Map<

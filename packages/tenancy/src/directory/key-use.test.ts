@@ -9,7 +9,7 @@ const START = asUnixMs(Date.parse("2026-11-22T12:00:00.000Z"));
 /** No flush comes by itself within a test. */
 const flushMs = 3_600_000;
 
-/** What is stored without an acknowledgement is there a moment later. */
+/** A write without an acknowledgement is visible a moment later. */
 const usesOf = async ({ broker }: World, tenant: TenantId) =>
   Object.fromEntries(await readKeyUse(broker.reads, tenant));
 

@@ -7,11 +7,11 @@ import type { Role } from "../records/roles.ts";
 import type { PublicKey } from "../tokens/public-key.ts";
 import type { TokenTemplate } from "../tokens/token-template.ts";
 
-/** Whom a bearer token stands for, and what it may do. */
+/** Holder of a bearer token, and its rights. */
 export interface Principal {
   readonly tenant: TenantId;
   readonly roles: ReadonlySet<Role>;
-  /** Who stands in a log for what is done with the token. No secret, and of this tenant alone. */
+  /** Name in the log for actions with the token. Not a secret, and unique within this tenant alone. */
   readonly holder: string;
   /** The tenant's own policy: a request's can only tighten it. */
   readonly policy: Policy;
@@ -19,11 +19,11 @@ export interface Principal {
   readonly models?: ReadonlySet<string> | undefined;
   /** The tenant's limits. Undefined: none. */
   readonly limits?: TenantLimits | undefined;
-  /** What the tenant may have of each model's slots. Undefined: as other tenants without a limit. */
+  /** The tenant's share of each model's slots. Undefined: as other tenants without a limit. */
   readonly slots?: TenantSlots | undefined;
-  /** What the tenant may use in each period. Undefined: no limit. */
+  /** The tenant's budgets for each period. Undefined: no limit. */
   readonly budgets?: readonly Budget[] | undefined;
-  /** Of the tenant's conversations. Undefined: as `CONVERSATION_LIMITS` has it. */
+  /** Settings of the tenant's conversations. Undefined: those of `CONVERSATION_LIMITS`. */
   readonly conversations?: ConversationSettings | undefined;
   /** When the bucket has stored the tenant's record, in microseconds. */
   readonly storedAtUs?: number | undefined;

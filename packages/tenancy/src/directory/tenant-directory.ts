@@ -10,7 +10,7 @@ export interface TenantDirectory {
    * tenant changes.
    */
   authenticate(bearerToken: string): Principal | undefined;
-  /** What a principal of earlier stands for now; undefined once its key is revoked or expired, or its tenant is gone. */
+  /** Returns the current form of an earlier principal; undefined if its key is revoked or expired, or its tenant was removed. */
   renew(principal: Principal): Principal | undefined;
   /** The tenant as this process last heard of it. */
   find(tenant: TenantId): TenantConfig | undefined;

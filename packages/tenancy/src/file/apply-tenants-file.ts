@@ -5,7 +5,7 @@ import type { TenantRecord } from "../records/tenant-record.ts";
 import { type TenantStore, tenantRemoved } from "../store/tenant-store.ts";
 import type { TenancyConfig } from "./tenants-file.ts";
 
-/** What was done. */
+/** Changes made by a tenants file. */
 export interface AppliedFile {
   readonly created: readonly TenantId[];
   readonly changed: readonly TenantId[];
@@ -14,7 +14,7 @@ export interface AppliedFile {
   readonly stayRemoved: readonly TenantId[];
 }
 
-/** How many tenants are written at a time. */
+/** Tenants written at a time. */
 const AT_ONCE = 32;
 
 /**

@@ -6,7 +6,7 @@ export interface NewKey {
   /** `rk_<tenant>_<random>`. */
   readonly secret: string;
   readonly sha256: string;
-  /** How it begins, for people who look for one: 24 of its 192 random bits. */
+  /** Beginning of the secret, by which people find a key: 24 of its 192 random bits. */
   readonly prefix: string;
 }
 

@@ -26,7 +26,7 @@ const lease = (limit: number, member: string, key: string, ttlMs = 60_000): Leas
   ttlMs,
 });
 
-/** What every implementation of `Counters` does. */
+/** Contract of every implementation of `Counters`. */
 export function describeCounters(open: () => CountersTarget): void {
   it("grants the whole quota at once, and then nothing more", async () => {
     const { counters } = open();

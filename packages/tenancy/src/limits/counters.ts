@@ -21,15 +21,15 @@ export interface LeaseCheck {
   readonly kind: "lease";
   readonly name: string;
   readonly key: string;
-  /** How many may be held at a time, at least 1. */
+  /** Leases that may be held at a time, at least 1. */
   readonly limit: number;
-  /** What holds the lease; taking a lease that is held renews it. */
+  /** Holder of the lease; taking a lease that is held renews it. */
   readonly member: string;
   /** After how long without a renewal the lease ends by itself. */
   readonly ttlMs: number;
 }
 
-/** Where a limit stands behind a decision. */
+/** State of a limit after a decision. */
 export interface Standing {
   readonly check: LimitCheck;
   /** Units, or leases, that are left. */
@@ -61,5 +61,5 @@ export interface Counters {
   release(leases: readonly Pick<LeaseCheck, "key" | "member">[]): Promise<void>;
 }
 
-/** How long a client waits that was refused a lease: when one ends is not known. */
+/** Milliseconds that a client waits after it was refused a lease: it is unknown when one ends. */
 export const LEASE_RETRY_MS = 1_000;

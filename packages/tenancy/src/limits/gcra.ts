@@ -43,7 +43,7 @@ export function settleUnits(
   return resultAt({ limit, windowMs }, next, nowMs);
 }
 
-/** After how long so many units are there; undefined when they never are. */
+/** Returns the milliseconds until the units are available; undefined if they never are. */
 export function waitForUnits(
   { limit, windowMs }: Quota,
   state: RateState | undefined,
@@ -72,10 +72,10 @@ function boundTat(state: RateState | undefined, nowMs: number, windowMs: number)
   return Math.min(Math.max(state.tatMs, nowMs), nowMs + windows * windowMs);
 }
 
-/** What is used beyond a quota has to come back too. A debt beyond that is forgotten. */
+/** Limit of a debt, in windows. Use beyond a quota has to be paid back too; a debt beyond this limit is forgotten. */
 export const MAX_WINDOWS = 60;
-/** A clock that has gone back makes a debt of whatever was written before, which no call is to wait for. */
+/** Limit of a debt, in windows, after a clock was set back. It turns all earlier writes into debts, which no call should wait for. */
 export const MAX_WINDOWS_OF_OTHER_CLOCK = 2;
 
-/** What rounding may add to a time or take from a unit, as a part of it: without it one in five calls for the last unit of a quota is refused. */
+/** Rounding error of a time or a unit, as a part of it. Without it, one in five calls for the last unit of a quota is refused. */
 const ROUNDING = 1e-6;

@@ -9,7 +9,7 @@ import {
 } from "./counters.ts";
 import { type RateState, settleUnits, standingAt, takeUnits, waitForUnits } from "./gcra.ts";
 
-/** How many keys are kept before those that say nothing any more are looked for. */
+/** Number of keys from which on those without effect are removed. */
 const SWEEP_KEYS = 1_000;
 
 /** Counters of this process alone. Their memory is bounded by what was taken and has not come back. */

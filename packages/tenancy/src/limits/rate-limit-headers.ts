@@ -1,6 +1,6 @@
 import type { Decision, Standing } from "./counters.ts";
 
-/** The header fields of draft-ietf-httpapi-ratelimit-headers-10 that tell a client where it stands. */
+/** Header fields of draft-ietf-httpapi-ratelimit-headers-10, which report the state of a client's limits. */
 export interface RateLimitHeaders {
   /** All limits that were looked at: `"tenant.requests";q=600;w=60, "tenant.readers";q=100;qu="concurrent-requests"`. */
   readonly "RateLimit-Policy": string;

@@ -67,7 +67,7 @@ async function openNode(port: number, { nodes = 2, timeoutMs = PATIENCE_MS } = {
   };
 }
 
-/** Counters whose shared ones answer calls unless told otherwise, long behind their last failure. */
+/** Counters whose shared ones answer calls unless set otherwise, long after their last failure. */
 function openFake() {
   const told: string[] = [];
   const calls = { areAnswered: true };

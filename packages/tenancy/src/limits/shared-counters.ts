@@ -6,12 +6,12 @@ export interface SharedCountersOptions {
   shared: Counters;
   /** The counters of this node, for the time in which the shared ones do not answer. */
   local: Counters;
-  /** How many nodes divide a limit between them while the shared counters are away, this one included. */
+  /** Number of nodes that share a limit while the shared counters are unavailable, this one included. */
   nodes: () => number;
   access: RedisAccess;
 }
 
-/** Of no tenant, and refused to none. */
+/** Belongs to no tenant, and is never refused. */
 const PROBE: RateCheck = {
   kind: "rate",
   name: "probe",
@@ -22,9 +22,8 @@ const PROBE: RateCheck = {
 };
 
 /**
- * Counters that all nodes share, with a stated answer for an outage: each node goes on alone with its share of every limit. No call fails, and
- * all nodes together grant what they grant otherwise, and once more the limit at most when the outage begins: local counters know nothing
- * of what was taken before.
+ * Counters that all nodes share, with a defined behaviour in an outage: each node continues alone with its share of every limit. No call fails. All nodes
+ * together grant the same as otherwise, and at most the limit once more when the outage begins: local counters do not know the earlier use.
  */
 export class SharedCounters implements Counters {
   readonly #options: SharedCountersOptions;

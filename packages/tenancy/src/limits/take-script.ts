@@ -1,8 +1,8 @@
 import { MAX_WINDOWS, MAX_WINDOWS_OF_OTHER_CLOCK } from "./gcra.ts";
 
 /**
- * What both scripts begin with: the time, and how a rate is kept, its theoretical arrival time and when that was written. They do what `gcra.ts` does. What
- * an earlier version has stored has the first of both alone.
+ * Beginning of both scripts: the time, and the stored form of a rate, its theoretical arrival time and when that was written. They do the same as `gcra.ts`.
+ * Rates that an earlier version has stored have only the first of the two.
  */
 const RATES = `
 local now = tonumber(ARGV[1])

@@ -4,10 +4,10 @@ import type { LimitCheck } from "./counters.ts";
 import { LEASE_TTL_MS } from "./held-leases.ts";
 
 const quota = z.int().min(1).max(1_000_000_000_000);
-/** What a worker may have in memory for an engine at a time. */
+/** Bytes that a worker may hold in memory for an engine at a time. */
 const MAX_BLOB_BYTES = 536_870_912;
 
-/** What can be limited. A limit that is left out does not exist. */
+/** Limits. One that is left out does not exist. */
 const scopeSchema = z.strictObject({
   /** Calls of the API. */
   requests_per_minute: quota.optional(),
@@ -34,7 +34,7 @@ export const tenantLimitsSchema = z.strictObject({
   key: scopeSchema.optional(),
   end_user: scopeSchema.optional(),
   address: scopeSchema.optional(),
-  /** Of blobs, counted by their records in the broker. Each absent one is as `BLOB_LIMITS` has it. */
+  /** Limits of blobs, counted by their records in the broker. Each absent one is that of `BLOB_LIMITS`. */
   blobs: z
     .strictObject({
       /** Bytes of one blob. */
@@ -57,7 +57,7 @@ export interface LimitSubject {
   readonly address: string;
 }
 
-/** What a call takes. */
+/** Units that a call takes. */
 export interface LimitUse {
   readonly requests?: number;
   readonly requestBytes?: number;

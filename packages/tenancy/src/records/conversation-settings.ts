@@ -10,27 +10,27 @@ import * as z from "zod";
 const DAY_SECONDS = 86_400;
 const MAX_CONVERSATIONS = 1_000_000_000;
 
-/** Of a tenant's conversations. */
+/** Settings of a tenant's conversations. */
 export const conversationSettingsSchema = z.strictObject({
   /** The most that it has at a time, over all nodes. Default `CONVERSATION_LIMITS.tenantConversations`. */
   max: z.int().min(1).max(MAX_CONVERSATIONS).optional(),
   /**
-   * How many days one is kept behind its last turn: what a client may ask for at most, and what one has whose client does not ask. Default: a year at
-   * most, and 30 days.
+   * Days that a conversation is kept after its last turn: the most that a client may ask for, and the default if it does not ask. Default: a year at most, and
+   * 30 days.
    */
   ttl_days: z
     .int()
     .min(1)
     .max(CONVERSATION_LIMITS.ttlSeconds / DAY_SECONDS)
     .optional(),
-  /** What becomes of a turn while the last one has not ended, where a conversation does not say so. Default `reject`. */
+  /** Policy for a turn while the last one is running, if the conversation does not set it. Default `reject`. */
   on_busy: z.enum(BUSY_POLICIES).optional(),
-  /** What becomes of a turn whose prompt does not fit, where a conversation does not say so. Default `error`. */
+  /** Policy for a turn whose prompt does not fit, if the conversation does not set it. Default `error`. */
   when_full: whenFullSchema.optional(),
 });
 export type ConversationSettings = z.infer<typeof conversationSettingsSchema>;
 
-/** What holds for a tenant's conversations, with and without settings. */
+/** Rules of a tenant's conversations, with and without settings. */
 export interface ConversationRules {
   readonly most: number;
   readonly mostTtlSeconds: number;

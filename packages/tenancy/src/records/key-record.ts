@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { rolesSchema } from "./roles.ts";
 
-/** Who else stands in logs: the policy that has decided in place of a reviewer, the operator, and the bearers of stream tokens. */
+/** Other names in logs: the policy that has decided in place of a reviewer, the operator, and the bearers of stream tokens. */
 const OTHER_HOLDERS = /^(timeout|operator|token\..*)$/;
 const HASH_CHARS_SHOWN = 12;
 const HASH_CHARS_IN_ID = 16;
@@ -25,10 +25,10 @@ export const sha256Schema = z
 
 /** An API key as the tenant's record keeps it: never the secret. */
 export const keyRecordSchema = z.strictObject({
-  /** Who stands in a log for what was done with the key; unique within the tenant. */
+  /** Name in the log for actions with the key; unique within the tenant. */
   name: keyNameSchema,
   sha256: sha256Schema,
-  /** How the secret begins, for people who look for one; absent where the platform did not make the secret. */
+  /** Beginning of the secret, by which people find a key; absent if the platform did not make the secret. */
   prefix: z.string().max(128).optional(),
   roles: rolesSchema,
   created_at: timeSchema,
@@ -38,7 +38,7 @@ export const keyRecordSchema = z.strictObject({
 
 export type KeyRecord = z.infer<typeof keyRecordSchema>;
 
-/** What names a key in the API and in logs. It follows from the hash, so that all nodes give one key the same id. */
+/** Returns the id of a key in the API and in logs. It follows from the hash, so that all nodes give one key the same id. */
 export function keyIdOf(sha256: string): string {
   return `key_${sha256.slice(0, HASH_CHARS_IN_ID)}`;
 }

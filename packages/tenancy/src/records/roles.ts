@@ -1,9 +1,10 @@
 import * as z from "zod";
 
 /**
- * What a key may be used for. `create` starts generations, `read` follows them, `cancel` ends them early, `tool` answers their
- * tool calls, `review` decides what moderation has left to people, and sees original text for it, `audit` reads what the audit log
- * keeps, long after the logs are gone, `blob` uploads, reads and deletes blobs, `erase` deletes conversations with all that was said in them, `usage` reads what generations have taken, used and cost, `admin` administers the key's own tenant.
+ * Roles of a key. `create` starts generations, `read` follows them, `cancel` ends them early, `tool` answers their tool calls, `review` decides what
+ * moderation has left to people, and sees original text for it, `audit` reads the audit log, long after the logs have expired, `blob` uploads, reads and
+ * deletes blobs, `erase` deletes conversations with all their text, `usage` reads durations, use and cost of generations, `admin` administers the key's own
+ * tenant.
  */
 export const ROLES = [
   "create",

@@ -25,14 +25,14 @@ export const tenantIdSchema = z.string().transform((id, context): TenantId => {
   }
 });
 
-/** What the audit log keeps of a tenant, and for how long, in whole days. */
+/** Content and duration of a tenant's audit log, in whole days. */
 const auditSchema = z
   .strictObject({
     /** Nothing is erased before, not even on request. Default 0. */
     min_days: z.int().min(0).optional(),
     /** Everything is deleted after. Default: never. */
     max_days: z.int().min(1).optional(),
-    /** What the archive holds of blobs: their hashes, or their bytes too. Default `hash`. */
+    /** Blobs in the archive: their hashes, or their bytes too. Default `hash`. */
     blobs: z.enum(["hash", "content"]).optional(),
   })
   .refine(({ min_days: min = 0, max_days: max = min }) => min <= max, {
@@ -55,16 +55,16 @@ export const originsSchema = z
 const MAX_WEIGHT = 1_000;
 const MAX_SLOTS = 1_000_000;
 
-/** What the tenant may have of each model's slots. */
+/** The tenant's share of each model's slots. */
 const slotsSchema = z.strictObject({
-  /** How many slots it gets for each of a tenant with weight 1, while both want more. Default 1. */
+  /** Slots that it gets for each slot of a tenant with weight 1, while both want more. Default 1. */
   weight: z.int().min(1).max(MAX_WEIGHT).optional(),
   /** The most slots of a model that it has at a time, over all workers. Default: no limit. */
   max: z.int().min(1).max(MAX_SLOTS).optional(),
 });
 export type TenantSlots = z.infer<typeof slotsSchema>;
 
-/** What an administrator may set of a tenant at once; keys, signing keys and revocations have calls of their own. */
+/** Settings of a tenant that an administrator may change in one call; keys, signing keys and revocations have calls of their own. */
 export const tenantSettings = {
   /** Its rules are checked once, by the process that takes them in: each process that follows tenants reads all of them. */
   policy: policySchema.default({}),

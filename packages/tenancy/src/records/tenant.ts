@@ -13,19 +13,19 @@ export interface TenantKey {
   /** The lower-case hex SHA-256 of the secret; the secret itself is never kept. */
   readonly sha256: string;
   readonly roles: ReadonlySet<Role>;
-  /** Who stands in a log for what was done with the key: its name. */
+  /** Name in the log for actions with the key: its name. */
   readonly holder: string;
   /** `NEVER` for a key that does not expire. */
   readonly expiresAtMs: UnixMs;
 }
 
-/** What the audit log keeps of a tenant, and for how long, in whole days. */
+/** Content and duration of a tenant's audit log, in whole days. */
 export interface AuditRetention {
   /** Nothing is erased before, not even on request. Default 0. */
   readonly minDays: number;
   /** Everything is deleted after. Default: never. */
   readonly maxDays?: number;
-  /** What the archive holds of blobs: their hashes, or their bytes too. Default `hash`. */
+  /** Blobs in the archive: their hashes, or their bytes too. Default `hash`. */
   readonly blobs?: "hash" | "content";
 }
 
@@ -39,10 +39,10 @@ export interface TenantConfig {
   readonly audit: AuditRetention;
   /** The models that requests may name. Undefined: all. */
   readonly models?: ReadonlySet<string>;
-  /** What all calls of the tenant together may take. Undefined: no limit. */
+  /** Limits of all calls of the tenant together. Undefined: no limit. */
   readonly limits?: TenantLimits;
   readonly slots?: TenantSlots;
-  /** What the tenant may use in each period. Undefined: no limit. */
+  /** The tenant's budgets for each period. Undefined: no limit. */
   readonly budgets?: readonly Budget[];
   readonly conversations?: ConversationSettings;
   readonly corsOrigins?: readonly string[];
@@ -50,7 +50,7 @@ export interface TenantConfig {
   readonly revocations: readonly Revocation[];
 }
 
-/** What a tenants file and a record have in common. */
+/** Fields that a tenants file and a record have in common. */
 export type TenantSource = Pick<
   TenantRecord,
   "id" | "policy" | "audit" | "models" | "limits" | "slots" | "budgets" | "conversations" | "cors_origins"

@@ -2,10 +2,10 @@ import { RepriseError } from "@reprise/protocol";
 import type { Redis } from "ioredis";
 import { TimedRedis } from "./timed-redis.ts";
 
-/** How long a limit check waits for Redis before the node decides alone. */
+/** Milliseconds that a limit check waits for Redis before the node decides alone. */
 const COMMAND_TIMEOUT_MS = 250;
 const CONNECT_TIMEOUT_MS = 2_000;
-/** A connection on which a command has waited for so long is made anew: its peer may be gone without a word. */
+/** Milliseconds that a command may wait before its connection is replaced: the peer may have disappeared silently. */
 const SOCKET_TIMEOUT_MS = 2_000;
 const MAX_RECONNECT_PAUSE_MS = 2_000;
 

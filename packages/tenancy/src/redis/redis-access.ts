@@ -5,18 +5,18 @@ export interface RedisAccessOptions {
   now?: () => number;
 }
 
-/** What asks Redis: calls, and the process itself, which says that it is there. */
+/** Callers of Redis: the calls of clients, and the process itself, which announces its presence. */
 type Asking = "calls" | "process";
 
-/** How long Redis is left alone after a failure: every call would wait for its time limit meanwhile. */
+/** Milliseconds without calls to Redis after a failure: every call would wait for its time limit meanwhile. */
 const REST_MS = 1_000;
 
-/** Whether Redis answers, and what a call does while it does not. */
+/** State of Redis, and the behaviour of a call while it does not answer. */
 export class RedisAccess {
   readonly #options: RedisAccessOptions;
   readonly #now: () => number;
   #restsUntilMs = Number.NEGATIVE_INFINITY;
-  /** What had no answer the last time. One of them that is answered says nothing of the other: Redis may refuse a single command. */
+  /** Callers without an answer to their last command. An answer to one does not clear the other: Redis may refuse a single command. */
   readonly #unanswered = new Set<Asking>();
 
   constructor(options: RedisAccessOptions) {
@@ -24,12 +24,12 @@ export class RedisAccess {
     this.#now = options.now ?? (() => performance.now());
   }
 
-  /** Whether this process goes on alone. */
+  /** True if this process continues alone. */
   get isAway(): boolean {
     return this.#unanswered.size > 0;
   }
 
-  /** Whether calls, and not only the process itself, have no answer. */
+  /** True if calls, and not only the process itself, have no answer. */
   get areCallsUnanswered(): boolean {
     return this.#unanswered.has("calls");
   }

@@ -5,7 +5,7 @@ import { openRedis } from "./open-redis.ts";
 
 const TIMEOUT_MS = 500;
 
-/** As a process does that gets no processor, or computes: until Redis has answered what was sent to it before, and for so long at least. */
+/** Blocks the process like a computation or a missing CPU would, at least until Redis has answered the earlier commands, and for at least `ms`. */
 function standStill(port: number, ms: number): void {
   const startedMs = performance.now();
   execFileSync("redis-cli", ["-h", "127.0.0.1", "-p", `${port}`, "ping"]);

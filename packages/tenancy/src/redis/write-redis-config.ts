@@ -21,8 +21,8 @@ export interface WrittenRedisConfig {
 }
 
 /**
- * Writes what a Redis needs for limits and budgets: its users, and settings under which it keeps nothing on a disk. Passwords that are there are
- * kept: one whose file was deleted is made anew.
+ * Writes the files that a Redis needs for limits and budgets: its users, and settings under which it keeps nothing on a disk. Existing passwords are kept: one
+ * whose file was deleted is made again.
  */
 export async function writeRedisConfig({
   dir,

@@ -20,7 +20,7 @@ export interface StoredTenant {
 }
 
 export interface ChangeOptions {
-  /** Change only this version. Default: whatever there is, again when another change came between. */
+  /** Change only this version. Default: any version; the change is retried if another came between. */
   readonly ifRevision?: number | undefined;
 }
 
@@ -71,7 +71,7 @@ export async function openTenantStore(connection: NatsConnection): Promise<Tenan
   return new KvTenantStore(connection, kv);
 }
 
-/** What the bucket has of a tenant. */
+/** The bucket's entry of a tenant. */
 interface Entry {
   readonly revision: number;
   /**
@@ -198,7 +198,7 @@ class KvTenantStore implements TenantStore {
     return presentOf(await this.#entry(tenant));
   }
 
-  /** As the leader has it: the bucket's client does not tell who has stored a message. */
+  /** Reads the leader's entry. The bucket's own client does not report who has stored a message. */
   async #entry(tenant: TenantId): Promise<Entry | undefined> {
     const subject = TENANTS_SUBJECTS.replace(">", tenant);
     const last = await readLastRaw(this.#connection, TENANTS_STREAM, subject).catch((cause: unknown) => {
@@ -261,7 +261,7 @@ function readable(json: string, tenant: TenantId): TenantRecord | undefined {
   }
 }
 
-/** What can't be read back is not stored. */
+/** Throws if the record cannot be read back: it must not be stored. */
 function encode(record: TenantRecord): string {
   const json = JSON.stringify(record);
   assertReadable(json, record.id);

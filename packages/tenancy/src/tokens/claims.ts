@@ -10,14 +10,14 @@ import * as z from "zod";
 import type { PublicKey } from "./public-key.ts";
 import { decodeTokenTemplate, type TokenTemplate } from "./token-template.ts";
 
-/** What a stream token may permit. Each names the role of an API key that permits the same. */
+/** Scopes of a stream token. Each has the name of the API key role that permits the same. */
 export const TOKEN_SCOPES = ["read", "cancel", "tool", "create"] as const;
 export type TokenScope = (typeof TOKEN_SCOPES)[number];
 
 export const TOKEN_LIMITS = {
   /** The longest time from `iat` to `exp`, in seconds. */
   lifeSeconds: 3_600,
-  /** How far the clocks of an issuer and a node may be apart, in seconds. */
+  /** Seconds that the clocks of an issuer and a node may differ. */
   clockLeewaySeconds: 10,
   /** The longest token, in characters. */
   length: 2_048,
@@ -27,7 +27,7 @@ export const TOKEN_LIMITS = {
 export const TOKEN_TYPE = "reprise-stream+jwt";
 export const TOKEN_ALGORITHM = "EdDSA";
 
-/** Of the ids of the platform's own keys. A tenant's can't begin with it. */
+/** Prefix of the ids of the platform's own keys. A tenant's cannot begin with it. */
 export const PLATFORM_KEY_PREFIX = "reprise-";
 
 const id = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "must be 1 to 64 characters of A-Z, a-z, 0-9, _ and -");

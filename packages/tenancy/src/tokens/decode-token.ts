@@ -8,7 +8,7 @@ export interface DecodedToken {
 
 const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 
-/** Whether a bearer token has the form of a stream token. An API key may have it too, so a known key is looked for first. */
+/** Returns true if a bearer token has the form of a stream token. An API key may have it too, so look for a known key first. */
 export function isTokenShaped(text: string): boolean {
   return text.length <= TOKEN_LIMITS.length && COMPACT.test(text);
 }

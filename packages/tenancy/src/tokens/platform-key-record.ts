@@ -31,7 +31,7 @@ const entrySchema = z.strictObject({ version: z.literal(1), keys: z.array(keySch
 export type PlatformKeyRecord = z.infer<typeof keySchema>;
 type Keys = readonly PlatformKeyRecord[];
 
-/** What an operator is shown of a key. */
+/** A key as an operator sees it. */
 export interface PlatformKeyView {
   readonly kid: string;
   readonly created_at: string;
@@ -48,9 +48,9 @@ export async function createPlatformKey(nowMs: UnixMs): Promise<PlatformKeyRecor
 }
 
 /**
- * The keys with a new one behind them, without those that no token needs any more.
+ * Adds a new key after the others, and removes those that no token needs any more.
  * @param overlapMs for how long tokens of the earlier keys still count; undefined: until each has expired, an hour at most
- * @throws RepriseError `limit_exceeded` when there are as many as there can be
+ * @throws RepriseError `limit_exceeded` if the number of keys is at its limit
  */
 export function withPlatformKey(
   keys: Keys,

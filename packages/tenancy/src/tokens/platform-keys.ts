@@ -38,7 +38,7 @@ const SWEEP_MS = 3_600_000;
 const RACE_PAUSE_MS = 20;
 const RACE_BUDGET_MS = 5_000;
 const EVERY_MS = 500;
-/** After so many periods a node that runs has found a forged entry, and has stored its keys again. */
+/** Periods after which a running node has found a forged entry, and has stored its keys again. */
 const PATIENT_PERIODS = 10;
 
 export interface PlatformKeys extends Disposable {
@@ -66,7 +66,7 @@ export interface PlatformKeysOptions {
   /** Told when the bucket can't be read for `staleMs`, and when it can again. */
   readonly onStale?: OnStale | undefined;
   readonly now?: () => UnixMs;
-  /** How often the bucket is read. Default 500 ms. */
+  /** Milliseconds between two reads of the bucket. Default 500 ms. */
   readonly everyMs?: number | undefined;
   /** Default 5 s. */
   readonly staleMs?: number | undefined;
@@ -98,7 +98,7 @@ export async function openPlatformKeys(options: PlatformKeysOptions): Promise<Pl
   };
   const readAgain = async () => {
     const entry = await read(connection);
-    // Without an entry that it can use this node goes on with the keys that it has.
+    // Without a usable entry this node continues with the keys that it has.
     if (entry.keys) obey(entry.keys);
     else refuse(entry);
     // A node that starts finds the keys again.
@@ -154,7 +154,7 @@ interface Current {
   readonly keys: readonly PlatformKeyRecord[];
 }
 
-/** What the bucket has. */
+/** The bucket's content. */
 interface Entry {
   /** 0 while it has had nothing. */
   readonly revision: number;
@@ -173,8 +173,8 @@ interface Creation {
 }
 
 /**
- * Of several nodes that start on a bucket without keys one creates a key, and the others find it. Where the bucket has a forged entry, nodes
- * that run store their keys again within ten periods; while none runs, a new key takes its place, and tokens of the keys before are refused.
+ * Reads the keys, or creates the first one. Of several nodes that start on a bucket without keys, one creates a key, and the others find it. If the bucket has
+ * a forged entry, running nodes store their keys again within ten periods. If none runs, a new key replaces it, and tokens of the earlier keys are refused.
  */
 async function readOrCreate(
   connection: NatsConnection,

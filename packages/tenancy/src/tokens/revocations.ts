@@ -1,7 +1,7 @@
 import { type UnixMs, toUnixMs, plusMs } from "@reprise/protocol";
 import { type StreamToken, TOKEN_LIMITS } from "./claims.ts";
 
-/** What makes tokens of a tenant invalid: one token, by its `jti`, or all of a generation or an end user that were issued up to a time. */
+/** Revocation of a tenant's tokens: one token, by its `jti`, or all of a generation or an end user that were issued up to a time. */
 export interface TokenRevocation {
   readonly kind: "token" | "generation" | "user";
   readonly value: string;
@@ -9,7 +9,7 @@ export interface TokenRevocation {
   readonly at: string;
 }
 
-/** What tells a token from others of its tenant. */
+/** Fields by which a revocation finds a token. */
 export type TokenIdentity = Pick<StreamToken, "tokenId" | "generation" | "endUser" | "issuedAtMs">;
 
 export function isRevokedBy(token: TokenIdentity, { kind, value, at }: TokenRevocation): boolean {

@@ -62,7 +62,7 @@ const CLAIMS = {
 };
 const HEADER = { alg: "EdDSA", typ: TOKEN_TYPE, kid: "k1" };
 
-/** Signed whatever it says, as a careless or hostile issuer would. */
+/** Signs any claims without checks, as a careless or hostile issuer would. */
 async function sign(claims: object, header: object = HEADER, key: PrivateKey = keys.acme): Promise<string> {
   const signed = new SignJWT({ ...claims }).setProtectedHeader({ alg: "EdDSA", ...header });
   return signed.sign(await importPrivateKey(key));

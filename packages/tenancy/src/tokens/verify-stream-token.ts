@@ -6,7 +6,7 @@ import type { TokenIdentity } from "./revocations.ts";
 import type { PublicKey } from "./public-key.ts";
 import { importPublicKey } from "./signing-key.ts";
 
-/** What a node knows of the keys that may sign tokens, and of the tokens that are revoked. In memory: it is asked for each request. */
+/** The keys that may sign tokens, and the revoked tokens, as a node knows them. In memory, because every request reads it. */
 export interface TokenAuthority {
   /** The key with which tokens of a tenant are signed under this id: one that the tenant has registered, or the platform's. */
   findKey(tenant: TenantId, keyId: string): PublicKey | undefined;
