@@ -59,7 +59,7 @@ export interface Place {
  * Finds the place of a new turn.
  * @param from an older turn to continue from; default: the last
  * @throws RepriseError `conversation_not_found`, `conversation_busy`, `conversation_full`, `generation_not_found` (`from`), `generation_expired`,
- * `generation_erased`, `audit_unavailable`, `broker_unavailable`
+ *   `generation_erased`, `audit_unavailable`, `broker_unavailable`
  */
 export async function findPlace(
   sources: TurnSources,

@@ -51,7 +51,7 @@ type Stored = Pick<NodeConversations, "rows" | "accounts">;
 /**
  * Creates a conversation, or finds the one that the idempotency key identifies.
  * @throws RepriseError `limit_exceeded` (`conversations.max`); `invalid_request` (`ttl_seconds`); `idempotency_conflict`; `conversation_not_found` if the
- * key's conversation was deleted or has expired; `broker_unavailable`
+ *   key's conversation was deleted or has expired; `broker_unavailable`
  */
 export async function createConversation(
   stored: Stored,

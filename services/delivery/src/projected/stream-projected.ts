@@ -72,7 +72,7 @@ export interface ProjectedPorts extends ReadingPorts {
  * A frame is `[id: <number>\n][event: <name>\n]data: <data>\n\n`. The answer ends cleanly only after the end of the projection. An error before the headers is
  * thrown. Later, a retryable error breaks the connection without a frame, and any other error sends `errorFrames` first.
  * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`; `cursor_expired` if the log has lost its beginning; `cursor_invalid`
- * with `param` if the projection cannot have that position; `policy_unsupported`, `broker_unavailable`, `draining`; `unauthenticated`, `forbidden`
+ *   with `param` if the projection cannot have that position; `policy_unsupported`, `broker_unavailable`, `draining`; `unauthenticated`, `forbidden`
  */
 export async function streamProjected<State, SoFar>(
   context: ProjectedPorts,

@@ -20,7 +20,7 @@ export interface EraseResponsePorts extends TurnSources {
  * conversation that never existed. A response that is erased together with others is not erased alone.
  * @param by whose key it was erased with
  * @throws RepriseError `generation_not_found`; `erasure_refused` for a response that has not ended, that is a turn of a conversation, or whose subject has a
- * key for all of its generations; `broker_unavailable`
+ *   key for all of its generations; `broker_unavailable`
  */
 export async function eraseResponse(
   context: EraseResponsePorts,

@@ -38,7 +38,7 @@ export interface Place {
  * admitted.
  * @param idempotencyKey of the create: sent again it has the same new conversation
  * @throws RepriseError `generation_not_found` (`param` is `previous_response_id`); `conversation_busy` for a response of no conversation that has not ended;
- * as `readTurn`
+ *   as `readTurn`
  */
 export async function placeBehind(
   context: PlaceBehindPorts,

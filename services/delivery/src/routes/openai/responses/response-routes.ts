@@ -149,7 +149,7 @@ export function addResponseRoutes(app: FastifyInstance, context: ResponseRoutePo
   const itemsConfig = { roles: ["create"], ...RESPONSE_ERRORS } as const;
   app.get<WithId>("/v1/responses/:id/input_items", { config: itemsConfig }, async (request) => {
     const principal = authentication.principalOf(request);
-    // The right to send the input includes the right to read it back, for any response.
+    // The route requires `create` and `read`: a caller that may send the input may read it back.
     if (!principal.roles.has("read")) throw lacksRole("read");
     const { limit, after, order } = parseWith(itemsQuery, request.query, "query");
     const ref = await access(request, principal);
