@@ -5,13 +5,13 @@ import type { Engine } from "./engines/engine.ts";
 export interface ServedModel {
   readonly engine: Engine;
   readonly slots: number;
-  /** How many of the last free slots are for tenants below their share. Default: an eighth of the slots. */
+  /** The number of last free slots that are reserved for tenants below their share. Default: an eighth of the slots. */
   readonly reserve?: number;
-  /** What stands in when `engine` fails: another model's public name, and an engine for it of this model's own. */
+  /** The fallback if `engine` fails: another model's public name, and an engine for it that belongs to this model. */
   readonly fallback?: { readonly model: string; readonly engine: Engine };
 }
 
-/** Which of a model's engines: its own, or the one that stands in for it. */
+/** One of a model's engines: its own, or that of its fallback. */
 export type EngineChoice = "primary" | "fallback";
 
 export function engineOf({ engine, fallback }: ServedModel, choice: EngineChoice): Engine {
@@ -60,7 +60,7 @@ export class ModelQueues {
     this.#queues = next;
   }
 
-  /** What there is to say of each model's slots, with the labels of its metrics. Queues that were replaced are left out. */
+  /** Returns a value of each model's slots, with the labels of its metrics. Queues that were replaced are left out. */
   slots(
     count: (puller: Puller, served: ServedModel) => number,
   ): (readonly [{ model: string; engine: string }, number])[] {

@@ -45,21 +45,21 @@ export { parseModelsFile } from "./config/models-file.ts";
 
 export interface WorkerOptions {
   broker: Broker;
-  /** What this worker depends on: what the absence of one explains is not logged. Default: those of its own. */
+  /** The dependencies of this worker: a failure that the absence of one explains is not logged. Default: its own dependencies. */
   watches?: DependencyWatches;
   /** By public model name. */
   models: ReadonlyMap<string, ServedModel>;
   /** After how long without a heartbeat a job goes to another worker. */
   ackWaitMs: number;
-  /** What the requests of generations that run may take, in bytes: while it is used up no more jobs are taken. Default 256 MiB. */
+  /** Memory for the requests of active generations, in bytes: while it is used up, no more jobs are taken. Default 256 MiB. */
   memoryBytes?: number;
   /** Where model servers reach delivery, for models whose media are links. Default: they don't. */
   mediaUrl?: string | undefined;
-  /** Of the tenants' budgets, for all processes. Default: the process counts alone. */
+  /** Redis for the tenants' budgets, shared by all processes. Default: the process counts alone. */
   redisUrl?: string | undefined;
-  /** How many tenants metrics name. Default 100. */
+  /** The number of tenants that metrics name. Default 100. */
   metricTenants?: number;
-  /** Of the process, where the worker shares it with delivery. Default: that of Redis, or its own. */
+  /** The ledger of the process, if the worker shares it with delivery. Default: that of Redis, or its own. */
   ledger?: BudgetLedger | undefined;
   logger: Logger;
   metrics: Metrics;
@@ -68,11 +68,11 @@ export interface WorkerOptions {
 }
 
 export interface Worker extends AsyncDisposable {
-  /** What `generation.started` calls it. */
+  /** The worker's id in `generation.started`. */
   readonly id: WorkerId;
   /** Why it can't take jobs now, in words for people: empty when it can. */
   notReadyBecause(): readonly string[];
-  /** Serves these models from now on. What runs goes on with the engine that it began with, which is closed after it. */
+  /** Serves these models from now on. Active runs keep their engine, which is closed after them. */
   reload(models: ReadonlyMap<string, ServedModel>): Promise<void>;
   /** Takes no more jobs, hands those that run over to other workers, and closes. */
   close(): Promise<void>;
@@ -232,7 +232,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   };
 }
 
-/** Of all engines, those that stand in for others included. */
+/** Returns the names of all engines, fallbacks included. */
 function engineNames(models: ReadonlyMap<string, ServedModel>): string[] {
   return [...models].flatMap(([model, { fallback }]) => (fallback ? [model, fallback.model] : [model]));
 }

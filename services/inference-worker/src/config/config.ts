@@ -18,7 +18,7 @@ export function parseWorkerEnvironment(env: Readonly<Record<string, string | und
   return parseEnvironment(env, NAMES, ["REPRISE_NATS_URL"]);
 }
 
-/** How a worker is set up. */
+/** Parses the environment into a worker's settings. */
 export function toWorkerSettings(
   env: Pick<
     WorkerEnvironment,

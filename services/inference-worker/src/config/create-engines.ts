@@ -12,8 +12,8 @@ interface ModelsEnvironment {
 }
 
 /**
- * What the models file says, or the simulator without one.
- * @param processEnv where the keys are that `api_key_env` names
+ * Loads the engines that the models file describes, or the simulator if there is no models file.
+ * @param processEnv holds the keys that `api_key_env` names
  * @throws RepriseError `config_invalid`
  */
 export async function loadEngines(

@@ -32,7 +32,7 @@ export type EngineConfig =
 export type ModelConfig = EngineConfig & {
   readonly slots?: number | undefined;
   readonly reserve?: number | undefined;
-  /** Another model of the same file, whose engine stands in when this one's fails. */
+  /** Another model of the same file, whose engine takes over if this model's engine fails. */
   readonly fallback?: string | undefined;
 };
 
@@ -49,12 +49,12 @@ const slots = z.int().min(1).max(MAX_SLOTS).optional();
 const reserve = z.int().min(0).max(MAX_SLOTS).optional();
 const timeoutMs = z.int().min(1).max(MAX_TIMEOUT_MS).optional();
 
-/** What it costs is the business of analytics and delivery. */
+/** Prices are used by analytics and delivery, not by the worker. */
 const price = priceSchema.optional();
 const capabilities = capabilitiesSchema.optional();
-/** How much of a conversation fits is the business of delivery. */
+/** Delivery uses the context size to limit conversations; the worker does not. */
 const contextTokens = contextTokensSchema.optional();
-/** What it names is checked by `findFallbackProblems`. */
+/** `findFallbackProblems` checks the model that it names. */
 const fallback = z.string().optional();
 
 /** When one of several servers is left alone. */

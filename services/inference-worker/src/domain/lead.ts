@@ -1,12 +1,12 @@
 import { type SeqRange, type Seq, plus } from "@reprise/protocol";
 
-/** What one node of delivery says about a generation's readers. */
+/** One delivery node's report on a generation's readers. */
 export interface NodePosition {
-  /** How many there are. */
+  /** The number of readers on this node. */
   readonly readers: number;
   /** The last event that the furthest of them was sent. */
   readonly seq: Seq;
-  /** What they may not be shown yet. */
+  /** Events that moderation withholds from the readers for now. */
   readonly held?: SeqRange;
 }
 
@@ -15,9 +15,10 @@ interface Seen extends NodePosition {
 }
 
 /**
- * How many tokens an engine is ahead of a generation's furthest reader, of those that the reader may be shown: what moderation holds may
- * need more text before it can be decided, and a reader that waits for moderation must not make the engine wait in turn. Nodes repeat
- * their presence records; one that has not for `leaseMs` is taken to be gone, and its readers with it. Without readers the lead is 0.
+ * Computes how many tokens an engine is ahead of a generation's furthest reader. Tokens that moderation holds do not count: moderation may need more text to
+ * decide,
+ * and a reader that waits for moderation must not make the engine wait in turn. Nodes repeat their presence records; a node that sent none for `leaseMs`
+ * counts as gone, with its readers. Without readers the lead is 0.
  */
 export class Lead {
   readonly #leaseMs: number;

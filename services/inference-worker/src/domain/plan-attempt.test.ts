@@ -37,7 +37,7 @@ const rewind: EventDraft = { type: "output.rewind", to_seq: asSeq(0), reason: "w
 const LOST = { kind: "fail", error: { code: "worker_lost", retryable: true } };
 const TAKEOVER = { kind: "begin", reason: "worker_lost", engine: "primary", rewindTo: undefined };
 
-/** What a log says that holds these events behind its request. */
+/** The transcript of a log that holds these events after its request. */
 function after(...drafts: EventDraft[]): RunTranscript {
   const transcript = new RunTranscript();
   for (const [i, draft] of drafts.entries()) transcript.apply({ seq: i + 1, ...draft } as KnownEvent);
@@ -47,7 +47,7 @@ function after(...drafts: EventDraft[]): RunTranscript {
 interface Circumstances {
   policy?: Partial<EffectivePolicy>;
   fallbackModel?: string;
-  /** The engines that go on behind a text. */
+  /** The engines that can continue a text. */
   continuing?: readonly EngineChoice[];
 }
 

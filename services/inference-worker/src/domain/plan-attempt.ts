@@ -17,11 +17,11 @@ export interface AttemptPlan {
   /** Undefined for the first. */
   readonly reason: TakeoverReason | undefined;
   readonly engine: EngineChoice;
-  /** What came behind this event is to be withdrawn first, because the engine can't go on behind it. */
+  /** The events after this one are withdrawn first, because the engine can't continue from them. */
   readonly rewindTo: Seq | undefined;
 }
 
-/** What a worker does with a generation, given what its log says. */
+/** The plan of a worker for a generation, made from its log. */
 export type Plan =
   /** It has ended; only the job is left. */
   | { readonly kind: "done" }
@@ -33,11 +33,11 @@ export type Plan =
 
 export interface PlanContext {
   readonly policy: EffectivePolicy;
-  /** The model that stands in, where the one that was asked for names one. */
+  /** The model that takes over if the requested one fails; undefined if the request has no fallback. */
   readonly fallbackModel: string | undefined;
-  /** Whether an engine goes on behind a text of this request. */
+  /** True if the engine can continue a text of this request. */
   readonly canContinue: (engine: EngineChoice, seam: Seam) => boolean;
-  /** How many servers an engine is, of which each request may meet another one. */
+  /** The number of servers of an engine. Each request may reach a different one. */
   readonly servers: (engine: EngineChoice) => number;
 }
 
@@ -53,7 +53,7 @@ export function toPlanContext(
   };
 }
 
-/** What a worker does that has taken a job: whether it is the first, takes over, or finds that nothing is left to try. */
+/** Plans the work of a worker that has taken a job: start the first attempt, take over, or end the generation because nothing is left to try. */
 export function planAttempt(transcript: RunTranscript, context: PlanContext): Plan {
   if (transcript.ended) return { kind: "done" };
   if (transcript.halted) return { kind: "halt" };
@@ -88,7 +88,7 @@ export function planNext(
   };
 }
 
-/** Whether a timeout may be followed by a further attempt: one is left, and nothing that was shown has to be withdrawn. */
+/** True if another attempt may follow a timeout: the policy has one left, and no text that readers have seen has to be withdrawn. */
 export function mayRetry(
   transcript: RunTranscript,
   { policy, canContinue }: PlanContext,
@@ -101,9 +101,9 @@ export function mayRetry(
 }
 
 /**
- * Whether it helps to send an engine the same prompt again, because its first token is late. A server that has it is still at it: some
- * notice that a request was closed only once they have read the prompt, and the same prompt again would wait behind itself. Another
- * server may be faster, so each gets it once.
+ * True if it helps to send an engine the same prompt again after its first token is late. A server that has the prompt is still reading it: some
+ * servers notice a closed request only after they have read the prompt, so the same prompt would queue after itself. Another
+ * server may be faster, so each gets the prompt once.
  */
 export function mayRetryFirstToken(
   { countedAttempts }: RunTranscript,
@@ -114,8 +114,8 @@ export function mayRetryFirstToken(
 }
 
 /**
- * Whether an engine can go on from what the log says. It can where nothing was shown since the last tool's answer, where it waits
- * for tools, and where it takes up the text behind that; reasoning alone, which readers have seen too, no engine goes on behind.
+ * True if an engine can continue from the log: nothing was shown since the last tool's answer, or the turn waits for tools, or the engine can
+ * continue the shown text. No engine can continue reasoning alone, which readers have seen too.
  */
 function goesOn(transcript: RunTranscript, canContinue: (seam: Seam) => boolean): boolean {
   if (!transcript.turnShown || transcript.pendingCalls.length > 0) return true;
@@ -130,7 +130,7 @@ export interface Turn {
   readonly reasoningTokens: number;
 }
 
-/** What the engine is told of what came before: the turns up to the last tool's answer, and the text behind it. */
+/** Returns the earlier output for the engine: the turns up to the last tool's answer, and the text after it. */
 export function toTurn({ output, turns, reasoningTokens }: RunTranscript): Turn {
   const [last] = output.slice(endOfAnswers(output));
   return {

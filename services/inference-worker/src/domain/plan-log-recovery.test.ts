@@ -45,7 +45,7 @@ function fold(events: readonly KnownEvent[]): RunTranscript {
   return transcript;
 }
 
-/** What is put back behind the first `kept` events of a log. */
+/** Plans the recovery of a log of which the first `kept` events are left. */
 function restore(log: readonly EventDraft[], kept: number) {
   const drafts = planLogRecovery({
     held: log.map((draft, seq) => encodeEvent(asSeq(seq), draft)),
@@ -76,7 +76,7 @@ function shownTexts(log: readonly KnownEvent[]): string[] {
     .flatMap((event) => (channelOf(event) === undefined ? [] : [textOf(event)]));
 }
 
-/** What a worker may do next to a log, by a number: every log that is made of these is one that can be. */
+/** Appends one of the events that a worker may append to the log, chosen by a number. Every log built this way is valid. */
 function grow(log: EventDraft[], choice: number): void {
   const transcript = fold(toLog(log));
   const [pending] = transcript.pendingCalls;
@@ -140,7 +140,7 @@ test("after any loss the recovered log folds to the same texts as before, and is
   );
 });
 
-/** Texts with a name each, some of them withdrawn; perhaps a halt, and what had slipped in behind it. */
+/** Texts with a name each, some of them withdrawn; optionally a halt, with events that slipped in after it. */
 const anyModeratedLog = fc
   .record({ before: fc.array(fc.nat(), { maxLength: 20 }), halt: fc.option(fc.nat()), slipped: fc.nat(3) })
   .map(({ before, halt, slipped }) => {

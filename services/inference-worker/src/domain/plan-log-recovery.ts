@@ -15,20 +15,20 @@ import { RunTranscript } from "./run-transcript.ts";
 export interface RecoveryInput {
   /** The log as its writer knows it, every event acknowledged, from seq 0 on. */
   readonly held: readonly Uint8Array[];
-  /** How many of them, from the first on, the broker still has. */
+  /** The number of events, from the first, that the broker still has. */
   readonly kept: number;
   readonly worker: WorkerId;
-  /** Of the attempt that puts it back. */
+  /** The nonce of the attempt that restores the events. */
   readonly nonce: string;
 }
 
 /**
- * The events that put what a log has lost back behind what is left of it. They are an attempt of their own, because they have other
- * numbers than the lost ones: a cursor that names a lost event then names nothing. The attempt ends at once with a handover, so that
+ * Returns the events that restore the lost end of a log. They are an attempt of their own, because their sequence numbers differ from
+ * those of the lost events: a cursor of a lost event then matches nothing. The attempt ends at once with a handover, so that
  * the next attempt begins in the usual way.
  *
- * What moderation has withdrawn is put back as readers were to see it, so no lost withdrawal has to be repeated for it. One that
- * reaches into what is left is, for that part; a halt always is.
+ * Text that moderation has withdrawn is restored as readers were to see it, so its withdrawal is not repeated. A withdrawal that
+ * reaches into the part that is left is repeated for that part; a halt is always repeated.
  */
 export function planLogRecovery({ held, kept, worker, nonce }: RecoveryInput): EventDraft[] {
   const shown = toShown(held);
@@ -72,7 +72,7 @@ function toShown(held: readonly Uint8Array[]): KnownEvent[] {
     .filter((event) => isKnownEvent(event));
 }
 
-/** A lost redaction of what is left: its replacement stands in its first event. */
+/** Restores a lost redaction of the part that is left: its first event gets the replacement. */
 function toRedaction(event: KnownEvent, kept: number): EventDraft[] {
   if (event.type !== "moderation.redacted" || event.from_seq >= kept) return [];
   return [withoutSeq({ ...event, to_seq: Math.min(event.to_seq, asSeq(kept - 1)) })];
@@ -138,7 +138,7 @@ function toDraft(item: TurnItem, transcript: RunTranscript): EventDraft {
   }
 }
 
-/** What was produced and answered; who produced it, and when, is not said again. */
+/** Returns the output and the tool answers, without their worker and time. */
 function toOutput(event: KnownEvent, kept: number): EventDraft[] {
   switch (event.type) {
     case "output.delta":

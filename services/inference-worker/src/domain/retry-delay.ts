@@ -25,7 +25,7 @@ export interface Busy {
   readonly leftMs: number;
 }
 
-/** How long a busy engine is left alone: never less than it wants. Undefined where the policy's time would be over before. */
+/** Returns the delay before a busy engine is asked again, at least `retryAfterMs`. Undefined if the policy's time would be over before. */
 export function busyRetryDelayMs({ tries, random, retryAfterMs, leftMs }: Busy): number | undefined {
   const waitMs =
     retryAfterMs === undefined ? retryDelayMs(tries, random) : retryAfterMs + retryDelayMs(0, random);

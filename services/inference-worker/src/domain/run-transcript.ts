@@ -15,28 +15,28 @@ const UNFIT: ReadonlySet<string> = new Set([
   "output.blob",
 ]);
 
-/** What a log says to the worker that goes on with it: beside what readers are told, what the model has reasoned, and how tokens were counted. */
+/** The log as seen by a worker that continues it: the readers' view, and also the model's reasoning and the token counts. */
 export class RunTranscript extends MediaTranscript {
-  /** Of reasoning that counts: where it came, and how many tokens it is. */
+  /** The reasoning that counts: its place in the log and its tokens. */
   #reasoning: { readonly seq: Seq; readonly tokens: number }[] = [];
-  /** Where something came that counts, and behind which no engine goes on, beside reasoning. */
+  /** The seqs of other output that counts and that no engine can continue. */
   #unfit: Seq[] = [];
-  /** What the calls that were made say of their turns. */
+  /** The turn's counts, as each tool call reported them. */
   readonly #callCounts = new Map<string, CallCount>();
   /** The last delta that had the engine's own count. */
   #countedSeq = 0;
 
-  /** Whether the model has said anything to itself since the last tool's answer, which was not rewound. */
+  /** True if the model has reasoned since the last tool's answer, and that was not rewound. */
   get turnReasoned(): boolean {
     return (this.#reasoning.at(-1)?.seq ?? 0) > this.turnSeq;
   }
 
-  /** Whether the turn has something in it that no engine can be given back to go on behind: what was reasoned, shown or summed up or sealed, a refusal, and what was made beside words. */
+  /** True if the turn holds output that no engine accepts back in order to continue it: reasoning (shown, summarized or sealed), a refusal, or media. */
   get turnUnfit(): boolean {
     return this.turnReasoned || (this.#unfit.at(-1) ?? 0) > this.turnSeq;
   }
 
-  /** Whether the engine itself has counted the tokens of what was produced since then. */
+  /** True if the engine itself has counted the tokens produced since then. */
   get turnCounted(): boolean {
     return this.#countedSeq > this.turnSeq;
   }
@@ -50,17 +50,17 @@ export class RunTranscript extends MediaTranscript {
     );
   }
 
-  /** How many tokens of the refusal count: were not rewound. */
+  /** Tokens of the refusal that were not rewound. */
   get refusalTokens(): number {
     return this.refusals.list.reduce((sum, { item }) => sum + (item.type === "text" ? item.tokens : 0), 0);
   }
 
-  /** How many tokens of reasoning count: were not rewound. */
+  /** Tokens of reasoning that were not rewound. */
   get reasoningTokens(): number {
     return this.#reasoning.reduce((sum, { tokens }) => sum + tokens, 0);
   }
 
-  /** What the call with this id says of its turn. */
+  /** Returns the turn's counts that the call with this id reported. */
   callCount(callId: string): CallCount {
     return this.#callCounts.get(callId) ?? {};
   }

@@ -2,7 +2,7 @@ import type { EventDraft, JsonObject, Transcript } from "@reprise/protocol";
 import { LIMITS } from "@reprise/protocol";
 import type { ToolCallEvent } from "../engines/engine.ts";
 
-/** What the first call of a turn says of the turn. */
+/** The turn's counts, carried by the first call of the turn. */
 export type CallCount = Pick<
   Extract<EventDraft, { type: "tool.call" }>,
   | "tokens"
@@ -15,9 +15,9 @@ export type CallCount = Pick<
 >;
 
 /**
- * An engine's tool calls as events. A call keeps the name that the upstream gave it, unless that is missing, too long, or stands for
- * another call of this generation: some upstreams count from 0 in every turn. In a moderated generation it never does, for there are
- * upstreams that let the model make the name, and a name cannot be withdrawn: its call could not be answered any more.
+ * Turns an engine's tool calls into events. A call keeps the id of the upstream, unless the id is missing, too long, or used by
+ * another call of this generation: some upstreams count from 0 in every turn. In a moderated generation a call never keeps it, because some
+ * upstreams let the model choose the id. An id cannot be withdrawn, as its call could then not be answered.
  */
 export function toCallDrafts(
   calls: readonly ToolCallEvent[],

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { addTurnRest, toCallCount, toTurnRest } from "./usage.ts";
 
-/** What the log says of so many tokens of output. */
+/** The usage of a log with this many output tokens. */
 const logged = (output_tokens: number, input_tokens: number | null = null) => ({
   input_tokens,
   output_tokens,

@@ -1,11 +1,11 @@
 import type { Usage } from "@reprise/protocol";
 import type { CallCount } from "./tool-calls.ts";
 
-/** What an engine has counted of a turn, beside what the log says of it. */
+/** The engine's count of a turn, minus the log's count of it. */
 export interface TurnRest {
-  /** Of the output: below 0 where the engine counts fewer tokens than its chunks were taken for. */
+  /** Output tokens; negative if the engine counts fewer tokens than the log does. */
   readonly tokens: number;
-  /** Of these, reasoning; undefined where the engine does not say. */
+  /** The part of `tokens` that is reasoning; undefined if the engine does not report it. */
   readonly reasoningTokens: number | undefined;
   readonly inputTokens: number | undefined;
   readonly cachedInputTokens: number | undefined;
@@ -13,7 +13,7 @@ export interface TurnRest {
   readonly audioOutputTokens: number | undefined;
 }
 
-/** How many tokens the chunks of a turn were taken for, and how many of these were reasoning. */
+/** The log's count of a turn's tokens, and of its reasoning tokens. */
 export interface TurnCount {
   readonly counted: number;
   readonly reasoned: number;
@@ -37,9 +37,9 @@ export function toTurnRest({ counted, reasoned }: TurnCount, reported: Partial<U
 }
 
 /**
- * What the first call of a turn says of it, so that any process that goes on with the log or ends it counts the same. What an engine counts
- * less than its chunks is not taken back: deltas that are stored keep their tokens.
- * @param logged what the log says before the turn
+ * Returns the counts that the first call of a turn carries, so that every process that continues or ends the log counts the same. If an engine counts
+ * less than the log, nothing is taken back: stored deltas keep their tokens.
+ * @param logged the log's usage before the turn
  */
 export function toCallCount(rest: TurnRest, logged: Usage): CallCount {
   const { tokens, reasoningTokens, inputTokens, cachedInputTokens } = rest;
@@ -58,9 +58,9 @@ export function toCallCount(rest: TurnRest, logged: Usage): CallCount {
 }
 
 /**
- * What a generation has used, over all attempts, when its last turn has ended. The input is what was known of it first: an engine that goes
- * on behind a text or a tool's answer reports both as input.
- * @param logged what the log says, the turn's deltas included
+ * Returns the usage of a generation over all attempts, after its last turn. The input is the first count that is known: an engine that
+ * continues a text or a tool's answer reports both as input.
+ * @param logged the log's usage, the turn's deltas included
  */
 export function addTurnRest(logged: Usage, rest: TurnRest): Usage {
   const cached = logged.cached_input_tokens ?? rest.cachedInputTokens;

@@ -1,14 +1,14 @@
 import { type ErrorCode, RepriseError, type RepriseErrorOptions } from "@reprise/protocol";
 
 /**
- * What asking the same engine again can change. `never`: nothing. `busy`: it takes no request now, and has not begun with this one.
- * `silent`: it has the request and has not answered in time; it may still be at it. `broken`: it could not be reached, or broke off.
+ * The effect of asking the same engine again. `never`: the result stays the same. `busy`: it takes no request now, and has not begun this one.
+ * `silent`: it has the request and has not answered in time; it may still work on it. `broken`: it could not be reached, or the answer broke off.
  */
 export type EngineRetry = "never" | "busy" | "silent" | "broken";
 
 export interface EngineErrorOptions extends Pick<RepriseErrorOptions, "retryAfterMs"> {
   readonly retry: EngineRetry;
-  /** What the engine has said about it, redacted: for the worker's log alone. */
+  /** The engine's own error message, redacted: for the worker's log alone. */
   readonly said?: string | undefined;
   /** True if the request is at fault: another one would have been answered. Default false. */
   readonly isRequests?: boolean | undefined;

@@ -11,7 +11,7 @@ import type {
 
 export type EngineRequest = GenerationRequest;
 
-/** The text to go on behind: what earlier attempts have produced since the last tool's answer. One that begins anew has `NO_PREFIX`. */
+/** The text to continue: the output of earlier attempts since the last tool's answer. A run that starts from the beginning has `NO_PREFIX`. */
 export interface Prefix {
   readonly text: string;
   readonly tokens: number;
@@ -19,7 +19,7 @@ export interface Prefix {
 
 export const NO_PREFIX: Prefix = { text: "", tokens: 0 };
 
-/** What a generation has produced so far. */
+/** The output of a generation so far. */
 export interface Progress {
   /** The output before the prefix, in order: thoughts, texts, tool calls and their answers, the last of which is its end. Empty without tools. */
   readonly turns: readonly TurnItem[];
@@ -28,23 +28,23 @@ export interface Progress {
   readonly reasoningTokens?: number;
 }
 
-/** Where a run would go on. */
+/** The place where a run would continue. */
 export interface Seam {
   readonly prefix: Prefix;
-  /** Whether the run that is to be continued holds what the engine can't be given back: what the model has said to itself, or to refuse. */
+  /** True if the run to continue holds output that the engine does not accept back: reasoning or a refusal. */
   readonly reasoned: boolean;
-  /** Whether the tokens of the prefix are the engine's own count. */
+  /** True if the engine itself has counted the tokens of the prefix. */
   readonly counted: boolean;
 }
 
 export const NO_PROGRESS: Required<Progress> = { turns: [], prefix: NO_PREFIX, reasoningTokens: 0 };
 
-/** How many tokens have been produced, of which `max_output_tokens` is the limit. What a tool call takes does not count against it. */
+/** Counts the tokens produced so far, which `max_output_tokens` limits. Tokens of tool calls are not counted. */
 export function countProduced(progress: Progress): number {
   return countText(progress) + (progress.reasoningTokens ?? 0);
 }
 
-/** How many of them are text, which a further run is told of as part of its input. */
+/** Counts the tokens of text, which a further run gets as part of its input. */
 export function countText({ turns, prefix }: Progress): number {
   return turns.reduce((sum, item) => sum + (item.type === "text" ? item.tokens : 0), prefix.tokens);
 }
@@ -60,7 +60,7 @@ export interface NamedMedia extends RequestMedia {
   link(): Promise<string>;
 }
 
-/** What the parts of a request name. */
+/** Gives access to the media that the parts of a request name. */
 export interface MediaSource {
   /**
    * @param reference of a part, by `referenceOf`
@@ -71,13 +71,13 @@ export interface MediaSource {
 
 /** A server that an engine asks. */
 export interface Server {
-  /** What the engine calls it. Not for logs: a path may be a secret. */
+  /** The engine's name of the server. Not for logs: a path may be a secret. */
   readonly id: string;
   readonly host: string;
   readonly port: number;
 }
 
-/** How an engine of several servers chooses one. */
+/** Guides the choice among the servers of an engine. */
 export interface ServerRoute {
   /** The ids of servers on which earlier attempts have failed: others are asked where there are any. */
   readonly avoid: ReadonlySet<string>;
@@ -162,11 +162,11 @@ export interface TextEvent {
   readonly tokens?: number;
   readonly inputTokens?: number;
   readonly cachedInputTokens?: number;
-  /** Of its tokens, where the request asks for them: no larger than `MAX_LOGPROBS_SIZE`. */
+  /** Log probabilities of its tokens, if the request asks for them: no larger than `MAX_LOGPROBS_SIZE`. */
   readonly logprobs?: TokenLogprobs;
 }
 
-/** What a model says to itself before it answers. Not part of the text, nor of a later attempt's prefix. */
+/** Reasoning of the model before it answers. Not part of the text, nor of a later attempt's prefix. */
 export interface ReasoningEvent {
   readonly type: "reasoning";
   readonly text: string;
@@ -175,7 +175,7 @@ export interface ReasoningEvent {
   readonly cachedInputTokens?: number;
 }
 
-/** What a model says in the place of an answer, to refuse one. */
+/** Text that the model gives instead of an answer, to refuse one. */
 export interface RefusalEvent {
   readonly type: "refusal";
   readonly text: string;
@@ -185,15 +185,17 @@ export interface RefusalEvent {
 }
 
 /**
- * What an engine tells of reasoning that it does not show; `part` is which of several, default 0. `tokens` is how many tokens of the reasoning
- * are counted with it; default 1.
+ * A summary of reasoning that the engine does not show; `part` numbers one of several, default 0. `tokens` is the number of reasoning tokens
+ * counted with it; default 1.
  */
 export interface SummaryEvent {
   readonly type: "summary";
   readonly text: string;
   readonly tokens?: number;
   readonly part?: number;
-  /** Whether it is reasoning where summaries can't be told: the engine has given the same text as such. Default false: it is left out there. */
+  /**
+   * True if readers without support for summaries get the text as reasoning, because the engine has sent it as reasoning too. Default false: they get nothing.
+   */
   readonly isReasoning?: boolean;
 }
 
@@ -211,7 +213,7 @@ export interface SealedEvent {
 export interface MediaPieceEvent {
   readonly type: "media";
   readonly kind: "image" | "audio";
-  /** As the engine declares it, or `application/octet-stream`. */
+  /** The type that the engine declares, or `application/octet-stream`. */
   readonly mediaType: string;
   readonly bytes: Uint8Array;
   readonly isLast: boolean;
@@ -283,44 +285,44 @@ export interface Engine {
   readonly name: string;
   /** Where its requests go; absent for one that asks no server, or chooses among several. */
   readonly address?: Pick<Server, "host" | "port"> | undefined;
-  /** How many servers it is: a request may meet any of them. Default 1. */
+  /** The number of servers: a request may reach any of them. Default 1. */
   readonly servers?: number;
   /** Absent where there is only one to choose. */
   readonly replicas?: Replicas;
-  /** What its model can do, as far as it is known. Default: all there is. */
+  /** The known capabilities of its model. Default: all of them. */
   readonly capabilities?: ReadonlySet<Capability>;
-  /** How many tokens its model takes, its answer among them, by the server's own word. Absent: not known. */
+  /** The context size of its model in tokens, answer included, as the server reports it. Absent: not known. */
   readonly contextTokens?: number | undefined;
   /** Output that it may make without showing it. Absent: it shows all of it. */
   readonly unseen?: UnseenOutput | undefined;
-  /** Whether the server has still to say what its model can do: then a request may be put to it all the same. Default false. */
+  /** True until the server has reported the capabilities of its model: a request may be sent to the model in any case. Default false. */
   readonly isLearning?: boolean;
 
   /** Asks the server; `capabilities` and `contextTokens` have its word from then on. Never throws. False: it does not answer now. */
   learn?(signal: AbortSignal): Promise<boolean>;
 
   /**
-   * Whether `generate` can go on behind a prefix of this request's text without a seam that shows, behind any turns, and
-   * stay within the request's limit. Never throws; a request whose options are wrong can't be continued. Behind a tool's answer without
-   * a prefix every engine goes on.
+   * True if `generate` can continue a prefix of this request's text without a visible seam, after any turns, and
+   * stay within the request's limit. Never throws; false for a request whose options are wrong. After a tool's answer without
+   * a prefix, every engine can continue.
    */
   canContinue(request: EngineRequest, seam: Seam): boolean;
 
-  /** How many tokens the input has; absent where only the engine's answer can tell. Never throws. */
+  /** Counts the input's tokens; absent if only the engine's answer has the count. Never throws. */
   countInput?(request: EngineRequest): number;
 
   /**
-   * Runs the model. Yields what comes behind the turns and the prefix, without empty texts, then exactly one `finish`, which is the
+   * Runs the model. Yields the output after the turns and the prefix, without empty texts, then exactly one `finish`, which is the
    * last.
    *
-   * When `signal` aborts, the iteration throws the signal's reason at once and releases what it held upstream; leaving the
-   * iteration early releases it too. Failures are RepriseErrors: `invalid_request` (the options are wrong), or EngineErrors:
+   * When `signal` aborts, the iteration throws the signal's reason at once and releases its upstream resources; leaving the
+   * iteration early releases them too. Failures are RepriseErrors: `invalid_request` (the options are wrong), or EngineErrors:
    * `engine_unavailable` (nothing came; may carry `retryAfterMs`), `engine_rejected` (the engine refuses this request),
-   * `engine_failed` (it broke off, or sent what is not a stream of tokens). Readers see the message, so it is the adapter's own: no
-   * word of it is the engine's, the model's or the request's.
+   * `engine_failed` (it broke off, or did not send a stream of tokens). Readers see the message, so the adapter writes it: it holds no
+   * text of the engine, the model or the request.
    */
   generate(request: EngineRequest, options: GenerateOptions): AsyncIterable<EngineEvent>;
 
-  /** Lets go of connections. Runs that still go on fail. */
+  /** Closes the connections. Active runs fail. */
   close(): Promise<void>;
 }

@@ -16,11 +16,12 @@ export interface MediaStore {
 }
 
 /**
- * What a tenant's request names, by what its seq 0 says of it, and what its tools' answers name. A blob is looked up whenever it is read: one that was deleted meanwhile is
- * not there any more.
+ * Opens the media that a tenant's request and its tools' answers name, as described by seq 0. A blob is looked up at every read: one that was deleted meanwhile
+ * is
+ * missing.
  */
 export function openMedia({ storage, url }: MediaStore, tenant: TenantId, media: MediaMap): MediaSource {
-  /** Of a tool's answer the log has the id alone: delivery has looked at it when it took the answer. */
+  /** The log has only the id of media in a tool's answer: delivery has checked it when it took the answer. */
   const lookUp = async (reference: string): Promise<RequestMedia> => {
     const known = media[reference];
     const blob = known?.blob ?? reference;

@@ -12,7 +12,7 @@ import {
 import { EngineError } from "../engines/engine-error.ts";
 import type { MediaPieceEvent } from "../engines/engine.ts";
 
-/** What of a generation's request its blobs have. */
+/** The properties of a generation's request that its blobs inherit. */
 export interface OutputOwner {
   readonly subject: string | undefined;
   readonly endUser: string | undefined;
@@ -52,9 +52,9 @@ const BY = "inference-worker";
 const ANY = "application/octet-stream";
 
 /**
- * What a model makes beside words in one turn, stored as it comes: no more of it is in memory than a piece and a chunk. A content is a blob of the
- * generation's subject and end user before any event names it, so that what readers are told of is there. What is not whole when the turn is over is
- * given up, and of a worker that dies an upload is left, which the sweep of blobs takes.
+ * Stores the media that a model makes in one turn while they arrive: memory holds only a piece and a chunk. A content is stored as a blob of the
+ * generation's subject and end user before any event names it, so readers can always fetch it. A content that is incomplete at the end of the turn is
+ * discarded. A worker that dies may leave an upload, which the sweep of blobs removes.
  */
 export class OutputMedia implements AsyncDisposable {
   readonly #options: OutputMediaOptions;
@@ -65,9 +65,9 @@ export class OutputMedia implements AsyncDisposable {
   }
 
   /**
-   * @returns the event to append, behind the last piece of a content
-   * @throws RepriseError `limit_exceeded` where it is larger than a blob of the tenant may be, or the tenant has no room for it; `broker_unavailable`;
-   *   EngineError `engine_failed` where the content is not of its kind, or empty
+   * @returns the event to append, after the last piece of a content
+   * @throws RepriseError `limit_exceeded` if it is larger than a blob of the tenant may be, or the tenant has no room for it; `broker_unavailable`;
+   *   EngineError `engine_failed` if the content is not of its kind, or empty
    */
   async take(piece: MediaPieceEvent): Promise<EventDraft | undefined> {
     const { storage } = this.#options;

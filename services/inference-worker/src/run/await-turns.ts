@@ -13,9 +13,9 @@ const AWAY_MS = 1_000;
 const NO_ROOM_MS = 5_000;
 
 /**
- * Waits until the turns have ended that this one waits for, and then for a slot. Meanwhile the job stays this worker's, but takes no slot: those turns
- * may need it. Where this worker has no room for jobs that wait, the job is given back, so that the others can come.
- * @returns a plan to be made anew, where all have ended
+ * Waits until the turns have ended that this one waits for, and then for a slot. Meanwhile the worker keeps the job, but without a slot: those turns
+ * may need it. If this worker has no room for waiting jobs, it gives the job back, so that the others can come.
+ * @returns a request to plan again, if all have ended
  */
 export async function awaitTurns(
   run: Run,

@@ -28,7 +28,7 @@ const WITHDRAWN: EventDraft = {
   category: "c",
 };
 
-/** A turn that has ended, and one that goes on behind it and waits for a worker. */
+/** A turn that has ended, and one that follows it and waits for a worker. */
 async function submitTwo(world: World): Promise<[first: GenerationRef, second: GenerationRef]> {
   const request = { input: "A secret?", conversation };
   const history = [started(1), delta("It is 42."), completed()];
@@ -113,7 +113,7 @@ test("what is withdrawn while an engine is busy is not given to it when it is as
   expect(inputs).toEqual([asked("It is 42."), asked("[removed]")]);
 });
 
-/** A log of which the leader of one generation does not answer, so many times. */
+/** A log in which the leader of one generation does not answer the first `times` requests. */
 function withoutLeader({ log }: World, { generation }: GenerationRef, times: number): GenerationLog {
   let left = times;
   return {

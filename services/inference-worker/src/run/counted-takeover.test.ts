@@ -22,7 +22,7 @@ const counted = (text: string, tokens: number): EventDraft => ({
   input_tokens: 44,
 });
 
-/** As llama.cpp sends it: how many tokens of input and output there are so far. */
+/** A chunk as llama.cpp sends it, with the tokens of input and output so far. */
 const piece = (fields: object, input: number, output: number) =>
   frame({
     choices: [{ index: 0, delta: fields }],

@@ -5,7 +5,7 @@ import { attemptEnded, attemptsIn, delta, started } from "../testing/drafts.ts";
 import { createFakeEngine, untilAborted } from "../testing/fake-engine.ts";
 import { openWorld, textOf, typesOf } from "../testing/world.ts";
 
-/** An engine that fails, after so many words. */
+/** An engine that fails after these words. */
 function failing(code: ErrorCode, ...words: string[]): Engine {
   return createFakeEngine(async function* () {
     for (const word of words) yield { type: "text", text: word };
@@ -13,7 +13,7 @@ function failing(code: ErrorCode, ...words: string[]): Engine {
   });
 }
 
-/** The second engine, and what it was asked to go on behind. */
+/** The second engine, and the prefixes that it got. */
 function standingIn() {
   const prefixes: Prefix[] = [];
   const engine = createFakeEngine(

@@ -137,7 +137,7 @@ test("a log that was planned for once more is held by nothing but the run of the
   let reads = 0;
   const readLog = async () => {
     const snapshot = await reader.readLog(ref);
-    // A worker that is thought dead writes behind what the plan is made for.
+    // A worker that is thought dead appends an event that the plan does not know.
     if (reads++ === 0) await world.append(ref, delta("late"));
     return snapshot;
   };

@@ -15,7 +15,7 @@ import { openWorld, textOf, typesOf, type World } from "../testing/world.ts";
 
 const POLICY = { max_attempts: 1, on_worker_loss: "fail" } as const;
 const OTHER = parseWorkerId("worker-other");
-/** What `world.run` is. */
+/** The worker id that `world.run` uses. */
 const SELF = parseWorkerId("worker-test");
 const BEGUN = [{ ...started(1), worker: OTHER }, delta("mine ")];
 
@@ -119,7 +119,7 @@ test("a worker whose connection is away asks when it is back, before it takes a 
   await world.startWorker(engine, { ackWaitMs: 300, main: away.main });
   way.setFaults({ toServer: { stalled: true }, toClient: { stalled: true } });
   way.cutNow();
-  // The jobs go on coming, over another connection; a question takes half a second at most.
+  // Jobs still arrive over another connection; a question takes half a second at most.
   const before = await world.jobDeliveries();
   await expect.poll(() => world.jobDeliveries()).toBeGreaterThan(before + 4);
   way.setFaults({});

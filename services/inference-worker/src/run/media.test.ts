@@ -221,7 +221,7 @@ test("a blob that is deleted while it is sent ends the generation with that, and
   await blobs.removeBlob(world.blobs, parseTenantId("acme"), named.blob);
 });
 
-/** The world's blobs, at a broker that breaks off the first reads of rows and of chunks, so many of each. */
+/** The world's blobs, at a broker that fails the given number of first reads of rows and of chunks. */
 function failing({ rows, chunks }: { rows: number; chunks: number }): blobs.BlobStorage {
   const away = () => new RepriseError("broker_unavailable", "The broker does not answer.");
   const left = { rows, chunks };

@@ -26,7 +26,7 @@ import { RunRequest, toAsked } from "./run-request.ts";
 import { RunRoute } from "./run-route.ts";
 import type { Wait } from "./settle-request.ts";
 
-/** What a run begins with: an attempt, a wait for earlier turns, or the end at once. */
+/** The first step of a run: an attempt, a wait for earlier turns, or the end at once. */
 export type FirstStep = AttemptPlan | Wait | { readonly kind: "end"; readonly draft: EndDraft };
 
 /** One generation while this worker runs it. */
@@ -35,7 +35,7 @@ export interface Run extends Disposable {
   readonly job: Job;
   readonly model: ServedModel;
   readonly first: FirstStep;
-  /** Of the run; no span where the worker does not trace. */
+  /** The run's span; it records nothing if the worker does not trace. */
   readonly span: TraceSpan;
   readonly policy: EffectivePolicy;
   readonly request: RunRequest;
@@ -44,9 +44,9 @@ export interface Run extends Disposable {
   readonly emits: ReadonlySet<string>;
   /** Whose is what the model makes beside words, and how much that may be; undefined where the request is not known. */
   readonly owner: OutputOwner | undefined;
-  /** Whether the generation ends where its model asks for tools, instead of waiting for their answers. */
+  /** True if the generation ends when its model asks for tools, instead of waiting for their answers. */
   readonly endsOnCalls: boolean;
-  /** Whether the request asks for JSON. */
+  /** True if the request asks for JSON. */
   readonly hasForm: boolean;
   /**
    * When the generation as a whole has to be over, in wall-clock milliseconds. Clocks of the nodes that create and of those that run are
@@ -150,7 +150,7 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
   };
 }
 
-/** What the log says once everything that was appended is in it; undefined when the work is to stop. */
+/** Returns the transcript after all appended events are stored; undefined when the work is to stop. */
 export async function readSettled({ log, stop }: Run): Promise<RunTranscript | undefined> {
   const transcript = await log.settledTranscript();
   return stop.aborted ? undefined : transcript;

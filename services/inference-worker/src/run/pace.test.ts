@@ -34,7 +34,7 @@ test("an engine stays within the lead over the furthest reader, and ends once th
     publishPresence(world.log.publish, { ref, node }, { readers, seq: asSeq(seq) });
   await say(1, 1);
   begin();
-  // One token more than the lead is asked for, and then none: the reader goes on only once the log holds them all.
+  // One token more than the lead is requested, and then none: the reader continues only after the log holds them all.
   for (let read = 0; read + LEAD + 1 < TOKENS;) {
     const events = await world.until(ref, (all) => textLength(all) === read + LEAD + 1);
     expect(asked.tokens).toBeLessThanOrEqual(read + LEAD + 1);

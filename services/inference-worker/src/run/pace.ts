@@ -30,11 +30,11 @@ export interface Pace extends Disposable {
   said(tokens: number): void;
   /** To be called for each stored event, of any writer, once and in the order of the log. */
   readonly stored: (event: StoredEvent) => void;
-  /** Undefined while the engine may go on; else resolves when it may, or the signal is aborted. */
+  /** Undefined while the engine may continue; else resolves when it may, or the signal is aborted. */
   hold(signal: AbortSignal): Promise<void> | undefined;
 }
 
-/** How often the lead is computed without an event, so that a node that falls silent is noticed. */
+/** Interval at which the lead is computed without an event, so that a silent node is noticed. */
 const LOOK_MS = 500;
 
 /** @returns undefined for a generation whose policy does not ask for it: that one costs nothing */

@@ -134,9 +134,9 @@ function toFirstStep(plan: Exclude<Plan, { kind: "done" }>, { usage }: Transcrip
 }
 
 /**
- * Whether a worker runs the generation already. This one knows by itself, without the log: a store that has lost the log's end
- * may have lost that this worker has begun. Another one is asked, wherever it has not let go of the generation: such a store has
- * forgotten how often it has delivered a job, too.
+ * True if a worker runs the generation already. This worker knows by itself, without the log: a store that has lost the log's end
+ * may have lost the start of this worker. Other workers are asked, unless they have let go of the generation: such a store has also
+ * forgotten the number of deliveries of a job.
  */
 async function isHeldAlready(
   { connection, connectedAtMs, running, worker: self }: RunContext,

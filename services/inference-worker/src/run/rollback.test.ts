@@ -28,7 +28,7 @@ const has =
   (events: readonly KnownEvent[]) =>
     events.filter((event) => event.type === type).length >= count;
 
-/** What the simulator says when nothing goes wrong, and how much of it. */
+/** The simulator's output in an undisturbed run, and its size. */
 async function undisturbed(world: World) {
   const events = await world.untilEnded(
     await world.submit({ options: { ...OPTIONS, tokens_per_second: 0 } }),
@@ -36,7 +36,7 @@ async function undisturbed(world: World) {
   return { text: textOf(events), usage: (events.at(-1) as { usage?: object }).usage };
 }
 
-/** What is stored since the snapshot is lost. Resolves when this process can reach the broker again. */
+/** Loses all events since the snapshot. Resolves when this process can reach the broker again. */
 async function rollBack(world: World, ref: GenerationRef) {
   await world.server.restoreStore();
   await expect.poll(() => world.log.connected).toBe(true);
@@ -135,7 +135,7 @@ test("text that was withdrawn is put back without it, what is left of it is with
   await world.until(ref, hasTokens(40));
   engine.sayUpTo(60);
   const said = (await world.until(ref, hasTokens(60))).filter((event) => event.type === "output.delta");
-  // From before the loss to behind it, however few events the text came in.
+  // From before the loss to after it, for any number of events.
   const range = said.slice(1, -1);
   await world.append(ref, {
     type: "moderation.redacted",
@@ -146,7 +146,7 @@ test("text that was withdrawn is put back without it, what is left of it is with
     category: "terms",
   });
   engine.sayUpTo(80);
-  // The worker has written behind it, so it knows of it.
+  // The worker has written after it, so it knows of it.
   await world.until(ref, (events) => has("moderation.redacted")(events) && hasTokens(80)(events));
   await rollBack(world, ref);
   engine.sayUpTo(END);

@@ -12,9 +12,9 @@ import { readSettled, type Run } from "./open-run.ts";
 import { takeTurn } from "./turn/take-turn.ts";
 
 /**
- * The second step: one worker's attempts at a generation, one behind the other. Each is begun in the log, takes its turns, and is followed
- * by another one where the policy wants a further try or the model names a fallback.
- * @returns the end to append; undefined when something has stopped the work before
+ * Runs the second step: one worker's attempts at a generation, one after the other. Each is begun in the log, takes its turns, and is followed
+ * by another one if the policy allows a further try or the model names a fallback.
+ * @returns the end to append; undefined if the work was stopped before
  */
 export async function runAttempts(run: Run, first: AttemptPlan): Promise<EndDraft | undefined> {
   const { log, stop, model, policy, request } = run;

@@ -12,7 +12,7 @@ const account = ACCOUNT;
 /** "Say something." */
 const INPUT = 4;
 
-/** Says so many tokens, as fast as it may. */
+/** Yields this many tokens, as fast as allowed. */
 function talker(tokens: number): Engine {
   return createFakeEngine(async function* () {
     for (let i = 0; i < tokens; i++) yield { type: "text", text: "x" };
@@ -129,7 +129,7 @@ test("a run waits for a ledger that does not know what is left, and goes on with
 const PRICE = { input: "1", output: "3" };
 const MONEY = {
   name: "month",
-  // 0.001 EUR: 332 tokens of output behind the input's 4.
+  // 0.001 EUR: 332 tokens of output after the input's 4.
   limit: 1_000_000,
   period: "2026-11",
   money: { currency: "EUR", prices: { fake: PRICE } },
@@ -232,7 +232,7 @@ test("a generation that ends before this worker asks an engine, and whose log sa
   await expect.poll(() => remainingOf(ledger)).toBe(1_000);
 });
 
-/** Thinks so many tokens without showing them, unless it is asked for fewer, and then says three. */
+/** Produces this many hidden reasoning tokens, unless asked for fewer, and then three tokens of text. */
 function thinker(thoughts: number, unseen: Engine["unseen"], asked: (number | undefined)[] = []): Engine {
   return createFakeEngine(
     async function* ({ max_output_tokens: most = Number.POSITIVE_INFINITY }) {

@@ -31,7 +31,7 @@ export interface RunBudgetOptions {
 
 /** A grant expires after 60 s without a claim. */
 const RENEW_MS = 20_000;
-/** How long a run waits for a ledger that does not know what is left. */
+/** Pause of a run before it asks a ledger again that does not know the rest. */
 const UNKNOWN_PAUSE_MS = 1_000;
 
 /** @returns undefined for a generation that no budget counts: that one costs nothing */
@@ -61,11 +61,11 @@ interface Options {
   readonly ledger: BudgetLedger;
   readonly generation: string;
   readonly charges: readonly BudgetCharge[];
-  /** Of the charges, in their order. */
+  /** The accounts of the charges, in their order. */
   readonly accounts: readonly BudgetAccount[];
   /** The one that was asked for. */
   readonly model: string;
-  /** Of the input, for as long as the engine does not count it. */
+  /** The estimated tokens of the input, until the engine counts them. */
   readonly estimate: number;
   /** Tokens of output that the request asks for at most. */
   readonly maxOutput: number;
@@ -74,9 +74,11 @@ interface Options {
 }
 
 /**
- * What a run may use of its tenant's budgets. It is granted slices, and asks for the next one when half of a slice is left, so an engine waits for the ledger only where that is slow or
- * nearly used up. What the engine says beyond the last grant is one chunk at most: the run ends there. What an engine may make unseen is granted before it is asked, and it is asked for no
- * more than that where less is left, or where its model's most is known.
+ * Limits a run to its tenant's budgets. The ledger grants slices, and the run asks for the next one when half of a slice is left, so an engine waits for the
+ * ledger only if that is slow or
+ * nearly used up. An engine exceeds the last grant by one chunk at most: the run ends there. Hidden output is granted before the engine is asked, and the
+ * engine is asked for
+ * at most that much if less is left, or if its model's maximum is known.
  */
 export class RunBudget implements Disposable {
   readonly #options: Options;
@@ -88,7 +90,7 @@ export class RunBudget implements Disposable {
   #input: number;
   #cachedInput = 0;
   #isInputKnown = false;
-  /** Of the accounts, in their order; undefined until an engine is to be asked. */
+  /** The meters of the accounts, in their order; undefined until an engine is to be asked. */
   #meters: readonly BudgetMeter[] | undefined;
   #claim: Promise<void> | undefined;
   /** The budget that has nothing left; undefined while all have, or that is not known. */
@@ -160,7 +162,7 @@ export class RunBudget implements Disposable {
     void this.#ask();
   }
 
-  /** Undefined while the engine may go on; else resolves when it may, or the budget is used up, or the signal is aborted. */
+  /** Undefined while the engine may continue; else resolves when it may, or the budget is used up, or the signal is aborted. */
   hold(signal: AbortSignal): Promise<void> | undefined {
     return this.#said < this.#granted ? undefined : this.#untilGranted(signal);
   }
@@ -185,7 +187,7 @@ export class RunBudget implements Disposable {
     return this.toError();
   }
 
-  /** What a generation fails with whose budget is used up. */
+  /** Returns the error of a generation whose budget is used up. */
   toError(): RepriseError {
     const { name: param = "", limit = 0 } = this.#exhausted ?? this.#scarcest ?? {};
     const charge = this.#options.charges.find(({ name }) => name === param);

@@ -7,17 +7,17 @@ import type { EngineReport } from "./turn/engine-report.ts";
 import type { WorkerMetrics } from "./metrics/worker-metrics.ts";
 import type { RunLog } from "./log/run-log.ts";
 
-/** What all runs of a worker share. */
+/** The dependencies that all runs of a worker share. */
 export interface RunContext {
   readonly connection: Broker["main"];
   readonly log: GenerationLog;
-  /** What requests name. Its storage asks the broker once: a turn asks again, in time that is not the engine's. */
+  /** The media that requests name. Its storage asks the broker once: a turn asks again, in time that is not the engine's. */
   readonly media: MediaStore;
-  /** What models make. */
+  /** Storage of the media that models make. */
   readonly output: blobs.BlobStorage;
   readonly worker: WorkerId;
   readonly ackWaitMs: number;
-  /** Of the tenants' budgets. */
+  /** The ledger of the tenants' budgets. */
   readonly ledger: BudgetLedger;
   /** A budget of the tenant has ended a generation. */
   readonly onCutOff: (tenant: TenantId) => void;
@@ -29,14 +29,14 @@ export interface RunContext {
   readonly onEngineAnswered: (model: string) => void;
   /** Aborted when the worker is to hand its jobs over. */
   readonly handover: AbortSignal;
-  /** When the connection was last made anew, by `performance.now()`; infinity while it is away. */
+  /** Time of the last reconnect, by `performance.now()`; infinity while the connection is away. */
   readonly connectedAtMs: () => number;
-  /** What this worker runs: to be synced when the connection comes back, and named to other workers that ask. */
+  /** The runs of this worker: synced when the connection comes back, and reported to other workers that ask. */
   readonly running: Map<GenerationId, Pick<RunLog, "appender">>;
 }
 
 /**
- * How a run ended. `completed` and `failed`: by the terminal event that it appended. `stopped`: by another writer's terminal
+ * The result of a run. `completed` and `failed`: by the terminal event that it appended. `stopped`: by another writer's terminal
  * event. `superseded`: by a higher attempt. `handed_over`: the job was given back. `held`: the generation is run already, by this
  * worker or by another one whose heartbeats have not come through. `nothing_to_do`: the generation had ended.
  */

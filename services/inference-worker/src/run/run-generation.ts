@@ -19,19 +19,19 @@ import type { RunContext, RunResult, StalePlan } from "./run-context.ts";
 const MAX_PLANS = 20;
 
 /**
- * Runs one generation, from the job to its end in the log or until this worker is fenced, in three steps: plan what its log leaves to
- * do, run attempts at it, finish with the end in the log and the job.
+ * Runs one generation, from the job to its end in the log or until this worker is fenced, in three steps: plan the work that its log leaves,
+ * run attempts at it, finish with the end in the log and the job.
  *
- * The run follows its own log. What ends it from outside (a cancel, a higher attempt, a halt) is an event there, seen on the live
- * feed or by the next append; it aborts the engine's request, and nothing more is written.
+ * The run follows its own log. Other processes end it by an event there (a cancel, a higher attempt, a halt), which arrives on the live
+ * feed or with the next append; it aborts the engine's request, and nothing more is written.
  *
- * A plan is made for what the log said when it was read. Should the log have grown before the plan's first event is stored (a worker
+ * A plan is made for the log as it was read. If the log has grown before the plan's first event is stored (a worker
  * that is being taken over wrote a last event, a replica lagged), nothing is written, and a new plan is made at once, for the log as the
- * lost append has shown it; so it is when moderation halts what runs.
+ * lost append has shown it. The same happens when moderation halts the run.
  *
- * A turn of a conversation that waits for earlier ones has a plan of its own, behind which the next one is made when they have ended.
+ * A turn of a conversation that waits for earlier turns has a plan of its own; the next plan is made when they have ended.
  *
- * What may go better the next time is thrown, and the job comes back. A defect ends the generation: it would come back for ever.
+ * Failures that may be temporary are thrown, and the job comes back. A defect ends the generation: the job would come back for ever.
  */
 export async function runGeneration(context: RunContext, job: Job, model: ServedModel): Promise<RunResult> {
   const takenAtMs = unixNow();

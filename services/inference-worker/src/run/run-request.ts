@@ -11,7 +11,7 @@ import {
 } from "@reprise/protocol";
 import type { RunLog } from "./log/run-log.ts";
 
-/** What an engine is asked, and what its parts name. */
+/** The request for an engine, and its media. */
 export interface Asked {
   readonly request: GenerationRequest;
   readonly media: MediaMap | undefined;
@@ -38,7 +38,7 @@ export class RunRequest {
     return this.#asked().request;
   }
 
-  /** What its parts name. */
+  /** Returns the media that its parts name. */
   media(): MediaMap | undefined {
     return this.#asked().media;
   }

@@ -31,7 +31,8 @@ export type SettledRequest =
   | { readonly kind: "fail"; readonly error: RepriseError };
 
 /**
- * A request as its engine is to be asked. Of a turn that was created while others went on, or while turns were summed up, the prompt is made here, once those have ended: by the
+ * Returns a request as its engine gets it. If the turn was created while others were active, or while turns were summarized, the prompt is made here, after
+ * those have ended: by the
  * same function in every worker, from the same logs.
  * @throws RepriseError `broker_unavailable`
  */

@@ -9,7 +9,7 @@ import { createPausedSimulator, hasTokens } from "../testing/paused-simulator.ts
 import { openWorld, textOf, typesOf, type World } from "../testing/world.ts";
 
 /*
- * What a worker makes of a log that an earlier one left behind. The workers that die here have died before the test began, or
+ * Takeover of a log that an earlier worker has left. Those workers have died before the test began, or
  * hand over in order; test/e2e/takeover.test.ts kills real processes.
  */
 

@@ -6,7 +6,7 @@ import { answered, attemptEnded, called, delta, started } from "../testing/draft
 import { createFakeEngine, untilAborted } from "../testing/fake-engine.ts";
 import { openWorld, transcriptOf, typesOf } from "../testing/world.ts";
 
-/* What was produced is counted once, shown or withdrawn; an engine's own count stands where there is one. */
+/* Output is counted once, shown or withdrawn; an engine's own count wins if there is one. */
 
 type Turn = (options: GenerateOptions) => AsyncIterable<EngineEvent>;
 

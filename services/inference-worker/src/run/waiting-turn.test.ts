@@ -16,7 +16,7 @@ import { delta, started } from "../testing/drafts.ts";
 import { createFakeEngine, untilAborted } from "../testing/fake-engine.ts";
 import { openWorld, typesOf, type World } from "../testing/world.ts";
 
-/* Turns that were created while earlier ones of their conversation went on. */
+/* Turns that were created while earlier ones of their conversation were active. */
 
 const conversation = parseConversationId(`conv_${"0".repeat(26)}`);
 const ROOM = { when_full: "error", bytes: 1_000_000 } as const;

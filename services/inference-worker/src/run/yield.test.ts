@@ -17,7 +17,7 @@ const submitBatch = (world: World, submission: Submission = {}) =>
     request: { priority: "batch" },
   });
 
-/** Of another generation with the same text, which nothing disturbs. */
+/** The text of another generation with the same request, which nothing disturbs. */
 async function undisturbedText(world: World): Promise<string> {
   const ref = await world.submit({ options: OPTIONS });
   return textOf(await world.untilEnded(ref));

@@ -6,7 +6,7 @@ import { PatternBudget } from "./pattern-budget.ts";
 /** True or false if a value fits a schema or not. Undefined if that is not certain, or would cost too much. */
 export type Fit = boolean | undefined;
 
-/** As JSON. */
+/** The limit of the schema as JSON, in characters. */
 const MAX_SCHEMA_LENGTH = 65_536;
 /** The worker does nothing else meanwhile. */
 const MAX_CHECK_MS = 250;

@@ -5,7 +5,7 @@ import { untilAborted } from "./fake-engine.ts";
 
 /** The simulator, held at a place for as long as a test needs, however slow the machine is. */
 export interface PausedSimulator extends Engine {
-  /** Lets all runs go on up to this token of their generation. At first they go on to their end. */
+  /** Lets all runs continue up to this token of their generation. At first they run to their end. */
   sayUpTo(tokens: number): void;
 }
 
@@ -32,6 +32,6 @@ export function createPausedSimulator(): PausedSimulator {
   };
 }
 
-/** Whether a log holds so many tokens of text, in however many events they came. */
+/** True if a log holds this many tokens of text, in any number of events. */
 export const hasTokens = (count: number) => (events: readonly KnownEvent[]) =>
   events.reduce((sum, event) => sum + (event.type === "output.delta" ? (event.tokens ?? 1) : 0), 0) >= count;

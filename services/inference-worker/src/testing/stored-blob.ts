@@ -29,7 +29,7 @@ export async function* piecesOf(content: Uint8Array, size = 50_000): AsyncGenera
   for (let from = 0; from < content.length; from += size) yield content.subarray(from, from + size);
 }
 
-/** What seq 0 says of content that no store has. */
+/** The description in seq 0 of content that no store has. */
 export function mediaOf(content: Uint8Array, type: string, n = 0): RequestMedia {
   return {
     blob: `blob_${n.toString(32).padStart(26, "0")}` as RequestMedia["blob"],

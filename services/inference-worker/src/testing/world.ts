@@ -67,23 +67,23 @@ export interface Submission {
   policy?: Partial<Omit<EffectivePolicy, "timeouts">> & { timeouts?: Partial<EffectiveTimeouts> };
   /** Further fields of the request. */
   request?: Partial<RequestedEvent["request"]>;
-  /** What seq 0 says that the request names. */
+  /** The media in seq 0 that the request names. */
   media?: RequestedEvent["media"];
-  /** What seq 0 says that the request needs. */
+  /** The needs of the request in seq 0. */
   needs?: readonly string[];
   /** Which optional events seq 0 lists. Default: none, as an older node does. */
   events?: readonly string[];
-  /** What seq 0 says of what the model may make. */
+  /** The blobs in seq 0 that the model may make. */
   blobs?: RequestedEvent["blobs"];
-  /** What came before it. */
+  /** The prompt before it. */
   prompt?: Prompt;
-  /** Where it stands in its conversation. */
+  /** Its place in its conversation. */
   context?: TurnContext;
   /** In seq 0, and in the job. */
   traceparent?: string;
-  /** What the generation is counted against. */
+  /** The budgets that the generation is counted against. */
   budgets?: readonly BudgetCharge[];
-  /** What the log holds already behind the request, as if an earlier worker had died. */
+  /** Events that the log holds already after the request, as if an earlier worker had died. */
   history?: readonly EventDraft[];
   /** False leaves the log empty, as a creator does that dies once the job is queued. Default true. */
   requested?: boolean;
@@ -105,7 +105,7 @@ export interface World<Server = TestBroker> extends AsyncDisposable {
   /** Resolves with the log once it has its end. */
   untilEnded(ref: GenerationRef): Promise<KnownEvent[]>;
   queuedJobs(): Promise<number>;
-  /** How often a job was handed out so far. */
+  /** The number of times that a job was handed out so far. */
   jobDeliveries(): Promise<number>;
   /** Runs one generation's job by itself, without a worker around it. */
   run(ref: GenerationRef, engine: Engine, overrides?: RunOverrides): Promise<RunResult>;
@@ -120,9 +120,9 @@ interface StartWorker extends Pick<ServedModel, "fallback"> {
   metrics?: Metrics;
   /** The last worker that was started says it for all. */
   ackWaitMs?: number;
-  /** What it appends and asks over. By default one that waits for answers longer than it is told to. */
+  /** The connection for appends and questions. By default one that waits for answers longer than it is told to. */
   main?: Broker["main"];
-  /** What it reads logs over. */
+  /** The connection for reads of logs. */
   reads?: Broker["reads"];
 }
 
@@ -230,7 +230,7 @@ interface RunOverrides {
   holding?: readonly GenerationId[];
   blobs?: blobs.BlobStorage;
   mediaUrl?: string;
-  /** What is heard of the job: that it is worked on, done, given back, parked. */
+  /** Overrides of the job: working, done, given back, parked. */
   job?: Partial<Job>;
 }
 

@@ -3,11 +3,11 @@ import type { PlaceMedia } from "./request/placed-media.ts";
 
 type Reasoning = string | readonly ReasoningItem[];
 
-/** How an upstream has a conversation, where upstreams differ. */
+/** The form of a conversation's messages, which differs between upstreams. */
 export interface MessageForm {
   /** Default: content that is in the request itself. */
   readonly place?: PlaceMedia | undefined;
-  /** Whether it knows parts of the type `refusal`. Others are given the text. */
+  /** True if the upstream accepts parts of the type `refusal`. Other upstreams get the text. */
   readonly refusalParts: boolean;
   /**
    * The fields that hold what the model has thought before an earlier turn.
@@ -16,7 +16,7 @@ export interface MessageForm {
   readonly reasoning: (reasoning: Reasoning, said: string | object[] | null) => Record<string, unknown>;
 }
 
-/** What an upstream calls a field. A list is a path. */
+/** The upstream's names of fields. A list is a path. */
 export interface FieldNames {
   readonly repetitionPenalty: string;
   /** A template's argument where it is no field. */

@@ -26,25 +26,25 @@ import type { UpstreamOptions } from "./upstream.ts";
 
 export interface OpenaiEngineOptions extends UpstreamOptions, Partial<UpstreamModel> {
   readonly upstreamModel: string;
-  /** Of further servers with the same model and key. Default: none. */
+  /** Base URLs of further servers with the same model and key. Default: none. */
   readonly moreBaseUrls?: readonly string[] | undefined;
-  /** Of several servers. */
+  /** Health checks, if there are several servers. */
   readonly health?: HealthOptions | undefined;
-  /** Whether requests whose prompts begin alike go to the same of several servers, while that has room. Default true. */
+  /** True if requests with the same beginning of the prompt share a server, while that has room. Default true. */
   readonly hasAffinity?: boolean | undefined;
   /** For whom a server keeps what it has computed of prompts. Default: as the dialect has it. */
   readonly cacheSalt?: CacheSalt | undefined;
-  /** How many servers answer at a base URL. Default 1. */
+  /** The number of servers at a base URL. Default 1. */
   readonly servers?: number | undefined;
-  /** How the server is given what parts name. Default `data`. */
+  /** The form in which the server gets the media of a request. Default `data`. */
   readonly media?: MediaForm | undefined;
-  /** What the model can do. Default: what the server can, whatever its model. */
+  /** The capabilities of the model. Default: those of the server, for any model. */
   readonly capabilities?: ReadonlySet<Capability> | undefined;
   /** The most tokens that the model makes for a request, hidden ones included. Default: not known. */
   readonly maxOutputTokens?: number | undefined;
   /** The way the model writes its reasoning into its text. Default: by the model's name. */
   readonly thinkTags?: ThinkTagForm | undefined;
-  /** What it can't do, whatever the server says. */
+  /** Capabilities that the model lacks, even if the server reports them. */
   readonly denied?: readonly Capability[] | undefined;
 }
 

@@ -6,7 +6,7 @@ const BROKEN = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
 
 export interface ReusedConnections {
   readonly connect: buildConnector.connector;
-  /** Whether a request failed because a connection broke that had carried an answer before. */
+  /** True if a request failed because a reused connection broke. */
   wasBroken(error: unknown): boolean;
 }
 

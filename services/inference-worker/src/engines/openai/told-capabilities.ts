@@ -4,13 +4,13 @@ import { tryJson } from "./response/try-json.ts";
 import { type Question, questionsFor, type ToldModel } from "./told-model.ts";
 import type { Upstream } from "./upstream.ts";
 
-/** Of a longer answer nothing is read. */
+/** A longer answer is ignored. */
 const MAX_BYTES = 1_048_576;
 
-/** Of these the answer says what goes into a model: until it has come, a request may be put to the model all the same. */
+/** Dialects whose answer states the model's input types: until it has come, any request may be sent to the model. */
 const TELLING: ReadonlySet<Dialect> = new Set(["llama.cpp", "mistral", "ollama", "lm-studio"]);
 
-/** Whether a server is asked what it knows of its model. */
+/** True if servers of this dialect are asked about their model. */
 export function isAsked(dialect: Dialect): boolean {
   return questionsFor(dialect).length > 0;
 }
@@ -20,8 +20,8 @@ export function tells(dialect: Dialect): boolean {
 }
 
 /**
- * What a model server says of its model: what it can do beside what every model of such a server can, and how many tokens it takes.
- * @returns undefined where it does not answer now; nothing where it does not say
+ * Asks a model server about its model: its capabilities beyond those of every model of such a server, and its context size in tokens.
+ * @returns undefined if the server does not answer now; an empty object if its answer does not tell
  */
 export async function askModel(
   upstream: Pick<Upstream, "get" | "post">,
@@ -33,7 +33,7 @@ export async function askModel(
   if (!told) return undefined;
   for (const question of others) {
     if (told.contextTokens !== undefined) break;
-    // What it does not answer is not known: the first answer stands.
+    // A failed question leaves its values unknown: the first answer is kept.
     told = { ...told, ...(await ask(upstream, question, upstreamModel, signal)) };
   }
   const { capabilities = [], contextTokens, mostTokens } = told;

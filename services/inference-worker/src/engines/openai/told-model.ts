@@ -1,12 +1,12 @@
 import { type Capability, contextTokensSchema, type Dialect } from "@reprise/protocol";
 import * as z from "zod";
 
-/** What a model server says of a model. */
+/** A model server's report on a model. */
 export interface ToldModel {
   readonly capabilities: readonly Capability[];
-  /** How many tokens the model takes there, its answer among them. */
+  /** The context size on this server in tokens, the answer included. */
   readonly contextTokens: number | undefined;
-  /** How many it was made for: the server may take fewer. */
+  /** The context size that the model was made for: the server may take less. */
   readonly mostTokens: number | undefined;
 }
 
@@ -15,7 +15,7 @@ export interface Question {
   /** Behind the base URL; `../` is in the place of its last segment. */
   readonly path: string;
   readonly body?: (upstreamModel: string) => object;
-  /** Of any value; what is malformed tells nothing. */
+  /** Accepts any value; a malformed one results in an empty object. */
   readonly parse: (answer: unknown, upstreamModel: string) => Partial<ToldModel>;
 }
 
@@ -34,7 +34,7 @@ const modelSchema = z.object({
   meta: z.object({ n_ctx: tokens, n_ctx_train: tokens }).optional().catch(undefined),
   /** vLLM, SGLang. */
   max_model_len: tokens,
-  /** Mistral; LM Studio, whatever it has loaded the model with. */
+  /** Mistral; LM Studio, for any loaded context size. */
   max_context_length: tokens,
   loaded_context_length: tokens,
   /** LM Studio: `llm`, `vlm`. */
@@ -45,7 +45,7 @@ const listSchema = z.object({ data: z.array(modelSchema) });
 
 const MODELS = "/models";
 
-/** What servers are asked, by their dialect: the second where the first does not tell how many tokens the model takes. Others are not asked. */
+/** The questions for servers, by dialect: the second follows if the first does not tell the context size. Other dialects are not asked. */
 const QUESTIONS: Readonly<Partial<Record<Dialect, readonly [Question, ...Question[]]>>> = {
   "llama.cpp": [
     {
@@ -127,7 +127,7 @@ function toCapabilities(told: readonly string[] = []): Capability[] {
   return told.flatMap((name) => (Object.hasOwn(BY_NAME, name) ? BY_NAME[name]! : []));
 }
 
-/** Of the model in a list; a list of one is of that one: llama.cpp serves one model, whatever it is asked for. */
+/** Finds the model in a list; a list of one is always of that model: llama.cpp serves one model under any name. */
 function ofModel(tell: (model: Model) => Partial<ToldModel>): Question["parse"] {
   return (answer, upstreamModel) => {
     const models = listSchema.safeParse(answer).data?.data ?? [];

@@ -13,7 +13,7 @@ export interface UpstreamOptions {
   readonly baseUrl: string;
   /** Sent as a bearer token. */
   readonly apiKey?: string | undefined;
-  /** To a connection that stands. Default 10 s. */
+  /** Time to connect. Default 10 s. */
   readonly connectTimeoutMs?: number | undefined;
   /** From the request to the answer's headers, which some servers send with the first token only. Default 60 s. */
   readonly headersTimeoutMs?: number | undefined;
@@ -48,9 +48,9 @@ export interface PostOptions {
 
 export interface Upstream {
   /**
-   * @param path behind the base URL; one that begins with `../` is in the place of its last segment
+   * @param path relative to the base URL; one that begins with `../` replaces its last segment
    * @throws EngineError `engine_unavailable` when no answer begins, `engine_failed` when it is not HTTP
-   * @throws what the body fails with
+   * @throws the error of the body, if that fails
    * @throws the signal's reason, at once, when that aborts; the request is closed
    */
   post(path: string, body: RequestBody, options: PostOptions): Promise<UpstreamAnswer>;

@@ -59,7 +59,7 @@ export function createClock(): Clock {
     arm();
   }
 
-  /** Whether the sleep was still going on. The last one takes the timer along, which would keep the process alive. */
+  /** Ends a sleep; true if it was not over yet. The last one removes the timer too, which would keep the process alive. */
   function end(sleep: Sleep): boolean {
     if (sleep.over) return false;
     sleep.over = true;

@@ -125,7 +125,7 @@ describe("the simulator", () => {
 });
 
 describe("the simulator's schedule", () => {
-  /** Of every event, when it came, counted from the start of the run. */
+  /** The time of every event, from the start of the run. */
   async function timesOf(
     options: Record<string, number>,
     progress: Partial<Progress> = {},

@@ -17,7 +17,7 @@ import { type Clock, createClock } from "./clock.ts";
 import { countInputTokens, toSimLogprobs, toTokenSource } from "./sim-tokens.ts";
 import { toToolCalls } from "./sim-tool-calls.ts";
 
-/** How many tokens may follow one another before others get a turn of the event loop. */
+/** Tokens that may be sent in a row before the event loop gets a turn. */
 const MAX_BURST_TOKENS = 256;
 
 /** One for all simulators of the process, so that they share its timer. */
@@ -80,7 +80,7 @@ async function* simulate(
   const intervalMs = perSecond === 0 ? 0 : 1_000 / perSecond;
   using sleeper = clock.createSleeper(signal);
 
-  // A run that goes on has said them.
+  // A continued run has sent them already.
   for (const said of begin === 0 && prefix.text === "" ? (options.says ?? []) : []) {
     yield toSaid(said);
     signal.throwIfAborted();

@@ -34,7 +34,7 @@ const WORDS = (
   "café naïve résumé crème façade über jalapeño Ångström Zürich smörgåsbord œuvre 日本 東京 言葉 мир 한글 🙂 🌊 🚀 👩‍💻 …"
 ).split(" ");
 
-/** What the options say is to be streamed. */
+/** Returns the tokens that the options describe. */
 export function toTokenSource(
   { text, chunks, tokens, seed }: SimOptions,
   requestSeed: number | undefined,
@@ -56,7 +56,7 @@ export function tokenAt(seed: number, index: number): string {
   return `${gap}${capitalise(word)}${endsSentence(seed, index) ? "." : ""}`;
 }
 
-/** As if each place had halved the chance of the next likely token: a function of the token and its index, as the tokens are. */
+/** Returns log probabilities in which each rank has half the chance of the one before: a function of the token and its index, as the tokens are. */
 export function toSimLogprobs(text: string, index: number, top: number): TokenLogprobs {
   const likely = (rank: number) => ({
     token: rank === 0 ? text : tokenAt(rank, index),
@@ -71,7 +71,7 @@ export function splitText(text: string): string[] {
 }
 
 /**
- * How many word-like tokens a request's input has. A longer text is taken to go on as it begins: to count all of 1 MB takes the worker's
+ * Estimates the number of word-like tokens in a request's input. Extrapolates a longer text from its beginning: to count all of 1 MB takes the worker's
  * event loop 5 to 10 ms, which a model server would spend in a process of its own.
  */
 export function countInputTokens({ input }: EngineRequest): number {
@@ -88,7 +88,7 @@ function estimateTokens(text: string): number {
   return Math.round((countTokens(text.slice(0, MAX_COUNTED)) / MAX_COUNTED) * text.length);
 }
 
-/** How many tokens `splitText` makes of a text, without making them: of an input of 1 MB those would be 80,000 strings. */
+/** Counts the tokens that `splitText` would return, without making them: for an input of 1 MB those would be 80,000 strings. */
 export function countTokens(text: string): number {
   let tokens = 0;
   let room = 0;
@@ -111,7 +111,7 @@ function isBlank(unit: number): boolean {
   return BLANK.test(String.fromCharCode(unit));
 }
 
-/** Of a character that takes two units. */
+/** True for the second half of a surrogate pair. */
 function isSecondHalf(text: string, at: number): boolean {
   return (
     (text.charCodeAt(at) & HALVES) === FIRST_SECOND_HALF &&

@@ -23,7 +23,7 @@ const run = (request: EngineRequest, progress: Progress = NO_PROGRESS) =>
 
 const callsOf = (events: readonly EngineEvent[]) => events.filter((event) => event.type === "tool_call");
 
-/** The progress behind a run that has asked for tools, each of which has answered. */
+/** The progress after a run that has asked for tools, each of which has answered. */
 function toAnswered({ turns, prefix }: Progress, events: readonly EngineEvent[]): Progress {
   const said = events.filter((event) => event.type === "text");
   const text = prefix.text + said.map((event) => event.text).join("");

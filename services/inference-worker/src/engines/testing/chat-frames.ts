@@ -23,7 +23,7 @@ export function content(text: string): string {
   return delta({ content: text });
 }
 
-/** Pieces of tool calls, as they stand in one chunk. */
+/** Pieces of tool calls in one chunk. */
 export function toolCalls(...pieces: object[]): string {
   return delta({ tool_calls: pieces });
 }

@@ -2,9 +2,9 @@ import type { EngineEvent } from "../engine.ts";
 
 export interface Collected {
   readonly events: EngineEvent[];
-  /** Of the text events, joined. */
+  /** The text events, joined. */
   readonly text: string;
-  /** What the iteration threw, if it did. */
+  /** The error that the iteration threw, if any. */
   readonly error: unknown;
 }
 

@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo, Socket } from "node:net";
 import { text } from "node:stream/consumers";
 
-/** What the server does with one request. By default a 200 with `text/event-stream` that ends cleanly. */
+/** The server's answer to one request. By default a 200 with `text/event-stream` that ends cleanly. */
 export interface Answer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -29,7 +29,7 @@ export interface Received {
 export interface MisbehavingServer extends AsyncDisposable {
   readonly baseUrl: string;
   readonly requests: readonly Received[];
-  /** How many connections were ever made. */
+  /** The number of connections ever made. */
   readonly connections: number;
   readonly openConnections: number;
   /** Lines up the answer to one request; the requests take them in order. */

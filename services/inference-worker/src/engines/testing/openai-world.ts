@@ -9,7 +9,7 @@ export const REQUEST: EngineRequest = { model: "public", input: "Hi" };
 export async function startOpenaiWorld({
   path = "/v1",
   ...options
-}: Partial<OpenaiEngineOptions> & { /** Of the base URL. */ readonly path?: string } = {}) {
+}: Partial<OpenaiEngineOptions> & { /** The path of the base URL. */ readonly path?: string } = {}) {
   const server = await startMisbehavingServer();
   const baseUrl = new URL(path, server.baseUrl).href;
   const engine = createOpenaiEngine({ baseUrl, upstreamModel: "org/m", ...options });

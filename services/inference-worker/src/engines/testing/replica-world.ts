@@ -4,7 +4,7 @@ import { collect } from "./collect.ts";
 import { type Answer, startMisbehavingServer } from "./misbehaving-server.ts";
 import { REQUEST } from "./openai-world.ts";
 
-/** What an observer was told, in order. */
+/** The calls of an observer, in order. */
 export type Told = readonly ["ended" | "ejected" | "back", replica: number, what?: string];
 
 /** Never within a test, unless it asks for it. */
@@ -63,7 +63,7 @@ export async function startReplicaWorld(count: number, options: Partial<OpenaiEn
           { ...NO_PROGRESS, signal: new AbortController().signal, ...overrides },
         ),
       ),
-    /** How many requests each has had. */
+    /** The number of requests that each server has received. */
     asked: () => servers.map(({ requests }) => requests.length),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

@@ -8,7 +8,7 @@ interface LoadLogContext {
   readonly onError: (error: unknown) => void;
 }
 
-/** How long to go on while the log has no leader. After that the job is given back. */
+/** Time to retry while the log has no leader. After that the job is given back. */
 const BUDGET_MS = 2_000;
 /** A larger seq 0 is not raced for: losing would cost its bytes twice, once to the broker and once, in base64, from the leader. */
 const LARGE_BYTES = 64 * 1_024;

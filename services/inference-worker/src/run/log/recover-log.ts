@@ -5,10 +5,10 @@ import type { Run } from "../open-run.ts";
 import { RunLog } from "./run-log.ts";
 
 /**
- * Appends what the broker has lost and this worker still holds. Nothing is put back where another process has gone on behind the
- * loss: its events stand; nor of a log that has outgrown its checkpoint.
+ * Appends the events that the broker has lost and this worker still holds. Restores nothing if another process has continued the log after the
+ * loss: its events are kept. Restores nothing either for a log that has outgrown its checkpoint.
  *
- * The last checkpoint is that of the recovered log. One of the lost log may end with an event that is stored again at the same place, byte for
+ * The last checkpoint is that of the recovered log. A checkpoint of the lost log could be followed by an event that is stored again at the same place, byte for
  * byte, and a reader would take it for a prefix of the log.
  */
 export async function recoverLog(

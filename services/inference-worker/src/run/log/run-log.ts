@@ -38,11 +38,11 @@ interface RunLogOptions {
 }
 
 /**
- * A generation's log, as one worker follows and writes it for as long as it holds the job: the appender, its checkpoints, the live
- * feed that reveals what others append, and the heartbeats that keep the job.
+ * A generation's log, as one worker follows and writes it while it holds the job: the appender, its checkpoints, the live
+ * feed of other writers' events, and the heartbeats that keep the job.
  *
- * Until an event of its own is stored, any event of another writer fences it: its plan was made for another log. After that only an
- * end does, a higher attempt, and moderation's halt, behind which nothing but the end is left to plan.
+ * Until it has stored an event of its own, any event of another writer fences it: its plan was made for another log. After that only an
+ * end does, a higher attempt, and moderation's halt, after which only the end is left to plan.
  */
 export class RunLog implements Disposable {
   readonly #options: Omit<RunLogOptions, "snapshot">;
@@ -112,7 +112,7 @@ export class RunLog implements Disposable {
     return this.#checkpointer.events();
   }
 
-  /** What the log says, as far as it is stored. */
+  /** Returns the transcript of the stored log. */
   async transcript(): Promise<RunTranscript> {
     return foldLog(this.held() ?? (await this.snapshot()).events);
   }
@@ -160,7 +160,7 @@ export class RunLog implements Disposable {
 }
 
 /**
- * What a log says to the worker that goes on with it: what was produced, withdrawn from readers or not. Seq 0 says nothing of that and is not
+ * Folds a log into the transcript for a worker that continues it: all output, also if it was withdrawn from readers. Seq 0 has no output and is not
  * parsed: it may be a megabyte, and a log is folded several times in a run.
  */
 export function foldLog(events: readonly Uint8Array[]): RunTranscript {
@@ -169,7 +169,7 @@ export function foldLog(events: readonly Uint8Array[]): RunTranscript {
   return transcript;
 }
 
-/** Whether another writer's event ends this worker's attempt. */
+/** True if another writer's event ends this worker's attempt. */
 export function isFence(event: KnownEvent | UnknownEvent): boolean {
   return event.type === "generation.started" || isTerminal(event.type);
 }

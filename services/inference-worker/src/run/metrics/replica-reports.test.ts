@@ -4,7 +4,7 @@ import type { Engine, ReplicaObserver } from "../../engines/engine.ts";
 import { createFakeEngine } from "../../testing/fake-engine.ts";
 import { ReplicaReports } from "./replica-reports.ts";
 
-/** An engine of two servers that does what it is told, of which each has so many requests. */
+/** A controllable engine of two servers with these numbers of requests. */
 function createReplicated(inFlight: readonly number[], ejected: readonly boolean[] = [false, false]) {
   let observer: ReplicaObserver | undefined;
   const engine: Engine = {

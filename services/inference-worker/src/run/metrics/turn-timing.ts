@@ -22,7 +22,7 @@ export class TurnTiming {
   readonly #beganAtMs = performance.now();
   readonly #onFirst: ((waitedMs: number) => void) | undefined;
   #hasBegun = false;
-  /** How long the engine has taken behind its first chunk. */
+  /** Time that the engine took after its first chunk. */
   #decodeMs = 0;
   #firstTokens = 0;
   #longestWaitMs = 0;
@@ -46,12 +46,12 @@ export class TurnTiming {
     this.#onFirst?.(waitedMs);
   }
 
-  /** The longest wait for the engine behind its first chunk. */
+  /** The longest wait for the engine after its first chunk. */
   get longestWaitMs(): number {
     return this.#longestWaitMs;
   }
 
-  /** Its first chunk had so many tokens. */
+  /** Records the tokens of its first chunk. */
   firstChunk(tokens: number): void {
     this.#firstTokens ||= tokens;
   }

@@ -5,10 +5,10 @@ import { providerOf } from "../trace/provider-of.ts";
 import type { TokenObservers } from "./token-meter.ts";
 import { TurnTiming } from "./turn-timing.ts";
 
-/** How an attempt has ended; `stopped`: by another process, or because this worker is to stop. */
+/** The result of an attempt; `stopped`: by another process, or because this worker is to stop. */
 export type AttemptResult = "completed" | "failed" | "timeout" | "fallback" | "engine_failed" | "stopped";
 
-/** What is counted of the runs of a worker. Models are those that are configured: labels have few values. */
+/** Counts the runs of a worker. Models are those that are configured: labels have few values. */
 export class WorkerMetrics {
   readonly #metrics: Metrics;
   /** An event that this worker has made is stored, so long after the engine has said the oldest part of it. */
@@ -43,7 +43,7 @@ export class WorkerMetrics {
     this.#metrics.counter("reprise_timeouts_total").inc({ model, timeout });
   }
 
-  /** Of one request to an engine, which begins now. */
+  /** Starts the timing of one request to an engine. */
   turn(model: string, engine: string, onFirst?: (waitedMs: number) => void): TurnTiming {
     const labels = toLabels(model, engine);
     const metrics = this.#metrics;

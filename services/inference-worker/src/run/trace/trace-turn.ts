@@ -31,7 +31,7 @@ export function startTurnSpan(run: Run, { engine, model, attempt }: TurnSpanOpti
   });
 }
 
-/** Of several servers the one that is asked. */
+/** Adds the server that is asked, one of several. */
 export function describeServer(span: TraceSpan, { host, port }: Server): void {
   span.set({ [SERVER.address]: host, [SERVER.port]: port });
 }
@@ -45,7 +45,7 @@ export function describeAnswer(span: TraceSpan, { id, model }: AnswerNames): voi
   span.set({ [GEN_AI.responseId]: id, [GEN_AI.responseModel]: model });
 }
 
-/** What the engine has said in numbers, and how its turn ended: one that the run has stopped has not failed. */
+/** Ends the span with the engine's counts and the turn's result: a turn that the run has stopped has not failed. */
 export function endTurnSpan(
   span: TraceSpan,
   outcome: EngineOutcome,

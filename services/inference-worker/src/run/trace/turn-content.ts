@@ -7,11 +7,11 @@ type Part =
   | { readonly type: "text" | "reasoning"; readonly content: string }
   | Readonly<{ type: "tool_call"; id: string | undefined; name: string; arguments: string }>;
 
-/** Of each kind; spans have no longer values. */
+/** The limit of each kind of content; spans have no longer values. */
 const MAX_CHARS = 16_384;
 
 /**
- * What one turn was asked and has said, as OpenTelemetry's GenAI conventions have it. Made only where the operator has switched that on:
+ * The input and output of one turn in the form of OpenTelemetry's GenAI conventions. Made only if the operator has enabled that:
  * no other span, and no log line, has a word of a prompt or an output.
  */
 export class TurnContent {
@@ -25,7 +25,7 @@ export class TurnContent {
     else this.#text = append(this.#text, text);
   }
 
-  /** What the request says; answers of tools, and what earlier attempts have said, are not in it. */
+  /** Returns the attributes of the request, without answers of tools and the output of earlier attempts. */
   static ofRequest({ input }: Pick<GenerationRequest, "input">): SpanAttributes {
     const messages = typeof input === "string" ? [{ role: "user" as const, content: input }] : input;
     const parts = messages.map((message) => ({ role: message.role, parts: partsIn(message) }));

@@ -7,8 +7,8 @@ import { startToolSpan } from "../trace/trace-turn.ts";
 import { readSettled, type Run } from "../open-run.ts";
 
 /**
- * Waits until every tool call of the log has its answer, and what follows from how the wait ended. Another job has the slot meanwhile:
- * tools, and the people behind them, take their time.
+ * Waits until every tool call of the log has its answer, and returns the next step. Another job has the slot meanwhile:
+ * tools, and the people who use them, take their time.
  */
 export async function awaitToolResults(run: Run, engine: EngineChoice): Promise<NextStep> {
   run.request.release();
@@ -22,12 +22,12 @@ export async function awaitToolResults(run: Run, engine: EngineChoice): Promise<
   return afterTimeout(ended, { context, transcript, engine, usage: transcript.usage });
 }
 
-/** How a wait ended: the timeout that struck, if one did. */
+/** The end of a wait; a timeout's name if one struck. */
 type WaitEnd = "answered" | "stopped" | Extract<TimeoutName, "tool_result" | "total">;
 
 /**
- * Waits for all answers, and then for a slot to go on in. Meanwhile the job stays this worker's, but takes no slot. After a takeover the
- * time begins anew: the log says what was asked, not when. It does so when readers who had to wait for the calls are shown them.
+ * Waits for all answers, and then for a slot in which to continue. Meanwhile the worker keeps the job, but without a slot. After a takeover the
+ * time starts again: the log has the calls, not their time. It also starts again when withheld calls are shown to readers.
  */
 async function untilAnswered({ log, job, stop, policy, totalAtMs }: Run): Promise<WaitEnd> {
   const { timeouts, moderation } = policy;

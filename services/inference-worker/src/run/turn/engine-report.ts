@@ -3,7 +3,7 @@ import type { DependencyWatch, Logger } from "@reprise/service";
 import { EngineSilence, SILENT_MS } from "../../engines/engine.ts";
 import { EngineError } from "../../engines/engine-error.ts";
 
-/** What the operator is told of an engine, and readers are not: why it has failed, or what of its answer no event has a place for. */
+/** A report on an engine for the operator, not for readers: the reason of a failure, or a part of the answer that fits no event. */
 export type EngineReport = {
   readonly generation: GenerationId;
   readonly model: string;

@@ -251,7 +251,7 @@ test("a stop takes precedence over a timeout at the same moment", async () => {
 const busy = (retryAfterMs?: number) =>
   new EngineError("engine_unavailable", "The engine answered 503.", { retry: "busy", retryAfterMs });
 
-/** An engine that is busy for so many times, and when it was asked. */
+/** An engine that is busy the first `times` times, and the times of its requests. */
 function busyEngine(times: number, retryAfterMs?: number) {
   const askedAtMs: number[] = [];
   const generate: Engine["generate"] = async function* () {

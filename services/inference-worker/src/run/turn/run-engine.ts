@@ -52,12 +52,12 @@ export interface EngineRun {
   turn: Turn;
   /** Done before each request to the engine, a busy one's further ones included: takes out of the prompt what was withdrawn meanwhile. */
   prepare?: (() => Promise<void>) | undefined;
-  /** What the request names. Asked for when the engine is. */
+  /** The media that the request names. Called when the engine is asked. */
   media?: (() => MediaSource | undefined) | undefined;
   timeouts: EffectiveTimeouts;
   /** When the generation as a whole has to be over, in wall-clock milliseconds. */
   totalAtMs: UnixMs;
-  /** Of the log that the text goes to. */
+  /** The appender of the log that gets the text. */
   appender: Pick<Appender, "append" | "backlog" | "settled">;
   /** Slows the engine, to its readers or to what its tenant may use. */
   throttle?: Throttle | undefined;
@@ -67,13 +67,13 @@ export interface EngineRun {
   signal: AbortSignal;
   /** For how long in a row the broker is asked for what a request needs. Default 20 s. */
   brokerBudgetMs?: number;
-  /** Whether an engine that is busy is asked again, as long as the policy waits for the first token. Default true. */
+  /** True if a busy engine is asked again, as long as the policy waits for the first token. Default true. */
   waitsWhileBusy?: boolean;
   /** Stores what the model makes beside words. Default: that is left out. */
   output?: Pick<OutputMedia, "take"> | undefined;
   /** The optional types of events that may be appended. Default: none. */
   emits?: ReadonlySet<string> | undefined;
-  /** Whether readers may see text only once moderation has judged it, or until then: of log probabilities the numbers alone are appended then. Default false. */
+  /** True if moderation judges the text, before or after readers see it: only the numbers of log probabilities are appended then. Default false. */
   isJudged?: boolean;
   onLeftOut?: (part: string) => void;
   onWithoutField?: ((name: string) => void) | undefined;
@@ -96,7 +96,7 @@ export interface EngineRun {
   random?: () => number;
 }
 
-/** What a model says, token by token, and what stands for what it does not show. */
+/** The model's output, token by token, and summaries or seals of hidden output. */
 export type SaidEvent = WordsEvent | MediaPieceEvent;
 
 type WordsEvent = TextEvent | ReasoningEvent | RefusalEvent | SummaryEvent | SealedEvent;
@@ -200,7 +200,7 @@ interface TurnControl {
   readonly onResumed: () => void;
 }
 
-/** What has come of an engine's answer. */
+/** The progress of an engine's answer. */
 interface EngineProgress {
   readonly calls: ToolCallEvent[];
   readonly annotations: AnnotationEvent[];
@@ -210,7 +210,7 @@ interface EngineProgress {
 }
 
 /**
- * Only text waits for readers: a call comes behind the engine's last word, where no timeout runs that could end the wait.
+ * Appends the engine's output. Only text waits for readers: a call comes after the engine's last token, when no timeout runs that could end the wait.
  * @throws the engine's error, or the reason of the signal
  */
 async function consumeEngine(run: EngineRun, heard: EngineProgress, control: TurnControl): Promise<void> {
@@ -240,7 +240,7 @@ async function consumeEngine(run: EngineRun, heard: EngineProgress, control: Tur
         }
       }
     } else {
-      // What comes behind a stop may be no place to go on from.
+      // Output after a stop may be no place to continue from.
       stop.throwIfAborted();
       const draft = toDraft(event, emits);
       if (!draft) onLeftOut?.(`reasoning ${event.type}`);
@@ -261,7 +261,7 @@ async function consumeEngine(run: EngineRun, heard: EngineProgress, control: Tur
   stop.throwIfAborted();
 }
 
-/** What is sealed counts for nothing by itself. */
+/** Counts the tokens of an event; sealed reasoning has none of its own. */
 function count({ throttle, timing, budget }: EngineRun, heard: EngineProgress, event: WordsEvent): void {
   if (event.type === "sealed") return;
   const { type, tokens = 1 } = event;

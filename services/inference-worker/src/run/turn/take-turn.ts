@@ -98,7 +98,7 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   return afterTurn(outcome, { context: plans, transcript: after, engine, usage, answerFits });
 }
 
-/** @returns why the generation can't go on: a fallback that delivery did not know of has no price */
+/** @returns why the generation can't continue: a fallback that delivery did not know of has no price */
 async function beginBudget(
   { budget, job, model }: Run,
   engine: EngineChoice,
@@ -138,9 +138,9 @@ function toTurnEnd({ log }: Run, outcome: EngineOutcome): TurnEnd {
 interface Asked {
   readonly plans: PlanContext;
   readonly engine: EngineChoice;
-  /** What came before. */
+  /** The log before this turn. */
   readonly transcript: RunTranscript;
-  /** Of the turn. */
+  /** The turn's span. */
   readonly span: TraceSpan;
   readonly onLeftOut: (part: string) => void;
   readonly onWithoutField: (name: string) => void;

@@ -268,7 +268,7 @@ test("an answer that came while no worker had the job is found by the next worke
   await world.startWorker(engine);
   const events = await world.untilEnded(ref);
   expect(textOf(events)).toBe("See. It is 42.");
-  // An engine that can't go on behind a text has none to go on behind.
+  // An engine that can't continue a text gets no prefix.
   expect(typesOf(events)).not.toContain("output.rewind");
   expect(told[0]).toMatchObject({ turns: [{ text: "See. " }, { call_id: "a" }, { output: 42 }] });
 });

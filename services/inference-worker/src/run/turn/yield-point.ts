@@ -4,25 +4,25 @@ import type { SaidEvent } from "./run-engine.ts";
 
 interface YieldPointOptions {
   job: Pick<Job, "setYield">;
-  /** What the turn begins with. */
+  /** The start of the turn. */
   seam: Seam;
-  /** Whether the engine goes on from there without a seam that shows. */
+  /** True if the engine can continue from there without a visible seam. */
   canContinue: (seam: Seam) => boolean;
-  /** Called once: the slot is another job's, and the engine can go on behind what was said so far. */
+  /** Called once: another job has the slot, and the engine can continue the text so far. */
   onYield: () => void;
 }
 
-/** Each of so many tokens is tried, and then one of so many: to ask the engine may take a look at the request. */
+/** The first 32 tokens are all tried, and then every 32nd: the engine may have to inspect the request for each try. */
 const TRIES = 32;
-/** Stands for bytes that the engine has not told: behind text with one, none goes on. */
+/** Replaces bytes that the engine has not sent: no engine can continue a text that contains it. */
 const REPLACEMENT = "\uFFFD";
 
 /**
- * Says of a batch generation when it can let go of its slot: while its engine speaks, once it has said text in this turn behind which it can go on.
- * So each attempt gets further than the one before, however often the slot is wanted.
+ * Tells when a batch generation can release its slot: while its engine streams, after it has produced text in this turn that it can continue.
+ * So each attempt gets further than the one before, even if the slot is wanted often.
  *
- * An engine may go on behind most texts, and not behind one that ends in a blank. The slot is given away at once, and the engine stops at the next
- * token behind which it goes on. Should none come, the turn runs to its end beside the job that has the slot; its tenant loses no other slot meanwhile.
+ * An engine can continue most texts, but not one that ends in a blank. The slot is given away at once, and the engine stops at the next
+ * token after which it can continue. If there is none, the turn runs to its end beside the job that has the slot; its tenant loses no other slot meanwhile.
  */
 export class YieldPoint implements Disposable {
   readonly #options: Omit<YieldPointOptions, "seam">;
@@ -53,7 +53,7 @@ export class YieldPoint implements Disposable {
     if (isOther || isFirstText || text.includes(REPLACEMENT)) this.#offer();
   }
 
-  /** The engine has said its last word: there is nothing left to go on with. */
+  /** Called after the engine's last token: nothing is left to continue. */
   finished(): void {
     this.#options.job.setYield(undefined);
   }
@@ -62,7 +62,7 @@ export class YieldPoint implements Disposable {
     this.finished();
   }
 
-  /** Offered where the engine can go on, now or behind what makes good for blanks at the end. */
+  /** Offers the slot if the engine can continue, now or after the blanks at the end. */
   #offer(): void {
     const { job, canContinue } = this.#options;
     const { text, tokens } = this.#seam.prefix;

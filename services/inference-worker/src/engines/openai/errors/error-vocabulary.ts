@@ -34,7 +34,7 @@ export const ERROR_WORDS = new Set(
     .filter(Boolean),
 );
 
-/** A number is told where one of these stands beside it. */
+/** A number is kept if one of these words is next to it. */
 export const MEASURES = new Set(
   `token tokens length limit maximum minimum max min than least most status code size slot slots bytes byte kb mb gb mib gib ms s
   seconds characters requests port`.split(/\s+/),

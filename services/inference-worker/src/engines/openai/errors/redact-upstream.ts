@@ -1,15 +1,15 @@
 import { ERROR_WORDS, MEASURES } from "./error-vocabulary.ts";
 
-/** How much of an answer is read, and how much of it is logged, in characters. */
+/** The limits of the text read from an answer and of the text logged, in characters. */
 const MAX_MESSAGE_LENGTH = 4_096;
 const MAX_SAID_LENGTH = 500;
 const MAX_DIGITS = 7;
 const LEFT_OUT = "…";
 
 /**
- * What an upstream says about an error, fit for the worker's log. An error may quote the request, what the model has said, or a key,
- * and there is no telling where a quotation begins. So only the words that errors are made of are told, and numbers beside a measure;
- * all else is left out. The answer may be JSON in any of the usual shapes, or text; undefined when it says nothing.
+ * Redacts an upstream's error message for the worker's log. An error may quote the request, the model's output or a key,
+ * and the start of a quotation cannot be recognized. So only the usual words of errors are kept, and numbers next to a measure;
+ * all else is left out. The answer may be JSON in any of the usual shapes, or text; undefined if it has no message.
  */
 export function redactUpstream(answer: unknown): string | undefined {
   const message = toMessage(answer)?.slice(0, MAX_MESSAGE_LENGTH);

@@ -2,11 +2,11 @@ import { createHash } from "node:crypto";
 import { isMediaPart, referenceOf } from "@reprise/protocol";
 import type { EngineRequest } from "../../engine.ts";
 
-/** How much of a prompt tells whose beginning it shares: about as much as instructions and a first question. */
+/** Characters of a prompt that decide its affinity: about as much as instructions and a first question. */
 const PREFIX_LENGTH = 1_024;
 
 /**
- * What requests have in common whose prompts begin alike, so that one server's cache serves them: their conversation, or else their model and
+ * Returns the key of requests whose prompts share a beginning, so that one server's cache serves them: their conversation, or else their model and
  * the first 1,024 characters of the prompt.
  */
 export function affinityKeyOf({

@@ -60,7 +60,7 @@ describe("a request with a key", () => {
   });
 });
 
-/** How many of the last conversations may have another turn. */
+/** The number of recent conversations that may have another turn. */
 const OPEN = 500;
 
 /** An hour of random arrivals: 40 requests at a time on average, of which seven in ten continue a conversation. */
@@ -79,7 +79,7 @@ function createTurns() {
   });
 }
 
-/** Plays the hour against servers that are chosen by so many workers, each of which knows its own requests alone. */
+/** Runs the hour against servers chosen by several workers, each of which knows its own requests alone. */
 function simulate(servers: number, workers: number, hasAffinity: boolean) {
   const ids = Array.from({ length: servers }, (_, i) => `http://gpu-${i}:8000/v1`);
   const states = Array.from({ length: workers }, (): ReplicaStates => ids.map(() => NEW_REPLICA));

@@ -3,13 +3,13 @@ import { askModel } from "../told-capabilities.ts";
 import type { ToldModel } from "../told-model.ts";
 import type { Upstream } from "../upstream.ts";
 
-/** What the servers of a model have said so far. */
+/** The answers of a model's servers so far. */
 export interface ToldByAll {
-  /** What all can that have answered. */
+  /** The capabilities that all servers with an answer share. */
   readonly capabilities: readonly Capability[];
   /** The fewest that one takes; undefined where none says it. */
   readonly contextTokens: number | undefined;
-  /** Whether each has answered. */
+  /** True if every server has answered. */
   readonly isWhole: boolean;
 }
 

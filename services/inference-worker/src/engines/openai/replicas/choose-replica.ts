@@ -12,7 +12,7 @@ export interface ReplicaWish {
   readonly order?: readonly number[] | undefined;
 }
 
-/** How much more than its share a server may have for the sake of its cache. */
+/** The factor by which a server may exceed its share for the sake of its cache. */
 const BOUND = 1.25;
 
 /** A measurement counts for half after so long: a server that was slow once is asked again. */
@@ -64,7 +64,7 @@ function firstWithRoom(
   return order.find((i) => replicas.includes(i) && states[i]!.inFlight < most);
 }
 
-/** What a server may have, with one request more than there are. */
+/** The most requests that a server may have, with one more request than now. */
 export function mostInFlight(total: number, replicas: number): number {
   return Math.ceil((BOUND * (total + 1)) / replicas);
 }

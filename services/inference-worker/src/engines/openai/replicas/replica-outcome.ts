@@ -4,16 +4,16 @@ import type { ReplicaOutcome } from "./replica-state.ts";
 
 /** A refusal of these: the server has another key or another model than it should have. Of others the request is at fault. */
 const REFUSALS: ReadonlySet<number> = new Set([401, 403, 404]);
-/** How long a busy server is left alone that does not say it, and that says more. */
+/** The pause of a busy server that does not state one, and the longest pause that a server may state. */
 const BUSY_MS = 1_000;
 const LONGEST_BUSY_MS = 10_000;
 
 const LEFT: ReplicaOutcome = { kind: "left" };
 
 /**
- * What a request that was not answered to its end says of its server.
- * @param error what has ended it; undefined where its reader has left
- * @param status of the answer; undefined where none has come
+ * Returns the outcome for a server of a request that was not answered to its end.
+ * @param error the failure; undefined if the reader has left
+ * @param status of the answer; undefined if there was none
  */
 export function outcomeOf(
   error: unknown,

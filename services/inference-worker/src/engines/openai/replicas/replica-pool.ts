@@ -14,7 +14,7 @@ import {
 } from "./replica-state.ts";
 
 export interface HealthOptions extends Partial<ReplicaRules> {
-  /** What is asked of a server without requests, behind its base URL. Default `/models`. */
+  /** The path of the health probe, relative to the base URL. Default `/models`. */
   readonly path?: string | undefined;
   /** Default 5 s. */
   readonly intervalMs?: number | undefined;
@@ -24,7 +24,7 @@ export interface PoolOptions extends Omit<UpstreamOptions, "baseUrl"> {
   /** At least one, none twice. */
   readonly baseUrls: readonly string[];
   readonly health?: HealthOptions | undefined;
-  /** Whether requests with the same key go to the same server while that has room. Default true. */
+  /** True if requests with the same key share a server, while that has room. Default true. */
   readonly hasAffinity?: boolean | undefined;
 }
 
@@ -48,7 +48,7 @@ export interface Lease {
 export interface ReplicaPool {
   readonly servers: readonly Server[];
   readonly upstreams: readonly Upstream[];
-  /** Whether it matters which server a request goes to. */
+  /** True if the choice of the server matters for a request. */
   readonly hasAffinity: boolean;
   /** @returns undefined where each server that could be asked is among those that were tried */
   take(options: TakeOptions): Lease | undefined;
@@ -63,7 +63,7 @@ const DEFAULT_EJECT_AFTER = 3;
 const DEFAULT_EJECT_MS = 10_000;
 const NONE: ReadonlySet<string> = new Set();
 
-/** The servers of one model. Where there are several, those that have no requests are probed; one alone is asked, whatever it has done. */
+/** Creates the pool of one model's servers. Of several, those without requests are probed; a single server always gets the requests, even after failures. */
 export function createReplicaPool(poolOptions: PoolOptions): ReplicaPool {
   const { baseUrls, health = {}, hasAffinity = true, ...options } = poolOptions;
   const { path = DEFAULT_PATH, intervalMs = DEFAULT_INTERVAL_MS } = health;

@@ -20,13 +20,13 @@ export type Standing =
 export interface ReplicaState {
   readonly standing: Standing;
   readonly inFlight: number;
-  /** Of requests and probes, without an answer to a request in between. */
+  /** Failures of requests and probes since the last answer to a request. */
   readonly failures: number;
   /** Those of them that are of probes, without an answer to a probe in between. */
   readonly failedProbes: number;
   /** The last outcomes, one bit each, the latest the lowest: 1 for what went wrong. */
   readonly history: number;
-  /** How many outcomes `history` has. */
+  /** The number of outcomes in `history`. */
   readonly outcomes: number;
   /** From a request to the first bytes of its answer: an average that follows the last ones. 0: not known. */
   readonly firstBytesMs: number;
@@ -57,10 +57,10 @@ export type ReplicaStates = readonly ReplicaState[];
 export const LONGEST_EJECTION_MS = 300_000;
 /** Outcomes that are compared with the other servers'. */
 const COMPARED = 20;
-/** So many of them have to be wrong, and the others' share so many times smaller. */
+/** A server is at fault only with at least this many failures, and with a share of failures this many times that of the others. */
 const LEAST_WRONG = 5;
 const TIMES_WORSE = 5;
-/** How much of the average a new measurement is. */
+/** The weight of a new measurement in the average. */
 const WEIGHT = 0.3;
 
 export const NEW_REPLICA: ReplicaState = {
@@ -176,7 +176,7 @@ function reasonIn(event: ReplicaEvent): string | undefined {
   return event.kind === "ended" && "because" in event.outcome ? event.outcome.because : undefined;
 }
 
-/** Whether so many of its last requests have gone wrong, and so many fewer of the other servers', that it is at fault and not the requests. */
+/** True if the server's recent requests failed far more often than those of the other servers, so that the server is at fault and not the requests. */
 function isOutlier(states: ReplicaStates, replica: number): boolean {
   const { history, outcomes } = states[replica]!;
   const wrong = countBits(history);

@@ -7,9 +7,9 @@ import { isForced, toRequestFields } from "./request-fields.ts";
 import { endsWithAssistant, toRequestMessages } from "./request-messages.ts";
 
 /**
- * How an upstream goes on behind a trailing assistant message: `continue_final_message` says so in the request (vLLM, SGLang,
+ * The way in which an upstream continues a trailing assistant message: `continue_final_message` asks for it in the request (vLLM, SGLang,
  * llama.cpp), `assistant_prefill` relies on the upstream doing it unasked (llama.cpp, TGI, some models of Ollama), `none` is
- * for those that would begin a new turn.
+ * for upstreams that would begin a new turn.
  */
 export const CONTINUATIONS = ["continue_final_message", "assistant_prefill", "none"] as const;
 export type Continuation = (typeof CONTINUATIONS)[number];
@@ -20,7 +20,7 @@ export type MaxTokensField = (typeof MAX_TOKENS_FIELDS)[number];
 export interface UpstreamModel {
   readonly upstreamModel: string;
   readonly continuation: Continuation;
-  /** What the upstream calls `max_output_tokens`: OpenAI's reasoning models know the longer name only, most others the shorter. */
+  /** The upstream's name of `max_output_tokens`: OpenAI's reasoning models know the longer name only, most others the shorter. */
   readonly maxTokensField: MaxTokensField;
   /** Which server it is, where servers differ. */
   readonly dialect: Dialect;
@@ -73,12 +73,12 @@ export function toChatRequest(
 }
 
 /**
- * Whether a continued run of the request is as good as an uninterrupted one. It is not where the upstream looks at what it
- * produces as a whole: the engine does not see a stop sequence across the seam; a grammar, that of a forced tool call too, begins
- * anew, and so does what penalises or counts the run's own tokens. A trailing assistant message in the input leaves open where the
- * model's own text began. What the model has said to itself can't be told to it as such, and it would think again, or not at all. A limit
- * needs the upstream's own count of the prefix. Tools that the model may call as it likes are no hindrance: a prefix is text, and a call
- * that was begun behind it is begun again.
+ * True if a continued run of the request is as good as an uninterrupted one. It is not if the upstream looks at its own output
+ * as a whole: the engine misses a stop sequence across the seam; a grammar, also that of a forced tool call, starts
+ * again, and so do penalties and counts of the run's own tokens. A trailing assistant message in the input leaves open where the
+ * model's own text began. Reasoning can't be sent back to the model as such, and it would reason again, or not at all. A limit
+ * needs the upstream's own count of the prefix. Optional tools are no hindrance: a prefix is text, and the model repeats a call
+ * that it had begun after it.
  */
 export function canContinueRequest(
   request: EngineRequest,
@@ -99,7 +99,7 @@ export function canContinueRequest(
 }
 
 /**
- * Whether the upstream gets a prefix as the model has said it. A replacement character stands for bytes that are not known; blanks at
+ * True if the upstream gets a prefix exactly as the model produced it. A replacement character means that bytes are unknown; blanks at
  * the end are trimmed by TGI, and by templates that don't know that a message is to be continued.
  */
 function isExact(prefix: string, continuation: Continuation): boolean {
@@ -107,7 +107,7 @@ function isExact(prefix: string, continuation: Continuation): boolean {
   return continuation !== "assistant_prefill" || prefix === prefix.trimEnd();
 }
 
-/** Whether the request's own fields bind a run to what it has produced itself. */
+/** True if the request's own fields make a run depend on its earlier output. */
 function isBound({
   response_format: format,
   tool_choice: choice,

@@ -21,9 +21,9 @@ import { NO_PROGRESS } from "../../engine.ts";
 import { toChatRequest } from "./chat-request.ts";
 
 /*
- * A client that keeps the history itself sends all of it with each request. One that names a conversation sends its new turn alone. Both must make
- * the same body of an upstream request, byte for byte, whatever has happened on the way. Here the histories are made first, as messages, and the
- * logs that tell them are made of those.
+ * A client that keeps the history itself sends all of it with each request. A client that names a conversation sends its new turn alone. Both must result
+ * in the same body of an upstream request, byte for byte, after any history. The test makes the histories first, as messages, and
+ * derives the logs from them.
  */
 
 const usage = { input_tokens: 1, output_tokens: 1 };
@@ -74,7 +74,7 @@ const anyTurn = fc.record({
 });
 type Turn = typeof anyTurn extends fc.Arbitrary<infer T> ? T : never;
 
-/** What a client would have of it. */
+/** The messages that a client would have of the turn. */
 function toExpected(turn: Turn, n: number): object[] {
   const own = typeof turn.input === "string" ? [{ role: "user", content: turn.input }] : turn.input;
   const runs = turn.inner.filter(({ calls }) => calls.length > 0);
@@ -98,7 +98,7 @@ function toExpected(turn: Turn, n: number): object[] {
   ];
 }
 
-/** The events of its log behind seq 0. */
+/** The events of its log after seq 0. */
 function toEvents(turn: Turn, n: number): EventDraft[] {
   const events: EventDraft[] = [];
   const begin = (attempt: number) =>

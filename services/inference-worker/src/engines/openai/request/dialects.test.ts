@@ -44,7 +44,7 @@ const FIELDS: Record<string, object> = {
 
 const MODEL = { upstreamModel: "m", continuation: "none", maxTokensField: "max_tokens" } as const;
 
-/** What the upstream gets for a field: where it stands in the body, and its value where that is the dialect's own. */
+/** The place of a field in the upstream's body, and its value if the dialect changes it. */
 function cellOf(fields: object, dialect: Dialect): string {
   const request = parseGenerationRequest({ model: "m", input: "x", ...fields });
   const needs = needsOf(request).map(({ capability }) => capability);

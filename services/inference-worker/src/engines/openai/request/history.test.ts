@@ -153,7 +153,7 @@ describe("any history", () => {
   });
 });
 
-/** As a worker has it: from a body, through the log. */
+/** Parses a body and passes it through the log, as for a worker. */
 function stored(body: object): EngineRequest {
   const request = parseGenerationRequest(JSON.parse(JSON.stringify(body)));
   const draft = {

@@ -8,9 +8,9 @@ export interface MessageContent {
   readonly text: string;
   readonly reasoning: string;
   readonly refusal: string;
-  /** Of parts that name sources. */
+  /** Annotations of the parts that name sources. */
   readonly annotations: readonly AnnotationEvent[];
-  /** Whether there are parts that are neither. */
+  /** True if there are parts of other types. */
   readonly hasOthers: boolean;
 }
 
@@ -19,8 +19,8 @@ export function plainText(text: string): MessageContent {
 }
 
 /**
- * A `content` that is a list, as Mistral's reasoning models have it: `{type: "text", text}`, `{type: "thinking", thinking}` with a text
- * or a list of its own, `{type: "refusal", refusal}`, `{type: "reference", reference_ids}`, or texts. A single part may stand without its list.
+ * Joins the parts of a `content` that is a list, as Mistral's reasoning models send it: `{type: "text", text}`, `{type: "thinking", thinking}` with a text
+ * or a list of its own, `{type: "refusal", refusal}`, `{type: "reference", reference_ids}`, or texts. A single part may come without its list.
  */
 export function joinParts(content: object): MessageContent {
   const joined = { text: "", reasoning: "", refusal: "", hasOthers: false };

@@ -2,7 +2,7 @@ import { foldOptionName, type OpenaiOptions } from "@reprise/protocol";
 
 const TOOL_CHOICE = foldOptionName("tool_choice");
 
-/** The upstream's grammar begins anew with a continued run and would contradict what the prefix has begun. */
+/** The upstream's grammar starts again with a continued run and would contradict the prefix. */
 const STRUCTURED = namesOf([
   "response_format",
   "structured_outputs",
@@ -36,7 +36,7 @@ const LOOKING_BACK = namesOf([
   "audio",
 ]);
 
-/** Whether the upstream looks back at what this run has produced, which a continued run takes for its input. */
+/** True if the upstream looks back at the output of this run, which a continued run takes for its input. */
 export function looksBack(options: OpenaiOptions): boolean {
   return Object.entries(options).some(([key, value]) => LOOKING_BACK.has(foldOptionName(key)) && value !== 0);
 }
@@ -45,7 +45,7 @@ export function isStructured(options: OpenaiOptions): boolean {
   return Object.keys(options).some((key) => STRUCTURED.has(foldOptionName(key)));
 }
 
-/** Whether the model has to call a tool: any, which is `required` or Mistral's `any`, or one of those that are named. */
+/** True if the model has to call a tool: any, which is `required` or Mistral's `any`, or one of those that are named. */
 export function isForcingCall(options: OpenaiOptions): boolean {
   return Object.entries(options).some(([key, value]) => isToolChoice(key) && isForced(value));
 }

@@ -10,7 +10,7 @@ import {
 import type { EngineRequest, MediaSource, Progress } from "../../engine.ts";
 import { MediaMarks, type RequestBody } from "./request-body.ts";
 
-/** How a model server is given what parts name: within the request or, for images, by an address that it fetches. */
+/** The forms in which a model server gets media: within the request or, for images, as an address that it fetches. */
 export const MEDIA_FORMS = ["data", "url"] as const;
 export type MediaForm = (typeof MEDIA_FORMS)[number];
 
@@ -23,7 +23,7 @@ export interface PlacedMedia {
 
 export type PlaceMedia = (part: MediaPart) => PlacedMedia;
 
-/** What a request names, found and ready to be sent. */
+/** The media of a request, found and ready to be sent. */
 export interface RequestPlaces {
   readonly place: PlaceMedia;
   /** @param json of a body whose parts were placed by `place` */

@@ -10,14 +10,14 @@ export interface RequestBody {
 }
 
 /**
- * A body of JSON in which content stands as base64 that is never in memory as a whole: its JSON is made with a mark in each place, and
+ * Builds a JSON body that contains media as base64 but is never in memory as a whole: the JSON is made with a mark in each place, and
  * cut there. A mark is random, so no text of a request has one.
  */
 export class MediaMarks {
   readonly #random = randomBytes(16).toString("hex");
   readonly #marked: NamedMedia[] = [];
 
-  /** What to write in the place of the content's base64. */
+  /** Returns the mark that replaces the content's base64. */
   mark(media: NamedMedia): string {
     return `${this.#random}.${this.#marked.push(media) - 1}.`;
   }

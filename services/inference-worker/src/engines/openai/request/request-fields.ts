@@ -18,8 +18,8 @@ const SAME_NAMES = [
 ] as const satisfies readonly (keyof EngineRequest)[];
 
 /**
- * Of a request what says how the model is to answer, as the upstream has it.
- * @param forced whether a choice of tools that forces a call may stand
+ * Returns the request's generation settings in the upstream's form.
+ * @param forced true if a choice of tools that forces a call may be kept
  */
 export function toRequestFields(
   request: EngineRequest,

@@ -20,7 +20,7 @@ export interface RequestMessage {
   readonly [field: string]: unknown;
 }
 
-/** The conversation that the model is to go on with: the input, the turns that tools have answered, and the prefix. */
+/** Returns the conversation that the model is to continue: the input, the turns that tools have answered, and the prefix. */
 export function toRequestMessages(
   request: EngineRequest,
   { turns, prefix }: Progress,
@@ -38,7 +38,7 @@ export function toRequestMessages(
   return [...sent, ...(prefix.text === "" ? [] : [{ role: "assistant", content: prefix.text } as const])];
 }
 
-/** Whether the conversation ends with the assistant's own words. */
+/** True if the conversation ends with a message of the assistant. */
 export function endsWithAssistant({ input }: EngineRequest): boolean {
   return typeof input !== "string" && input.at(-1)?.role === "assistant";
 }

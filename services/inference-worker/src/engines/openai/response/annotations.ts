@@ -1,6 +1,6 @@
 import type { AnnotationEvent } from "../../engine.ts";
 
-/** What an answer says of sources, and whether it has more that no event has a place for. */
+/** The sources that an answer names, and a flag for content that fits no event. */
 export interface Sources {
   readonly annotations: readonly AnnotationEvent[];
   readonly hasOthers: boolean;
@@ -26,7 +26,7 @@ export function toAnnotations(value: unknown): Sources {
   return { annotations, hasOthers };
 }
 
-/** What gateways to search engines say of the answer as a whole, again with each chunk: `search_results`, else `citations`. */
+/** Returns the sources that search gateways repeat with each chunk for the whole answer: `search_results`, else `citations`. */
 export function toSources(citations: unknown, results: unknown): readonly AnnotationEvent[] | undefined {
   const found = listOf(results).length > 0 ? listOf(results) : listOf(citations);
   if (found.length === 0) return undefined;
@@ -79,7 +79,7 @@ function toFile(said: Fields): AnnotationEvent | undefined {
   };
 }
 
-/** Of these fields those that have a text, by other names. */
+/** Returns the fields that are texts, under their new names. */
 function named(said: Fields, names: Readonly<Record<string, string>>): Record<string, string> {
   const found = Object.entries(names).flatMap(([name, field]) => {
     const text = textOf(said[field]);

@@ -14,32 +14,32 @@ import { readToolCalls, type ToolCallDelta } from "./tool-call-delta.ts";
 /** Parts of an answer that no event has a place for. */
 export type UnsupportedPart = "annotations" | "images" | "logprobs" | "other content" | "provider state";
 
-/** What one chunk of a chat completion's stream says. */
+/** One parsed chunk of a chat completion's stream. */
 export interface ChatChunk {
-  /** Of the answer; undefined where it is missing or longer than `MAX_NAME`. */
+  /** The answer's id; undefined if it is missing or longer than `MAX_NAME`. */
   readonly id: string | undefined;
-  /** What the upstream calls the model that answers; as `id`. */
+  /** The upstream's name of the model that answers; undefined as for `id`. */
   readonly model: string | undefined;
   /** "" when it has none. What the model speaks is text too. */
   readonly text: string;
   readonly reasoning: string;
   /** True if it is a whole message and not a piece of one. */
   readonly isSnapshot: boolean;
-  /** What the model says to refuse. */
+  /** The model's refusal text. */
   readonly refusal: string;
-  /** What of the reasoning is not its text. */
+  /** Reasoning that is not plain text. */
   readonly thoughts: readonly (SummaryEvent | SealedEvent)[];
   readonly annotations: readonly AnnotationEvent[];
   /** Sources of the answer as a whole, told again with each chunk; undefined where the chunk names none. */
   readonly sources: readonly AnnotationEvent[] | undefined;
-  /** Of the tokens of the chunk, whatever they are of; undefined where it has none, or none are wanted. */
+  /** Log probabilities of the chunk's tokens, of any kind; undefined if it has none, or none are wanted. */
   readonly logprobs: TokenLogprobs | undefined;
-  /** What the model makes beside words. A sound ends with the answer. */
+  /** Media that the model makes. An audio content ends with the answer. */
   readonly media: readonly MediaPieceEvent[];
   readonly toolCalls: readonly ToolCallDelta[];
   readonly end: UpstreamEnd | undefined;
   readonly usage: ChatUsage | undefined;
-  /** What the upstream has counted up to this chunk, where it counts as it goes. */
+  /** The upstream's count up to this chunk, if it counts while it streams. */
   readonly progress: ChatUsage | undefined;
   readonly leftOut: readonly UnsupportedPart[];
 }
@@ -68,11 +68,11 @@ const REASONING_FIELDS = [
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What of an answer depends on its request. */
+/** The parts of an answer that depend on its request. */
 export interface WantedParts {
-  /** How many of the most likely tokens were asked for; undefined where log probabilities were not. */
+  /** The number of most likely tokens that the request asks for; undefined if it asks for no log probabilities. */
   readonly topLogprobs?: number | undefined;
-  /** Of what the model speaks, which no chunk says. */
+  /** The media type of the model's speech, which no chunk states. */
   readonly audioType?: string | undefined;
 }
 

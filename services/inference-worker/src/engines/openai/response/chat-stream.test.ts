@@ -235,7 +235,7 @@ describe("behind a finish reason", () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] }));
   afterEach(() => void vi.useRealTimers());
 
-  /** A connection that stays open behind these pieces. */
+  /** A connection that stays open after these pieces. */
   function readOpen(...pieces: string[]) {
     const released = Promise.withResolvers<void>();
     async function* body() {

@@ -11,7 +11,7 @@ const MAX_IMAGE_MESSAGE_LENGTH = 16_777_216;
 
 export interface ChatStreamOptions extends Omit<AnswerReaderOptions, "retryAfterMs"> {
   readonly signal: AbortSignal;
-  /** Whether it is known to make images. Default false. */
+  /** True if the model is known to make images. Default false. */
   readonly makesImages?: boolean | undefined;
   /** Called when the model has said its last word, as far as can be told. */
   readonly onFinished?: (() => void) | undefined;

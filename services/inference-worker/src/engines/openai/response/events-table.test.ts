@@ -12,7 +12,7 @@ const README = readFileSync(new URL("../../../../README.md", import.meta.url), "
 /** From llama.cpp 0.7.0. No other server has been run for one: the others are written in the form that each is known to send. */
 const RECORDED: ReadonlySet<string> = new Set(["llama.cpp", "llama.cpp-thinking", "llama.cpp-logprobs"]);
 
-/** The servers of each dialect, and those that stand in front of others and speak OpenAI's. */
+/** The servers of each dialect, and the gateways to other servers, which speak OpenAI's. */
 const COLUMNS = [...DIALECTS, "gateway"];
 
 const EVENTS = [
@@ -45,9 +45,9 @@ const NAMES: Readonly<Record<EngineEvent["type"], EventName>> = {
 interface Stream {
   readonly name: string;
   readonly column: string;
-  /** What becomes of it, each once, in the order in which it comes first. */
+  /** The resulting events, each once, in the order of their first occurrence. */
   readonly gives: readonly EventName[];
-  /** Of an answer that is whole. */
+  /** The finish reason of a complete answer. */
   readonly reason: string | undefined;
 }
 
@@ -79,7 +79,7 @@ const STREAMS = await Promise.all(
 
 const provenanceOf = ({ name }: Stream) => (RECORDED.has(name) ? "recorded" : "written");
 
-/** What the best stream that shows it is. */
+/** The kind of the best stream that shows the event. */
 function cellOf(event: EventName, column: string): string {
   const shown = STREAMS.filter((stream) => stream.column === column && stream.gives.includes(event));
   const kinds = new Set(shown.map(provenanceOf));

@@ -1,6 +1,6 @@
 import type { FinishReason } from "@reprise/protocol";
 
-/** How an upstream's answer has ended; `failed` is an end that its words are not whole behind. */
+/** The end of an upstream's answer; `failed` means that the text is incomplete. */
 export type UpstreamEnd = FinishReason | "failed";
 
 /**

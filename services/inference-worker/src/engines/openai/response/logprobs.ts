@@ -1,7 +1,7 @@
 import { logprobsSize, MAX_LOGPROBS_SIZE, type TokenLogprobs } from "@reprise/protocol";
 import * as z from "zod";
 
-/** Of a token's text and of its bytes; no known tokenizer has a token half as long. */
+/** The limit of a token's text and of its bytes; no known tokenizer has a token half as long. */
 const MAX_TOKEN_LENGTH = 1_024;
 
 const likelySchema = z.object({
@@ -14,8 +14,8 @@ const logprobsSchema = z.object({
 });
 
 /**
- * What a chunk says of its tokens; undefined where it says nothing, or what is malformed.
- * @param top how many of the most likely tokens were asked for: some upstreams give more
+ * Returns the log probabilities of a chunk; undefined if it has none, or if they are malformed.
+ * @param top the number of most likely tokens that were asked for: some upstreams send more
  */
 export function toLogprobs(value: unknown, top: number): TokenLogprobs | undefined {
   if (typeof value !== "object" || value === null) return undefined;
@@ -33,7 +33,7 @@ function toLikely({ token, logprob, bytes }: z.infer<typeof likelySchema>): Toke
   return { token, logprob, ...(!isText && { bytes }) };
 }
 
-/** Of a chunk. */
+/** The log probabilities of a chunk. */
 interface Said {
   readonly text: string;
   readonly reasoning: string;

@@ -1,12 +1,12 @@
 import { parseDataUrl } from "@reprise/protocol";
 import type { MediaPieceEvent } from "../../engine.ts";
 
-/** What a chunk has of what the model makes beside words. */
+/** The media in a chunk. */
 export interface MadeMedia {
   readonly pieces: readonly MediaPieceEvent[];
   /** The words of what it speaks. */
   readonly transcript: string;
-  /** Whether it has images that are elsewhere, or something that is none. */
+  /** True if it has images that are only linked, or parts that are no images. */
   readonly hasOtherImages: boolean;
 }
 

@@ -1,9 +1,9 @@
 import { LIMITS } from "@reprise/protocol";
 import type { SealedEvent, SummaryEvent } from "../../engine.ts";
 
-/** What `reasoning_details` say. */
+/** The content of `reasoning_details`. */
 export interface ReasoningDetails {
-  /** What is reasoned, as text. */
+  /** The reasoning that is text. */
   readonly text: string;
   readonly thoughts: readonly (SummaryEvent | SealedEvent)[];
 }

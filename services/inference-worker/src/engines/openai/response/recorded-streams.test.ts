@@ -21,11 +21,11 @@ interface Expected {
   calls?: string[];
   /** Its reason and usage; absent for an answer that has failed. */
   end?: [reason: string, input: number | null, output: number];
-  /** How many of the tokens of the input and of the output were audio. */
+  /** The number of audio tokens in the input and in the output. */
   audio?: [input: number, output: number];
-  /** What it makes beside words, piece by piece: its bytes in hex, and whether it is the last of its content. */
+  /** The media, piece by piece: the bytes in hex, and true for the last piece of a content. */
   media?: [kind: string, type: string, hex: string, isLast: boolean][];
-  /** Whether asking again can help after a failure, and what the worker's log is told. */
+  /** The retry class of a failure, and the text in the worker's log. */
   failure?: { retry: string; said?: string };
   leftOut?: string[];
   /** By the server's own count, which pieces it makes of it. */

@@ -5,7 +5,7 @@ const MAX_SOURCES = 256;
 /** In UTF-16 code units, of all sources of one answer. */
 const MAX_LENGTH = 65_536;
 
-/** What one answer says of its sources, within bounds: more are left out. */
+/** Collects the sources of one answer, up to a limit: more are left out. */
 export class SourceList {
   readonly #onLeftOut: ((part: UnsupportedPart) => void) | undefined;
   readonly #annotations: AnnotationEvent[] = [];

@@ -4,17 +4,17 @@ import type { ChatChunk } from "./chat-chunk.ts";
 import type { ChatUsage } from "./chat-usage.ts";
 
 /**
- * How many tokens the pieces of an answer are: by the upstream's own count where it counts as it goes, else one for every piece.
+ * Counts the tokens of an answer's pieces: by the upstream's own count if it counts while it streams, else one for every piece.
  *
- * An upstream may hold tokens back, for half a character or what could become a tool call: they are those of the next piece. What it
- * counts for a piece of a tool call is in no text.
+ * An upstream may hold tokens back, for half a character or for the possible start of a tool call: they are counted with the next piece. Tokens that it
+ * counts for a piece of a tool call are in no text.
  */
 export class TokenCount {
   readonly #producedTokens: number;
   /** Pieces of text, of summaries and of tool calls. */
   #pieces = 0;
   #progress: ChatUsage | undefined;
-  /** What the pieces so far are taken for: by the upstream's count what of that belongs to them, else one each. */
+  /** The tokens attributed to the pieces so far: their part of the upstream's count, else one each. */
   #attributed = 0;
   #begun = false;
 
@@ -75,7 +75,7 @@ export class TokenCount {
     };
   }
 
-  /** What is sealed is no piece: its tokens are those of the next one. */
+  /** Sealed reasoning has no tokens of its own; they are counted with the next piece. */
   #toThought(thought: SummaryEvent | SealedEvent, progress: ChatUsage | undefined): EngineEvent {
     if (thought.type === "sealed") return thought;
     const tokens = this.#take(progress);
@@ -90,7 +90,7 @@ export class TokenCount {
     return tokens;
   }
 
-  /** Of the input, as `#inputTokens` has it: what was said before may be cached too. */
+  /** Returns the cached part of the input, limited as `#inputTokens` is: earlier output may be cached too. */
   #cachedTokens(usage: ChatUsage | undefined): number | undefined {
     const { cachedTokens = null } = usage ?? {};
     const input = this.#inputTokens(usage);

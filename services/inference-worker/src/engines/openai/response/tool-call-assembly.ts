@@ -5,7 +5,7 @@ import { type ToolCallDelta, isTooLarge } from "./tool-call-delta.ts";
 import { tryJson } from "./try-json.ts";
 
 const MAX_CALLS = LIMITS.tools;
-/** Of one call, in characters. As JSON in an event each may take six bytes, which has to stay below `LIMITS.eventBytes`. */
+/** The limit of one call, in characters. As JSON in an event each may take six bytes, which has to stay below `LIMITS.eventBytes`. */
 const MAX_CALL_LENGTH = 131_072;
 
 interface Call {
