@@ -1,6 +1,6 @@
 /**
- * What archiving costs apart from the broker and the disk: how many events a second of one core's time seals and opens, how many bytes
- * an event takes, and how long one generation of a large file takes. Logs of 50 tokens a second, cut from this project's own documents.
+ * Measures the cost of archiving apart from the broker and the disk: the events that one core seals and opens in a second, the bytes
+ * of an event, and the time for one generation of a large file. Logs of 50 tokens a second, cut from this project's own documents.
  * Run by `node packages/archive/bench.ts`; the best of three runs is printed.
  */
 import { globSync, readFileSync } from "node:fs";

@@ -7,7 +7,7 @@ import { holdsAfter } from "./holds.ts";
 import { type ArchiveRecord, archiveRecordSchema, type BlobCopy, liveCopies } from "./record.ts";
 import { sha256Hex, splitHashes } from "./hashes.ts";
 
-/** What all commits up to one amount to for a tenant. */
+/** A tenant's state after all commits up to one. */
 interface TenantState {
   readonly files: Map<string, ArchiveFile>;
   readonly records: ArchiveRecord[];
@@ -41,7 +41,7 @@ const snapshotSchema = z.strictObject({
   signed: z.string().optional(),
 });
 
-/** What an archive holds: the sum of its commits, taken in order. */
+/** The state of an archive: the sum of its commits, applied in order. */
 export class ArchiveState {
   #next = 0;
   #head = NO_COMMIT;
@@ -82,7 +82,7 @@ export class ArchiveState {
     return this.#tenants.get(tenant)?.files.has(key) ?? false;
   }
 
-  /** What the archive says of itself about the tenant, oldest first. */
+  /** Returns the archive's own records about the tenant, oldest first. */
   records(tenant: string): readonly ArchiveRecord[] {
     return this.#tenants.get(tenant)?.records ?? [];
   }
@@ -92,7 +92,7 @@ export class ArchiveState {
     return holdsAfter(this.records(tenant));
   }
 
-  /** The bytes of blobs that it holds of the tenant, by key, oldest first. Computed anew by each call. */
+  /** Returns the tenant's blobs that the archive holds, by key, oldest first. Computed by each call. */
   copies(tenant: string): ReadonlyMap<string, BlobCopy> {
     return liveCopies(this.records(tenant));
   }

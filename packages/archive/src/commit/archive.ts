@@ -25,29 +25,29 @@ export type AppendOutcome =
 
 export interface ArchiveOptions {
   store: BlobStore;
-  /** Of the archive: origin of its checkpoints and name of its signing key. */
+  /** Name of the archive: origin of its checkpoints and name of its signing key. */
   name: string;
   /** Without one the archive is only read. */
   writer?: ArchiveWriter | undefined;
 }
 
 export interface ArchiveWriter {
-  /** Of this process; no other has it: whose commit is the very same has made it. */
+  /** Name of this process, unique among all writers: a process recognizes its own commit by it. */
   readonly name: string;
   readonly signer: NoteKey;
-  /** Keys that the archive was signed with before. What is signed by none of them all is not gone on from. */
+  /** Keys that the archive was signed with before. An archive that none of the keys has signed is not continued. */
   readonly earlier?: readonly VerifierKey[] | undefined;
   /** Called with what is tried again, and what of the derived objects could not be written. */
   readonly onError: (error: unknown) => void;
 }
 
-/** At least so many commits lie between two snapshots, and at least as many bytes as the last one had. */
+/** Minimum number of commits between two snapshots. They also have at least as many bytes as the last snapshot. */
 const SNAPSHOT_COMMITS = 64;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 5_000;
 
 /**
- * An archive's commit log, and what it amounts to. Reads the snapshot and the commits behind it when it is opened, and new commits at
+ * An archive's commit log, and its state. Reads the snapshot and the commits after it when it is opened, and new commits at
  * `refresh`. Any number of processes may append: each commit has a number that only one of them gets.
  */
 export class Archive {
@@ -65,7 +65,7 @@ export class Archive {
     this.#writer = writer;
   }
 
-  /** What the archive holds as far as this process has read. */
+  /** The state of the archive as far as this process has read. */
   get state(): ArchiveState {
     return this.#state;
   }
@@ -226,7 +226,7 @@ export class Archive {
 
   /** Signs what the archive has become, and keeps the way to it short. */
   async #conclude(writer: ArchiveWriter): Promise<void> {
-    // Another writer may have committed, and signed, meanwhile: what stands last is to be of the last commit.
+    // Another writer may have committed, and signed, meanwhile: the last checkpoint has to be that of the last commit.
     do {
       const checkpoint = signTree(this.name, ARCHIVE_TREE, this.#state.archiveTree, writer.signer);
       await this.#put(checkpointKey(ARCHIVE_TREE), Buffer.from(checkpoint), writer);
@@ -267,7 +267,7 @@ export async function openArchive(options: ArchiveOptions): Promise<Archive> {
   return archive;
 }
 
-/** Of the tree that a checkpoint is of; 0 for what is none. */
+/** Returns the size of the checkpoint's tree; 0 if it is no checkpoint. */
 function sizeOf(note: Uint8Array): number {
   try {
     return parseCheckpoint(parseNote(Buffer.from(note).toString()).text).size;

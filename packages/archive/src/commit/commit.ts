@@ -11,7 +11,7 @@ export const fileSchema = z.strictObject({
   bytes: count,
   segments: count,
   events: count,
-  /** Of its oldest and newest message, microseconds since 1970. */
+  /** Time of its oldest and newest message, microseconds since 1970. */
   first_at: count,
   last_at: count,
   /** `fingerprintOf` each generation in it, once, ascending, four bytes each, base64: a search for a generation opens no other file. */
@@ -32,7 +32,7 @@ const tenantPartSchema = z.strictObject({
 });
 export type TenantPart = z.infer<typeof tenantPartSchema>;
 
-/** What a commit takes out of one JetStream stream. */
+/** The range of one JetStream stream that a commit archives. */
 export const laneSchema = z.strictObject({
   stream: z.string(),
   /** Begins with 0; one more whenever the stream turned out to be another one, or to have lost what was archived. */
@@ -42,7 +42,10 @@ export const laneSchema = z.strictObject({
   /** Everything from `first` to `last` is dealt with here: `first` follows the `last` of the lane's commit before, in the same epoch. */
   first: streamSeqSchema,
   last: streamSeqSchema,
-  /** Of the message at `last`, or of the last one before it: a stream that lost it and went on has another there. 0 while there was none. */
+  /**
+   * Stream sequence of the message at `last`, or of the last one before it: a stream that lost it and continued has another message there. 0 while there was
+   * none.
+   */
   last_seq_stored: streamSeqSchema,
   last_at: count,
   /** Messages archived by this commit. */
@@ -76,7 +79,7 @@ export type Commit = z.infer<typeof commitSchema>;
 /** The name of the archive's own tree, whose leaves are the commits. No tenant can be called so: `.` is not allowed in their names. */
 export const ARCHIVE_TREE = ".archive";
 
-/** Whether a range of a lane begins where the lane ended. */
+/** True if a range of a lane begins at the lane's end. */
 export function followsLane(before: Lane | undefined, { epoch, first }: Lane): boolean {
   if (!before) return epoch === 0;
   return epoch === before.epoch ? first === before.last + 1 : epoch === before.epoch + 1;

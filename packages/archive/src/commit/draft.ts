@@ -11,7 +11,7 @@ import { commitSubject } from "../store/paths.ts";
 import { type ArchiveRecord, encodeArchiveRecord } from "./record.ts";
 import { signJson } from "./signed-json.ts";
 
-/** What a tenant's part of a commit is made of. */
+/** A tenant's part of a draft. */
 export interface TenantDraft {
   readonly tenant: string;
   /** Leaf hashes of new segments, in the order of the files and of the segments in them. */
@@ -21,7 +21,7 @@ export interface TenantDraft {
   readonly records: readonly ArchiveRecord[];
 }
 
-/** What is to be committed. Its files are stored, and its keys too. */
+/** The content of a commit to come. Its files are stored, and its keys too. */
 export interface Draft {
   readonly lane?: Lane | undefined;
   readonly tenants: readonly TenantDraft[];
@@ -31,14 +31,14 @@ export interface Draft {
 export interface Committer {
   /** Name of the archive. */
   readonly archive: string;
-  /** Of the process. */
+  /** Name of the process. */
   readonly name: string;
   readonly signer: NoteKey;
 }
 
 const EMPTY = new Uint8Array();
 
-/** The commit that a draft becomes behind all that `state` knows of. */
+/** Turns a draft into the commit that follows all commits in `state`. */
 export function toCommit({ lane, tenants }: Draft, state: ArchiveState, by: Committer): Commit {
   const parts = tenants
     .toSorted((a, b) => (a.tenant < b.tenant ? -1 : 1))

@@ -11,7 +11,7 @@ export function sha256Hex(bytes: Uint8Array): string {
   return hash("sha256", bytes, "hex");
 }
 
-/** Hashes one behind the other, in base64. */
+/** Joins hashes, in base64. */
 export function joinHashes(hashes: readonly Uint8Array[]): string {
   return Buffer.concat(hashes).toString("base64");
 }

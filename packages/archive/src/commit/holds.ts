@@ -2,7 +2,7 @@ import type { ArchiveRecord } from "./record.ts";
 
 type Hold = Extract<ArchiveRecord, { kind: "hold_set" }>;
 
-/** The legal holds that stand after these records of a tenant, oldest first. */
+/** Returns the legal holds in force after these records of a tenant, oldest first. */
 export function holdsAfter(records: readonly ArchiveRecord[]): Hold[] {
   const holds = new Map<string, Hold>();
   for (const record of records) {

@@ -11,7 +11,7 @@ export const signer = createNoteKey(NAME, Buffer.alloc(32, 9));
 
 export interface Writer {
   readonly archive: Archive;
-  /** What it was told of. */
+  /** The errors that were reported to it. */
   readonly errors: unknown[];
 }
 
@@ -43,7 +43,7 @@ export function stretch(stream: string, first: number, last = first, tenants: Dr
   };
 }
 
-/** The next place of a stream, behind what has been archived of it. */
+/** Returns a draft of the next place of a stream, after the archived ones. */
 export function nextOf(state: ArchiveState, stream: string): Draft {
   return stretch(stream, (state.lanes.get(stream)?.last ?? 0) + 1);
 }

@@ -5,7 +5,7 @@ import { commitKey } from "../store/paths.ts";
 
 export interface StoredCommit {
   readonly commit: Commit;
-  /** As it is stored. */
+  /** The commit's bytes as stored. */
   readonly bytes: Uint8Array;
 }
 
@@ -21,7 +21,7 @@ export async function* readCommits(
 ): AsyncGenerator<StoredCommit> {
   const read = (n: number) => {
     const bytes = store.get(commitKey(n));
-    // It is awaited later, or, behind the end, not at all.
+    // It is awaited later, or, after the end, not at all.
     bytes.catch(() => {});
     return bytes;
   };

@@ -39,7 +39,7 @@ export const archiveRecordSchema = z.discriminatedUnion("kind", [
     id: z.string(),
     by: z.string(),
     reason: z.string(),
-    /** What is held: all of the tenant when both are undefined. */
+    /** The scope of the hold: the whole tenant when both are undefined. */
     tag: z.string().optional(),
     generation: z.string().optional(),
   }),
@@ -58,14 +58,14 @@ export const archiveRecordSchema = z.discriminatedUnion("kind", [
     kind: z.literal("blob_copied"),
     /** When the broker stored that the blob is there. */
     at,
-    /** Of the blob's subject; of one that a generation has made, that generation. Neither: it is the tenant's. */
+    /** The owner of the blob: its subject, or the generation that made it. Neither: the tenant. */
     tag: z.string().optional(),
     generation: z.string().optional(),
     blob: z.string(),
-    /** What the keys of its parts begin with. */
+    /** Prefix of the keys of its parts. */
     key: z.string(),
     parts: z.int().min(2),
-    /** Of all parts together, as they are stored. */
+    /** Size and hash of all parts together, as stored. */
     bytes: z.int().min(1),
     sha256: z.string().regex(/^[0-9a-f]{64}$/),
     kid: z.string(),

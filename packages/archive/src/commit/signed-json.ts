@@ -4,11 +4,11 @@ import type { NoteKey, VerifierKey } from "../note/note-key.ts";
 import { openNote, signNote } from "../note/signed-note.ts";
 import { sha256 } from "./hashes.ts";
 
-/** What a signature says it is of. */
+/** The object that a signature names. */
 export interface SignedSubject {
   /** `<archive>/.commit` or `<archive>/.snapshot`: no tree is called so. */
   readonly origin: string;
-  /** Of commits: its number, or how many. */
+  /** The number of a commit, or for a snapshot the number of commits. */
   readonly n: number;
 }
 
@@ -22,7 +22,7 @@ export function signJson<T extends object>(
   return { ...body, signed: signNote(encodeCheckpoint({ origin, size: n, root }), [signer]) };
 }
 
-/** Whether one of these has signed it. @param bytes as they are stored @param signed the last field of what they say */
+/** True if one of the keys has signed the object. @param bytes as stored @param signed the last field of the object */
 export function isSignedJson(
   bytes: Uint8Array,
   signed: string,

@@ -8,7 +8,7 @@ const schema = z.strictObject({
   sha256: z.string(),
 });
 
-/** What a copy is of: its first part, sealed like the others. */
+/** The description of a copied blob: its first part, sealed like the others. */
 export interface CopiedContent {
   readonly blob: string;
   /** The media type. */

@@ -1,6 +1,6 @@
 import { asStreamSeq, type StreamSeq } from "@reprise/protocol";
 
-/** What the keys of all copies begin with. */
+/** Prefix of the keys of all copies. */
 export const COPIES = "blob/";
 const DIGITS = 6;
 const PART = /^(blob\/tenant=([A-Za-z0-9_-]+)\/([A-Za-z0-9_-]+)\/(\d+)-(\d+)-[0-9a-f]{16})\/(\d{6})$/;
@@ -9,12 +9,12 @@ const PART = /^(blob\/tenant=([A-Za-z0-9_-]+)\/([A-Za-z0-9_-]+)\/(\d+)-(\d+)-[0-
 export interface CopyPlace {
   readonly tenant: string;
   readonly blob: string;
-  /** Of OPS. */
+  /** Epoch of the OPS stream. */
   readonly epoch: number;
   readonly streamSeq: StreamSeq;
 }
 
-/** @param nonce 16 hex digits, random: a copy that was given up does not stand in the way of the next */
+/** @param nonce 16 hex digits, random: an abandoned copy does not block the next one */
 export function copyKey({ tenant, blob, epoch, streamSeq }: CopyPlace, nonce: string): string {
   return `${COPIES}tenant=${tenant}/${blob}/${epoch}-${streamSeq}-${nonce}`;
 }
@@ -37,7 +37,7 @@ export function parsePartKey(text: string): (CopyPlace & { key: string; index: n
   };
 }
 
-/** Whether a copy has such a part. */
+/** True if a copy has such a part. */
 export function isPartOf(
   { key, parts }: { readonly key: string; readonly parts: number },
   part: { readonly key: string; readonly index: number },
@@ -45,7 +45,7 @@ export function isPartOf(
   return part.key === key && part.index < parts;
 }
 
-/** Whether a record names a key that a copy of this blob can have: nothing else is read, wherever a forged commit points. */
+/** True if a copy of this blob can have the key that a record names: other keys are never read, even if a forged commit names them. */
 export function isCopyKeyOf(
   tenant: string,
   { key, blob }: { readonly key: string; readonly blob: string },

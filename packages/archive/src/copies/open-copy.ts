@@ -11,8 +11,8 @@ import { COPY_PART_BYTES } from "./seal-copy.ts";
 export type { CopiedContent } from "./copied-content.ts";
 
 /**
- * The parts of a copy as they are stored, one after the other, up to what the commit says of them.
- * @throws RepriseError `archive_corrupt` for one that is missing, and behind the last where they are not those that were committed;
+ * Yields the parts of a copy as stored, one after the other, up to the number in the commit.
+ * @throws RepriseError `archive_corrupt` for one that is missing, and after the last if they are not those that were committed;
  *   `archive_unavailable`
  */
 export async function* readCopy(
@@ -36,9 +36,9 @@ export async function* readCopy(
 }
 
 /**
- * What a copy is of, and then its content, as its reader takes it. Only who reads to the end knows that it is what was copied.
+ * Yields the description of a copy, and then its content, decrypted. Only a reader that reaches the end knows that the copy is intact.
  * @param parts of the copy: `readCopy`
- * @throws RepriseError `archive_corrupt` where a part was changed, is another's, or they are not the content; `archive_unavailable`
+ * @throws RepriseError `archive_corrupt` if a part was changed or belongs to another copy, or the parts are not the content; `archive_unavailable`
  */
 export async function* openCopy(
   copy: BlobCopy,

@@ -18,7 +18,7 @@ export function nonceOf(index: number): Uint8Array {
   return nonce;
 }
 
-/** What a part is bound to: its own key, and how many there are, so that none is left out at the end. */
+/** Returns the associated data of a part: its own key, and the number of parts, so that none is left out at the end. */
 export function boundTo({ key, parts }: { key: string; parts: number }, index: number): Uint8Array {
   return Buffer.from(`${partKey(key, index)} ${parts}`);
 }

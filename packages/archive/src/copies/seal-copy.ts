@@ -6,7 +6,7 @@ import { partKey } from "./copy-keys.ts";
 import { type CopiedContent, encodeContent } from "./copied-content.ts";
 import { boundTo, keyOfCopy, nonceOf, PART_CIPHER } from "./part-cipher.ts";
 
-/** Bytes of content in a part: so many, and as many sealed, are in memory while a copy is made, read or verified. */
+/** Bytes of content in a part. One part, and the same part sealed, are in memory while a copy is made, read or verified. */
 export const COPY_PART_BYTES = 4 * 1_024 * 1_024;
 
 /** A copy before it is stored. */

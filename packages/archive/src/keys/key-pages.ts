@@ -18,19 +18,19 @@ type Version = z.infer<typeof versionSchema>;
 const MAX_CACHED = 2_000;
 
 /**
- * Pages of wrapped keys in a store. A page never changes but by losing keys, and many may do that at the same time: each makes the next
- * version of the page, exclusively, without the keys, and then overwrites the one before with where it has moved to. Reading a page and
- * writing it back would bring back what another process has destroyed in between. A process that dies between the two steps has destroyed
- * nothing yet, and the next try finishes it. The first version, where all reads begin, names the newest that is known.
+ * Pages of wrapped keys in a store. A page never changes but by losing keys, and many processes may remove keys at the same time: each creates the next
+ * version of the page, exclusively, without the keys, and then overwrites the version before with a pointer to the new one. Reading a page and
+ * writing it back would bring back keys that another process has destroyed in between. A process that dies between the two steps has destroyed
+ * nothing yet, and the next try finishes it. All reads begin at the first version, which names the newest that is known.
  *
- * What was read is believed for `recheckMs`: so long another process may go on with a key that was destroyed.
+ * A page that was read is cached for `recheckMs`: for that time another process may still use a key that was destroyed.
  */
 export class KeyPages {
   readonly #store: BlobStore;
   readonly #now: () => number;
   readonly #recheckMs: number;
   readonly #cached = new LruCache<{ page: Promise<Page | undefined>; readAtMs: number }>(MAX_CACHED);
-  /** How many were ended by this object. */
+  /** Number of keys that this object has destroyed. */
   #destroys = 0;
 
   constructor(store: BlobStore, { now, recheckMs }: { now: () => number; recheckMs: number }) {
@@ -53,7 +53,7 @@ export class KeyPages {
     }
   }
 
-  /** What is made counts as read: it is asked for next. @throws RepriseError `archive_unavailable` */
+  /** Creates a page and caches it, because it is read next. @throws RepriseError `archive_unavailable` */
   async create(tenant: string, page: string, keys: readonly KeyEntry[]): Promise<"created" | "exists"> {
     const first = firstVersion(tenant, page);
     const made = { page: Promise.resolve({ keys: [...keys] }), readAtMs: this.#now() };

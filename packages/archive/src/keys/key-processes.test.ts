@@ -16,9 +16,9 @@ const SUBJECTS = 20;
 
 interface KeyMaker extends AsyncDisposable {
   readonly child: ChildProcessByStdio<Writable, Readable, null>;
-  /** Of each kid its key in hex, as the process has told them. */
+  /** The keys that the process has printed, in hex, by kid. */
   readonly told: Map<string, string>;
-  /** Resolves once it has told so many. */
+  /** Resolves after the process has printed this many keys. */
   until(count: number): Promise<void>;
 }
 

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 
 const COMMITMENT_PREFIX = new TextEncoder().encode("reprise key commitment v1");
 
-/** What seals segments. */
+/** A key that seals segments. */
 export interface DataKey {
   readonly kid: string;
   /** 32 bytes. A `KeyObject` is made of it for each use: Node's ciphers take four times as long for bytes. */

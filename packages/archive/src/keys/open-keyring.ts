@@ -11,15 +11,15 @@ import { foreignKey, opensAnyTenant, TenantKeys, wrongMasterKey } from "./tenant
 import { KEY_BYTES, unwrapKey, wrapKey } from "./wrap.ts";
 
 /*
- * What the store of the keys holds:
+ * Layout of the key store:
  *
  *   check                              something known under the master key, which tells another master key
  *   kek/<tenant>                       the tenant's key under the master key
  *   tenant/<tenant>/subject/<tag>/<n>  a page with the n-th key of a subject, under the tenant's: the next is made when it was destroyed
  *   tenant/<tenant>/page/<page>        a page of keys of generations without a subject, one per flush
- *   <page>.1, .2 …                     what is left of a page after keys on it were destroyed; those before it say where it has moved to
+ *   <page>.1, .2 …                     the rest of a page after keys on it were destroyed; the versions before point to it
  *
- * A kid says where its key lies: `s.<tag>.<n>`, `p.<page>.<index>`. In place of a key that was destroyed stands the time.
+ * A kid names the place of its key: `s.<tag>.<n>`, `p.<page>.<index>`. A destroyed key is replaced by the time of its destruction.
  */
 
 export interface KeyringOptions {
@@ -30,7 +30,7 @@ export interface KeyringOptions {
   now?: () => number;
 }
 
-/** How long another process may go on with a key that was destroyed: so long a keyring believes what it has read of the store. */
+/** Milliseconds for which a keyring caches pages of the store: for that time another process may still use a key that was destroyed. */
 const RECHECK_MS = 10_000;
 const MAX_CACHED = 20_000;
 const TAG_CHARS = 16;

@@ -24,7 +24,7 @@ interface PendingPage {
  */
 export class PendingKeys {
   readonly #pages = new Set<PendingPage>();
-  /** Of each tenant the page that takes keys. */
+  /** The page of each tenant that takes new keys. */
   readonly #open = new Map<string, PendingPage>();
   readonly #byOwner = new Map<string, DataKey>();
   readonly #byKid = new Map<string, DataKey>();

@@ -12,10 +12,10 @@ export interface RewrapOptions {
 }
 
 /**
- * Puts the tenants' keys under another master key; no other key changes, and neither does what they have sealed. Stop what writes to the
- * archive first: a tenant that it meets meanwhile gets a key under the old one. When it was interrupted neither master key opens everything:
- * call it again with the same two, which also finds what came late.
- * @returns of how many tenants the key was wrapped anew
+ * Wraps the tenants' keys with another master key; no other key changes, and neither does the data that they seal. Stop all writers of the
+ * archive first: a new tenant would get a key under the old one. After an interruption neither master key opens everything:
+ * call it again with the same two, which also finds keys that came late.
+ * @returns the number of tenants whose key was wrapped again
  * @throws RepriseError `config_invalid` when the keys are under neither; `archive_corrupt` when one of them is; `archive_unavailable`
  */
 export async function rewrapKeys({ store, oldMasterKey, newMasterKey }: RewrapOptions): Promise<number> {

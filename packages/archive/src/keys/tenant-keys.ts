@@ -9,12 +9,12 @@ import { KEY_BYTES, unwrapKey, wrapKey } from "./wrap.ts";
 export interface TenantKey {
   /** Wraps the tenant's other keys. */
   readonly wrapping: Uint8Array;
-  /** Of keyed hashes. */
+  /** The key of keyed hashes. */
   readonly tagging: Uint8Array;
 }
 
 const MAX_CACHED = 1_000;
-/** What the objects begin with that hold tenants' keys under the master key. */
+/** Prefix of the objects with tenants' keys under the master key. */
 export const TENANT_KEYS = "kek/";
 
 /** One key per tenant. Two processes that meet a tenant for the first time agree on one. */
@@ -53,7 +53,7 @@ export class TenantKeys {
 }
 
 /**
- * Whether the master key opens any tenant's key.
+ * True if the master key opens any tenant's key.
  * @throws RepriseError `archive_unavailable`, `archive_corrupt`
  */
 export async function opensAnyTenant(store: BlobStore, masterKey: Uint8Array): Promise<boolean> {

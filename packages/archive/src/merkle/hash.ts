@@ -5,7 +5,7 @@ export const LEAF_PREFIX = 0x00;
 const NODE_PREFIX = 0x01;
 export const HASH_BYTES = 32;
 
-/** What a node is the hash of. There is one, because nothing waits while a hash is made. */
+/** Input of a node's hash. All calls share one buffer, because hashing is synchronous. */
 const node = Buffer.alloc(1 + 2 * HASH_BYTES, NODE_PREFIX);
 
 /** The hash of a leaf. */

@@ -2,13 +2,13 @@ import { RepriseError } from "@reprise/protocol";
 import * as z from "zod";
 import { EMPTY_ROOT, HASH_BYTES, hashNode } from "./hash.ts";
 
-/** A tile has the hashes of so many neighbours of one level, and its root is one hash of the level eight above. */
+/** A tile has up to 256 neighbouring hashes of one level, and its root is one hash of the level eight above. */
 export const TILE_HEIGHT = 8;
 export const TILE_WIDTH = 256;
 
-/** A full tile: 256 hashes one behind the other. */
+/** A full tile: 256 hashes, concatenated. */
 export interface Tile {
-  /** Of tiles: 0 holds leaves, 1 the roots of the tiles of 0. */
+  /** Level of tiles: 0 holds leaves, 1 the roots of the tiles of 0. */
   readonly level: number;
   readonly index: number;
   readonly bytes: Uint8Array;
@@ -26,7 +26,7 @@ export class MerkleTree {
   #edge: Uint8Array[][] = [];
   #full: Tile[] = [];
 
-  /** How many leaves. */
+  /** Number of leaves. */
   get size(): number {
     return this.#size;
   }
@@ -38,7 +38,7 @@ export class MerkleTree {
 
   root(): Uint8Array {
     let root: Uint8Array | undefined;
-    // What is right of a level's whole tiles stands left of everything below it.
+    // Each level's hashes that fill no tile are left of the hashes of all levels below.
     for (const hashes of this.#edge) root = foldRight(hashes, root);
     return root ?? EMPTY_ROOT;
   }

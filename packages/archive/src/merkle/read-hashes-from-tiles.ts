@@ -8,7 +8,7 @@ import { MerkleTree, rootOfFull, splitTile, TILE_HEIGHT, TILE_WIDTH, type Tile }
 
 export interface TileSource {
   store: Pick<BlobStore, "get">;
-  /** Of the tree. */
+  /** Name of the tree. */
   name: string;
   /** Must not grow while it is read from. */
   tree: MerkleTree;

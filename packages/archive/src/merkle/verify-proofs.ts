@@ -9,13 +9,13 @@ export interface InclusionClaim {
   /** The leaf's hash. */
   readonly leaf: Uint8Array;
   readonly index: number;
-  /** Of the tree. */
+  /** Number of leaves of the tree. */
   readonly size: number;
   readonly root: Uint8Array;
   readonly proof: readonly Uint8Array[];
 }
 
-/** Whether the tree has this leaf at this place. */
+/** True if the tree has this leaf at this place. */
 export function verifyInclusion({ leaf, index, size, root, proof }: InclusionClaim): boolean {
   if (!(Number.isSafeInteger(index) && Number.isSafeInteger(size) && index >= 0 && index < size))
     return false;
@@ -43,7 +43,7 @@ export interface ConsistencyClaim {
   readonly proof: readonly Uint8Array[];
 }
 
-/** Whether the newer tree begins with the leaves of the older one. Every tree begins with those of the empty one. */
+/** True if the newer tree begins with the leaves of the older one. Every tree begins with those of the empty one. */
 export function verifyConsistency({ oldSize, oldRoot, newSize, newRoot, proof }: ConsistencyClaim): boolean {
   if (!(Number.isSafeInteger(oldSize) && Number.isSafeInteger(newSize) && oldSize >= 0 && oldSize <= newSize))
     return false;

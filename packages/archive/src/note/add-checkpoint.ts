@@ -1,10 +1,10 @@
 import { RepriseError } from "@reprise/protocol";
 
-/** What is posted to `/add-checkpoint` of a witness: https://c2sp.org/tlog-witness. */
+/** Body of a POST to `/add-checkpoint` of a witness: https://c2sp.org/tlog-witness. */
 export interface AddCheckpoint {
-  /** Of the tree that the witness has seen last; 0 for none. */
+  /** Size of the last tree that the witness has seen; 0 for none. */
   readonly oldSize: number;
-  /** That the checkpoint's tree goes on from that one. */
+  /** Consistency proof from that tree to the checkpoint's tree. */
   readonly proof: readonly Uint8Array[];
   /** The signed checkpoint. */
   readonly note: string;

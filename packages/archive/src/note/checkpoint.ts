@@ -1,6 +1,6 @@
 import { RepriseError } from "@reprise/protocol";
 
-/** How large a tree is, and its root: https://c2sp.org/tlog-checkpoint. */
+/** The size and the root of a tree: https://c2sp.org/tlog-checkpoint. */
 export interface Checkpoint {
   /** Which tree. */
   readonly origin: string;

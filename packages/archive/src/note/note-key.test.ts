@@ -2,7 +2,7 @@ import { RepriseError } from "@reprise/protocol";
 import { describe, expect, it, test } from "vitest";
 import { COSIGNATURE, createNoteKey, parseNoteKey, parseVerifierKey } from "./note-key.ts";
 
-/** Of the documentation of golang.org/x/mod/sumdb/note. */
+/** From the documentation of golang.org/x/mod/sumdb/note. */
 const SKEY = "PRIVATE+KEY+PeterNeumann+c74f20a3+AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz";
 const VKEY = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
 const SEED = Buffer.alloc(32, 3);

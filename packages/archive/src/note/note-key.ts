@@ -11,10 +11,10 @@ import { RepriseError } from "@reprise/protocol";
 
 /*
  * Keys of C2SP signed notes, https://c2sp.org/signed-note. A verifier key is `<name>+<key id, hex>+<base64 of the algorithm's byte and the
- * public key>`; a signing key the same behind `PRIVATE+KEY+`, with the seed in place of the public key.
+ * public key>`; a signing key is `PRIVATE+KEY+` and the same, with the seed in place of the public key.
  */
 
-/** What the signature is of: 0x01 the note's text; 0x04 a cosignature of a checkpoint, with the time. */
+/** The signed content: 0x01 the note's text; 0x04 a cosignature of a checkpoint, with the time. */
 export const ED25519 = 0x01;
 export const COSIGNATURE = 0x04;
 const ALGORITHMS = [ED25519, COSIGNATURE] as const;

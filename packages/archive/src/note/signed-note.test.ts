@@ -3,7 +3,7 @@ import { describe, expect, it, test } from "vitest";
 import { createNoteKey, parseNoteKey, parseVerifierKey } from "./note-key.ts";
 import { openNote, parseNote, signNote } from "./signed-note.ts";
 
-/** Of the documentation of golang.org/x/mod/sumdb/note. */
+/** From the documentation of golang.org/x/mod/sumdb/note. */
 const SKEY = "PRIVATE+KEY+PeterNeumann+c74f20a3+AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz";
 const VKEY = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
 const TEXT =

@@ -13,7 +13,7 @@ const segments = Array.from({ length: 12 }, (_, i) => `gen_0_${i}`).flatMap((gen
   sealLog(createLog({ generation, events: 30, seed }), { generation, size: 5 }),
 );
 
-/** Each segment in one of so many files, none of them empty. */
+/** Each segment in one of several files, none of them empty. */
 const anyFiles = fc
   .array(fc.nat(6), { minLength: segments.length, maxLength: segments.length })
   .map((places) =>

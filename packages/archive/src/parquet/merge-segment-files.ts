@@ -3,13 +3,13 @@ import { compareSegments } from "./compare-segments.ts";
 import { encodeSegmentFile } from "./encode-segment-file.ts";
 import { readSegmentFile } from "./open-segment-file.ts";
 
-/** What a header and the repeated columns take of a file, at most about. */
+/** Approximate maximum of a row's header and repeated columns in a file, in bytes. */
 const ROW_BYTES = 512;
 
 /** A file that takes the place of others. */
 export interface MergedFile {
   readonly bytes: Uint8Array;
-  /** What is in it, in the order of its rows. */
+  /** Its segments, in the order of its rows. */
   readonly segments: readonly Segment[];
 }
 

@@ -21,9 +21,9 @@ import { ZSTD_DECOMPRESSORS } from "./zstd.ts";
 /** The end of most files, with everything that says where the rest lies. */
 const FOOTER_BYTES = 65_536;
 
-/** Of the others nothing is read. */
+/** Other columns are not read. */
 const READ_COLUMNS: ReadonlySet<string> = new Set(["generation", "header", "sealed"]);
-/** What is encrypted has a tag of 16 bytes that nothing compresses. */
+/** Sealed data has a tag of 16 bytes that does not compress. */
 const LEAST_BYTES_PER_ROW = 16;
 
 type ReadOptions = Parameters<typeof parquetReadObjects>[0];
@@ -51,12 +51,12 @@ export class SegmentFile {
     this.#metadata = metadata;
   }
 
-  /** How many segments there are. */
+  /** Number of segments. */
   get rows(): number {
     return Number(this.#metadata.num_rows);
   }
 
-  /** Of every segment. */
+  /** Returns the header of every segment. */
   async headers(): Promise<SegmentHeader[]> {
     const rows = await this.#read({ columns: ["header"] });
     return rows.map(toHeader);

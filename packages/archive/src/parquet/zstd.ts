@@ -3,10 +3,10 @@ import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 /** A page of a file of ours has 64 KiB and one value; what says it is larger than this is none. */
 const MAX_PAGE_BYTES = 1_073_741_824;
 
-/** What hyparquet-writer compresses with. */
+/** Compressors for hyparquet-writer. */
 export const ZSTD_COMPRESSORS = { ZSTD: (page: Uint8Array): Uint8Array => zstdCompressSync(page) };
 
-/** What hyparquet decompresses with. @throws RangeError for pages of more than 1 GiB, and what zlib throws */
+/** Decompressors for hyparquet. @throws RangeError for pages of more than 1 GiB, and the errors of zlib */
 export const ZSTD_DECOMPRESSORS = {
   ZSTD(page: Uint8Array, length: number): Uint8Array {
     if (length > MAX_PAGE_BYTES)

@@ -27,7 +27,7 @@ import { type PlacedSegment, SegmentReader, type SegmentReaderOptions } from "./
 /** Outlines that are kept: they cost a pass over the log. */
 const KNOWN_OUTLINES = 256;
 
-/** What is kept about single generations. Everything rejects with RepriseError `archive_unavailable` and `archive_corrupt`. */
+/** Reads the archived data of single generations. All methods reject with RepriseError `archive_unavailable` and `archive_corrupt`. */
 export class ArchiveReader {
   readonly #segments: SegmentReader;
   readonly #outlines = new LruCache<LogOutline>(KNOWN_OUTLINES);
@@ -52,7 +52,7 @@ export class ArchiveReader {
   }
 
   /**
-   * How the log is put together, and what of it is missing. Needs no key.
+   * Returns the layout of the log, and its missing parts. Needs no key.
    * @throws RepriseError `generation_not_found` when nothing of it is archived
    */
   async logOf(ref: GenerationRef): Promise<LogLayout<PlacedSegment>> {
@@ -86,7 +86,7 @@ export class ArchiveReader {
   }
 
   /**
-   * What the log says of events elsewhere in it, from a pass over all that is there of it. Kept until more of the log is archived.
+   * Returns the outline of the log, from one pass over all of it that is archived. Cached until more of the log is archived.
    * @throws RepriseError `generation_not_found`, `generation_erased`
    */
   async outlineOf(ref: GenerationRef, layout?: LogLayout<PlacedSegment>): Promise<LogOutline> {
@@ -107,8 +107,8 @@ export class ArchiveReader {
   }
 
   /**
-   * What was recorded about the generation that no model has said, oldest first. What is no such record is left out. Of an erased one there
-   * are still the accesses to it.
+   * Yields the operational records about the generation, oldest first. Other messages are left out. For an erased generation, only
+   * the records of accesses are left.
    * @throws RepriseError `generation_erased` when it is erased meanwhile
    */
   async *opsOf(ref: GenerationRef): AsyncGenerator<OpsRecord> {

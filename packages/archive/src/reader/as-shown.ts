@@ -3,12 +3,12 @@ import type { LogEvent } from "./log-event.ts";
 import type { LogOutline, Notable } from "./log-outline.ts";
 
 /**
- * What one connection was handed, byte for byte. Text that was withdrawn is there as it was if it had been handed out before, and as what
- * stands in its place otherwise.
+ * Yields the events as one connection received them, byte for byte. Withdrawn text is in its original form if the connection had received it
+ * before the withdrawal, and replaced otherwise.
  *
- * A connection has a place in the log at any time, and events from there on are handed out as the log reads by then. Its mark says where that
- * place was at each withdrawal that came while it was there. A withdrawal that the mark does not list came before the connection, and counts
- * from its first event on, or after it, and never does: `known_seq` tells which of the two. Of a connection that was served from the archive
+ * A connection has a place in the log at any time, and events from that place are delivered in the log's current form. Its mark lists the
+ * place at each withdrawal that came during the connection. A withdrawal that the mark does not list either came before the connection, and applies
+ * from its first event, or after it, and never applies: `known_seq` tells which. For a connection that was served from the archive,
  * the broker's clock tells.
  * @param events of the log, in its order, from the mark's first one or before
  * @param mark the last one of the connection

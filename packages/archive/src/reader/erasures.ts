@@ -1,6 +1,6 @@
 import type { ArchiveRecord } from "../commit/record.ts";
 
-/** What of a tenant was erased: the keys that are gone, and the generations whose keys they were. */
+/** The erased data of a tenant: the destroyed keys, and their generations. */
 export interface Erasures {
   readonly kids: ReadonlySet<string>;
   /** When, ISO 8601. */
@@ -9,7 +9,7 @@ export interface Erasures {
 
 const NOTHING: Erasures = { kids: new Set(), generations: new Map() };
 
-/** What the records of a tenant say of it, oldest first. A request that was not carried out yet has erased nothing. */
+/** Returns the erasures in a tenant's records, oldest first. A request that was not carried out yet has erased nothing. */
 export function erasuresOf(records: readonly ArchiveRecord[]): Erasures {
   if (!records.some(({ kind }) => kind === "key_destroyed")) return NOTHING;
   const kids = new Set<string>();

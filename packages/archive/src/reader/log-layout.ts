@@ -10,7 +10,7 @@ export interface SeqRange {
   readonly toSeq: Seq;
 }
 
-/** What of a segment belongs to the log. */
+/** The part of a segment that belongs to the log. */
 export interface Stretch<S> extends SeqRange {
   readonly segment: S;
 }
@@ -23,8 +23,8 @@ export interface LogLayout<S> {
 }
 
 /**
- * Puts the segments of one generation's log together. A stream that has lost its end, or has begun anew, took other events in the places of
- * lost ones: what was stored later replaces everything from its first event's place on.
+ * Puts the segments of one generation's log together. A stream that has lost its end, or was created again, stored other events at the places of
+ * lost ones: a segment that was stored later replaces everything from its first event's place.
  */
 export function layOutLog<S>(segments: readonly S[], placeOf: (segment: S) => LogPlace): LogLayout<S> {
   const stretches: Stretch<S>[] = [];

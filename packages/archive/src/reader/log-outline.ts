@@ -20,8 +20,8 @@ export interface Notable {
 }
 
 /**
- * What one pass over a log finds out that counts for other events than those that say it: which attempt wrote what, what moderation has said, and
- * how it ended. It is small however long the log is.
+ * The facts of a log that apply to other events than those that state them: the attempt that wrote each event, moderation's decisions, and
+ * the end. Found in one pass; small for a log of any length.
  */
 export class LogOutline {
   /** Where attempts begin, moderation's events, and ends, in the order of the log. */
@@ -60,7 +60,7 @@ export class LogOutline {
     return encodeCursor({ attempt, nonce, seq });
   }
 
-  /** What a reader that comes now is not shown. */
+  /** Returns the text that is withheld from a new reader. */
   withdrawals(): Withdrawals {
     const withdrawals = new Withdrawals();
     for (const { event } of this.notable) withdrawals.apply(event);

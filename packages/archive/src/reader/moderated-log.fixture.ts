@@ -60,12 +60,12 @@ function draftAt(seq: number, kind: number, a: number, b: number, text: string):
   return { type: "output.delta", text: `${text}${seq}` };
 }
 
-/** What a reader does while a log grows. */
+/** The visit of one reader while a log grows. */
 export interface Visit {
-  /** How many events the log has when it comes. */
+  /** Number of events in the log when it comes. */
   readonly comesAt: number;
   readonly fromSeq: number;
-  /** How many events it takes after each one that is stored, from when it comes on. It leaves behind the last of them. */
+  /** Number of events that it takes after each stored one, beginning when it comes. It leaves after the last of them. */
   readonly takes: readonly number[];
 }
 

@@ -19,7 +19,7 @@ export interface PlacedSegment {
   readonly row: number;
 }
 
-/** What of an archive is needed to read single generations. */
+/** The members of an archive that are needed to read single generations. */
 export interface ReadableArchive {
   readonly state: Pick<ArchiveState, "files" | "hasFile" | "records">;
   readonly store: Pick<BlobStore, "get">;
@@ -49,7 +49,7 @@ export class SegmentReader {
     this.#keyring = keyring;
   }
 
-  /** What of a tenant was erased, as far as the archive has read. */
+  /** Returns the erasures of a tenant, as far as the archive has read. */
   erasures(tenant: string): Erasures {
     const records = this.#archive.state.records(tenant);
     const known = this.#erasures.get(tenant);
@@ -87,7 +87,7 @@ export class SegmentReader {
   }
 
   /**
-   * What is sealed in it.
+   * Returns the sealed messages of a segment.
    * @throws RepriseError `generation_erased` when its key was destroyed, `archive_unavailable` too when there is no such key,
    * `archive_corrupt`
    */

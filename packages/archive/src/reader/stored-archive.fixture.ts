@@ -95,7 +95,7 @@ export interface LogPart {
   readonly firstSeq: number;
   readonly texts: readonly string[];
   readonly epoch?: number;
-  /** Of its first event; the others follow. Default: 100 more than `firstSeq`. */
+  /** Stream sequence of its first event; the others follow. Default: 100 more than `firstSeq`. */
   readonly streamSeq?: number;
 }
 

@@ -18,7 +18,7 @@ export function encodeFingerprints(generations: Iterable<string>): string {
   return bytes.toString("base64");
 }
 
-/** What `encodeFingerprints` has encoded, for who compares files with one another. */
+/** Decodes the result of `encodeFingerprints`, to compare files. */
 export function decodeFingerprints(text: string): Uint32Array {
   const bytes = Buffer.from(text, "base64");
   return Uint32Array.from({ length: Math.floor(bytes.length / BYTES) }, (_, i) =>

@@ -17,7 +17,7 @@ const VERSION = 1;
 /** A higher level does not make a few hundred tokens smaller. */
 const PARAMS = { params: { [constants.ZSTD_c_compressionLevel]: 6 } };
 
-/** Of the payloads of a segment together. A batch has 16 MB. */
+/** Limit of a segment's payloads together. A batch has 16 MB. */
 const MAX_BYTES = 268_435_456;
 const MAX_MESSAGES = 16_777_216;
 const COLUMNS = 6;
@@ -25,13 +25,13 @@ const BYTES_PER_NUMBER = 8;
 const NO_BYTES = new Uint8Array();
 const encoder = new TextEncoder();
 
-/** What a segment's header says of its messages. */
+/** The properties of a segment's messages, from its header. */
 export interface MessageContext {
   readonly count: number;
   /** Where the deltas begin: of the first message, or near it. */
   readonly streamSeq: StreamSeq;
   readonly storedAtUs: number;
-  /** Of the first event of a log, whose seqs are dense; undefined where payloads are no events. */
+  /** Seq of the first event of a log, whose seqs are dense; undefined if the payloads are no events. */
   readonly firstSeq: Seq | undefined;
 }
 

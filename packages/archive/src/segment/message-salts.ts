@@ -6,9 +6,9 @@ const CIPHER = "aes-256-ctr";
 const ZERO_IV = new Uint8Array(16);
 
 /**
- * A salt for each message of a segment, one behind the other. They are not stored: they follow from the data key, and without it a
- * message can't be guessed from its hash, also once the key is destroyed. One salt says nothing of the others.
- * @param nonce the segment's, which never comes twice with one key
+ * Returns a salt for each message of a segment, concatenated. They are not stored but derived from the data key: without the key a
+ * message can't be guessed from its hash, even after the key is destroyed. One salt reveals nothing about the others.
+ * @param nonce the segment's, unique for each use of a key
  */
 export function messageSalts(key: Uint8Array, nonce: Uint8Array, count: number): Uint8Array {
   const derived = createHmac("sha256", createSecretKey(key)).update(LABEL).update(nonce).digest();

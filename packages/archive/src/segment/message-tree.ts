@@ -13,17 +13,17 @@ const PLACE_AT = 1 + SALT_BYTES;
 const TIME_AT = PLACE_AT + 8;
 const PAYLOAD_AT = TIME_AT + 8;
 
-/** What most leaves are the hash of fits; a larger payload gets a buffer of its own. */
+/** Fits the hashed input of most leaves; a larger payload gets a buffer of its own. */
 const input = Buffer.alloc(4_096, LEAF_PREFIX);
 
-/** What seals a segment, and makes its salts. */
+/** The key and the nonce that seal a segment and derive its salts. */
 interface TreeSecrets {
   readonly key: Uint8Array;
   /** The segment's. */
   readonly nonce: Uint8Array;
 }
 
-/** What proves one message of a segment, given the segment's header. */
+/** The proof of one message of a segment, given the segment's header. */
 interface ShownMessage {
   readonly message: ArchivedMessage;
   readonly salt: Uint8Array;

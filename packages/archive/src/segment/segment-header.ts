@@ -2,8 +2,8 @@ import type { StreamSeq } from "@reprise/protocol";
 import * as z from "zod";
 
 /**
- * What a segment holds: events of a generation's log, its last verdict, records of OPS, or those of them that record accesses to
- * the archive. The last are under a key of the tenant: they outlive what was read.
+ * The content of a segment: events of a generation's log, its last verdict, records of OPS, or records of OPS about accesses to
+ * the archive. The last are under a key of the tenant: they outlive the data that was read.
  */
 export const SEGMENT_KINDS = ["log", "verdict", "ops", "access"] as const;
 export type SegmentKind = (typeof SEGMENT_KINDS)[number];
@@ -13,7 +13,7 @@ const seq = count.brand<"Seq">();
 const streamSeq = count.brand<"StreamSeq">();
 
 /**
- * What is known of a segment without a key: consecutive messages of one stream that belong to one generation, from one batch. It is
+ * The part of a segment that is readable without a key. A segment has consecutive messages of one stream that belong to one generation, from one batch. It is
  * hashed and authenticated with the sealed part, in the form of `encodeSegmentHeader`. Times are microseconds since 1970 by the broker's clock.
  */
 export const segmentHeaderSchema = z.strictObject({
@@ -22,23 +22,23 @@ export const segmentHeaderSchema = z.strictObject({
   /** `-` for records of a tenant that belong to no generation. */
   generation: z.string(),
   kind: z.enum(SEGMENT_KINDS),
-  /** The JetStream stream, and how often it has begun anew or has lost its end. */
+  /** The JetStream stream, and the number of times that it was created again or has lost its end. */
   stream: z.string(),
   epoch: count,
   first_stream_seq: streamSeq,
   last_stream_seq: streamSeq,
-  /** How many messages. */
+  /** Number of messages. */
   events: z.int().min(1),
-  /** Of a log: the `seq` of its first and last event; they are dense. 0 and 0 for the other kinds. */
+  /** For a log, the `seq` of its first and last event; they are dense. 0 and 0 for the other kinds. */
   first_seq: seq,
   last_seq: seq,
   first_at: count,
   last_at: count,
-  /** Of the first segment of a log, which holds seq 0. */
+  /** In the first segment of a log only, which holds seq 0. */
   model: z.string().optional(),
   /** Keyed hashes of the request's metadata pairs and subject, so that they can be searched for: 16 hex digits each, sorted. */
   tags: z.array(z.string()).optional(),
-  /** Of the segment that holds the log's end. */
+  /** In the segment with the log's end only. */
   status: z.enum(["completed", "failed", "cancelled"]).optional(),
   output_tokens: count.optional(),
   /** Root of the tree over the messages (message-tree.ts), hex: shows one of them without the others. */
@@ -76,8 +76,8 @@ export function encodeSegmentHeader(header: SegmentHeader): Uint8Array {
 }
 
 /**
- * What a leaf of a tenant's tree is the hash of: the length of the header as four bytes, most significant first, the header, and the
- * sealed part. A record of the archive itself is a leaf too: its JSON in place of the header, and nothing sealed.
+ * Returns the hashed data of a leaf in a tenant's tree: the length of the header as four bytes, most significant first, the header, and the
+ * sealed part. A record of the archive itself is a leaf too: its JSON in place of the header, and an empty sealed part.
  */
 export function toLeafData(header: Uint8Array, sealed: Uint8Array): Uint8Array {
   const data = new Uint8Array(4 + header.length + sealed.length);

@@ -57,7 +57,7 @@ export function openSegment({ header, sealed }: Segment, { key }: Pick<DataKey, 
   return decodeMessages(decrypt({ header, sealed }, key), contextOf(header));
 }
 
-/** Whether a segment's header has the root of these messages, which opening does not check. */
+/** True if a segment's header has the root of these messages, which opening does not check. */
 export function hasMessagesRoot(
   { nonce, messages_root }: SegmentHeader,
   messages: readonly ArchivedMessage[],

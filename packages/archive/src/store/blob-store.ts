@@ -10,9 +10,9 @@ export interface BlobInfo {
 }
 
 /**
- * Where an archive lies: objects under keys of `A-Z a-z 0-9 . _ = -` and `/`; a method that is given another key throws TypeError. No key
- * goes on with a slash behind another object's. What was written or deleted is durable when the promise resolves.
- * Every method rejects with RepriseError `archive_unavailable` when the store can't be reached or fails; what it was doing may then have
+ * Storage of an archive: objects under keys of `A-Z a-z 0-9 . _ = -` and `/`; a method that is given another key throws TypeError. No key
+ * is another object's key followed by a slash and more. Written or deleted objects are durable when the promise resolves.
+ * Every method rejects with RepriseError `archive_unavailable` when the store can't be reached or fails; the operation may then have
  * happened or not.
  */
 export interface BlobStore {
@@ -26,9 +26,9 @@ export interface BlobStore {
    */
   create(key: string, bytes: Uint8Array): Promise<"created" | "exists">;
   /**
-   * All objects whose key begins with `prefix`, in the order of their keys. What comes or goes meanwhile may be among them or not; what has
-   * another kind of name is left out.
-   * @param after only those whose keys come behind this one
+   * Lists all objects whose key begins with `prefix`, in the order of their keys. Objects that are created or deleted meanwhile may be listed or not; names
+   * of another form are left out.
+   * @param after only those whose keys come after this one
    */
   list(prefix: string, after?: string): AsyncIterable<BlobInfo>;
   /** No error when there is no such object. */

@@ -1,7 +1,7 @@
 import { mkdir, open } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
-/** Names of tenants and times stand in the clear there. */
+/** Names of tenants and times are readable there. */
 const OWNER_ONLY = 0o700;
 
 /**

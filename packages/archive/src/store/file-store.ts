@@ -12,9 +12,9 @@ import { assertObjectKey, TEMPORARY_FOLDER } from "./object-key.ts";
 const ABANDONED_MS = 24 * 3_600_000;
 
 /**
- * A folder. Files are written under another name, synced, and then renamed or linked, and the folder is synced after that: a read
- * sees a whole file or none, and what is there after a power loss is whole. Several processes may use one folder, which must be on
- * one disk that has hard links. A key can't go on behind that of another object: one is a file, the other a folder.
+ * Creates a store in a folder. Files are written under another name, synced, and then renamed or linked, and the folder is synced after that: a read
+ * sees a whole file or none, and files are whole after a power loss. Several processes may use one folder, which must be on
+ * one disk that has hard links. A key can't extend another object's key by a slash and more: one is a file, the other a folder.
  * @param what the folder, as errors name it. Default: the archive's
  */
 export function createFileStore(folder: string, what = "The archive's folder"): BlobStore {

@@ -34,7 +34,7 @@ async function* walk(walked: Walked, folder: string): AsyncGenerator<BlobInfo> {
   }
 }
 
-/** A folder's keys go on behind its name with a slash: that decides where it stands among files. */
+/** The keys in a folder begin with its name and a slash: that decides its place among the files. */
 async function readFolder(dir: string, folder: string): Promise<{ key: string; isFolder: boolean }[]> {
   try {
     const entries = await readdir(join(dir, folder), { withFileTypes: true });

@@ -3,7 +3,7 @@ const PREFIX = /^[A-Za-z0-9._=/-]*$/;
 /** The folder of what is not whole yet. */
 export const TEMPORARY_FOLDER = ".tmp";
 
-/** Whether an object can have this key: parts of `A-Z a-z 0-9 . _ = -` with `/` between them, none of which leads out of the store. */
+/** True if an object can have this key: parts of `A-Z a-z 0-9 . _ = -` with `/` between them, none of which leads out of the store. */
 export function isObjectKey(text: string): boolean {
   if (!KEY.test(text)) return false;
   const parts = text.split("/");

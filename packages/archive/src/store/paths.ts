@@ -10,12 +10,12 @@ export function commitKey(n: number): string {
   return `_log/${String(Math.floor(n / FOLDER)).padStart(6, "0")}/${String(n).padStart(WIDTH, "0")}.json`;
 }
 
-/** What the signature of a commit is of. */
+/** Returns the signed subject of a commit. */
 export function commitSubject(archive: string, n: number): { origin: string; n: number } {
   return { origin: `${archive}/.commit`, n };
 }
 
-/** What the signature of a snapshot is of. @param n how many commits it sums up */
+/** Returns the signed subject of a snapshot. @param n number of commits that it sums up */
 export function snapshotSubject(archive: string, n: number): { origin: string; n: number } {
   return { origin: `${archive}/.snapshot`, n };
 }

@@ -4,8 +4,8 @@ import type { BlobStore } from "./blob-store.ts";
 import { IF_NONE_MATCH } from "./s3-store.ts";
 
 /**
- * Whether a store refuses to create an object that is there. Some answer a conditional put as if nothing had been asked, and some refuse to
- * answer one at all. A store that fails is asked again later: two processes that take it for different things would not keep each other out.
+ * Tells if a store refuses to create an object that exists. Some stores ignore the condition of a conditional put, and some refuse
+ * conditional puts altogether. A store that fails is asked again later: two processes that disagree about it would not exclude each other.
  * @throws RepriseError `archive_unavailable`
  */
 export async function probeStore(store: BlobStore): Promise<"conditional" | "unconditional"> {

@@ -13,9 +13,9 @@ import {
 import { readListing, xmlField } from "./s3-xml.ts";
 
 export interface S3StoreOptions extends S3Credentials {
-  /** Of the bucket, path-style, with a prefix behind it if there is one: `https://s3.example/bucket/prefix`. */
+  /** URL of the bucket, path-style, optionally with a prefix: `https://s3.example/bucket/prefix`. */
   url: string;
-  /** How long one request may take, its body included. Default 30 s. */
+  /** Timeout of one request, its body included. Default 30 s. */
   timeoutMs?: number;
 }
 
@@ -24,7 +24,7 @@ const PAGE = 1_000;
 const NOT_IMPLEMENTED = 501;
 /** There is an object already; another request for the same object is under way. */
 const CONFLICTS = [412, 409];
-/** What `param` of an error says when a store does not know the header. */
+/** The `param` of an error if a store does not know the header. */
 export const IF_NONE_MATCH = "if-none-match";
 
 /**
@@ -51,7 +51,7 @@ export function createS3Store(options: S3StoreOptions): BlobStore {
     const request = { method: "GET", address: addressOf(key), ...(headers && { headers }) } as const;
     const answer = await ask(request);
     if (isMissing(answer)) return undefined;
-    // The range begins behind the end.
+    // The range begins after the end.
     if (answer.status === 416 && range) return new Uint8Array();
     assertOk(request, answer);
     // Some stores answer with all of it.

@@ -14,7 +14,7 @@ async function keysOf(store: BlobStore, prefix: string): Promise<string[]> {
   return (await Array.fromAsync(store.list(prefix))).map(({ key }) => key);
 }
 
-/** What every store of an archive must do. @param start makes a place of its own for one test */
+/** Describes the behaviour of every store of an archive. @param start makes a place of its own for one test */
 export function describeBlobStore(name: string, start: () => Promise<StoreTarget>): void {
   describe(name, () => {
     test("gives back what was put, the newest of it, and nothing after it was deleted", async () => {

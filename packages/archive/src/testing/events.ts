@@ -5,7 +5,7 @@ import type { ArchivedMessage } from "../segment/segment-header.ts";
 /** A generation's log as JetStream holds it, or a part of it. */
 export interface LogOptions {
   readonly generation: string;
-  /** How many events the whole log has: at least 3. */
+  /** Number of events in the whole log: at least 3. */
   readonly events: number;
   readonly seed?: number;
   /** Cut into tokens and streamed, over and over. */
@@ -25,7 +25,7 @@ const INTERVAL_US = 20_000;
 const JITTER_US = 1_500;
 
 /**
- * What the log of a generation of 50 tokens a second looks like: the request, one event per token, the end. The same options give the
+ * Creates the log of a generation of 50 tokens a second: the request, one event per token, the end. The same options give the
  * same log.
  */
 export function createLog(options: LogOptions): ArchivedMessage[] {

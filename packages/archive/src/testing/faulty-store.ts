@@ -5,7 +5,7 @@ export type StoreMethod = "get" | "put" | "create" | "delete" | "list";
 
 /**
  * `before`: it fails and nothing has happened. `after`: it has happened, and yet it fails. `hang`: nothing happens and no answer comes.
- * A number: it waits so many milliseconds first.
+ * A number: it waits this many milliseconds first.
  */
 export type StoreFault = "before" | "after" | "hang" | number;
 
@@ -13,7 +13,7 @@ export interface StoreCall {
   readonly method: StoreMethod;
   /** A listing's prefix. */
   readonly key: string;
-  /** How many calls there were before. */
+  /** Number of calls before. */
   readonly n: number;
 }
 
@@ -57,7 +57,7 @@ export function randomFaults(random: () => number, probability: number): FaultPl
   };
 }
 
-/** From this call on nothing works any more: what a process that dies leaves behind. */
+/** Fails this call and all later ones, like a process that dies. */
 export function dyingAt(n: number, when: "before" | "after"): FaultPlan {
   return (call) => {
     if (call.n < n) return undefined;

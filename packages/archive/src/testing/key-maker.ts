@@ -1,4 +1,4 @@
-// A process that needs keys: node key-maker.ts <folder of the keys> <subjects>. Tells each key with its id, and then goes on until it is killed.
+// A process that needs keys: node key-maker.ts <folder of the keys> <subjects>. Prints each key with its id, and then runs until it is killed.
 import { createFileStore } from "../store/file-store.ts";
 import { openKeyring } from "../keys/open-keyring.ts";
 

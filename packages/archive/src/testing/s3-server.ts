@@ -4,12 +4,12 @@ import type { AddressInfo } from "node:net";
 import { isSigned, type S3Access } from "./s3-signature.ts";
 
 /**
- * What becomes of one request. A number is answered in place of doing anything. `cut`: the connection ends without an answer; `hang`:
- * no answer comes; `cut-body`: half an answer. With `after` before it, it is done first.
+ * The fault of one request. A number: that status, without any effect. `cut`: the connection ends without an answer; `hang`:
+ * no answer comes; `cut-body`: half an answer. With `after` before it, the request takes effect first.
  */
 export type S3Fault = number | "cut" | "hang" | "cut-body" | "after-cut" | "after-hang" | "after-503";
 
-/** What it does with `If-None-Match: *`. */
+/** The handling of `If-None-Match: *`. */
 export type Conditions = "honoured" | "ignored" | "refused";
 
 export interface S3ServerOptions {
@@ -23,7 +23,7 @@ export interface S3ServerOptions {
 }
 
 export interface S3Server extends AsyncDisposable, S3Access {
-  /** Of its one bucket. */
+  /** URL of its one bucket. */
   readonly url: string;
   readonly objects: Map<string, Uint8Array>;
   /** Method and key of each request that was signed. */

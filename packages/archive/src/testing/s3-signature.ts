@@ -12,7 +12,7 @@ const CREDENTIAL =
 const REQUIRED = ["host", "x-amz-content-sha256", "x-amz-date"];
 
 /**
- * Whether a request is signed as AWS Signature Version 4 wants it, written from Amazon's text alone. The hash of the body is compared with the body,
+ * True if a request has a valid AWS Signature Version 4, written from Amazon's text alone. The hash of the body is compared with the body,
  * and conditions must be signed: a proxy on the way could leave them out.
  */
 export function isSigned(request: IncomingMessage, body: Uint8Array, access: S3Access): boolean {

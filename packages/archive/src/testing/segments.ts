@@ -11,7 +11,7 @@ export function testKey(name: string): DataKey {
 }
 
 /**
- * What the header of a part of a log says, but for what is given.
+ * Returns the header of a part of a log, without the given fields.
  * @param messages the first has seq 0, unless `first_seq` is given
  */
 export function draftOf(

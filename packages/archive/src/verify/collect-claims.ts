@@ -11,7 +11,7 @@ import type { TreeClaims } from "./tree-claims.ts";
 
 export interface ClaimOptions {
   store: BlobStore;
-  /** Of the archive. */
+  /** Name of the archive. */
   name: string;
   /** Keys that checkpoints may be signed with: with several, the archive's key was changed in between. None: signatures are not checked. */
   vkeys: readonly VerifierKey[];
@@ -21,7 +21,7 @@ export interface ClaimOptions {
   witnessed: readonly { readonly where: string; readonly note: string }[];
 }
 
-/** Of the archive's own tree: the largest that is signed, and the largest that each witness has cosigned. */
+/** Sizes of the archive's own tree: the largest that is signed, and the largest that each witness has cosigned. */
 export interface Collected {
   readonly signed: number;
   readonly heard: ReadonlyMap<VerifierKey, number>;
@@ -36,7 +36,7 @@ interface Note {
   readonly tree?: string;
 }
 
-/** What the archive says of itself beside its commits, and what others say of it. */
+/** Collects the claims of the archive apart from its commits, and those of others about it. */
 export async function collectClaims(
   claims: TreeClaims,
   { store, name, vkeys, witnesses, witnessed }: ClaimOptions,

@@ -16,7 +16,7 @@ const MAX_FINDINGS = 1_000;
 /** So that who litters an archive does not hide what is wrong with it. */
 const MAX_NOTES = 200;
 
-/** What verifying has found. */
+/** The findings of a verification. */
 export class Findings {
   readonly list: Finding[] = [];
   readonly #counts: Record<FindingKind, number> = { tampered: 0, gap: 0, unknown: 0, note: 0 };

@@ -6,7 +6,7 @@ import type { Findings } from "./finding.ts";
 /** This stream keeps last values, so gaps are expected in it. */
 const LAST_VALUES = "VERDICTS";
 
-/** Whether what commits take out of streams joins, and accounts for every place. */
+/** Checks that the ranges in commits join, and account for every place of their streams. */
 export class LaneWalk {
   /** Streams that lost something before it was archived, or that were archived in several epochs. */
   readonly broken = new Set<string>();
@@ -35,7 +35,7 @@ export class LaneWalk {
     }
   }
 
-  /** To be called behind the last commit: what an erasure empties is skipped as soon as it is asked for, and named a little later. */
+  /** Called after the last commit: messages that an erasure removes are skipped as soon as it is requested, and named a little later. */
   end(): void {
     const unnamed = new Map<string, number>();
     for (const [made, { stream, ranges }] of this.#skipped) {
@@ -94,7 +94,7 @@ function count(ranges: readonly StreamRange[]): number {
   return ranges.reduce((sum, [first, last]) => sum + last - first + 1, 0);
 }
 
-/** How many places of `ranges` are in some of `others`. */
+/** Counts the places of `ranges` that are in some of `others`. */
 function overlap(ranges: readonly StreamRange[], others: readonly StreamRange[]): number {
   const named = join(others);
   let places = 0;

@@ -4,13 +4,13 @@ import type { SegmentHeader } from "../segment/segment-header.ts";
 const NAME =
   /^data\/tenant=([A-Za-z0-9_-]+)\/dt=\d{4}-\d{2}-\d{2}\/([A-Z0-9_]+)-(\d+)-(\d+)-([0-9a-f]{12})\.parquet$/;
 
-/** Whether a file has a key that such a file of the tenant can have: nothing else is read, wherever a forged commit points. */
+/** True if a file of the tenant can have the key: other keys are never read, even if a forged commit names them. */
 export function isKeyOf(tenant: string, { key, sha256 }: Pick<ArchiveFile, "key" | "sha256">): boolean {
   const [, owner, , , , digits] = NAME.exec(key) ?? [];
   return owner === tenant && digits === sha256.slice(0, 12);
 }
 
-/** Whether a segment comes from where the key of its file says. */
+/** True if a segment belongs to the place that its file's key names. */
 export function isPlacedIn(key: string, header: SegmentHeader): boolean {
   const [, tenant, stream, first, last] = NAME.exec(key) ?? [];
   return (

@@ -16,7 +16,7 @@ const key = testKey("a generation");
 const nonce = Buffer.alloc(12, 5);
 const keys = { vkeys: [signer], witnesses: [] };
 
-/** Of a tree with one leaf. @param firstSeq of the log's part that these messages are */
+/** Proves an event in a tree with one leaf. @param firstSeq of the log's part that these messages are */
 async function prove(messages: readonly ArchivedMessage[], seq: number, firstSeq = 0): Promise<SegmentProof> {
   const segment = sealSegment(draftOf(messages, { first_seq: asSeq(firstSeq) }), messages, key, () => nonce);
   const { message, salt, siblings } = await showMessage(messages, seq - firstSeq, { key: key.key, nonce });

@@ -24,11 +24,11 @@ import {
 export const segmentProofSchema = z.strictObject({
   proof: z.literal("reprise.segment"),
   v: z.literal(1),
-  /** Of the archive. */
+  /** Name of the archive. */
   archive: z.string(),
-  /** What it is about: an event of the segment's generation. */
+  /** The proven event of the segment's generation. */
   seq: z.int().min(0).brand<"Seq">(),
-  /** As it is hashed. */
+  /** The header as hashed. */
   header: z.string(),
   /** Base64, as is all else that follows but the note. */
   sealed: z.base64(),
@@ -44,7 +44,7 @@ export const segmentProofSchema = z.strictObject({
       siblings: z.array(z.base64()),
     })
     .optional(),
-  /** Of the segment in the tenant's tree. */
+  /** Index of the segment in the tenant's tree. */
   index: z.int().min(0),
   /** From the leaf upwards. */
   siblings: z.array(z.base64()),
@@ -58,7 +58,7 @@ export type CheckedProof =
   | {
       readonly kind: "valid";
       readonly header: SegmentHeader;
-      /** How large the tree was that is signed. */
+      /** Size of the signed tree. */
       readonly treeSize: number;
       /** Witnesses that have seen that tree, and when, in seconds since 1970. */
       readonly cosigned: readonly { readonly witness: string; readonly atSeconds: number }[];
@@ -70,7 +70,7 @@ export type CheckedProof =
   | { readonly kind: "unwitnessed"; readonly witness: string };
 
 export interface ProofKeys {
-  /** Of the archive: one must have signed. At least one. */
+  /** Keys of the archive, at least one: one of them must have signed. */
   vkeys: readonly VerifierKey[];
   /** All must have cosigned. */
   witnesses: readonly VerifierKey[];

@@ -7,7 +7,7 @@ interface Claim extends Checkpoint {
   readonly where: string;
 }
 
-/** What checkpoints say that trees were at some size: compared with the trees as they grow. */
+/** Claims of checkpoints about the root of a tree at some size: compared with the trees as they grow. */
 export class TreeClaims {
   readonly #claims = new Map<string, Claim[]>();
   readonly #prefix: string;

@@ -32,7 +32,7 @@ export interface VerifyReport extends FileCounts {
 const COUNTED = ["files", "segments", "events", "destroyed", "unopened"] as const;
 
 /**
- * Whether an archive is as it was written: commits, files, trees, signatures, and what witnesses have seen. Reads everything once.
+ * Verifies that an archive is as it was written: commits, files, trees, signatures, and the claims of witnesses. Reads everything once.
  * @throws RepriseError `archive_unavailable`
  */
 export async function verifyArchive(options: VerifyOptions): Promise<VerifyReport> {
@@ -92,8 +92,8 @@ function checkSelection(
 }
 
 /**
- * A commit is signed by a checkpoint of the archive's own tree; those inside it are of tenants' trees, and say nothing of its lane. The
- * archiver signs behind each commit, so one that has died in between leaves a commit that is not signed yet.
+ * Checks that commits are signed by a checkpoint of the archive's own tree; the checkpoints in a commit are of tenants' trees, and do not cover its lane. The
+ * archiver signs after each commit, so one that has died in between leaves a commit that is not signed yet.
  */
 async function checkCoverage(
   { commits, state }: WalkedCommits,
@@ -125,7 +125,7 @@ function openCheckpoint(note: Uint8Array | undefined, vkeys: readonly VerifierKe
   }
 }
 
-/** What the records of a tenant say was erased, or is being erased. */
+/** Returns the erasures that a tenant's records declare, finished or not. */
 function declaredErasures(records: readonly ArchiveRecord[]): Pick<FileOptions, "erased" | "destroyedKids"> {
   const erased = new Set<string>();
   const destroyedKids = new Set<string>();

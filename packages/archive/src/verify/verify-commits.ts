@@ -19,11 +19,11 @@ import { LaneWalk } from "./lane-walk.ts";
 import { isKeyOf } from "./segment-place.ts";
 import type { TreeClaims } from "./tree-claims.ts";
 
-/** What the commits say of a tenant that its files have to bear out. */
+/** The claims of the commits about a tenant, which its files have to confirm. */
 export interface ClaimedTenant {
   /** Leaves of segments, in latin1; no two are equal. */
   readonly leaves: Set<string>;
-  /** What is part of the archive, and which commit has named it. */
+  /** The files of the archive, and the commit that has named each. */
   readonly files: Map<string, { readonly n: number; readonly file: ArchiveFile }>;
   /** The same of copies of blobs: also of those whose key is destroyed. */
   readonly copies: Map<string, { readonly n: number; readonly copy: BlobCopy }>;
@@ -41,7 +41,7 @@ export interface WalkedCommits {
 
 export interface WalkOptions {
   store: BlobStore;
-  /** Of the archive. */
+  /** Name of the archive. */
   name: string;
   vkeys: readonly VerifierKey[];
   claims: TreeClaims;

@@ -28,7 +28,7 @@ export interface WrittenArchive {
   readonly verify: () => Promise<VerifyReport>;
 }
 
-/** What a holder of the signing key may change. */
+/** Changes that a holder of the signing key may make. */
 export interface BatchChange {
   readonly lane?: Partial<Lane>;
   readonly tenant?: string;
