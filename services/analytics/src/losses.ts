@@ -33,7 +33,7 @@ export class Losses {
     );
   }
 
-  /** Of OPS. */
+  /** Reports a loss of OPS messages. */
   ofDeliveries(stream: string, lost: LostMessages): void {
     if (lost.messages === 0) return;
     this.#lost.inc({ what: "records" }, lost.messages);

@@ -74,7 +74,7 @@ async function openWorld() {
         await log.publish(logSubject(ref), encodeEvent(asSeq(i), draft), { timeoutMs: PATIENCE_MS });
       return ref;
     },
-    /** How many generations usage has. */
+    /** Returns the number of generations in the usage. */
     async measured(): Promise<number> {
       const answer = JSON.parse(await client.ask("usage", { tenant: ACME, ...DAYS })) as {
         data: { generations: number }[];

@@ -5,7 +5,7 @@ import * as z from "zod";
 /** By the public name of the model that served. */
 export type Prices = ReadonlyMap<string, Price>;
 
-/** What else the file says is the workers' own. */
+/** The part of the models file that analytics reads; the rest is for the workers. */
 const fileSchema = z.looseObject({
   models: z.record(z.string(), z.looseObject({ price: priceSchema.optional() })),
 });

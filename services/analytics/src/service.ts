@@ -41,9 +41,9 @@ export { toUsageSinks, type UsageSettings } from "./usage.ts";
 export interface AnalyticsOptions {
   /** Its own: reading history over a connection that readers share would hold them up. */
   broker: Broker;
-  /** What the process depends on. Default: its own. */
+  /** The dependencies of the process. Default: its own. */
   watches?: DependencyWatches;
-  /** How many streams the logs are spread over. */
+  /** Number of streams of logs. */
   shards: number;
   /** Where rows are kept. */
   store: BlobStore;
@@ -51,16 +51,16 @@ export interface AnalyticsOptions {
   openRows: (listing: KeptListing) => Promise<RowSource & AsyncDisposable>;
   /** Keys of requests' metadata that rows have. */
   keys: readonly string[];
-  /** How many tenants metrics name. Default 100. */
+  /** Number of tenants that metrics name. Default 100. */
   metricTenants?: number;
   /** Default: nowhere. */
   usage?: UsageSettings;
   /** When a batch is committed. Default: 20,000 messages, 5 s or 16 MiB. */
   limits?: BatchLimits;
-  /** Whether a line is logged for each question once it is answered. Default: none is. */
+  /** True to log a line for each answered question. Default false. */
   accessLog?: boolean | undefined;
   logger: Logger;
-  /** Told how far the streams go. Default: it is not known how many events this process is behind. */
+  /** Gets the last sequences of the streams. Default: the lag of this process in events is unknown. */
   brokerWatch?: Pick<BrokerWatch, "lastStreamSeq">;
   metrics: Metrics;
   /** Default: none. */
@@ -157,7 +157,7 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
   const lanePlaces = new LanePlaces(facts);
   const progress = new LaneProgress({ connection: broker.reads, places: lanePlaces });
   observeUnread(metrics, "analytics", () => progress.unreadRatio);
-  /** A lane begins anew, from what the store has: a store that was restored may have less than was committed. */
+  /** Restarts a lane from the store after an error: a store that was restored may have less than was committed. */
   const onLaneError = (stream: string) => (error: unknown) => {
     lanePlaces.ended(stream);
     opened.ended(stream);

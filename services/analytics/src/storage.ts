@@ -15,7 +15,7 @@ export interface AnalyticsStorage {
   readonly openRows: (listing?: KeptListing) => Promise<RowSource & AsyncDisposable>;
 }
 
-/** Of files that questions have fetched from an object store, and as many more of those that questions under way use. */
+/** Bytes of files that questions have fetched from an object store; those that questions under way use may take the same again. */
 const CACHE_BYTES = 2 * 1_024 * 1_024 * 1_024;
 
 /**

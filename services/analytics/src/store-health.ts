@@ -1,7 +1,7 @@
 import { toRepriseError } from "@reprise/protocol";
 import type { DependencyWatch } from "@reprise/service";
 
-/** Whether the store takes what all parts of the service have for it: it is back once none of them fails any more. */
+/** Watches if the store takes the writes of all parts of the service: it is back when none of them fails any more. */
 export class StoreHealth {
   readonly #watch: Pick<DependencyWatch, "failed" | "worked">;
   readonly #failing = new Set<string>();

@@ -9,7 +9,7 @@ import { openAnalyticsStorage } from "../storage.ts";
 import { runCommand } from "./run-command.ts";
 
 const NOON_US = Date.parse("2026-11-23T12:00:00Z") * 1_000;
-/** Of `openArchiveWorld`. */
+/** The master key of `openArchiveWorld`. */
 const MASTER_KEY = "07".repeat(32);
 
 async function run(args: readonly string[], env: Record<string, string>) {

@@ -8,28 +8,29 @@ import { compressPieces, encodeJsonArray } from "./encode-json.ts";
 import type { FactTable, TableName } from "./fact-tables.ts";
 
 /**
- * One batch of a stream, as analytics keeps it: the rows of the generations that ended in it, and where the consumer stands behind it, in one object that is created or not. So
- * neither can be there without the other, and nothing else has to be looked for or swept. The object is a Parquet file: any reader of Parquet sees the rows.
+ * One batch of a stream, as analytics stores it: the rows of the generations that ended in it, and the consumer's place after it, in one object that is created
+ * or not. So
+ * neither exists without the other, and there is nothing else to find or to sweep. The object is a Parquet file: any reader of Parquet sees the rows.
  */
 export interface Commit<Fold = EncodedFold> {
   /** Counts from 0, in each lane. */
   readonly n: number;
   readonly lane: LanePosition;
-  /** The newest object that has all folds that went on behind a commit. Undefined: there is none yet. */
+  /** The newest object that has all folds that were open after a commit. Undefined: there is none yet. */
   readonly base: BaseName | undefined;
-  /** Folds that go on and have changed, by the subjects of their logs. */
+  /** Open folds that have changed, by the subjects of their logs. */
   readonly changed: readonly (readonly [subject: string, Fold])[];
-  /** Subjects of the folds that go on no longer. */
+  /** Subjects of the folds that are closed. */
   readonly closed: readonly string[];
 }
 
 export interface BaseName {
-  /** Of the commit. */
+  /** Number of the commit. */
   readonly n: number;
   readonly key: string;
 }
 
-/** After so many commits the folds that go on are written whole, so that a restart reads no more than that; they are merged together, too. */
+/** Commits between two objects with all open folds, which limit the reads of a restart. The same number of commits is merged together. */
 export const COMMITS_PER_BASE = 64;
 
 const COMMIT_KEY = "reprise.commit";
@@ -37,10 +38,10 @@ const VERSION = 1;
 const MAX_STATE_BYTES = 1_024 * 1_024 * 1_024;
 const MAX_BASE_BYTES = 4 * 1_024 * 1_024 * 1_024;
 const N_DIGITS = 12;
-/** Of one row group. Commits with more are of a lane that catches up, and are merged. */
+/** Rows of one row group. Commits with more are of a lane that catches up, and are merged. */
 const GROUP_ROWS = 1_000;
 
-/** What is made of a stream: OPS says how generations were delivered, all others are logs. */
+/** Returns the table of a stream: OPS has the deliveries of generations, all others are logs. */
 export function tableNameOf(stream: string): TableName {
   return stream === OPS_STREAM ? "deliveries" : "generations";
 }
@@ -106,7 +107,7 @@ export async function encodeGroups<Row>(
   return pieces;
 }
 
-/** All folds that go on behind a commit, by the subjects of their logs. They must not change before it is encoded. */
+/** Encodes all folds that are open after a commit, by the subjects of their logs. They must not change before it is encoded. */
 export function encodeBase(folds: Iterable<readonly [string, unknown]>): Promise<Uint8Array> {
   return compressPieces(encodeJsonArray(folds));
 }

@@ -74,7 +74,7 @@ function anyMark(at: string, random: SeededRandom): DeliveryMark {
   };
 }
 
-/** What a generation's deliveries come to, counted without SQL; undefined for one that has none. */
+/** Sums up a generation's deliveries without SQL; undefined if it has none. */
 export function recountDelivery(
   { tenant, generation }: Pick<GenerationRow, "tenant" | "generation">,
   all: readonly DeliveryRow[],
@@ -125,7 +125,7 @@ export function recountDelivery(
   };
 }
 
-/** Of a connection's rows one that has an end, and else the newest. */
+/** Returns the row of a connection that has an end, else its newest row. */
 function toNewest(rows: readonly DeliveryRow[]): DeliveryRow {
   const ended = rows.filter((row) => row.ended_us !== null);
   const [newest] = (ended.length > 0 ? ended : rows).toSorted((a, b) => b.recorded_us - a.recorded_us);

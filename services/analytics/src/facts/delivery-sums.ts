@@ -14,9 +14,9 @@ function firstOf(value: string, order: string, where: string, last?: "last"): st
   return `${last ? "arg_max_null" : "arg_min_null"}(${value}, ${order}) filter (where ${where})`;
 }
 
-/** What rows of deliveries come to, of one generation, in SQL. */
+/** Returns the SQL that sums up the delivery rows of one generation. */
 export function deliverySums(): Readonly<Record<keyof GenerationDelivery, string>> {
-  /** Of the stream that was handed the first output first; of the attempt that was first to say something; the client's last word. */
+  /** Values of the stream that was first to get output; of the attempt that was first to produce text; the client's last report. */
   const ofStream = (value: string) =>
     firstOf(value, "first_sent_us", `${STREAM} and first_sent_us is not null`);
   const ofAttempt = (value: string) => firstOf(value, "attempt", "kind = 'attempt'");
@@ -42,7 +42,10 @@ export function deliverySums(): Readonly<Record<keyof GenerationDelivery, string
   };
 }
 
-/** Of a connection's rows the one that counts is first: a last mark whose acknowledgement was lost is stored again, and a node that was taken for dead may come back. */
+/**
+ * Ranks a connection's rows so that the valid one is first: a last mark whose acknowledgement was lost is stored again, and a node that was taken for dead may
+ * come back.
+ */
 const NTH_OF_READER =
   "row_number() over (partition by tenant, generation, kind, reader order by ended_us is null, recorded_us desc, seq desc)";
 

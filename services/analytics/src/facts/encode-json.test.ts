@@ -11,7 +11,7 @@ const STREAM = "GENERATIONS_0";
 
 afterEach(() => vi.restoreAllMocks());
 
-/** How often the event loop goes round while work is under way. */
+/** Counts the turns of the event loop during the work. */
 async function countTurns(work: () => Promise<unknown>): Promise<number> {
   let turns = 0;
   let isDone = false;

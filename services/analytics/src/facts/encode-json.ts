@@ -4,7 +4,7 @@ import { TimeSlices } from "@reprise/async";
 
 const compress = promisify(zstdCompress);
 
-/** How long a text gets before it becomes bytes. */
+/** Characters of text that are collected before they are encoded. */
 const PIECE_CHARS = 65_536;
 /** An item is a fold, of some KiB. */
 const CLOCK_EVERY = 4;

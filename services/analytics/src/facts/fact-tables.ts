@@ -4,7 +4,7 @@ import type { Column } from "@reprise/tables";
 /** Rows of one kind, in Parquet and in DuckDB. A field without a type of its own is JSON. */
 export interface FactTable<Row> {
   readonly name: TableName;
-  /** What a row has, in the order of its columns. One that comes later is the last, and may be null. */
+  /** The fields of a row, in the order of its columns. A field that is added later comes last, and may be null. */
   readonly fields: readonly FactField<Row>[];
   readonly columns: readonly Column<Row>[];
   /** A row as a database gives it. @throws TypeError for one without a field that is never null */

@@ -18,40 +18,44 @@ import {
 import type { FactTable } from "./fact-tables.ts";
 import { holds, listSuperseded, supersededKey } from "./superseded.ts";
 
-/** Folds that go on, by their subjects. */
+/** Open folds, by their subjects. */
 export type OpenFolds<Fold = EncodedFold> = ReadonlyMap<string, Fold>;
 
-/** What a commit says beside where it stands in its lane. */
+/** The content of a commit apart from its number and base. */
 export interface CommitDraft<Row = GenerationRow, Fold = EncodedFold> {
   readonly lane: LanePosition;
-  /** Of what has ended in the batch. */
+  /** Rows of the generations that ended in the batch. */
   readonly rows: readonly Row[];
-  /** Folds that go on and have changed, by the subjects of their logs. */
+  /** Open folds that have changed, by the subjects of their logs. */
   readonly changed: readonly (readonly [subject: string, Fold])[];
-  /** Subjects of the folds that go on no longer. */
+  /** Subjects of the folds that are closed. */
   readonly closed: readonly string[];
 }
 
 /**
- * One stream's commits, for the process that consumes the stream: `last` first, then `restore`, then `commit` for as long as it goes well. A commit is there whole or not at all:
- * its rows, the folds that go on behind it, and its place.
+ * One stream's commits, for the process that consumes the stream: `last` first, then `restore`, then `commit` until one fails. A commit is there whole or not
+ * at all:
+ * its rows, the folds that are open after it, and its place.
  *
- * All methods throw RepriseError `archive_unavailable` when the store can't be reached, and `archive_corrupt` when it has lost what it had.
+ * All methods throw RepriseError `archive_unavailable` when the store can't be reached, and `archive_corrupt` when it has lost objects.
  */
 export interface LaneFacts<Row = GenerationRow, Fold = EncodedFold> extends LaneHistory {
-  /** Of the last commit, which the next one goes on behind. */
+  /** Place of the last commit, which the next one follows. */
   readonly position: LanePosition | undefined;
-  /** The newest commit, which the next one goes on behind. */
+  /** Returns the place of the newest commit, which the next one follows. */
   last(): Promise<LanePosition | undefined>;
   /**
    * Commits that count and at which folds can be restored, newest first, of whichever epoch: what an earlier epoch has read of the stream is in it as long as no later one has
    * lost it.
    */
   all(): AsyncIterable<LanePosition>;
-  /** The folds that went on where the lane begins. Commits behind that are superseded with the next commit at the latest, where the stream has lost what they were made of. */
+  /**
+   * Returns the folds that were open at the start of the lane. Later commits are superseded with the next commit at the latest, if the stream has lost their
+   * messages.
+   */
   restore(start: LaneStart): Promise<OpenFolds<Fold>>;
   /**
-   * @param folds all that go on behind this commit
+   * @param folds all that are open after this commit
    * @returns `fenced` when another process has made this commit
    */
   commit(
@@ -69,7 +73,7 @@ export class ObjectLaneFacts<Row = GenerationRow, Fold = EncodedFold> implements
   readonly #table: FactTable<Row>;
   readonly #stream: string;
   #last: Commit<Fold> | undefined;
-  /** The next commit goes on from none of those before it, or not from the last: its folds are written whole. */
+  /** True if the next commit continues none of those before it, or not the last: it writes all open folds. */
   #startsAnew = false;
 
   constructor(store: BlobStore, table: FactTable<Row>, stream: string) {
@@ -104,7 +108,7 @@ export class ObjectLaneFacts<Row = GenerationRow, Fold = EncodedFold> implements
     this.#startsAnew = last !== undefined && last.lane.epoch !== epoch;
     if (!last) return new Map();
     if (!this.#startsAnew) return this.#foldsAt(last.n);
-    // A stream that was made anew takes nothing back, and nothing goes on in it.
+    // A stream that was created again has none of the old messages, so no fold of it is open.
     if (last.lane.created !== created) return new Map();
     const { kept, isPlace } = await this.#keptUpTo(last, after);
     if (kept < last.n)
@@ -185,7 +189,7 @@ export class ObjectLaneFacts<Row = GenerationRow, Fold = EncodedFold> implements
     return folds;
   }
 
-  /** Of commits with a hole between them the later ones would count, and the lane could not begin behind them. */
+  /** Checks that a commit exists: after a missing commit the later ones would count, but the lane could not continue from them. */
   async #assertThere(n: number): Promise<void> {
     const key = commitKeyOf(this.#stream, n);
     if (await this.#store.get(key, FIRST_BYTE)) return;

@@ -2,7 +2,7 @@ import type { BlobStore } from "@reprise/archive";
 import type { LanePosition } from "@reprise/lane";
 import { type Commit, commitKeyOf, commitPrefix, decodeCommit, parseCommitKey } from "./commit.ts";
 
-/** Commits are deleted once they are merged and expired, so the one behind a known one may be gone: then a listing finds what is newer. */
+/** Interval of listings. Commits are deleted after they are merged and expired, so the successor of a known one may be gone: a listing finds the newer ones. */
 const LIST_EVERY_MS = 600_000;
 
 interface KnownCommit {

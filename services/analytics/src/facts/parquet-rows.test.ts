@@ -19,7 +19,7 @@ const LATER_US = NOON_US + 86_400_000_000;
 
 const NEWER = new Set<string>(["engine", "first_tokens", "estimated_input_tokens"]);
 
-/** As it was before rows had an engine, and tokens of the first output. */
+/** The table before rows had an engine and tokens of the first output. */
 const OLDER: FactTable<GenerationRow> = {
   ...GENERATIONS,
   fields: GENERATIONS.fields.filter(({ name }) => !NEWER.has(name)),

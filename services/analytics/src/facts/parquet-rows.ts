@@ -36,7 +36,7 @@ import {
 import { assertNotTooMany, filesOf, type MinuteCounts, type RowPart, toParts } from "./row-parts.ts";
 import type { RowConsumer, RowPageQuery, RowQuery, RowSource } from "./row-source.ts";
 
-/** As many as are answered at a time, and one for erasures. */
+/** Queries at a time: one for each question under way, and one for erasures. */
 const MOST_QUERIES = 5;
 /** Rows that are in memory at a time, and rows whose deliveries are summed up at a time: the files with deliveries are read once for each such part. */
 const PART_ROWS = 20_000;
@@ -45,7 +45,7 @@ const DELIVERED_PARTS = 6;
 const MOST_DELIVERED = 1;
 /** Files may be replaced by others while they are read: so often at most. */
 const MOST_TRIES = 3;
-/** Of the files that are searched at a time for generations of any time. */
+/** Bytes of the files that are searched at a time for generations of any time. */
 const OBJECTS_BYTES = 256 * 1_024 * 1_024;
 
 export interface ParquetRowsOptions {
@@ -213,11 +213,11 @@ export class ParquetRows implements RowSource, AsyncDisposable {
 }
 
 interface FileQuery extends Pick<RowQuery, "withDelivery" | "fromUs" | "toUs" | "signal"> {
-  /** Of the files with generations, these alone. */
+  /** Restricts the files with generations to these. */
   readonly keys?: ReadonlySet<string>;
 }
 
-/** The keys of files, in parts that have so many bytes at most, or one file. */
+/** Splits the keys of files into parts of at most this many bytes, or one file. */
 function partsOf(files: readonly StoredFile[], mostBytes: number): ReadonlySet<string>[] {
   const parts: Set<string>[] = [];
   let left = 0;

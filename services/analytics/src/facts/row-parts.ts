@@ -18,7 +18,7 @@ export interface RowPart extends Pick<RowQuery, "fromUs" | "toUs"> {
   readonly counts: MinuteCounts;
 }
 
-/** Of the time of a row's end, in SQL. */
+/** The minute in which a row's generation ended, in SQL. */
 export const MINUTE = `cast(floor(ended_us / ${MINUTE_US}) as bigint)`;
 
 /** The files that have rows of a part. */
@@ -34,7 +34,7 @@ export function assertNotTooMany(counts: MinuteCounts, { mostRows = Infinity }: 
   throw new RepriseError("invalid_request", message, { param: "from" });
 }
 
-/** The time in parts that have so many rows at most; the rows of one minute are in one part, however many they are. Times without rows may be in none. */
+/** Splits the time into parts of at most this many rows; all rows of one minute are in one part, even if they are more. Times without rows may be in none. */
 export function toParts({ fromUs, toUs, counts }: RowPart, mostRows: number): readonly RowPart[] {
   const parts: RowPart[] = [];
   let part: { fromUs: number; counts: MinuteCount[] } = { fromUs, counts: [] };

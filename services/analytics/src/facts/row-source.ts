@@ -15,7 +15,7 @@ export interface RowQuery {
   readonly generation?: string | undefined;
   /** Pairs that the metadata of a row has, all of them. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
-  /** Whether rows have how their generations were delivered, as far as that is recorded by now. Default false. */
+  /** True to add the deliveries of generations to rows, as far as they are recorded by now. Default false. */
   readonly withDelivery?: boolean | undefined;
   /** A query that has more is refused before any is read. Default: any number. */
   readonly mostRows?: number | undefined;
@@ -25,18 +25,18 @@ export interface RowQuery {
 
 /** A part of a query's rows, the newest first. */
 export interface RowPageQuery extends RowQuery {
-  /** Rows behind this one. */
+  /** Only rows after this one. */
   readonly after?: RowPosition | undefined;
   readonly limit: number;
 }
 
-/** Where a row stands: by when its generation ended, and its id. */
+/** Place of a row: the end of its generation, and its id. */
 export interface RowPosition {
   readonly endedUs: number;
   readonly generation: string;
 }
 
-/** What is made of rows, in whatever order they come. */
+/** Consumes rows, in any order. */
 export interface RowConsumer {
   add(row: DeliveredRow): void;
 }
@@ -48,8 +48,8 @@ export interface RowConsumer {
  */
 export interface RowSource {
   /**
-   * Feeds all rows, in no order, to what `create` makes.
-   * @param create is called again where a reading begins anew
+   * Feeds all rows, in no order, to the consumer that `create` returns.
+   * @param create is called again if the read starts again
    * @throws RepriseError `invalid_request` for a query with more rows than its `mostRows`
    */
   read<C extends RowConsumer>(query: RowQuery, create: () => C): Promise<C>;

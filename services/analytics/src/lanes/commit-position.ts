@@ -1,7 +1,7 @@
 import type { Batch, LanePosition } from "@reprise/lane";
 import { STREAM_START } from "@reprise/protocol";
 
-/** Where a lane stands behind a batch. @param committed where it stood before it */
+/** Returns a lane's place after a batch. @param committed its place before the batch */
 export function positionBehind(batch: Batch, committed: LanePosition | undefined): LanePosition {
   const { stream, epoch, created } = batch;
   const last = batch.messages.at(-1);

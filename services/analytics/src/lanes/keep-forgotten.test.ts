@@ -25,7 +25,7 @@ const begin = (ref: GenerationRef) => [
   delta("a"),
 ];
 
-/** What an erasure records when it is done. */
+/** Appends the record of a finished erasure. */
 async function recordErasure(world: LaneWorld, { tenant, generation }: GenerationRef): Promise<void> {
   const log = createGenerationLog(world.broker);
   const record = encodeOpsRecord({ kind: "erased", at: new Date().toISOString(), erasure: "era_1" });
@@ -73,7 +73,7 @@ test("an erased generation's row keeps its numbers without metadata, whether it 
   for (const ref of [before, other]) await append(world, ref, 3, [completed()]);
   await expect.poll(async () => (await world.rows()).length).toBe(2);
   await lane.stop();
-  // While no lane reads: its row is committed behind the erasure.
+  // Appended while no lane reads: its row is committed after the erasure.
   await append(world, after, 3, [completed()]);
   for (const ref of [before, after]) await recordErasure(world, ref);
 

@@ -17,7 +17,7 @@ export interface KeepForgottenOptions {
   readonly facts: FactStore;
   readonly rows: RowSource;
   readonly connection: Broker["reads"];
-  /** Of logs: the rows of its generations. */
+  /** Stream of logs: the rows of its generations are forgotten. */
   readonly stream: string;
   readonly onForgotten: (rows: number) => void;
   readonly onError: (error: unknown) => void;
@@ -37,8 +37,9 @@ const PLACE = "erasures";
 const BATCH = { maxMessages: 1_000, maxBytes: 1_024 * 1_024 };
 
 /**
- * Forgets the metadata of generations that are erased, as OPS records it, until `signal` aborts. The place in OPS moves on behind an erasure once this stream's lane has read what the log had
- * at that time, as its row may come until then; a round that fails is made up for by the next one.
+ * Forgets the metadata of generations that are erased, as OPS records it, until `signal` aborts. The place in OPS moves past an erasure only after this
+ * stream's lane has read all messages that the log had
+ * at that time, as its row may come until then; the next round makes up for one that fails.
  */
 export async function keepForgotten(options: KeepForgottenOptions, signal: AbortSignal): Promise<void> {
   const { onError, everyMs = EVERY_MS } = options;
@@ -56,7 +57,7 @@ async function forgetErased(options: KeepForgottenOptions): Promise<void> {
   const { facts, rows, connection, stream, onForgotten, againMs = AGAIN_MS, skewMs = SKEW_MS } = options;
   const cursor = facts.outbox(PLACE, stream);
   const [ops, place] = [await readStreamInfo(connection, OPS_STREAM), await cursor.place()];
-  // A stream that was made anew, or has lost its end, is read from its beginning: to forget twice changes nothing.
+  // A stream that was created again, or has lost its end, is read from its beginning: to forget twice changes nothing.
   let after = asStreamSeq(ops.lastStreamSeq < place ? STREAM_START : place);
   let done = after;
   let isDone = true;

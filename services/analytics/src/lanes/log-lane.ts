@@ -28,7 +28,7 @@ export interface LogLaneOptions {
   readonly connection: Broker["reads"];
   /** One of those that logs are spread over. */
   readonly stream: string;
-  /** Of this stream. */
+  /** Commits of this stream. */
   readonly facts: LaneFacts;
   /** Keys of the metadata that rows have. */
   readonly keys: readonly string[];
@@ -46,9 +46,9 @@ export interface CommittedBatch {
   readonly stream: string;
   readonly rows: readonly GenerationRow[];
   readonly events: number;
-  /** Messages that are no event of a log that goes on: moderation's behind an end, or of a log whose beginning had expired. */
+  /** Messages that are no event of an open log: moderation's after an end, or of a log whose beginning had expired. */
   readonly strays: number;
-  /** Generations that go on. */
+  /** Number of open generations. */
   readonly open: number;
   /** Generations that were given up: their logs had no end in the time in which every generation ends. */
   readonly givenUp: number;
@@ -58,7 +58,7 @@ export interface CommittedBatch {
   readonly lost: LostLogs;
 }
 
-/** What had expired before this lane could read it. */
+/** Messages that had expired before this lane could read them. */
 export interface LostLogs extends LostMessages {
   /** Generations that have no row because of that, or one that says `is_incomplete`. */
   readonly generations: readonly GenerationRef[];
@@ -81,7 +81,7 @@ export function runLogLane(options: LogLaneOptions, signal: AbortSignal): Promis
   return followLane({ connection, stream, history: facts, limits, begin, closeMs, onError }, signal);
 }
 
-/** The generations of one stream that go on. */
+/** The open generations of one stream. */
 class OpenLane {
   readonly #options: LogLaneOptions;
   readonly #folds: Map<string, GenerationFold>;
@@ -94,8 +94,8 @@ class OpenLane {
   }
 
   /**
-   * Folds a batch, and commits what has become of it. After a failure the lane begins anew, from what was committed: what is in memory then is no
-   * longer of use.
+   * Folds a batch, and commits the result. After a failure the lane restarts from its last commit: the state in memory is then
+   * invalid.
    */
   async commit(batch: Batch, giveUp: AbortSignal, span: CommitSpan): Promise<"committed" | "fenced"> {
     const { stream, facts, keys, onRead, onCommitted, onError } = this.#options;
@@ -173,7 +173,7 @@ class OpenLane {
     return outcome;
   }
 
-  /** Undefined for an event of a log that does not go on. */
+  /** Returns the fold of an event; undefined if its log is not open. */
   #foldOf(subject: string, payload: Uint8Array): GenerationFold | undefined {
     const fold = this.#folds.get(subject);
     if (fold || peekSeq(payload) !== REQUEST_SEQ) return fold;
@@ -184,7 +184,8 @@ class OpenLane {
   }
 
   /**
-   * Whether a loss explains what a log lacks that ends at a time. After an erasure a log lacks as much, but for its end; a loss before this process began is not
+   * True if a loss explains the gaps of a log that ends at this time. After an erasure a log has the same gaps, and only its end is there; a loss before this
+   * process began is not
    * known.
    */
   #isAfterLoss(atUs: number): boolean {

@@ -88,7 +88,7 @@ class OpenConnections {
     this.#connections = connections;
   }
 
-  /** Commits what has become of a batch. After a failure the lane begins anew, from what was committed. */
+  /** Commits the result of a batch. After a failure the lane restarts from its last commit. */
   async commit(batch: Batch, giveUp: AbortSignal, span: CommitSpan): Promise<"committed" | "fenced"> {
     const { facts, onRead, onCommitted, onError } = this.#options;
     if (batch.messages.length > 0) onRead?.(batch);

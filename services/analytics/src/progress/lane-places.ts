@@ -6,7 +6,7 @@ interface KnownPlace {
   readonly readMs: number;
 }
 
-/** How old a place may be that the store was asked for. */
+/** Maximum age of a place that was read from the store, in milliseconds. */
 const READ_EVERY_MS = 5_000;
 
 /**

@@ -45,7 +45,7 @@ async function readEnds({ broker }: LaneWorld): Promise<Map<string, number>> {
   return ends;
 }
 
-/** What a process says that knows nothing but what the store has, and may run lanes. */
+/** A process that knows only the store, and may run lanes. */
 function openProgress(world: LaneWorld, facts: Pick<FactStore, "newest"> = world.facts) {
   const places = new LanePlaces(facts);
   const progress = new LaneProgress({ connection: world.broker.reads, places, freshMs: 0 });

@@ -29,7 +29,7 @@ const US_PER_MS = 1_000;
 export class LaneProgress {
   readonly #options: LaneProgressOptions;
   readonly #reads = new Map<string, Read>();
-  /** As they were read last. */
+  /** The progress at the last read, by stream. */
   readonly #known = new Map<string, StreamProgress>();
 
   constructor(options: LaneProgressOptions) {

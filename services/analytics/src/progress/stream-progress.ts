@@ -8,9 +8,9 @@ import {
 } from "@reprise/log";
 import { STREAM_START, type StreamSeq } from "@reprise/protocol";
 
-/** How far the commits of a lane are behind its stream. Microseconds since 1970, by the broker's clock. */
+/** The lag of a lane's commits. Microseconds since 1970, by the broker's clock. */
 export interface StreamProgress {
-  /** What was stored before this is committed, or expired before it could be. */
+  /** Messages that were stored before this are committed, or expired before they could be. */
   readonly completeUntilUs: number;
   /** When the oldest message was stored that is not committed, at the earliest where that has expired; undefined without one. */
   readonly unreadSinceUs: number | undefined;

@@ -1,7 +1,7 @@
 import { type DeliveredRow, reachOf } from "@reprise/metering";
 import { type AnalyticsDimension, parseDimension, RepriseError } from "@reprise/protocol";
 
-/** Of rows that have no value there. */
+/** The value of rows without the dimension. */
 const NONE = "";
 
 type Value = (row: DeliveredRow) => string | null;
@@ -23,7 +23,7 @@ const VALUES: Readonly<Record<AnalyticsDimension, Value>> = {
 };
 
 /**
- * What a row says of each dimension.
+ * Returns a function that gives a row's value of each dimension.
  * @param keys of the metadata that rows have
  * @throws RepriseError `invalid_request` for one that rows don't have
  */

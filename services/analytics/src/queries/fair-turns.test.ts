@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { FairTurns, MOST_OF_TENANT, OPERATOR } from "./fair-turns.ts";
 
-/** Work that goes on until it is told to end. */
+/** Work that runs until it is told to end. */
 function work(name: string, begun: string[]) {
   const { promise, resolve } = Promise.withResolvers<void>();
   const run = () => {

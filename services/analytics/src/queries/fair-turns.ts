@@ -57,7 +57,7 @@ export class FairTurns {
   }
 }
 
-/** Of a question that took longer than its caller waits. */
+/** Error of a question that took longer than its caller waits. */
 function tooLate(): RepriseError {
   const message = "Analytics could not answer in time: ask for a shorter time, or later.";
   return new RepriseError("analytics_unavailable", message, { retryAfterMs: 10_000 });

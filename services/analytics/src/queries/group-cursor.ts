@@ -2,10 +2,10 @@ import type { GroupKey } from "@reprise/metering";
 import { RepriseError } from "@reprise/protocol";
 import * as z from "zod";
 
-/** Where a list of groups goes on: behind a group, of the same time and by the same dimensions. */
+/** The place where a list of groups continues: after a group, of the same time and by the same dimensions. */
 export interface GroupPosition {
   readonly by: readonly string[];
-  /** Pages are of one time, which the first one's question had: without times a question is about the last 24 hours, and those go on. */
+  /** All pages cover the time of the first one's question: without times a question is about the last 24 hours, which move. */
   readonly from: string;
   readonly to: string;
   readonly key: GroupKey;
@@ -19,7 +19,7 @@ const positionSchema = z.strictObject({
   key: texts,
 });
 
-/** What clients send back as `after`; opaque to them. */
+/** Encodes the cursor that clients send back as `after`; opaque to them. */
 export function encodeGroupCursor({ by, from, to, key }: GroupPosition): string {
   return Buffer.from(JSON.stringify({ by, from, to, key })).toString("base64url");
 }

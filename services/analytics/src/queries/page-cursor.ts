@@ -3,7 +3,7 @@ import type { RowPosition } from "../facts/row-source.ts";
 
 const POSITION = /^(0|[1-9][0-9]{0,15})\.([A-Za-z0-9_-]{1,64})$/;
 
-/** What clients send back as `after`; opaque to them. */
+/** Encodes the cursor that clients send back as `after`; opaque to them. */
 export function encodePageCursor({ endedUs, generation }: RowPosition): string {
   return Buffer.from(`${endedUs}.${generation}`).toString("base64url");
 }

@@ -59,7 +59,7 @@ export function toTargets({
   };
 }
 
-/** What targets are, as answers have it. */
+/** Returns the targets in the form of answers. */
 export function describeTargets({ firstUs, gapUs, totalUs }: Targets) {
   return {
     first_ms: firstUs / US_PER_MS,

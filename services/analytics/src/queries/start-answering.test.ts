@@ -17,7 +17,7 @@ import { type AnsweredQuestion, startAnswering } from "./start-answering.ts";
 const NOON_US = Date.parse("2026-11-23T12:00:00Z") * 1_000;
 const UNTIL = "2026-11-23T18:00:00.000Z";
 
-/** Rows of which a reading goes on until its question is not wanted any more. */
+/** Rows that are read until their question is cancelled. */
 function endlessRows() {
   const begun = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<unknown>();

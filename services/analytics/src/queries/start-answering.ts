@@ -21,9 +21,9 @@ export interface AnsweringOptions extends QueriesOptions {
   readonly connection: Broker["main"];
   /** Up to when rows are whole that are read from now on. RFC 3339; null where it is not known. */
   readonly completeUntil: (asked: { readonly withDelivery: boolean }) => Promise<string | null>;
-  /** How soon a question that rows could not be read for is asked again. Default 15 s. */
+  /** Milliseconds until a question is tried again whose rows could not be read. Default 15 s. */
   readonly askAgainMs?: number;
-  /** Called for each question once it is answered, whatever the answer. */
+  /** Called after each question is answered, with any result. */
   readonly onAsked?: ((question: AnsweredQuestion) => void) | undefined;
   /** Called for each answer, once every question has one that rows could not be read for. */
   readonly onAnswered: () => void;
@@ -142,7 +142,7 @@ function tenantOf(request: unknown): string {
   return isNamed && typeof request.tenant === "string" ? request.tenant : OPERATOR;
 }
 
-/** Whether an answer depends on how generations were delivered. */
+/** True if an answer depends on the deliveries of generations. */
 function readsDeliveries(call: AnalyticsCall, request: unknown): boolean {
   if (call !== "usage" && call !== "timeseries") return true;
   const by = typeof request === "object" && request !== null && "by" in request ? request.by : undefined;

@@ -92,7 +92,7 @@ test("a batch of which Lago has a part, or all, is delivered, and no event twice
   lago.dropNext();
   await expect(lago.sink.deliver({ id: "b1", events: events.slice(0, 3) }, signal)).rejects.toThrow();
   await lago.sink.deliver({ id: "b1", events: events.slice(0, 3) }, signal);
-  // Begun elsewhere after a restart: other events stand in the batch.
+  // Begun elsewhere after a restart: the batch has other events.
   await lago.sink.deliver({ id: "b2", events: events.slice(2) }, signal);
   await lago.sink.deliver({ id: "b2", events: events.slice(2) }, signal);
   expect(lago.taken.map((event) => event.transaction_id)).toEqual(events.map(({ id }) => id));

@@ -2,17 +2,17 @@ import { toLagoEvent, type UsageEvent } from "@reprise/metering";
 import type { UsageSink } from "./usage-sink.ts";
 
 export interface LagoSinkOptions {
-  /** Of Lago's API, without `/api/v1`. */
+  /** Base URL of Lago's API, without `/api/v1`. */
   readonly url: string;
   /** Its API key. */
   readonly key: string;
-  /** Of the billable metric. */
+  /** Code of the billable metric. */
   readonly code: string;
-  /** How long Lago may take. Default 20 s. */
+  /** Timeout of a request to Lago. Default 20 s. */
   readonly timeoutMs?: number;
 }
 
-/** What Lago says of the events of a batch that it refuses, by their places in it: the problems of each field. */
+/** Lago's errors for the events of a refused batch, by their index in it: the problems of each field. */
 type Refusals = ReadonlyMap<number, Readonly<Record<string, readonly string[]>>>;
 
 const TIMEOUT_MS = 20_000;

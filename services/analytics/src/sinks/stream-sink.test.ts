@@ -25,7 +25,7 @@ test("each event is stored once under its tenant, in its order, however often it
   const sink = createStreamSink(createGenerationLog(world.broker).publish);
   const events = [newEvent("acme"), newEvent("globex"), newEvent("acme")];
   const { signal } = new AbortController();
-  // It has died behind the second one, and begins again.
+  // It has died after the second one, and begins again.
   await sink.deliver({ id: "1", events: events.slice(0, 2) }, signal);
   await sink.deliver({ id: "1", events }, signal);
   await sink.deliver({ id: "1", events }, signal);

@@ -15,7 +15,7 @@ const SEED = 13;
 const CALLS = 24;
 const SOURCE = "/test";
 
-/** A receiver that has what it was told of, whatever became of its answer. */
+/** A receiver that stores all events it gets, even if its answer is lost. */
 function createReceiver() {
   const received: UsageEvent[] = [];
   let deaths: "before" | "after" | undefined;

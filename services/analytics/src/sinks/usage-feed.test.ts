@@ -26,7 +26,7 @@ const SECRET = `whsec_${randomBytes(32).toString("base64")}`;
 const PRICE = { currency: "USD", input: "1", output: "2" };
 const noError = (error: unknown) => expect.unreachable(String(error));
 
-/** Generations that have ended, each with so many tokens. */
+/** Writes generations that have ended, with these numbers of tokens. */
 async function writeLogs(world: LaneWorld, tokens: readonly number[]): Promise<GenerationRef[]> {
   const refs: GenerationRef[] = [];
   for (const output of tokens) {

@@ -5,15 +5,15 @@ import type { Outbox } from "../facts/fact-store.ts";
 import type { UsageSink } from "./usage-sink.ts";
 
 export interface UsageFeedOptions {
-  /** Of this stream and this sink. */
+  /** Outbox of this stream and this sink. */
   readonly outbox: Outbox;
   readonly sink: UsageSink;
-  /** How a row becomes an event. */
+  /** Turns a row into an event's usage. */
   readonly usageOf: (row: GenerationRow) => UsageOptions;
   /** Called for each batch that was delivered. */
   readonly onDelivered: (events: number) => void;
   readonly onError: (error: unknown) => void;
-  /** How often to look for a new commit. Default 1 s. */
+  /** Interval between looks for a new commit. Default 1 s. */
   readonly idleMs?: number;
 }
 
@@ -29,7 +29,7 @@ const MAX_RETRY_MS = 60_000;
 export async function feedUsage(options: UsageFeedOptions, signal: AbortSignal): Promise<void> {
   const { outbox, sink, usageOf, onDelivered, onError, idleMs = IDLE_MS } = options;
   let next: number | undefined;
-  // What of this commit was delivered: a batch that fails does not begin it anew.
+  // The delivered events of this commit: a batch that fails does not start it again.
   let delivered = 0;
   for (let failures = 0; !signal.aborted;) {
     try {
@@ -60,7 +60,7 @@ export async function feedUsage(options: UsageFeedOptions, signal: AbortSignal):
   }
 }
 
-/** Of what is in it, and not of its place: a store that was made anew counts its commits from 0 again. */
+/** Returns an id from the batch's events, not from its place: a store that was created again counts its commits from 0. */
 function batchId(events: readonly UsageEvent[]): string {
   return hash("sha256", JSON.stringify(events.map(({ source, id }) => [source, id])), "base64url");
 }

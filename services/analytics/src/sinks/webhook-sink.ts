@@ -5,7 +5,7 @@ import type { UsageSink } from "./usage-sink.ts";
 export interface WebhookSinkOptions {
   readonly url: string;
   readonly key: WebhookKey;
-  /** How long the receiver may take. Default 20 s. */
+  /** Timeout of the receiver. Default 20 s. */
   readonly timeoutMs?: number;
 }
 

@@ -31,7 +31,7 @@ export interface ArchiveWorld extends AsyncDisposable {
   readonly archived: ArchivedGenerations;
   /** Archives a part of a log in a commit of its own. @param fromSeq of its first event */
   add(ref: GenerationRef, part: readonly StoredBytes[], fromSeq: number): Promise<void>;
-  /** Archives a log in parts that end behind these events. */
+  /** Archives a log in parts that end after these events. */
   addLog(ref: GenerationRef, log: readonly StoredBytes[], cuts?: readonly number[]): Promise<void>;
   record(tenant: string, record: ArchiveRecord): Promise<void>;
 }

@@ -52,11 +52,11 @@ export interface LaneWorld extends AsyncDisposable {
   startOps(options?: LaneRunOptions): RunningOps;
   /** Deletes what lies before a place of the stream, as its expiry would. */
   purgeBefore(streamSeq: number): Promise<void>;
-  /** Deletes the stream, and makes it anew. */
+  /** Deletes the stream, and creates it again. */
   makeStreamAnew(): Promise<void>;
-  /** What was committed, by all lanes that have run. */
+  /** Returns the rows that all lanes have committed. */
   rows(): Promise<GenerationRow[]>;
-  /** What one fold makes of a log as the stream has it. */
+  /** Folds the whole log as stored in the stream. */
   foldStored(ref: GenerationRef): Promise<GenerationRow | undefined>;
 }
 

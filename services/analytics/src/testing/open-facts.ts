@@ -15,7 +15,7 @@ export interface OpenFacts extends AsyncDisposable {
   readonly dying: (n: number, when: "before" | "after") => FactStore;
 }
 
-/** A lane that begins and commits makes so many calls to its store at most. */
+/** Maximum number of calls to its store of a lane that begins and commits. */
 export const CALLS_OF_LANE = 20;
 
 /** Opens an empty folder for commits. */

@@ -3,8 +3,9 @@ import type { RowSource } from "../row-source.ts";
 import type { StoreIdentity } from "./store-identity.ts";
 
 /**
- * A store whose emptiness is believed only while it is the one that it was. What is missing is asked for by looking at the marker afterwards. What is written is written between two looks: so nothing is made
- * anew where the folder was, and what went into a folder that was moved away in that moment does not count as written.
+ * Wraps a store so that a missing object is believed only while the store has its marker. After an object is found missing, the marker is checked. A write is
+ * done between two checks: so no folder is
+ * created at a place that has lost its folder, and a write to a folder that was moved away at that moment is not acknowledged.
  */
 export function createIdentifiedStore(store: BlobStore, identity: Pick<StoreIdentity, "check">): BlobStore {
   const between = async <T>(write: () => Promise<T>): Promise<T> => {

@@ -8,7 +8,7 @@ export interface LaneRecord extends Pick<LanePosition, "epoch" | "created" | "la
   readonly store: string;
 }
 
-/** What the broker keeps of the lanes' commits: how far each had come, and in which store. It is written after a commit, so it is never ahead of it. */
+/** The broker's records of the lanes' commits: the place of each lane, and its store. A record is written after a commit, so it is never ahead of it. */
 export interface LaneRecords {
   /** Undefined where nothing was committed yet. @throws RepriseError `broker_unavailable`, `protocol_violation` */
   read(stream: string): Promise<LaneRecord | undefined>;

@@ -12,14 +12,15 @@ export interface RecordedLaneOptions {
   readonly connection: Broker["reads"];
   /** Called when the lane could begin, and for each commit. */
   readonly onWorked: () => void;
-  /** The store is a copy of an earlier time, and the lane goes on from there. */
+  /** Called if the store is a copy of an earlier time, and the lane continues from there. */
   readonly onEarlier: (kept: LanePosition | undefined, record: LaneRecord) => void;
   readonly onError: (error: unknown) => void;
 }
 
 /**
- * A lane whose place the broker keeps too. A store that is a copy of an earlier time has lost commits: the lane goes on behind what the copy has, as long as the stream has all that they were made of, and
- * begins nowhere otherwise.
+ * Wraps a lane so that the broker keeps its place too. A store that is a copy of an earlier time has lost commits: the lane continues after the last commit of
+ * the copy if the stream still has all their messages, and
+ * fails to start otherwise.
  */
 export function recordLane<Row, Fold>(
   facts: LaneFacts<Row, Fold>,

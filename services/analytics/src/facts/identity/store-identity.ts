@@ -10,9 +10,11 @@ export interface StoreIdentityOptions {
 }
 
 /**
- * Whether the store of analytics is the one that it was: a folder that was moved away looks like an empty one. A store is marked once, when neither it nor the broker knows of one; the broker keeps the
- * marker's id with the place of each lane, so another store, or an emptied one, is recognised at the start too. While a process runs, its store stays the same: an operator who puts another one in its place
- * restarts it.
+ * Checks that the store of analytics is still the same one: a folder that was moved away looks like an empty one. A store is marked once, if neither it nor the
+ * broker has a marker; the broker keeps the
+ * marker's id with the place of each lane, so another store, or an emptied one, is recognized at the start too. While a process runs, its store stays the same:
+ * an operator who replaces it
+ * restarts the process.
  */
 export class StoreIdentity {
   readonly #options: StoreIdentityOptions;

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { BlobStore } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
 
-/** What a store is told from every other one by. */
+/** The marker that identifies a store. */
 export interface StoreMarker {
   readonly id: string;
   /** Stores in whose place an operator has put this one. */

@@ -24,17 +24,18 @@ const MISSING_MS = 5_000;
 const ROOTS = ["superseded/", "merged/", "generations/", "deliveries/"] as const;
 
 /**
- * The store, with the names of its rows' objects in memory. What this process writes is in it at once; commits of others are found behind the newest one that is known, and all else by listing the whole
+ * The store, with the names of its rows' objects in memory. This process's own writes are added at once; commits of other processes are found by asking for the
+ * ones after the newest known, and all else by listing the whole
  * stream now and then.
  *
- * A commit that was there stays there, alone or in a merged file. So a listing in which one is missing is not believed.
+ * A commit that was there stays there, alone or in a merged file. So a listing without it is discarded.
  */
 export class KeptListing implements BlobStore {
   readonly #store: BlobStore;
   readonly #streams: readonly string[] | undefined;
   readonly #gate = new Semaphore(1);
   readonly #kept = new Map<string, Kept>();
-  /** What this process has changed while a listing is under way; undefined while none is. */
+  /** Changes by this process while a listing is under way; undefined while none is. */
   #changes: ((listing: StreamListing, stream: string) => void)[] | undefined;
 
   /** @param streams those that may have objects; without them nothing is kept, and each call lists all */
@@ -165,7 +166,7 @@ export class KeptListing implements BlobStore {
     for await (const info of this.#store.list(`merged/${stream}/`)) listing.add(info);
   }
 
-  /** What is changed during a listing may be in it or not: it is changed again behind it. */
+  /** Runs a listing. A change during a listing may be in it or not: it is applied again afterwards. */
   async #while(stream: string, listing: StreamListing, list: () => Promise<void>): Promise<void> {
     this.#changes = [];
     try {
@@ -199,14 +200,14 @@ function streamOf(key: string): string | undefined {
   return (parseCommitKey(key) ?? parseMergedKey(key) ?? parseSuperseded(key))?.stream;
 }
 
-/** The files that have rows of a table, of all lanes: what is merged, and commits behind it that were not superseded. */
+/** Returns the files that have rows of a table, of all lanes: merged files, and the later commits that were not superseded. */
 export function rowFilesOf(files: ReadonlyMap<string, StreamFiles>, table: TableName): readonly BlobInfo[] {
   return [...files].flatMap(([stream, { merged, commits }]) =>
     tableNameOf(stream) === table ? [...merged, ...commits] : [],
   );
 }
 
-/** What is written anew under its key has another size, as a rule, and another name in a cache then. */
+/** Describes a stored file. A file that is rewritten under its key usually has another size, and then another name in a cache. */
 export function toStoredFile({ key, bytes }: BlobInfo): StoredFile {
   return { key, bytes, sha256: hash("sha256", `${key} ${bytes}`) };
 }

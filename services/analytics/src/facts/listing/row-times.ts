@@ -9,7 +9,7 @@ interface Times {
 }
 
 const AT_A_TIME = 8;
-/** As much of a file's end as is read first: most files' footers fit in. */
+/** Bytes that are read first from a file's end: most files' footers fit in. */
 const TAIL_BYTES = 64 * 1_024;
 
 /**

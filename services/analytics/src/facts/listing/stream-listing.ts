@@ -26,7 +26,7 @@ export class StreamListing {
     this.#stream = stream;
   }
 
-  /** Of the commits that were ever listed; -1 for none. */
+  /** The highest number of a commit that was ever listed; -1 for none. */
   get newest(): number {
     return this.#newest;
   }

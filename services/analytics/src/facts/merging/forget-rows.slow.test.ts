@@ -103,7 +103,7 @@ async function readRows(rows: ParquetRows): Promise<GenerationRow[]> {
   return found.toSorted((a, b) => a.ended_us - b.ended_us);
 }
 
-/** Two in merged files, one of them across the border of two, and two in commits behind them that have folds of each other's. */
+/** Two in merged files, one of them across the border of two, and two in commits after them that have folds of each other's. */
 const FORGOTTEN = [10, COMMITS_PER_BASE - 2, 2 * COMMITS_PER_BASE, 2 * COMMITS_PER_BASE + 1];
 
 function expectForgotten(found: readonly GenerationRow[], expected: readonly GenerationRow[]): void {
@@ -123,7 +123,7 @@ test("what a client wrote of a forgotten generation is in no object any more, an
   expect(await keysWith(world.store, 11)).not.toEqual([]);
   expectForgotten(await readRows(world.rows), world.expected);
   expect(await facts.forget(STREAM, refs, world.rows)).toBe(0);
-  // A lane goes on with what went on.
+  // A lane continues with the open folds.
   const lane = new ObjectLaneFacts(world.store, GENERATIONS, STREAM);
   const last = await lane.last();
   const folds = await lane.restore({ epoch: 0, created: "c", after: last!.last, sinceUs: 0 });

@@ -19,7 +19,7 @@ export interface ForgetOptions {
   readonly store: BlobStore;
   readonly stream: string;
   readonly refs: readonly GenerationRef[];
-  /** Of objects that hold rows of theirs, as far as they count. */
+  /** Keys of objects that hold valid rows of the generations. */
   readonly keys: readonly string[];
 }
 

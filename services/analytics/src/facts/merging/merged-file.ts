@@ -6,9 +6,11 @@ import type { FactTable } from "../fact-tables.ts";
 import { type CommitRange, overlaps } from "../superseded.ts";
 
 /*
- * The rows of many commits in one file, `merged/<stream>/<first>-<last>-<superseded>-<version>.parquet`: of the commits from `first` to `last` that count. `superseded` is how many objects
- * under `superseded/` had named some of these commits when it was written. They are only ever added, so a file with another count is one of before: it does not count, and nothing has to be
- * deleted in the right order. Of several versions the highest counts: one is written anew when a generation is forgotten.
+ * The rows of many commits in one file, `merged/<stream>/<first>-<last>-<superseded>-<version>.parquet`: of the commits from `first` to `last` that count.
+ * `superseded` is the number of objects
+ * under `superseded/` that had named some of these commits when it was written. They are only ever added, so a file with another count is outdated: it does not
+ * count, and nothing has to be
+ * deleted in the right order. Of several versions the highest counts: a file is rewritten when a generation is forgotten.
  */
 
 export interface MergedName extends CommitRange {
@@ -19,14 +21,17 @@ export interface MergedName extends CommitRange {
 
 export interface MergedFile extends MergedName, BlobInfo {}
 
-/** What is in a merged file: the rows of each commit, in its order. */
+/** The content of a merged file: the rows of each commit, in its order. */
 export type RowsByCommit<Row> = ReadonlyMap<number, readonly Row[]>;
 
 const COUNTS_KEY = "reprise.commits";
 const N_DIGITS = 12;
 const VERSION_DIGITS = 6;
 const NAME = /^merged\/([A-Za-z0-9_-]+)\/([0-9]{12})-([0-9]{12})-([0-9]+)-([0-9]{6})\.parquet$/;
-/** Of one row group, which a reader holds in memory, and which is encoded in one turn. Smaller ones make files larger and slower to read: with 1,000 rows it takes twice as long. */
+/**
+ * Rows of one row group, which a reader holds in memory, and which is encoded in one turn. Smaller ones make files larger and slower to read: with 1,000 rows
+ * it takes twice as long.
+ */
 const GROUP_ROWS = 4_000;
 
 export function mergedKey({ stream, first, last, superseded, version }: MergedName): string {

@@ -60,7 +60,7 @@ class World {
     }
   }
 
-  /** What a lane does whose stream has lost all messages behind a place. @returns where it begins again */
+  /** Restarts the lane after its stream has lost all messages after a place. @returns the place where it begins again */
   async loseBehind(place: number): Promise<StreamSeq> {
     this.#facts = new ObjectLaneFacts(this.store, GENERATIONS, STREAM);
     await this.#facts.last();
@@ -105,7 +105,7 @@ test("commits before the newest base become a file of 64, and what goes on behin
   expect(await listRowFiles(world.store, "generations")).toHaveLength(3 + 10);
   expect(await world.found()).toEqual(world.expected());
   expect(await tidier.tidy(NEVER)).toBe(0);
-  // Nothing has expired, so a lane can begin behind any commit.
+  // Nothing has expired, so a lane can continue after any commit.
   expect(await world.keys("generations/")).toHaveLength(3 * COMMITS_PER_BASE + 10);
   expect(await world.loseBehind(70)).toBe(70);
 });

@@ -16,7 +16,7 @@ export interface TidyOptions {
 }
 
 export interface TidierOptions<Row> {
-  /** A `KeptListing` is listed as it says, any other one anew for each step. */
+  /** Options of the tidier. A `KeptListing` is listed from memory, any other store is listed for each step. */
   readonly store: BlobStore;
   readonly table: FactTable<Row>;
   readonly stream: string;
@@ -31,8 +31,10 @@ const LEVELS = 4;
 const GRACE_MS = 600_000;
 
 /**
- * Merges a stream's commits: those before the newest base into files of 64. Commits stay for as long as a lane could begin again behind one of them: until nothing that they were made of can be
- * in the stream. Then they are deleted with their bases, and merged files without commits are merged again. A merged file is created whole or not at all, and holds what its commits do: a query
+ * Merges a stream's commits: those before the newest base into files of 64. Commits stay while a lane could continue from one of them: until all their messages
+ * must have left
+ * the stream. Then they are deleted with their bases, and merged files without commits are merged again. A merged file is created whole or not at all, and
+ * holds the same rows as its commits: a query
  * reads one or the other. Any number of processes may do this at the same time, and may die anywhere.
  */
 export class CommitTidier<Row> {
@@ -62,7 +64,7 @@ export class CommitTidier<Row> {
   async tidy({ expiredBeforeUs, isOver = () => false }: TidyOptions): Promise<number> {
     const present = (await this.#list()).present();
     const [oldest = 0, newest = 0] = [present.at(0), present.at(-1)];
-    // Behind the newest base every commit is needed to go on.
+    // After the newest base, every commit is needed to continue.
     const end = blockOf(newest).first;
     let merged = await this.#mergeCommits(new Set(present), { first: oldest, last: end - 1 }, isOver);
     for (let level = 2; level <= LEVELS; level++)
@@ -143,7 +145,7 @@ export class CommitTidier<Row> {
       await this.#store.delete(key);
   }
 
-  /** Commits, block by block, the oldest first, and bases that no lane can begin behind any more. */
+  /** Deletes commits, block by block, the oldest first, and bases that no lane can continue from any more. */
   async #deleteExpired(
     { first, last }: CommitRange,
     { expiredBeforeUs, isOver = () => false }: TidyOptions & { expiredBeforeUs: number },

@@ -10,7 +10,7 @@ type NumbersOf<Row> = {
 /** Columns of numbers; NaN: null. */
 export type RowNumbers = NumbersOf<GenerationRow>;
 export type DeliveryNumbers = NumbersOf<GenerationDelivery>;
-/** What a row has that is neither a number nor of it alone. */
+/** The values of a row that are neither numbers nor unique to it. */
 export type Facets = Omit<GenerationRow, keyof RowNumbers | "generation" | "gaps">;
 
 /** @throws TypeError for a row without a value that is never null */

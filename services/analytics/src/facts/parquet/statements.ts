@@ -54,7 +54,7 @@ export const PAGE_READ = `${GENERATIONS_READ}
 const DELIVERIES_CONDITIONS = `recorded_us >= $from - ${LONGEST_READING_US} and recorded_us < $to + ${LATEST_RECORD_US} and ($tenant is null or tenant = $tenant)`;
 export const DELIVERIES_READ = `read_parquet($deliveries) where ${DELIVERIES_CONDITIONS}`;
 
-/** Deliveries may be recorded days later, so many files may have some of a part's: reading ids alone shows which. */
+/** Finds the files with deliveries of a part. Deliveries may be recorded days later, so many files may have some: this reads only ids. */
 export const DELIVERIES_FILES = `
   select distinct filename as file from read_parquet($deliveries, union_by_name = true, filename = true)
   where ${DELIVERIES_CONDITIONS} and (tenant, generation) in (select tenant, generation from (${GENERATIONS_READ}))`;
@@ -71,9 +71,11 @@ const deliveriesOf = (ids: string) =>
   `(select * from ${DELIVERIES_READ}) as recorded join (${ids}) as ids using (tenant, generation)`;
 
 /**
- * What deliveries of a part's rows come to, in a table of this connection alone. With when the generations ended, so that each of the many statements that follow joins no more of it than it reads rows.
+ * Sums up the deliveries of a part's rows in a table of this connection alone. The table has the ends of the generations, so that each of the many statements
+ * that follow joins no more of it than it reads rows.
  *
- * To count each connection once takes a sort of all rows; few generations have several, so that is done for these alone, afterwards: `CROWDED`, and what follows it.
+ * To count each connection once takes a sort of all rows; few generations have several connections, so that is done for these alone, afterwards: `CROWDED`, and
+ * the statements after it.
  */
 export const DELIVERED = `create temp table delivered as ${sumDeliveries(deliveriesOf(FOUND_IDS), BESIDE_SUMS)}`;
 export const CROWDED = `
@@ -96,7 +98,7 @@ export const OBJECTS = `
 export type Parameters = Readonly<Record<string, Parameter>>;
 type Parameter = readonly [DuckDBValue, DuckDBType];
 
-/** Of the files that are read. */
+/** Paths of the files that are read. */
 export interface RowPaths {
   readonly generations: readonly string[];
   /** Empty: none are asked for, or there are none. */
