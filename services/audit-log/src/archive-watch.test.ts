@@ -14,7 +14,7 @@ function open() {
   const logger = createLogger({ service: "audit-log", destination });
   const watches = new DependencyWatches({ service: "audit-log", logger });
   const watch = watchArchive(watches);
-  /** As archiving does that tries again. */
+  /** Fails repeatedly, as archiving does while it retries. */
   const failFor = (ms: number) => {
     for (let at = 0; at <= ms; at += 500) {
       watch.failed(FAILURE);

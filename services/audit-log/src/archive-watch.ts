@@ -14,8 +14,8 @@ export interface ArchiveWatch {
 }
 
 /**
- * Watches whether the archive takes commits. What failed once is tried again in half a second, until it has succeeded, so an archive that stays
- * away goes on being reported.
+ * Watches if the archive takes commits. A failed commit is tried again every half second, until it has succeeded, so an archive that stays
+ * away is reported again and again.
  */
 export function watchArchive(watches: DependencyWatches): ArchiveWatch {
   const watch = watches.add({

@@ -7,7 +7,7 @@ import { openWrittenLogs, SHARDS } from "./testing/written-logs.ts";
 
 /** Twenty see every step, before and after it. */
 const ROUNDS = Number(process.env["AUDIT_CRASH_ROUNDS"] ?? 6);
-/** A batch makes at least so many changes to its stores. */
+/** Minimum number of changes that a batch makes to its stores. */
 const STEPS = 10;
 
 async function openWorld() {

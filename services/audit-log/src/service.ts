@@ -38,21 +38,21 @@ export { type AuditStorage, openAuditStorage } from "./storage.ts";
 export interface AuditLogOptions {
   /** Its own: reading history over a connection that readers share would hold them up. */
   broker: Broker;
-  /** What this service depends on: what the absence of one explains is not logged. Default: those of its own. */
+  /** The dependencies of this service: a failure that the absence of one explains is not logged. Default: its own dependencies. */
   watches?: DependencyWatches;
-  /** How many streams the logs are spread over. */
+  /** Number of streams of logs. */
   shards: number;
   storage: AuditStorage;
   /** Witnesses that are asked to cosign. Default: none. */
   witnessUrls?: readonly (string | Promise<string>)[] | undefined;
-  /** How long to keep what of whom. */
+  /** Returns the tenants with their retention. */
   tenants: () => readonly KeptTenant[];
-  /** Whether each call that is answered over NATS has a line. Default false. */
+  /** True to log a line for each call that is answered over NATS. Default false. */
   accessLog?: boolean;
   /** When a batch is sealed. Default: 20,000 messages, 5 s or 16 MiB. */
   limits?: BatchLimits;
   logger: Logger;
-  /** Told how far the streams of logs go. Default: it is not known how many events this process is behind. */
+  /** Gets the last sequences of the log streams. Default: the lag of this process in events is unknown. */
   brokerWatch?: Pick<BrokerWatch, "lastStreamSeq">;
   metrics: Metrics;
   /** Default: none. */
@@ -66,7 +66,7 @@ export interface AuditLog extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** What is kept of a store's files to search in. */
+/** Bytes of a store's files that are cached for searches. */
 const CACHE_BYTES = 1_024 * 1_024 * 1_024;
 const LIMITS: BatchLimits = { maxMessages: 20_000, maxAgeMs: 5_000, maxBytes: 16 * 1_024 * 1_024 };
 
@@ -119,7 +119,7 @@ export async function startAuditLog(options: AuditLogOptions): Promise<AuditLog>
   const commitSeconds = metrics.histogram("reprise_audit_commit_seconds");
   const bytes = metrics.counter("reprise_audit_archived_bytes_total");
   const lost = metrics.counter("reprise_audit_lost_total");
-  /** Of what is read and not committed, the oldest of each stream: microseconds since 1970. */
+  /** Time of the oldest message of each stream that is read and not committed: microseconds since 1970. */
   const waiting = new Map<string, number>();
   const places = new ConsumerPlaces(options.brokerWatch);
   const oldestAgeSeconds = () =>

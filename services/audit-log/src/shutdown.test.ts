@@ -55,7 +55,7 @@ test("closing while nothing can be committed leaves everything to other replicas
   isAway = true;
   await world.write(ref, 10, [delta("b")]);
   await expect.poll(() => refused).toBeGreaterThan(0);
-  // This call waits behind the commit, and its answer will never be read.
+  // This call waits for the commit, and its answer will never be read.
   const ask = JSON.stringify({ tenant: ref.tenant, generation: ref.generation });
   world.broker.main.publish(auditCallSubject("record"), ask, { reply: "_INBOX.nobody" });
   await auditLog.close();
@@ -66,7 +66,7 @@ test("closing while nothing can be committed leaves everything to other replicas
   await using next = await start(world, world.store);
   await expect.poll(archivedUpTo).toBe(11);
   expect([refused, next.notReadyBecause()]).toEqual([triedUntilClosed, []]);
-  // The checkpoint comes behind the last commit.
+  // The checkpoint comes after the last commit.
   await expect.poll(async () => (await world.verify()).code).toBe(0);
 });
 

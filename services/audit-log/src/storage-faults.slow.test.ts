@@ -26,7 +26,7 @@ const S3_FAULTS: readonly S3Fault[] = [
   "after-503",
 ];
 
-/** What was met is what is tried again, and nothing else; at least something was. */
+/** Expects only errors that are retried, and at least one. */
 function expectUnavailable({ errors }: RunningArchiver): void {
   expect(errors.length).toBeGreaterThan(0);
   for (const error of errors) expect(error).toMatchObject({ code: "archive_unavailable" });
@@ -112,7 +112,7 @@ async function openBadBucket(options: S3ServerOptions = {}) {
 
 type BadBucket = Awaited<ReturnType<typeof openBadBucket>>;
 
-/** Two archivers of the same streams, each of which goes on whenever the other was first. */
+/** Two archivers of the same streams, each of which continues whenever the other was first. */
 async function archiveTwice(world: FaultyWorld, bucket: BadBucket, open: () => BlobStore): Promise<void> {
   const keys = createMemoryStore();
   const start = () => world.startArchiver({ archive: open(), keys });

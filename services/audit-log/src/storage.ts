@@ -19,7 +19,7 @@ import type { StorageEnvironment } from "./config.ts";
 
 /** Where an archive lies, and what opens it. */
 export interface AuditStorage {
-  /** Of the archive. */
+  /** Name of the archive. */
   readonly name: string;
   readonly store: BlobStore;
   /** The archive's folder; undefined when it is not in one. */

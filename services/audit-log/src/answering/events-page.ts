@@ -3,13 +3,13 @@ import type { ShownEvent } from "./shown-events.ts";
 /** Some events of a log, as an answer to `events` has them. */
 export interface EventsPage {
   readonly lines: string;
-  /** Whether there are more behind them. */
+  /** True if more events follow. */
   readonly more: boolean;
 }
 
 /**
- * As many whole events as fit, and as there are before one that can't be read: the page that would begin with that one fails with its error.
- * @param maxBytes at most so many bytes, unless the first event alone has more: an empty page would stop the reader
+ * Reads as many whole events as fit, up to an event that can't be read: the page that would begin with that one fails with its error.
+ * @param maxBytes limit of the page, exceeded only by a first event that is larger alone: an empty page would stop the reader
  */
 export async function toEventsPage(events: AsyncIterable<ShownEvent>, maxBytes: number): Promise<EventsPage> {
   const lines: string[] = [];

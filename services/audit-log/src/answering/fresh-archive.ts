@@ -1,11 +1,11 @@
-/** What can be told of new commits. */
+/** The part of an archive that reads new commits. */
 export interface Refreshable {
   refresh(): Promise<unknown>;
 }
 
 export interface FreshArchiveOptions {
   archive: Refreshable;
-  /** How old what is known may be, in milliseconds. */
+  /** Maximum age of the known state, in milliseconds. */
   maxAgeMs: number;
   /** In milliseconds, and only ever more. */
   now: () => number;

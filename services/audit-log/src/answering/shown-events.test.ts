@@ -44,7 +44,7 @@ interface Moderated {
   readonly verdict: Verdict | undefined;
 }
 
-/** What a node's cache shows to a reader that comes when everything is there. */
+/** The events that a node's cache shows to a reader that comes after the whole log is there. */
 function shownByTail({ ref, drafts, verdict }: Moderated): string[] {
   const events = drafts.map((draft, seq) => encodeEvent(asSeq(seq), draft));
   const cache = new GenerationCache(ref, framing, { events, streamSeq: asStreamSeq(events.length) });

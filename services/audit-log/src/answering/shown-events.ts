@@ -12,7 +12,7 @@ export interface ShownEventsOptions {
   fromSeq?: Seq | undefined;
   /** Text as it was generated, and seq 0, instead of what a reader that comes now is shown. */
   original: boolean;
-  /** What `logOf` has said already. */
+  /** The result of `logOf`, if it is known already. */
   layout?: Log;
 }
 

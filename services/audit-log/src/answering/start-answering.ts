@@ -27,7 +27,7 @@ export interface AnsweringOptions {
   connection: Broker["main"];
   /** Read up to date by the answers. */
   archive: Archive;
-  /** Of the same archive. */
+  /** A reader of the same archive. */
   reader: ArchiveReader;
   search: Pick<ArchiveSearch, "search">;
   /** Called for each call once it is answered. */
@@ -49,7 +49,7 @@ export interface AnsweredCall {
 const MOST_ANSWERS = 8;
 /** Calls that may wait for their turn; more are told to come again. */
 const MOST_WAITING = 256;
-/** What another process has committed is known after so long at the latest. */
+/** Milliseconds until commits of another process are known at the latest. */
 const MAX_AGE_MS = 1_000;
 
 /** Answers the calls of `protocol`'s `audit-call.ts` until it is disposed of, which waits for the answers under way. */
@@ -79,7 +79,7 @@ export function startAnswering({
     }
   };
 
-  /** What is not found may have been committed a moment ago. */
+  /** An object that is not found may have been committed a moment ago. */
   const found = async (answer: () => Promise<CallAnswer>) => {
     await fresh.ensureFresh();
     try {

@@ -2,9 +2,9 @@ import type { ArchiveState, StreamRange } from "@reprise/archive";
 import type { Batch } from "@reprise/lane";
 import { mergeRanges } from "@reprise/lane";
 
-/** What erasures require of the archiver of a range of a stream. */
+/** The effect of erasures on a range of a stream that is archived. */
 export interface Erased {
-  /** How many requests there are: while it is the same, so is the rest. */
+  /** Number of requests: while it is the same, so is the rest. */
   readonly count: number;
   /** `<tenant>.<generation>`: nothing of these is archived any more, because of the erasure with this id. */
   readonly generations: ReadonlyMap<string, string>;

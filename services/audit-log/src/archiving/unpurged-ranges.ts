@@ -27,7 +27,7 @@ export class UnpurgedRanges {
     this.#places.set(key, known);
   }
 
-  /** @param state the one that the batch is sealed behind */
+  /** @param state the state that the batch is sealed after */
   toDrafts(state: ArchiveState): TenantDraft[] {
     const { stream, created } = this.#stream;
     const at = new Date().toISOString();

@@ -22,7 +22,7 @@ export const EXIT = {
  */
 export type MakeCommand = (io: CommandIo) => Command;
 
-/** Writes, and waits while the reader of the pipe is behind. */
+/** Writes, and waits until the reader of the pipe has caught up. */
 export async function write(stream: Writable, text: string | Uint8Array): Promise<void> {
   if (stream.write(text)) return;
   await new Promise<void>((resolve) => stream.once("drain", resolve));

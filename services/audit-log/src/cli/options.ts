@@ -92,7 +92,7 @@ export async function verifierKeys(
   return own === undefined ? [] : [parseNoteKey(own)];
 }
 
-/** What the witness of `npm start` has: its key, and its memory. */
+/** The copy in the witness of `npm start`: its key, and its memory. */
 export interface WitnessCopy {
   readonly key: VerifierKey;
   /** The newest checkpoint of a tree that it has cosigned, and where that lies; undefined when it has seen none. */

@@ -48,7 +48,7 @@ export function toSearch(values: SearchValues): AuditSearch {
   );
 }
 
-/** What of a search is recorded: no subject, and of metadata only what is asked about. */
+/** Returns the part of a search that is recorded: no subject, and of metadata only the keys. */
 export function toRecordedQuery({
   from,
   to,

@@ -202,7 +202,7 @@ test("an erasure of a generation takes what it has made, and one of a subject wh
   expect(await findingsIn(world)).toEqual([]);
 });
 
-/** A store that has something done before the first part of a copy is there, and before the first commit behind that. */
+/** A store that calls back before it writes the first part of a copy, and before the first commit after that. */
 function meanwhile(
   store: BlobStore,
   { onPart, onCommit }: Record<"onPart" | "onCommit", () => Promise<unknown>>,

@@ -5,16 +5,16 @@ import { type Erasure, erasuresIn } from "../records/erasures.ts";
 export interface OwnedCopy {
   /** Keyed hash of the blob's subject. */
   readonly tag?: string | undefined;
-  /** What has made the blob. */
+  /** The generation that has made the blob. */
   readonly generation?: string | undefined;
   /** Erasures that were over before the copy was made: they do not take it. */
   readonly erasures: ReadonlySet<string>;
 }
 
-/** What an erasure takes. */
+/** The scope of an erasure. */
 export type Erased = Pick<Erasure, "tag" | "generations">;
 
-/** Whether an erasure destroys this copy. */
+/** True if an erasure destroys this copy. */
 function isErasedBy(
   { tag, generations }: Erased,
   copy: { readonly tag?: string | undefined; readonly generation?: string | undefined },
@@ -28,12 +28,12 @@ export function copiesOf(state: ArchiveState, tenant: string, erased: Erased): B
   return [...state.copies(tenant).values()].filter((copy) => isErasedBy(erased, copy));
 }
 
-/** What names an erasure as it was finished: one that is begun again has another name when it is over. */
+/** Returns the names of finished erasures: one that is started again has another name when it is finished. */
 export function doneErasures(records: readonly ArchiveRecord[]): Set<string> {
   return new Set(erasuresIn(records).flatMap((one) => (one.doneAt === undefined ? [] : nameOf(one))));
 }
 
-/** Whether an erasure takes what was copied, though the copy is not committed yet. */
+/** True if an erasure destroys the copy, though the copy is not committed yet. */
 export function isErasedIn(records: readonly ArchiveRecord[], copy: OwnedCopy): boolean {
   return erasuresIn(records).some(
     (one) =>

@@ -6,7 +6,7 @@ import { recordsDraft } from "../records/request-draft.ts";
 
 export interface HoldRequest {
   readonly tenant: TenantId;
-  /** What is held: the generations of a subject, or one generation; all of the tenant without either. */
+  /** The scope of the hold: the generations of a subject, or one generation; the whole tenant without either. */
   readonly subject?: string | undefined;
   readonly generation?: GenerationId | undefined;
   readonly by: string;

@@ -6,11 +6,11 @@ import type { RepriseError } from "@reprise/protocol";
 export interface LiveStreams {
   readonly broker: Broker;
   readonly log: GenerationLog;
-  /** How many streams the logs are spread over. */
+  /** Number of streams of logs. */
   readonly shards: number;
 }
 
-/** What it takes to change what an archive keeps. */
+/** The dependencies of operations that change the retention of archived data. */
 export interface LifecycleContext {
   /** Opened to be written. */
   readonly archive: Archive;
@@ -18,6 +18,6 @@ export interface LifecycleContext {
   readonly keyring: Keyring;
   /** Undefined where there is no broker: then only the archive is changed. */
   readonly live: LiveStreams | undefined;
-  /** Called for each file that can't be read, and that the work goes on without. */
+  /** Called for each file that can't be read and is skipped. */
   readonly onDamaged?: (error: RepriseError) => void;
 }

@@ -17,7 +17,7 @@ const ROWS = { stream: CONVERSATIONS_STREAM, subjects: CONVERSATIONS_SUBJECTS };
 export interface ClosedConversation {
   readonly subject: string;
   readonly at: StreamSeq;
-  /** What it was. */
+  /** The record before its deletion. */
   readonly before: ConversationRecord;
 }
 

@@ -1,11 +1,11 @@
 import type { LogEvent } from "@reprise/archive";
 
 export interface PaceOptions {
-  /** How many times as fast as it was generated. Infinity: no pauses. */
+  /** Speed relative to the generation. Infinity: no pauses. */
   speed: number;
   /** Milliseconds, only ever more. */
   now: () => number;
-  /** Resolves after so many milliseconds. */
+  /** Resolves after this many milliseconds. */
   pause: (ms: number) => Promise<unknown>;
 }
 

@@ -11,7 +11,7 @@ import type { ShownEvent } from "../answering/shown-events.ts";
 export const REPLAY_FORMATS = ["sse", "text", "json"] as const;
 export type ReplayFormat = (typeof REPLAY_FORMATS)[number];
 
-/** What stands before the first event: of a stream what the live endpoint begins it with. */
+/** Returns the text before the first event: for a stream, the same as the live endpoint's. */
 export function formatBeginning(format: ReplayFormat): string {
   return format === "sse" ? encodeSseRetry(SSE_RECONNECT_MS) : "";
 }

@@ -18,12 +18,12 @@ export interface ReplayOptions {
   readonly original: boolean;
 }
 
-/** What there is to replay. */
+/** The result of opening a replay. */
 export type Replay =
   | {
       readonly kind: "events";
       readonly events: AsyncIterable<ShownEvent>;
-      /** Of the connection. */
+      /** The mark of the connection. */
       readonly mark: DeliveryMark | undefined;
     }
   /** Events of the log are not in the archive. */

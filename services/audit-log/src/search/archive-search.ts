@@ -16,7 +16,7 @@ export interface ArchiveSearchOptions {
   files: SearchableFiles;
 }
 
-/** What compaction replaces between two tries can be found at the third. */
+/** Files that compaction replaces between two tries can be found at the third. */
 const MOST_TRIES = 3;
 const END_OF_TIME_US = Number.MAX_SAFE_INTEGER;
 

@@ -7,8 +7,8 @@ export interface TimeRange {
 }
 
 /**
- * The files that say all there is of the generations created in a range: those that hold anything of that time, and later ones that may hold
- * how one of these went on.
+ * Selects the files that describe all generations created in a range: those with messages of that time, and later ones that may hold
+ * more messages of these generations.
  */
 export function filesInRange(files: readonly ArchiveFile[], { fromUs, toUs }: TimeRange): ArchiveFile[] {
   const [within, later]: [ArchiveFile[], ArchiveFile[]] = [[], []];

@@ -1,6 +1,6 @@
 import { RepriseError } from "@reprise/protocol";
 
-/** Where a page of a list ended: behind the generation that was created then. */
+/** The end of a list's page: after the generation created at this time. */
 export interface PageCursor {
   readonly createdUs: number;
   readonly generation: string;
@@ -8,7 +8,7 @@ export interface PageCursor {
 
 const PLACE = /^(0|[1-9][0-9]{0,15})\.([A-Za-z0-9_-]{1,64})$/;
 
-/** What clients send back as `after`; opaque to them. */
+/** Encodes the cursor that clients send back as `after`; opaque to them. */
 export function encodePageCursor({ createdUs, generation }: PageCursor): string {
   return Buffer.from(`${createdUs}.${generation}`).toString("base64url");
 }

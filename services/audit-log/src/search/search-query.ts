@@ -3,9 +3,9 @@ import { escapeGlob } from "@reprise/tables";
 import type { PageCursor } from "./page-cursor.ts";
 import type { TimeRange } from "./files-in-range.ts";
 
-/** What is asked of the files of one tenant. */
+/** The query for the files of one tenant. */
 export interface SearchQuery extends TimeRange {
-  /** Of files of segments; at least one. */
+  /** Paths of files of segments; at least one. */
   readonly paths: readonly string[];
   readonly model: string | undefined;
   readonly status: string | undefined;
@@ -26,8 +26,8 @@ export interface FoundGeneration {
 }
 
 /*
- * A segment of a later epoch cuts away what earlier epochs have at and behind its first event (`layOutLog`): `cut` is where. The end of a
- * log that was cut away is none.
+ * A segment of a later epoch replaces everything of earlier epochs from its first event (`layOutLog`): `cut` is that place. The end of a
+ * log is ignored if it was replaced.
  */
 const SQL = `
   with segments as (

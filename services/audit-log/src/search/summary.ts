@@ -2,7 +2,7 @@ import type { LogLayout, PlacedSegment } from "@reprise/archive";
 import type { AuditSummary } from "@reprise/protocol";
 import type { FoundGeneration } from "./search-query.ts";
 
-/** What a list says of a generation. @param erasedAt when its keys were destroyed, ISO 8601 */
+/** Returns the list entry of a generation. @param erasedAt the time when its keys were destroyed, ISO 8601 */
 export function toSummary(found: FoundGeneration, erasedAt: string | undefined): AuditSummary {
   const { generation, createdUs, lastUs, model, status, events } = found;
   return {

@@ -33,13 +33,13 @@ import { sealBatch } from "../archiving/lane/seal-batch.ts";
 import { MASTER_KEY, SIGNING_SEED } from "./test-keys.ts";
 
 export interface FilledArchive extends AsyncDisposable {
-  /** Of the archive's files. */
+  /** Folder of the archive's files. */
   readonly dir: string;
   readonly keysDir: string;
   readonly archive: Archive;
   readonly keyring: Keyring;
   readonly reader: ArchiveReader;
-  /** Puts an event where the broker would: behind all others of its stream. It is archived by `commit`. */
+  /** Appends an event to its stream, as the broker would. It is archived by `commit`. */
   event(ref: GenerationRef, seq: number, draft: EventDraft, storedAtUs: number): void;
   /** Puts a whole log there, its events a millisecond apart. */
   log(ref: GenerationRef, drafts: readonly EventDraft[], storedAtUs: number): void;
@@ -49,7 +49,7 @@ export interface FilledArchive extends AsyncDisposable {
   commit(): Promise<void>;
   /** Has the archive say that a generation was erased, and that these were its keys. Destroys nothing. */
   sayErased(ref: GenerationRef, at: string, kids: readonly string[]): Promise<void>;
-  /** From now on all streams are other ones, which begin anew. */
+  /** Replaces all streams by new ones, which begin from the start. */
   beginAnew(): void;
 }
 

@@ -9,7 +9,7 @@ import { SIGNING_SEED } from "./test-keys.ts";
 
 const UNNAMED_FILE = "is named by no commit, or by none any more";
 
-/** What is wrong with an archive of tests, or worth a note, without its keys. Files that no commit names are no harm. */
+/** Returns the errors and notes about a test archive, verified without its keys. Files that no commit names are allowed. */
 export async function verifyStore(store: BlobStore): Promise<readonly Finding[]> {
   const vkeys = [parseVerifierKey(createNoteKey("test", SIGNING_SEED).vkey)];
   const { findings } = await verifyArchive({ store, name: "test", vkeys, witnesses: [], witnessed: [] });

@@ -17,7 +17,7 @@ export interface WrittenLogs extends AsyncDisposable {
   readonly url: string;
   readonly broker: Broker;
   readonly publish: Publish;
-  /** Stores so many events of each generation, in turn. */
+  /** Stores this many events of each generation, in turn. */
   write(rounds: number): Promise<void>;
   /** Waits until everything is archived; then each message is there once, of whom it is, in its order. */
   expectExactlyOnce(stores: Stores): Promise<void>;

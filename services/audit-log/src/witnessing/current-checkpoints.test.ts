@@ -46,7 +46,7 @@ async function openGrowing() {
       const leaf = hashLeaf(Buffer.from(String(leaves++)));
       await of.append(() => ({ tenants: [{ tenant, leaves: [leaf], files: [], removes: [], records: [] }] }));
     },
-    /** As if a witness had cosigned it. */
+    /** Signs a tree as a witness would. */
     cosign: async (tree: string) => {
       const checkpoint =
         tree === ARCHIVE_TREE

@@ -8,7 +8,7 @@ import {
 } from "./signed-checkpoints.ts";
 
 /**
- * What witnesses should see: the newest checkpoint of the archive's own tree, and of each tenant whose tree has grown since its last
+ * The checkpoints to submit to witnesses: the newest checkpoint of the archive's own tree, and of each tenant whose tree has grown since its last
  * cosigned one. A tenant that does not grow is not submitted again: the archive's own tree holds its last checkpoint.
  */
 export class CurrentCheckpoints {

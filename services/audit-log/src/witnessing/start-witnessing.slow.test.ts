@@ -82,7 +82,7 @@ async function openWorld() {
         metrics,
         onError: (error) => errors.push(error),
       }),
-    /** What lies in the archive as cosigned by this witness: how large the tree was. */
+    /** Returns the size of the tree that this witness has cosigned, as stored in the archive. */
     async cosigned(tree: string, { key }: WitnessProcess) {
       const bytes = await archive.store.get(cosignedKey(tree));
       const note = bytes && Buffer.from(bytes).toString();
@@ -207,7 +207,7 @@ test("an archive that lost its end gets no cosignature, and its keeper is told; 
     pollMs: 5,
   });
   const alarms = () => errors.map((error) => (error as { code: string }).code);
-  // As long as before, and longer, with other commits: neither goes on from what was seen.
+  // First as long as before, then longer, but with other commits: neither extends the tree that was cosigned.
   await archive.append(() => ({ tenants: [] }));
   await expect.poll(alarms).toEqual(["archive_corrupt"]);
   await archive.append(() => ({ tenants: [] }));

@@ -10,7 +10,7 @@ import { submitCheckpoint, WitnessError } from "./submit-checkpoint.ts";
 export interface WitnessingOptions {
   archive: Archive;
   /**
-   * Of the witnesses, some perhaps known only once they run. Each is dealt with by itself: one that is away holds up no other, and no
+   * URLs of the witnesses; some may be known only after they have started. Each is handled separately: one that is away delays neither the others nor
    * archiving.
    */
   urls: readonly (string | Promise<string>)[];
@@ -20,11 +20,11 @@ export interface WitnessingOptions {
   metrics: Metrics;
   /** Called for failures of the archive, which are retried; and, with `archive_corrupt`, when a witness has seen another history: an operator must look into it. */
   onError: (error: unknown) => void;
-  /** How often it checks whether trees have grown. Default: 1,000 ms. */
+  /** Interval of checks if trees have grown. Default: 1,000 ms. */
   pollMs?: number;
   /** For each request to a witness. Default: 10,000 ms. */
   timeoutMs?: number;
-  /** How long closing may take to submit what was committed last. Default: 2,000 ms. */
+  /** Time that closing may take to submit the last commits. Default: 2,000 ms. */
   closeMs?: number;
 }
 
@@ -60,12 +60,12 @@ interface OneWitnessOptions extends WitnessingOptions {
   readonly stop: AbortSignal;
 }
 
-/** What goes on with one witness. */
+/** The submissions to one witness. */
 class Witnessing {
   readonly #options: OneWitnessOptions;
   readonly #watch: DependencyWatch;
   readonly #host: string;
-  /** How much of the archive's own tree it has cosigned. */
+  /** Size of the archive's own tree that it has cosigned. */
   #cosignedSize = 0;
   /** The size of each tree up to which the witness has said what it has to say. */
   readonly #settled = new Map<string, number>();

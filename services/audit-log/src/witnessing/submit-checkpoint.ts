@@ -11,36 +11,36 @@ import { RepriseError } from "@reprise/protocol";
 export class WitnessError extends RepriseError {}
 
 export interface SubmitOptions {
-  /** Of the witness: what its paths come behind. */
+  /** URL of the witness: the prefix of its paths. */
   url: string;
   origin: string;
   /** The signed checkpoint. */
   note: string;
-  /** Of the checkpoint's tree. */
+  /** Size of the checkpoint's tree. */
   size: number;
   hashes: HashReader;
-  /** What the witness has seen last, as far as is known: another size costs one more request. */
+  /** Last size that the witness has seen, as far as known: a wrong size costs one more request. */
   seenSize: number;
   timeoutMs: number;
   signal: AbortSignal;
 }
 
 export type Submission =
-  /** Cosignatures to be put behind the note. Not verified: a verifier has the witness's key. */
+  /** Cosignatures to append to the note. Not verified: a verifier has the witness's key. */
   | { readonly kind: "cosigned"; readonly lines: string }
   /** It has cosigned a larger tree. */
   | { readonly kind: "ahead"; readonly size: number }
-  /** It has cosigned a tree that this one does not go on from. */
+  /** It has cosigned a tree that is not a prefix of this one. */
   | { readonly kind: "differs"; readonly seenSize: number };
 
-/** As long as no other process submits the same log's checkpoints at the same time, two are enough. */
+/** While no other process submits the same log's checkpoints at the same time, two are enough. */
 const TRIES = 5;
 const MAX_ANSWER_BYTES = 64 * 1_024;
 /** A time and an Ed25519 signature. */
 const COSIGNATURE_BYTES = 8 + 64;
 
 /**
- * Submits a checkpoint to a witness, with the proof that it goes on from the one that the witness has seen last.
+ * Submits a checkpoint to a witness, with the proof that it extends the last one that the witness has seen.
  * @throws WitnessError `archive_unavailable` while it can't be reached, `config_invalid` when it does not know the log; RepriseError those of `hashes`
  */
 export async function submitCheckpoint(options: SubmitOptions): Promise<Submission> {

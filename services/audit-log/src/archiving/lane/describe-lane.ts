@@ -5,7 +5,7 @@ import { countSeqs, mergeRanges, toRanges, subtractRanges } from "@reprise/lane"
 
 export interface LaneContext {
   readonly kind: SegmentKind;
-  /** What erasures have emptied. */
+  /** Places that erasures have purged. */
   readonly purged: readonly StreamRange[];
   /** Places whose messages are there and not archived. */
   readonly leftOut: readonly StreamSeq[];

@@ -23,7 +23,7 @@ function usedBytes(): number {
   return heapUsed + external;
 }
 
-/** Has the broker store events faster than one answer at a time would allow, and not so many at once that it lets some fall. */
+/** Has the broker store events faster than one answer at a time would allow, but not so fast that it drops some. */
 async function pileUp(world: LaneWorld): Promise<void> {
   const { broker } = world;
   const ref = createRef();

@@ -2,11 +2,11 @@ import { notPublished, type StreamMessage } from "@reprise/log";
 import { isFillerSubject, peekSeq, type StreamSeq, type Seq, REQUEST_SEQ } from "@reprise/protocol";
 import { laneKind, type OwnedKind, parseOwner } from "./lane-kind.ts";
 
-/** What becomes one segment: consecutive messages of one generation. */
+/** The messages of one segment: consecutive messages of one generation. */
 export interface Group extends OwnedKind {
   /** UTC, `2026-11-21`: of the first message. */
   readonly day: string;
-  /** Of a log, the `seq` of its first event; 0 for the other kinds. */
+  /** For a log, the `seq` of its first event; 0 for the other kinds. */
   readonly firstSeq: Seq;
   readonly messages: StreamMessage[];
 }
@@ -21,8 +21,8 @@ export interface Grouped {
 const DAY_US = 86_400_000_000;
 
 /**
- * Groups a range of a stream by owner. A log's group ends where its `seq` does not go on by one: a store that has lost events and took
- * new ones in their place has such a place.
+ * Groups a range of a stream by owner. A log's group ends where its `seq` does not increase by one: this happens in a store that has lost events and stored
+ * new ones in their place.
  */
 export function groupMessages(stream: string, messages: readonly StreamMessage[]): Grouped {
   const kind = laneKind(stream);

@@ -14,7 +14,7 @@ const isAt =
   (lane: Lane) =>
     lane.last >= last && lane.epoch === epoch;
 
-/** What the archive shows of a log today. */
+/** Returns the log as the archive shows it today. */
 async function replay(world: LaneWorld, { archive }: RunningLane, ref: ReturnType<typeof createRef>) {
   const reader = new ArchiveReader({ archive, keyring: await world.openKeyring() });
   return (await Array.fromAsync(reader.events(ref))).map(({ payload }) => Buffer.from(payload).toString());

@@ -32,9 +32,9 @@ export interface SealingContext {
 }
 
 export interface SealedBatch {
-  /** What is to be committed. */
+  /** The draft to commit. */
   readonly draft: Draft;
-  /** How many erasures it knows of. */
+  /** Number of erasures that it takes into account. */
   readonly erasures: number;
   /** Which key has sealed whose segment. */
   readonly kids: readonly { readonly owner: MessageOwner; readonly kid: string }[];

@@ -81,7 +81,7 @@ test("an archiver that is to stop waits for its commits: for the one that it has
   await next.stop();
 });
 
-/** Gives an archiver every opportunity to go on: the broker has nothing left to say to it then. */
+/** Gives an archiver every opportunity to continue: afterwards the broker has no more messages for it. */
 async function settle({ broker }: FaultyWorld): Promise<void> {
   for (let rounds = 0; rounds < 20; rounds++) {
     await broker.reads.flush();

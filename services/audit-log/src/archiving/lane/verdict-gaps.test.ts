@@ -48,7 +48,7 @@ test("verdicts that had expired before they were archived are a gap", async () =
   expect((await world.verify()).code).toBe(3);
 });
 
-/** Reads verdicts behind a place that was archived so long ago: very long by default. */
+/** Opens a reader of verdicts after a place that was archived at this time: very long ago by default. */
 async function openReader(world: LaneWorld, sinceUs = 0): Promise<LaneReader> {
   const { created } = await factsOf(world);
   const limits = { maxMessages: 100, maxAgeMs: 50, maxBytes: 1_000_000 };

@@ -12,7 +12,7 @@ import { EXIT, type MakeCommand, writeLine } from "../command.ts";
 
 type Valid = Extract<CheckedProof, { kind: "valid" }>;
 
-/** Whether a proof holds. Needs neither archive nor network. */
+/** Checks a proof. Needs neither archive nor network. */
 export const checkProof: MakeCommand = (io) =>
   new Command("check-proof")
     .description("tells if a proof holds: 0 it does, 2 it does not, 4 a witness is missing")

@@ -43,7 +43,7 @@ async function openWorld(subjects: readonly (string | undefined)[] = ["ann", "bo
   return { ...filled, refs, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
-/** As another process reads it, which has no keys in memory. */
+/** Returns the text that another process reads, which has no keys in memory. */
 async function textOf({ archive, keysDir }: FilledArchive, ref: GenerationRef): Promise<string> {
   await archive.refresh();
   const store = createFileStore(join(keysDir, "wrapped"));

@@ -178,7 +178,7 @@ function longer(base64: string): string {
   return Buffer.concat([Buffer.from(base64, "base64"), Buffer.of(0)]).toString("base64");
 }
 
-/** All that is bytes in a proof, and the proof as it stands. */
+/** Returns all binary data in a proof, and the proof itself. */
 function bytesIn(proof: SegmentProof): Buffer[] {
   const { event, sealed, siblings } = proof;
   const encoded = [sealed, ...siblings, event!.payload, event!.salt, ...event!.siblings];
@@ -189,7 +189,7 @@ function has(bytes: Buffer, part: Uint8Array): boolean {
   return bytes.includes(Buffer.from(part));
 }
 
-/** As FORMAT.md says, hex. */
+/** Computes a leaf as FORMAT.md describes it, hex. */
 function leafOf({ streamSeq, storedAtUs, payload }: ArchivedMessage, salt: Uint8Array): string {
   const numbers = Buffer.alloc(16);
   numbers.writeBigUInt64BE(BigInt(streamSeq));

@@ -30,7 +30,7 @@ const VERDICTS = {
   unknown: EXIT.unknown,
 } as const;
 
-/** Whether an archive is as it was written. */
+/** Verifies that an archive is as it was written. */
 export const verify: MakeCommand = (io) =>
   withArchive(new Command("verify"))
     .description("tells if the archive is as it was written: 0 fine, 2 tampered with, 3 a gap, 4 can't tell")
@@ -118,7 +118,7 @@ async function findWitnesses(
   };
 }
 
-/** Whether a note has a signature that says it is of one of these keys: `verifyArchive` finds out whether it is. */
+/** True if a note has a signature under the name of one of these keys: `verifyArchive` checks the signature itself. */
 function claimsOneOf(note: string, vkeys: readonly VerifierKey[]): boolean {
   try {
     const { signatures } = parseNote(note);

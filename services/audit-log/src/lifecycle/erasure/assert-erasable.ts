@@ -6,7 +6,7 @@ type Hold = Extract<ArchiveRecord, { kind: "hold_set" }>;
 
 const DAY_US = 86_400_000_000;
 
-/** Whether a hold keeps any of these generations from being erased or deleted. */
+/** True if a hold protects any of these generations from erasure and deletion. */
 function isHeld(
   { tag, generation }: Pick<Hold, "tag" | "generation">,
   wanted: Pick<GenerationFilter, "tag">,

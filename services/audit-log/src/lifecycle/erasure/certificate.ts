@@ -1,7 +1,7 @@
 import { type Archive, type Commit, commitKey, parseCommit } from "@reprise/archive";
 import type { Erasure } from "../../records/erasures.ts";
 
-/** What was erased, and where the archive records it: with its public key the checkpoint can be checked, and that the commits are under it. */
+/** The scope of an erasure, and its place in the archive. With the archive's public key, the checkpoint can be verified, and that it covers the commits. */
 export interface ErasureCertificate {
   readonly certificate: "reprise.erasure";
   readonly archive: string;

@@ -4,8 +4,8 @@ import { mergeRanges } from "@reprise/lane";
 import type { LiveStreams } from "../lifecycle-context.ts";
 
 /**
- * Collects the places that an erasure empties. They are of the streams as they are when this is opened, before any is read: should one be made
- * anew meanwhile, what is missing in it is rather called a gap than passed over.
+ * Collects the places that an erasure empties, in the streams as they are when this is opened, before any is read: if a stream is
+ * created again meanwhile, a missing message in it is reported as a gap rather than excused.
  */
 export class EmptiedRanges {
   readonly #created: ReadonlyMap<string, string>;

@@ -72,7 +72,7 @@ test("while a subject is erased its conversations take no turn: one that was cla
   const [first, claimed, summary] = [createRef(), createRef(), createRef()];
   await writeLog(live.log, first, ofIt, [started(), delta(SECRET), completed()]);
   await open(world, claimed.generation, summary.generation);
-  // What a create has read before, as the erasure goes on.
+  // Read by a create before the erasure continues.
   const found = await rowsOf(world).find(tenant, conversation);
   let late: unknown;
   const publish: typeof live.log.publish = async (to, ...message) => {

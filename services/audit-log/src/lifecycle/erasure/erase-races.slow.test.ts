@@ -76,7 +76,7 @@ test("a generation that begins while its subject is erased, and is sealed with t
   const archivedAll = ({ head }: Appender) => expect.poll(archivedTo).toBeGreaterThanOrEqual(head.streamSeq);
   // All of it, for a batch that was sealed and not committed before the erasure would tell the archiver that the key is gone.
   await archivedAll(await writeLog(live.log, before, subject, [delta("first"), completed()]));
-  // The key is gone, and the nodes are to be told of it: the erasure goes on once the archiver has sealed something more.
+  // The key is destroyed, and the nodes are about to be told of it: the erasure continues after the archiver has sealed another segment.
   const [gone, sealed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const publish: typeof live.log.publish = async (to, ...message) => {
     if (to === opsSubject("erased", tenant, before.generation)) {

@@ -33,7 +33,7 @@ const request: ErasureRequest = {
 };
 const options = { settleMs: SETTLE_MS };
 
-/** Appends until another process ends the log, as a worker whose engine goes on. */
+/** Appends until another process ends the log, like a worker whose engine keeps streaming. */
 async function stream(world: LifecycleWorld, ref: GenerationRef): Promise<string> {
   const writer = await writeLog(world.live.log, ref, { ...SUBJECT, input: SECRET }, [started()]);
   for (;;) {

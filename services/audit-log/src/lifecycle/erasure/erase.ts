@@ -26,9 +26,9 @@ import { endAll, isAnywhere, ownerOfLive, toRef } from "./live-generations.ts";
 import { requestDraft } from "../../records/request-draft.ts";
 
 /*
- * An erasure is a record in the archive before anything is taken away, and another one after that; a process that finds the first without the second
- * continues the erasure, so it may be interrupted anywhere. Commits are in one order: an archiver that seals something of what is erased, at the
- * same time and in another process, learns of the first record before its own commit, and seals anew without it.
+ * An erasure is recorded in the archive before and after the data is removed; a process that finds the first record without the second
+ * continues the erasure, so it may be interrupted anywhere. Commits have one order: an archiver that seals erased data at the
+ * same time, in another process, learns of the first record before its own commit, and seals again without that data.
  */
 
 export interface ErasureRequest {
@@ -36,7 +36,7 @@ export interface ErasureRequest {
   /** Whose generations: a pseudonym, as requests name it. Or one generation. */
   readonly subject?: string | undefined;
   readonly generation?: GenerationId | undefined;
-  /** What else is erased with a subject's generations, though it may not be stored yet. */
+  /** Generations that are erased with those of the subject, even if they are not stored yet. */
   readonly further?: readonly GenerationId[] | undefined;
   /** The caller, and the reason. */
   readonly by: string;
@@ -51,7 +51,7 @@ export type ErasureOutcome =
   | { readonly kind: "erased"; readonly certificate: ErasureCertificate }
   /** The keys are destroyed. The live streams are out of reach from here: the audit log purges them, and finishes the erasure. */
   | { readonly kind: "waiting"; readonly id: string }
-  /** There is no generation of the subject; so many blobs were removed. */
+  /** The subject has no generation; this many blobs were removed. */
   | { readonly kind: "blobs"; readonly blobs: number }
   /** Nothing of it is kept. */
   | { readonly kind: "nothing" };
@@ -91,7 +91,7 @@ export async function eraseSubject(
     : { kind: "waiting", id: erasure.id };
 }
 
-/** Of a subject that has no generation which is not erased. */
+/** Erases the blobs of a subject whose generations are all erased. */
 async function eraseBlobsAlone(
   context: LifecycleContext,
   tenant: TenantId,
@@ -145,7 +145,7 @@ async function requestErasure(
   const { tag } = wanted;
   const { tenant, subject, further, by } = request;
   const found = await findErasable(context, request, wanted, known);
-  // An erasure of a conversation comes behind its deletion.
+  // An erasure of a conversation comes after its deletion.
   if (tag === undefined || subject === undefined || further !== undefined)
     return found && recordRequest(context, request, wanted, found);
   if (!found) assertNotHeld(context.archive.state.holds(tenant), wanted, new Map());

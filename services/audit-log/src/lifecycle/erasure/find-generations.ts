@@ -15,7 +15,7 @@ import { subjectTag } from "../../records/search-tags.ts";
 import type { LifecycleContext, LiveStreams } from "../lifecycle-context.ts";
 import { archiveDamaged, readStoredHeaders } from "./stored-headers.ts";
 
-/** What is to be found: the generations of a subject, or single ones. */
+/** The generations to find: those of a subject, or single ones. */
 export interface GenerationFilter {
   readonly tag: string | undefined;
   readonly generations: readonly string[];
@@ -98,7 +98,7 @@ async function* findStored(store: BlobStore, tenant: string, tag: string): Async
   }
 }
 
-/** Whether a key is one of a subject's, and not of a single generation. */
+/** True if a key is one of a subject's, and not of a single generation. */
 export function isKeyOfSubject(kid: string, tag?: string): boolean {
   const [kind, whose] = kid.split(".");
   return kind === "s" && (tag === undefined || whose === tag);
@@ -119,8 +119,8 @@ async function* findLive(
 }
 
 /**
- * Of every generation of a tenant that the queue or the log holds, its request: where both do, twice. All that was stored before the call
- * is among them, though replicas lag; what leaves the queue meanwhile has a log.
+ * Yields the request of every generation of a tenant from the queue or the log: from both, if both have it. All requests that were stored before the call
+ * are included, even if replicas lag; a job that leaves the queue meanwhile has a log.
  */
 async function* readLiveRequests(
   live: LiveStreams,

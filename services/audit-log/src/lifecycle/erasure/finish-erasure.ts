@@ -15,9 +15,9 @@ import { endAll, purgeAll, announceAll, toRef } from "./live-generations.ts";
 import { recordsDraft, requestDraft } from "../../records/request-draft.ts";
 
 export interface FinishOptions {
-  /** How long another process may still seal with a subject's key that it has in memory. Default 11 s: a keyring checks again after 10. */
+  /** Time for which another process may still seal with a cached key of the subject. Default 11 s: a keyring checks again after 10. */
   readonly settleMs?: number;
-  /** Ends the waiting, and nothing more is committed: what is not finished is gone on with later. */
+  /** Ends the wait, and nothing more is committed: a later call continues the erasure. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -25,20 +25,20 @@ const SETTLE_MS = 11_000;
 const TRIES = 3;
 
 /**
- * Carries out what an erasure has asked for. In this order:
+ * Carries out an erasure. In this order:
  *
- * 1. Its keys are destroyed: what the archive holds is unreadable from here on, and in every copy of it.
- * 2. Its generations are purged from the live streams, once the places that become empty are recorded, and all nodes let go of them.
- * 3. After a while no process has one of the keys in memory any more. The streams' newest files are made full, so that what was purged leaves
- *    them, and the places of that are recorded; checkpoints of others that share a file with what was purged are moved. An archiver that sealed
- *    something meanwhile sees that record and seals anew.
- * 4. The blobs that its generations have made, and the subject's own ones and its conversations, are removed.
- * 5. Generations of the same subject that began meanwhile, and of which something was sealed with a key that is gone, are lost: they are erased as well,
- *    and so is what another process has taken into the erasure.
+ * 1. Its keys are destroyed: from here on the archive's data is unreadable, and every copy of it.
+ * 2. Its generations are purged from the live streams, after the places that become empty are recorded, and all nodes drop them.
+ * 3. After a while no process has one of the keys in memory any more. The streams' newest files are filled up, so that the purged messages leave
+ *    them, and those places are recorded; checkpoints of other generations in the same files are moved. An archiver that sealed
+ *    such messages meanwhile sees that record and seals again.
+ * 4. The blobs that its generations have made, the subject's own blobs and its conversations are removed.
+ * 5. Generations of the same subject that began meanwhile, and were partly sealed with a destroyed key, are lost: they are erased as well,
+ *    and so are generations that another process has added to the erasure.
  * 6. The destruction is recorded, and the archive's copies of its blobs, which can't be read any more, are removed.
  *
  * Every step may be repeated.
- * @returns the erasure as it is finished; undefined where there is no broker, and only the first step was taken
+ * @returns the finished erasure; undefined if there is no broker, and only the first step was taken
  * @throws RepriseError `archive_unavailable`, `archive_corrupt`, `broker_unavailable`; the signal's reason
  */
 export async function finishErasure(

@@ -79,7 +79,7 @@ async function tellErased({ log }: LiveStreams, ref: GenerationRef, erasure: str
   });
 }
 
-/** Whether the live streams hold anything of it, as their leaders know it. */
+/** True if the live streams have any message of it, according to their leaders. */
 export async function isAnywhere(live: LiveStreams, ref: GenerationRef): Promise<boolean> {
   const { broker, log } = live;
   if (await log.leader.readLast(ref)) return true;
@@ -95,7 +95,7 @@ export async function ownerOfLive(live: LiveStreams, ref: GenerationRef): Promis
   return request && ownersIn(request)[0];
 }
 
-/** What its job holds. */
+/** Returns the request in its job. */
 async function readJob({ broker }: LiveStreams, ref: GenerationRef): Promise<Uint8Array | undefined> {
   for (const subject of generationJobs(ref)) {
     const payload = await readLastMessage(broker.main, JOBS_STREAM, subject);

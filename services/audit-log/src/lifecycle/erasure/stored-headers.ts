@@ -62,7 +62,7 @@ export async function readHeaders(
   }
 }
 
-/** What is told of a file that is passed over. */
+/** Returns the error for a file that is skipped. */
 export function archiveDamaged(key: string): RepriseError {
   return new RepriseError("archive_corrupt", `${key} can't be read: it was passed over.`);
 }

@@ -31,7 +31,7 @@ async function fromBroker(tenant: TenantId, broker: Broker) {
     if (id === tenant) refused = error;
   };
   await using directory = await followTenants({ broker, onRefused });
-  // An older or lower minimum of the file must not stand in for a record that can't be used.
+  // If a record can't be used, the file's older or lower minimum must not replace it.
   if (refused) throw unknown(`the broker's record of tenant "${tenant}" can't be used`, refused);
   return directory.find(tenant)?.audit;
 }

@@ -11,7 +11,7 @@ import type { FinishOptions } from "../erasure/finish-erasure.ts";
 import type { LifecycleContext } from "../lifecycle-context.ts";
 import { clearRows, rowsOf } from "../remove-conversations.ts";
 
-/** Of a tenant's in one round: each is a scan of the archive and a wait, and the rounds are all tenants'. */
+/** Conversations of one tenant in a round: each is a scan of the archive and a wait, and all tenants share the rounds. */
 const MOST_AT_ONCE = 4;
 
 /**
@@ -22,7 +22,7 @@ const MOST_AT_ONCE = 4;
 export class DeletedConversations {
   #after = STREAM_START;
   readonly #waiting = new Map<string, DeletedRow>();
-  /** Whether rows were removed whose text the stream's files may still have. */
+  /** True if rows were removed whose text the stream's files may still have. */
   #hasRemoved = false;
 
   /** All rows are read again by the next call: a stream that was restored has changes that this process has not seen. */
@@ -50,7 +50,7 @@ export class DeletedConversations {
       else this.#waiting.delete(subject);
     }
     const tried = new Map<TenantId, number>();
-    // As they are now: what fails is put behind the others for the next round.
+    // A copy of the entries: one that fails moves to the end for the next round.
     const all = [...this.#waiting];
     for (const [subject, waiting] of all) {
       const { tenant, row, at } = waiting;

@@ -176,7 +176,7 @@ describe("files that were never committed", () => {
 });
 
 describe("files that were never committed, with something that was erased before", () => {
-  /** What an archiver leaves that died before its commit: here a copy of what was committed. */
+  /** The files of an archiver that died before its commit: here a copy of committed ones. */
   async function openOrphan(last: number) {
     const filled = await openFilledArchive();
     const [gone, other] = [createRef(), createRef()];

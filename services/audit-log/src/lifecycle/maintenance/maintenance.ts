@@ -18,7 +18,7 @@ import { Sweeper } from "./sweep.ts";
 import { eraseUnnamed } from "./unnamed-files.ts";
 
 export interface MaintenanceOptions extends LifecycleContext, Pick<FinishOptions, "settleMs"> {
-  /** How long to keep what of whom; called in every round. */
+  /** Returns the retention of each tenant; called in every round. */
   readonly tenants: () => readonly { readonly id: string; readonly audit: AuditRetention }[];
   /** This process. No other has this name. */
   readonly holder: string;
@@ -26,9 +26,9 @@ export interface MaintenanceOptions extends LifecycleContext, Pick<FinishOptions
   readonly intervalMs?: number;
   /** Between two rounds that also delete what is too old, and sweep. Default one hour. */
   readonly thoroughMs?: number;
-  /** How long files stay that no commit names. Default a day. */
+  /** Time for which files are kept that no commit names. Default a day. */
   readonly graceMs?: number;
-  /** How long closing, and leaving the work to another process, wait for the round that runs. Default 5 s. */
+  /** Time that closing, and handing over to another process, wait for the active round. Default 5 s. */
   readonly closeMs?: number;
   /** Called with what has gone wrong, which the next round tries again. */
   readonly onError: (error: unknown) => void;
@@ -45,11 +45,11 @@ export interface Maintenance {
 
 const INTERVAL_MS = 60_000;
 const THOROUGH_MS = 3_600_000;
-/** How long the process that began an erasure has to finish it. */
+/** Time for the process that began an erasure to finish it. */
 const ABANDONED_MS = 120_000;
-/** How long erased generations are checked again: a process that slept may have written something late. */
+/** Time for which erased generations are checked again: a process that slept may have written data late. */
 const WATCHED_MS = 3_600_000;
-/** Of one tenant in one round. */
+/** Compactions of one tenant in one round. */
 const MOST_COMPACTIONS = 16;
 const GROUP = LEASE_GROUPS.maintenance;
 const LEASE = "rounds";

@@ -19,7 +19,7 @@ export interface Compaction {
 export const TARGET_BYTES = 32 * 1_024 * 1_024;
 /** Two of these fit into one: larger ones are left as they are. */
 const SMALL_BYTES = TARGET_BYTES / 2;
-/** What is read into memory at once. */
+/** Maximum size of the files that are in memory at once. */
 const MOST_BYTES = 2 * TARGET_BYTES;
 const FEWEST_FILES_TODAY = 32;
 const FIRST_TIER_BYTES = SMALL_BYTES / FEWEST_FILES_TODAY;
@@ -27,7 +27,7 @@ const FIRST_TIER_BYTES = SMALL_BYTES / FEWEST_FILES_TODAY;
 const SETTLED_MS = 600_000;
 const US = 1_000;
 
-/** Of a tenant's files, those that are to be merged next; undefined when all is well. */
+/** Chooses the files of a tenant to merge next; undefined if there are none. */
 export function nextCompaction(files: readonly ArchiveFile[], nowMs: UnixMs): Compaction | undefined {
   const today = new Date(nowMs - SETTLED_MS).toISOString().slice(0, 10);
   const groups = new Map<string, { day: string; stream: string; files: ArchiveFile[] }>();

@@ -8,7 +8,7 @@ import type { LifecycleContext } from "../lifecycle-context.ts";
 import { readHeaders, readStoredHeaders } from "../erasure/stored-headers.ts";
 
 const DAY_MS = 86_400_000;
-/** What segments of a tenant's own records name instead of a generation. */
+/** Replaces the generation in segments of a tenant's own records. */
 const TENANTS_OWN = "-";
 
 /** A day of a tenant that is over for good. */
@@ -72,7 +72,7 @@ function idsOf(holds: readonly { readonly id: string }[]): string[] {
   return holds.map(({ id }) => id);
 }
 
-/** What legal holds keep of a tenant. */
+/** The data of a tenant that is under legal hold. */
 interface Held {
   readonly isAll: boolean;
   readonly generations: ReadonlySet<string>;

@@ -72,7 +72,7 @@ async function sharedKids(
   return shared;
 }
 
-/** Whether the archive has passed the file's place in its stream: it cannot be committed any more. */
+/** True if the archive has passed the file's place in its stream: it cannot be committed any more. */
 function isPassed(state: ArchiveState, key: string, headers: readonly SegmentHeader[]): boolean {
   const name = parseDataKey(key);
   const lane = name && state.lanes.get(name.stream);

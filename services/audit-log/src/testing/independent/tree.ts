@@ -14,7 +14,7 @@ export function toLeafData(header: Buffer, sealed: Buffer): Buffer {
   return Buffer.concat([length, header, sealed]);
 }
 
-/** RFC 6962 §2.1, as it stands there. */
+/** RFC 6962 §2.1, as published. */
 export function rootOf(leaves: readonly Buffer[]): Buffer {
   if (leaves.length === 0) return hash("sha256", "", "buffer");
   if (leaves.length === 1) return leaves[0]!;

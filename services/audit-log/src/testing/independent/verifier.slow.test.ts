@@ -29,7 +29,7 @@ const gap = await makeSmallArchive({ gapAt: 40 });
 const witness = createNoteKey("witness", Buffer.alloc(32, 3), COSIGNATURE);
 const MIDDLE = 30;
 
-/** What both verifiers say of an archive, given what a witness has kept of its original. */
+/** Returns the verdicts of both verifiers on an archive, given a witness's memory of the original. */
 async function verdictsOf(archive: SmallArchive, original: SmallArchive, isOpened = false) {
   const checkpoint = Buffer.from(original.objects.get(checkpointKey(ARCHIVE_TREE))!).toString();
   const note = `${checkpoint}${cosign(parseNote(checkpoint).text, witness, 1_767_225_600)}`;

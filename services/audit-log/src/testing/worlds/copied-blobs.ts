@@ -19,13 +19,13 @@ export interface CopyingWorld {
   archived(): Promise<void>;
   /** The archive's copies of a tenant's blobs. */
   copies(tenant: TenantId): Promise<BlobCopy[]>;
-  /** What a copy holds. */
+  /** Returns the content of a copy. */
   contentOf(tenant: TenantId, copy: BlobCopy): Promise<Buffer>;
   /** Keys of the parts that are stored. */
   parts(): Promise<string[]>;
 }
 
-/** What blobs are copied from, and to. */
+/** The source and the target of copied blobs. */
 export interface CopyingPlace {
   readonly live: { readonly broker: Broker; readonly log: { readonly publish: Publish } };
   readonly store: BlobStore;

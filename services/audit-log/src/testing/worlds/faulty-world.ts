@@ -19,9 +19,9 @@ export interface FaultyWorld extends WrittenLogs {
 export type ArchiverOptions = Pick<LaneOptions, "closeMs">;
 
 export interface RunningArchiver {
-  /** What it was held up by. */
+  /** The errors that delayed it. */
   readonly errors: readonly unknown[];
-  /** How often it was fenced because another archiver has a stream. It goes on at once. */
+  /** Number of times that it was fenced because another archiver has a stream. It continues at once. */
   readonly fenced: number;
   stop(): Promise<void>;
 }
@@ -35,7 +35,7 @@ export async function openFaultyWorld(): Promise<FaultyWorld> {
     startArchiver: (stores, options = {}) => startArchiver(logs.broker, stores, options),
     async expectExactlyOnce(stores) {
       await logs.expectExactlyOnce(stores);
-      // The checkpoint comes behind the last commit.
+      // The checkpoint comes after the last commit.
       await expect.poll(() => verifyStore(stores.archive)).toEqual([]);
     },
   };

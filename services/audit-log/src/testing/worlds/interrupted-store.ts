@@ -4,7 +4,7 @@ import type { BlobStore } from "@reprise/archive";
 export interface Interruption {
   /** Changes until then. */
   left: number;
-  /** Whether the last change happens. */
+  /** `after` if the last change happens, else `before`. */
   readonly when: "before" | "after";
 }
 

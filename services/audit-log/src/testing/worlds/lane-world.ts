@@ -46,7 +46,7 @@ export interface LaneWorld extends AsyncDisposable {
   publish(subject: string, payload: Uint8Array): Promise<void>;
   /** Deletes what lies before a place of the stream, as its expiry would. */
   purgeBefore(streamSeq: number): Promise<void>;
-  /** Deletes the stream, and makes it anew. */
+  /** Deletes the stream, and creates it again. */
   makeStreamAnew(): Promise<void>;
   startArchiver(options?: {
     limits?: BatchLimits;

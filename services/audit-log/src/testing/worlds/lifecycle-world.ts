@@ -49,7 +49,7 @@ export interface LifecycleWorld extends AsyncDisposable {
   readonly dir: string;
   readonly store: BlobStore;
   readonly errors: unknown[];
-  /** What another process would have: its own view of the archive, its own keys in memory. */
+  /** Opens the context of another process: its own view of the archive, its own keys in memory. */
   openContext(overrides?: { store?: BlobStore; keyStore?: BlobStore }): Promise<LifecycleContext>;
   keyStore(): BlobStore;
   /**
@@ -166,7 +166,7 @@ export async function archivedUpTo(world: LifecycleWorld, text: string): Promise
   });
 }
 
-/** What is wrong with the archive, according to `verify`. */
+/** Returns the findings of `verify` in the archive. */
 export function findingsIn(world: LifecycleWorld): Promise<readonly Finding[]> {
   return verifyStore(world.store);
 }

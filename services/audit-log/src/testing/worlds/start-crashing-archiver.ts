@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
 export interface Crashing {
-  /** Of the broker. */
+  /** URL of the broker. */
   readonly url: string;
   /** Holds the archive and the keys. */
   readonly dir: string;
   readonly shards: number;
-  /** Of the stores, until it dies: 0 for never. */
+  /** Calls of the stores until the archiver dies: 0 for never. */
   readonly calls: number;
   readonly when: "before" | "after";
 }
