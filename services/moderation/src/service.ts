@@ -39,9 +39,9 @@ export interface ModerationOptions {
   broker: Broker;
   /** Told when RULES can't be followed. */
   brokerWatch?: Pick<BrokerWatch, "onStale">;
-  /** What this service depends on: what the absence of one explains is not logged. Default: those of its own. */
+  /** The dependencies of this service: a failure that the absence of one explains is not logged. Default: its own dependencies. */
   watches?: DependencyWatches;
-  /** How many streams the logs are spread over. */
+  /** Number of streams of logs. */
   shards: number;
   classifiers: Classifiers;
   logger: Logger;
@@ -64,7 +64,7 @@ export interface Moderation extends AsyncDisposable {
  * with the built-in sets, so that is 300,000 characters a second.
  */
 const SHARES = { stepsPerSecond: 15_000_000, burst: 750_000, slice: 75_000 };
-/** How often what is judged is stored and acknowledged where nothing else makes it urgent. */
+/** Interval at which verdicts are stored and events acknowledged, unless a verdict is urgent. */
 const SWEEP_MS = 250;
 /** Rules are stored by another server's clock than logs. An event that comes too early costs one lookup. */
 const CLOCKS_DIFFER_MS = 60_000;

@@ -1,14 +1,14 @@
-/** What is judged: never stored, logged or quoted in an error. */
+/** The text to judge: never stored, logged or quoted in an error. */
 export interface ClassifierSubject {
   /** A window of what a model has said. */
   readonly input: string;
-  /** What the model was asked, for classifiers that judge an answer by its question. */
+  /** The prompt of the model, for classifiers that judge an answer by its question. */
   readonly prompt?: string | undefined;
 }
 
 export interface Judged {
   readonly kind: "judged";
-  /** What the classifier itself calls flagged, by its own names. */
+  /** The categories that the classifier itself flags, by its own names. */
   readonly flagged: readonly string[];
   /** 0 to 1 by category, those that are not flagged too where the classifier tells. */
   readonly scores: Readonly<Record<string, number>>;
@@ -30,7 +30,7 @@ export type Judgement = Judged | Unjudged;
 export interface Classifier {
   readonly name: string;
   /**
-   * What goes wrong outside is an `unjudged`.
+   * Judges a text. External failures result in `unjudged`.
    * @throws the signal's reason, when that aborts; nothing else
    */
   classify(subject: ClassifierSubject, signal: AbortSignal): Promise<Judgement>;

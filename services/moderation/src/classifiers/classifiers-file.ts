@@ -20,7 +20,7 @@ export interface ClassifierConfig {
 /** By the name that rules use. Holds API keys: not for logs. */
 export type ClassifiersConfig = ReadonlyMap<string, ClassifierConfig>;
 
-/** What a rule can name. */
+/** Names that a rule can use. */
 const NAME = /^[A-Za-z0-9._-]{1,64}$/;
 const MAX_TIMEOUT_MS = 60_000;
 const MAX_CONCURRENCY = 1_000;

@@ -52,7 +52,7 @@ function readCategories(line: string): string[] {
   return names.filter((name) => CATEGORY.test(name)).slice(0, MAX_CATEGORIES);
 }
 
-/** Of the first token that is no white space: the share of what begins `unsafe`, in any split into tokens. */
+/** Returns the probability that the first token other than white space begins `unsafe`, in any split into tokens. */
 function probabilityOfUnsafe(tokens: Tokens): number | undefined {
   const first = tokens.find(({ token }) => token.trim() !== "");
   if (first === undefined) return undefined;

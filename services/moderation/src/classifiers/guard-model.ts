@@ -9,7 +9,7 @@ const MAX_TOKENS = 64;
 const MAX_PROMPT_LENGTH = 8_000;
 
 /**
- * A guard model such as Llama Guard 3 or 4 behind `POST <base URL>/chat/completions` of vLLM. The last message is the assistant's, so
+ * Creates a client of a guard model such as Llama Guard 3 or 4, served at `POST <base URL>/chat/completions` by vLLM. The last message is the assistant's, so
  * the guard judges the answer, not the question; its template puts both into its own prompt. Servers that take a last assistant message
  * for the user's (SGLang), or for the beginning of their own answer (llama.cpp, TGI), judge something else.
  */

@@ -6,7 +6,7 @@ export interface EndpointOptions {
   readonly baseUrl: string;
   /** Sent as a bearer token. */
   readonly apiKey?: string | undefined;
-  /** To a connection that stands. */
+  /** Time to connect, in milliseconds. */
   readonly connectTimeoutMs: number;
 }
 
@@ -15,7 +15,7 @@ export type JsonAnswer = { readonly kind: "json"; readonly value: unknown } | Un
 export interface JsonEndpoint {
   /** @throws the signal's reason, when that aborts; the request is closed */
   post(path: string, body: object, signal: AbortSignal): Promise<JsonAnswer>;
-  /** What is under way ends as unavailable. */
+  /** Closes the connections. Active requests end as unavailable. */
   close(): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 import type { Judged } from "./classifier.ts";
 
-/** What a rule says of a classifier's categories. */
+/** A rule's thresholds for a classifier's categories. */
 export interface CategoryBar {
   /** Only these count. Default: all. */
   readonly categories?: ReadonlySet<string> | undefined;

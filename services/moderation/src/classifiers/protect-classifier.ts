@@ -87,7 +87,7 @@ function answered(judgement: Judgement): boolean {
   return judgement.kind === "judged" || judgement.reason === "invalid";
 }
 
-/** Of an error only its name is told: who knows what its message quotes. */
+/** Reports only the name of an error: its message may quote the text. */
 function toUnjudged(error: unknown): Unjudged {
   if (error === TIMEOUT) return { kind: "unjudged", reason: "timeout" };
   return { kind: "unjudged", reason: "unavailable", detail: error instanceof Error ? error.name : "unknown" };

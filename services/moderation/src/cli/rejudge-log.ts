@@ -73,8 +73,8 @@ export async function rejudgeLog(
 }
 
 /**
- * @returns how many are stored, each behind the one before, and the last event then; where it is not all of them the log has become
- *   longer, and is to be judged anew
+ * Appends the decisions. @returns the number that is stored, each after the one before, and the last event then; if some are not stored, the log has become
+ *   longer, and has to be judged again
  */
 async function appendAll(
   log: GenerationLog,

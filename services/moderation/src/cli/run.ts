@@ -82,7 +82,7 @@ export async function runCli(
   return true;
 }
 
-/** Never the text, nor what stands in its place: that quotes what is around it. */
+/** Never prints the text, nor its replacement, which quotes the text around it. */
 function describe(draft: {
   type: string;
   rule?: string;

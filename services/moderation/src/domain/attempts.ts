@@ -24,8 +24,8 @@ export function lastStartedBy(events: readonly Uint8Array[]): JudgedAttempt | un
 }
 
 /**
- * Whether an event that has a known one's place begins an attempt that is not the last known one: behind it, or, where the store has lost
- * several, in the place of an earlier one. Of a redelivered event of an earlier attempt it says so too.
+ * True if an event at a known place begins an attempt other than the last known one: a later one, or, if the store has lost
+ * several, one in the place of an earlier one. Also true for a redelivered event of an earlier attempt.
  */
 export function isAnotherAttempt(payload: Uint8Array, known: JudgedAttempt): boolean {
   const started = startedBy(payload);
@@ -33,7 +33,7 @@ export function isAnotherAttempt(payload: Uint8Array, known: JudgedAttempt): boo
   return started.nonce === undefined ? started.attempt > known.attempt : started.nonce !== known.nonce;
 }
 
-/** Whether a verdict is about events that the store has lost, as an attempt in the log shows. Without a nonce the number alone decides. */
+/** True if a verdict is about events that the store has lost, as an attempt in the log shows. Without a nonce the number alone decides. */
 export function isOfLost(
   { attempt: seen = 0, nonce, judged }: Verdict,
   { attempt, nonce: logNonce, fromSeq }: JudgedAttempt,

@@ -7,8 +7,8 @@ import { type Judging, pushInPieces } from "./text/push-in-pieces.ts";
 type AnnotationEvent = Extract<KnownEvent, { type: "output.annotation" }>;
 
 /**
- * What rules find in an annotation: a text of its own, judged with the escapes of its address undone as well. It is one thing, so a finding is about
- * all of it: a half of an address leads nowhere, and a title without its page says nothing.
+ * Judges an annotation: a text of its own, also judged with the escapes of its address undone. A finding covers
+ * the whole annotation: half of an address leads nowhere, and a title without its page says nothing.
  */
 export function* findInAnnotation(event: AnnotationEvent, ruleSet: RuleSet): Judging<FoundIn[]> {
   const channel = new ChannelText("annotation", ruleSet);
@@ -28,7 +28,7 @@ export function* findInAnnotation(event: AnnotationEvent, ruleSet: RuleSet): Jud
   });
 }
 
-/** Of each run of percent-escapes what is UTF-8; any other stays as it is. */
+/** Decodes each run of percent-escapes that is UTF-8; others stay as they are. */
 function unescapeUrl(url: string): string {
   return url.replaceAll("+", " ").replaceAll(/(?:%[0-9a-f]{2})+/gi, (run) => {
     try {

@@ -6,10 +6,10 @@ import { drain } from "./text/push-in-pieces.ts";
 
 type BlobEvent = Extract<KnownEvent, { type: "output.blob" }>;
 
-/** What a decision about something that no rule can read says of its reason. */
+/** The rule and the category of a decision about content that no rule can read. */
 const RULE = { rule: "media", category: "unjudged" } as const;
 
-/** Rules read text, and this is none: the policy says what becomes of it. Its id stands for it, so that it is withdrawn and asked about like a text. */
+/** Applies the policy to media, which rules can't read. The id serves as its text, so that it is withdrawn and reviewed like a text. */
 export function findInBlob(
   event: BlobEvent,
   ruleSet: RuleSet,

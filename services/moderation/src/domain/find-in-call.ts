@@ -12,8 +12,8 @@ interface CallRules {
 }
 
 /**
- * What rules find in a tool call. Its arguments are a text of their own, judged with JSON's escapes undone as well. So is its name, unless the
- * request has such a function: then the client has said it, not the model.
+ * Judges a tool call. Its arguments are a text of their own, also judged with JSON's escapes undone. So is its name, unless the
+ * request has such a function: then the name comes from the client, not from the model.
  */
 export function* findInCall(
   { seq, name, arguments: text }: Extract<KnownEvent, { type: "tool.call" }>,

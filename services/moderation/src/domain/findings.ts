@@ -1,6 +1,6 @@
 import { type Finding, MAX_FINDINGS } from "@reprise/protocol";
 
-/** What was found in one generation, for its verdict: how much, and the first 100. */
+/** The findings in one generation, for its verdict: their number, and the first 100. */
 export class Findings {
   #first: Finding[] = [];
   #count = 0;

@@ -24,7 +24,7 @@ const MATCH = /secret|hush|poison|doubt/;
 const PARTS = ["secret", "hush", "a ", "sec", "hus", "ret ", "x", "h", "poi", "son", "dou", "bt ", "doubt"];
 
 const said = fc.constantFrom(...PARTS);
-/** What is appended next; undefined for a person's answer to the oldest review. */
+/** The next event to append; undefined for a person's answer to the oldest review. */
 const step: fc.Arbitrary<EventDraft | undefined> = fc.oneof(
   { weight: 5, arbitrary: said.map(delta) },
   { weight: 2, arbitrary: said.map(reasoning) },

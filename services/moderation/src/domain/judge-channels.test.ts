@@ -7,7 +7,7 @@ const RULES = wordRules({ secret: "redact", poison: "halt", doubt: "review" });
 const refusal = (text: string): EventDraft => ({ type: "refusal.delta", text });
 const summary = (text: string): EventDraft => ({ type: "reasoning.summary.delta", text });
 
-/** What may say something in a channel of its own, in one event. */
+/** Events that can each hold a text in a channel of its own. */
 const SAYS = [
   ["refusal", refusal],
   ["reasoning_summary", summary],

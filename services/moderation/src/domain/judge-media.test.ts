@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { COMPLETED, delta, GATE, JudgedLog } from "../testing/log-of.ts";
 import { wordRules } from "../testing/word-rules.ts";
 
-/** Of words that an id may hold: none of them is looked for there. */
+/** Rules for words that an id may contain: ids are not searched for them. */
 const RULES = wordRules({ blob: "halt", secret: "redact" });
 const MADE: EventDraft = {
   type: "output.blob",

@@ -45,9 +45,9 @@ export interface JudgeOptions {
 /**
  * Moderation's view of one generation, folded event by event from its log; the same log gives the same view in every process.
  *
- * What rules find becomes a decision that the log has to hold. `nextDecision` compares what is wanted with what the log says already,
- * and drafts the first that is missing, for a log that ends with the last event folded: appended by compare-and-set behind just that
- * event, no decision is ever made twice, by however many replicas. `cleared` ends before everything that is undecided.
+ * Findings of rules become decisions that the log has to hold. `nextDecision` compares the wanted decisions with those in the log,
+ * and drafts the first that is missing, for a log that ends with the last event folded: appended by compare-and-set directly after that
+ * event, no decision is ever made twice, by any number of replicas. `cleared` ends before everything that is undecided.
  */
 export class Judge {
   readonly #options: JudgeOptions;
@@ -96,7 +96,7 @@ export class Judge {
     return this.#endSeq;
   }
 
-  /** Whether the log says that the generation was stopped. */
+  /** True if the log has stopped the generation. */
   get halted(): boolean {
     return this.#haltedFrom !== BEYOND_LOG;
   }
@@ -109,7 +109,7 @@ export class Judge {
   }
 
   /**
-   * The last event that may be shown. Where a match reaches back into text that was settled, what was cleared stays so, and nothing behind it is
+   * The last event that may be shown. If a match reaches back into text that was settled, cleared events stay so, and no later event is cleared
    * until the match is decided.
    */
   get cleared(): Seq {
@@ -166,7 +166,7 @@ export class Judge {
     if (event.seq % FORGET_EVERY === 0) this.#forget();
   }
 
-  /** What a classifier has found after the event was judged. */
+  /** Adds a finding that a classifier made after the event was judged. */
   report({ channel: name, rule, category, action, fromSeq, toSeq }: ClassifierFinding): void {
     const channel = this.#channels.get(name);
     const stretch = channel?.stretchOf({ fromSeq, toSeq });
@@ -203,7 +203,7 @@ export class Judge {
     return channel.masked(wide) === channel.shown(wide, this.#withdrawals);
   }
 
-  /** What a decision has settled is settled: later findings in the same events are not its business. */
+  /** Drops wanted decisions that a decision has settled: it does not cover later findings in the same events. */
   #settle(isConcerned: (wanted: PendingDecision) => boolean): void {
     this.#wanted = this.#wanted.filter((wanted) => !isConcerned(wanted) || !this.#isDecided(wanted));
   }
@@ -254,7 +254,7 @@ export class Judge {
     }
   }
 
-  /** A later withdrawal around the place brings nothing back of what came behind it. */
+  /** Applies a halt: a later withdrawal around its place restores none of the text after it. */
   #halted({ from_seq: fromSeq, replacement }: HaltedEvent): void {
     this.#haltedFrom = Math.min(this.#haltedFrom, fromSeq);
     for (const channel of this.#channels.all) channel.cutOff(fromSeq, replacement);
@@ -287,7 +287,7 @@ export class Judge {
     this.#wanted.push({ action, channel, rule, category, from, to, range, reviewId });
   }
 
-  /** Text that was rewound is behind us: what half matched there is released, and the rules go on behind what is kept. */
+  /** Applies a rewind: half matches in the rewound text are released, and the rules continue after the kept text. */
   *#rewind(toSeq: Seq, kept: readonly KeptText[]): Judging {
     this.#foundIn(this.#channels.end());
     for (const { old, next } of yield* this.#channels.rewind(toSeq, kept)) {

@@ -2,7 +2,7 @@ import { type Finding, type JudgedBy, type Verdict, type Seq, REQUEST_SEQ } from
 import { isOfLost, type JudgedAttempt } from "./attempts.ts";
 import { addSpan, clipSpans } from "./coverage.ts";
 
-/** What a judge knows for a verdict. */
+/** A judge's part of a verdict. */
 export interface JudgedSoFar extends Pick<Verdict, "judged" | "cleared" | "decided"> {
   readonly attempt: JudgedAttempt;
   readonly findings: readonly Finding[];
@@ -35,9 +35,9 @@ export function mergeVerdict(stored: Verdict | undefined, now: JudgedSoFar, by: 
 }
 
 /**
- * What is left of a verdict about events that the store has lost. Nothing of it counts, not even of earlier events: what classifiers had
- * withdrawn of them may be lost as well. Only which rules have judged those stays known.
- * @param fromSeq where the log has something else than what was judged
+ * Returns the rest of a verdict about events that the store has lost. None of it counts, not even for earlier events: withdrawals by classifiers
+ * may be lost as well. Only the rules that have judged those stay known.
+ * @param fromSeq the place from which the log differs from the judged events
  */
 export function discardVerdict(stored: Verdict | undefined, fromSeq: Seq): Verdict {
   return {

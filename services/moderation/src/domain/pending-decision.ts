@@ -12,7 +12,7 @@ import {
 import type { ChannelText } from "./text/channel-text.ts";
 import type { Reviews } from "./reviews.ts";
 
-/** What a classifier has found in a range of whole events. */
+/** A classifier's finding in a range of whole events. */
 export interface ClassifierFinding extends SeqRange {
   readonly rule: string;
   readonly category: string;
@@ -28,7 +28,7 @@ export interface PendingDecision {
   readonly category: string;
   readonly from: number;
   readonly to: number;
-  /** As the finding lies; a redaction may have to be wider. */
+  /** The range of the finding; a redaction may have to be wider. */
   readonly range: SeqRange;
   readonly reviewId?: string;
 }
@@ -51,8 +51,8 @@ export function withdrawalRange(
 }
 
 /**
- * What is wanted of a text that a rewind has cut: of what is kept the new text decides, for the old one would tell there what was rewound.
- * A redaction that was told there before is to be told anew for the same reason.
+ * Returns the decisions for a text that a rewind has cut: the new text decides about the kept part, as the old one would reveal rewound text there.
+ * For the same reason, an earlier redaction of that part has to be made again.
  */
 export function splitAtRewind(
   wanted: readonly PendingDecision[],

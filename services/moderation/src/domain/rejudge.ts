@@ -15,11 +15,11 @@ export interface Rejudgement {
   readonly judged: Seq;
   readonly findings: readonly Finding[];
   readonly findingCount: number;
-  /** What the log would get, in order. */
+  /** The decisions that would be appended, in order. */
   readonly decisions: readonly EventDraft[];
 }
 
-/** What a set of rules would find in a log as it is now, and decide about it. Changes nothing. */
+/** Judges a log as it is now by a set of rules, and returns the decisions. Changes nothing. */
 export function rejudge(
   events: readonly Uint8Array[],
   { moderation, ruleSet, nowMs }: { moderation: EffectiveModeration; ruleSet: RuleSet; nowMs: UnixMs },

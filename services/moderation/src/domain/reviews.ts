@@ -29,7 +29,7 @@ export interface Review extends SeqRange {
   readonly place: Place | undefined;
 }
 
-/** What a finding is about, as a review tells it. */
+/** The subject of a finding, as named in a review. */
 interface Subject {
   readonly rule: string;
   readonly range: SeqRange;
@@ -92,7 +92,7 @@ export class Reviews {
     return review;
   }
 
-  /** Whether the log has asked about this before. */
+  /** True if the log has a review of this already. */
   wasAsked(channelName: string, subject: Subject): boolean {
     return this.#idOf(channelName, subject) !== undefined;
   }

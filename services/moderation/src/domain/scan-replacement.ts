@@ -3,7 +3,7 @@ import type { RuleFinding, RuleSet } from "@reprise/rules";
 import { ChannelText } from "./text/channel-text.ts";
 import { drain } from "./text/push-in-pieces.ts";
 
-/** What others have left standing of a range, judged as a text by itself: how it is to read, and why. */
+/** Judges the part of a range that other withdrawals have left, as a text by itself: returns its replacement and the findings. */
 export function scanReplacement(
   rest: string,
   { moderation, ruleSet }: { moderation: EffectiveModeration; ruleSet: RuleSet },

@@ -25,7 +25,7 @@ export type ClassifyWindow = (
 
 interface LateVerdictsOptions {
   readonly ruleSet: RuleSet;
-  /** What an earlier process is done with. */
+  /** The last event that an earlier process has classified. */
   readonly classifiedBefore: Seq;
   readonly classify: ClassifyWindow;
   readonly onFinding: (finding: ClassifierFinding) => void;
@@ -69,7 +69,7 @@ export class ClassifierRuns {
     return last;
   }
 
-  /** Whether no window is being judged. */
+  /** True if no window is being judged. */
   get isIdle(): boolean {
     return this.#running.size === 0;
   }
@@ -98,7 +98,7 @@ export class ClassifierRuns {
         this.#look(channel, window);
       }
     }
-    // A call ends the model's turn: what it said before is judged while the call is answered, not behind the answer.
+    // A call ends the model's turn: the text before it is judged while the call is answered, not after the answer.
     if (!isTerminal(event.type) && event.type !== "tool.call") return;
     for (const [name, windows] of this.#windows) for (const window of windows.end()) this.#look(name, window);
   }
@@ -143,12 +143,12 @@ export class ClassifierRuns {
   }
 }
 
-/** Of a text that no engine counts by itself. */
+/** Estimates the tokens of a text that no engine counts by itself. */
 function estimateTokens(text: string): number {
   return Math.ceil(text.length / CHARS_PER_TOKEN);
 }
 
-/** What the model was asked last: some classifiers judge an answer by its question. */
+/** Returns the last prompt of the model: some classifiers judge an answer by its question. */
 function promptOf({ request: { input } }: RequestedEvent): string {
   if (typeof input === "string") return input;
   const asked = input.findLast(({ role }) => role === "user");

@@ -46,7 +46,7 @@ interface Parts {
   readonly span: TraceSpan;
 }
 
-/** What was folded, compared with the log: all of it; not all; or something that the log does not hold any more, or that counts no longer. */
+/** The folded events compared with the log: all of it; not all; or events that the log does not hold any more, or that no longer count. */
 type Folded = "complete" | "behind" | "outdated";
 type AnnouncedVerdict = Pick<Verdict, "judged" | "cleared" | "decided" | "nonce">;
 
@@ -119,17 +119,17 @@ export class GenerationModerator {
     return moderator;
   }
 
-  /** Whether it takes nothing more. */
+  /** True if it accepts no more events. */
   get isClosed(): boolean {
     return this.#closed.signal.aborted;
   }
 
-  /** Whether nothing is left to do for a generation that has ended. */
+  /** True if a generation has ended and nothing is left to do for it. */
   get isDone(): boolean {
     return this.#judge.ended && this.isAtRest;
   }
 
-  /** Whether its log brings it all back. */
+  /** True if its log alone can restore it. */
   get isAtRest(): boolean {
     return !this.#busy && this.unstoredFrom === undefined && this.#classifierRuns.isIdle;
   }
@@ -183,7 +183,7 @@ export class GenerationModerator {
     this.#classifierRuns.close();
   }
 
-  /** A generation that can't be judged delays no other; its next event has it taken up anew. */
+  /** Fails this generation without delaying others; its next event starts it again. */
   fail(error: unknown): void {
     const { context, span } = this.#parts;
     context.onError(error);
@@ -217,7 +217,7 @@ export class GenerationModerator {
     const seq = peekSeq(event.payload);
     const next = this.#judge.judged + 1;
     if (seq < next) {
-      // A place that is known, stored anew: the store had lost what was folded. In a shard that was quiet since, its places are lower.
+      // A known place, stored again: the store had lost events that were folded. In a shard that was quiet since, its stream sequences are lower.
       const isNew = event.streamSeq > this.#streamSeq || isAnotherAttempt(event.payload, this.#judge.attempt);
       if (isNew) this.#folded = "outdated";
     } else if (this.#folded === "complete" && seq === next) yield* this.#fold(event);
@@ -227,7 +227,7 @@ export class GenerationModerator {
   *#fold({ payload, streamSeq }: LogEvent): Judging {
     const event = decodeEvent(payload);
     if (event.type === "output.rewind" || this.#parts.writer.discardLost([payload])) {
-      // What counts of the text before it only the log has whole; and all of it is to be judged anew if a verdict of lost text counted.
+      // Only the log has all text before it that still counts; and all of it has to be judged again if a verdict of lost text counted.
       this.#folded = "outdated";
       return;
     }
@@ -359,7 +359,7 @@ export class GenerationModerator {
     if (this.isClosed) return;
     const { context, ref, moderation, writer } = this.#parts;
     const { judged, cleared, decided, endSeq, attempt, findings } = this.#judge;
-    // The end waits for the classifiers' results, also while decisions are made behind it.
+    // The end waits for the classifiers' results, even while decisions are made after it.
     const most = endSeq !== undefined && !this.#classifierRuns.isIdle ? plus(endSeq, -1) : judged;
     const marks = { judged: most, cleared: Math.min(cleared, most), decided };
     const { nonce } = attempt;
@@ -390,7 +390,7 @@ function* counting(judging: Judging, ruleSet: RuleSet): Generator<number, void> 
   }
 }
 
-/** Whether readers' nodes learn nothing from the second one. */
+/** True if the second one has no news for readers' nodes. */
 function isSame(a: AnnouncedVerdict, b: AnnouncedVerdict): boolean {
   return a.judged === b.judged && a.cleared === b.cleared && a.decided === b.decided && a.nonce === b.nonce;
 }

@@ -8,7 +8,7 @@ import type { ClassifyWindow } from "./classifier-runs.ts";
 /** An event as a consumer has it. */
 export type LogEvent = Pick<StoredEvent, "payload" | "streamSeq">;
 
-/** What judging a generation works with. */
+/** The dependencies for judging a generation. */
 export interface ModeratorContext {
   readonly connection: Broker["main"];
   readonly log: GenerationLog;

@@ -1,9 +1,9 @@
 import { pause } from "@reprise/async";
 
 export interface ShardBacklogsOptions {
-  /** How many shards are followed; 0 until there is something to judge. */
+  /** Number of shards that are followed; 0 until there is something to judge. */
   readonly shards: () => number;
-  /** How many events of a shard are not dealt with; undefined where that is not known. */
+  /** Reads the number of a shard's events that are not done; undefined if unknown. */
   readonly read: (shard: number) => Promise<number | undefined>;
   readonly everyMs?: number;
   readonly onError: (error: unknown) => void;
@@ -11,7 +11,7 @@ export interface ShardBacklogsOptions {
 
 const EVERY_MS = 5_000;
 
-/** How many events of all shards moderation has not dealt with, asked for one shard after the other. */
+/** Counts the events of all shards that moderation has not finished, asking for one shard after the other. */
 export class ShardBacklogs implements Disposable {
   readonly #options: ShardBacklogsOptions;
   readonly #closed = new AbortController();
@@ -22,7 +22,7 @@ export class ShardBacklogs implements Disposable {
     void this.#run().catch(options.onError);
   }
 
-  /** As of the last round; undefined where it did not learn all of it. */
+  /** The count of the last round; undefined if a part of it is unknown. */
   get total(): number | undefined {
     return this.#total;
   }

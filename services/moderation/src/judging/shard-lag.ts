@@ -2,19 +2,19 @@ import type { ShardEvent } from "@reprise/log";
 import type { StreamSeq, UnixMs } from "@reprise/protocol";
 
 interface Mark {
-  /** Of the first event. */
+  /** The time when the first event was stored. */
   readonly storedAtMs: UnixMs;
   lastStreamSeq: StreamSeq;
 }
 
-/** What arrives beyond it counts as as old as the last mark, so that a verdict that can't be stored costs no memory. */
+/** Events beyond this count as old as the last mark, so that a verdict that can't be stored costs no memory. */
 const MAX_MARKS = 1_000;
 
-/** How old the oldest event of a shard is that was read and whose verdict is not stored. */
+/** The age of a shard's oldest event that was read and whose verdict is not stored. */
 export class ShardLag {
   readonly #marks: Mark[] = [];
 
-  /** @param events in stream order, behind those of the calls before */
+  /** @param events in stream order, after those of the calls before */
   read(events: readonly Pick<ShardEvent, "streamSeq" | "storedAtMs">[]): void {
     const [first] = events;
     const last = events.at(-1);

@@ -24,10 +24,10 @@ export interface IncomingEvent extends LogEvent {
 
 interface Entry {
   readonly ref: GenerationRef;
-  /** The event that it was taken up with: until its log is read, nothing behind it is settled. */
+  /** The event that started it: until its log is read, no later event is settled. */
   readonly fromStreamSeq: StreamSeq;
   judged: GenerationModerator | undefined;
-  /** What has come while the log was read. */
+  /** Events that came while the log was read. */
   readonly waiting: WaitingEvents;
   touchedAtMs: number;
 }

@@ -3,8 +3,8 @@ import { type JudgedBy, type Verdict, type StreamSeq, type Seq, STREAM_START } f
 import { discardVerdict, type JudgedSoFar, mergeVerdict } from "../domain/merge-verdict.ts";
 
 /*
- * Which verdict of one generation is stored, which is on its way, and which waits: a pure state machine. `VerdictWriter` publishes for it
- * and reports what became of that.
+ * The stored verdict of one generation, the one being published, and the one that waits: a pure state machine. `VerdictWriter` publishes for it
+ * and reports the results.
  *
  *   phase       update                       store       stored    refused                     failed
  *   stored      updated, or storing if due   -           !         !                           !
@@ -12,21 +12,21 @@ import { discardVerdict, type JudgedSoFar, mergeVerdict } from "../domain/merge-
  *   storing     overtaken                    -           stored    storing; updated after 3    updated
  *   overtaken   overtaken                    -           updated   overtaken; updated after 3  updated
  *
- *   -  ignored   !  throws: nothing is on its way
+ *   -  ignored   !  throws: nothing is being published
  *
- * `folded` and `discard` change no phase. An update is due when it is urgent, or 64 events were folded since the last one was published. What
- * is published is the last update merged with what is stored: `refused` brings what another replica has stored, and it is merged anew. An
- * update that has overtaken the one on its way waits for the next `store`, or for the next update that is due.
+ * `folded` and `discard` change no phase. An update is due when it is urgent, or 64 events were folded since the last one was published. The
+ * published verdict is the last update merged with the stored one: `refused` brings the verdict that another replica has stored, and both are merged again. An
+ * update that has overtaken the published one waits for the next `store`, or for the next update that is due.
  *
  * `unstoredFrom` is the first event that no stored verdict covers: it is settled only when the verdict that covers it is stored. An
- * event is folded, then covered by an update, then on its way; a refused or failed store takes it back to the update.
+ * event is folded, then covered by an update, then published; a refused or failed store takes it back to the update.
  */
 
 /** An update of what was judged. */
 export interface VerdictUpdate extends JudgedSoFar {
-  /** Whether it covers every event that was folded; else a further update follows. */
+  /** True if it covers every event that was folded; else a further update follows. */
   readonly isComplete: boolean;
-  /** Whether it ends the generation, or decides something: then it is stored at once. */
+  /** True if it ends the generation, or decides something: then it is stored at once. */
   readonly isUrgent: boolean;
 }
 
@@ -41,7 +41,7 @@ interface OnItsWay {
 
 export interface WriterState {
   readonly judgedBy: JudgedBy;
-  /** What is stored, and not discarded, and its place in the stream; `STREAM_START` for none. */
+  /** The stored verdict, unless discarded, and its place in the stream; `STREAM_START` for none. */
   readonly stored: Verdict | undefined;
   readonly streamSeq: StreamSeq;
   /** The newest update, unless it is on its way or stored. */
@@ -69,7 +69,7 @@ export type WriterInput =
   /** The log has another event than the one that was judged, from this one on. */
   | { readonly type: "discard"; readonly fromSeq: Seq };
 
-/** Publish this verdict behind the one with this stream sequence. */
+/** Publish this verdict after the one with this stream sequence. */
 export interface PublishVerdict {
   readonly verdict: Verdict;
   readonly expectedLast: StreamSeq;
@@ -162,7 +162,7 @@ function publish(state: WriterState, sent: Omit<OnItsWay, "verdict">): Transitio
   };
 }
 
-/** What is on its way is not stored: it waits again, unless a newer update does. */
+/** Takes back a verdict that could not be stored: it waits again, unless a newer update does. */
 function takeBack(state: WriterState): Transition {
   const { onItsWay, update = onItsWay?.update, updatedFrom } = state;
   return { state: { ...state, update, updatedFrom: onItsWay?.from ?? updatedFrom, onItsWay: undefined } };

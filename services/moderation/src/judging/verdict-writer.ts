@@ -18,14 +18,14 @@ import {
 } from "./verdict-writer-state.ts";
 
 /**
- * Stores the verdict on one generation. It is what a restarted process goes on from, and the proof of what was judged: what the consumer
- * acknowledges never runs ahead of it. When it stores, and what, is `next` of verdict-writer-state.ts.
+ * Stores the verdict on one generation. A restarted process continues from it, and it proves what was judged: the consumer's
+ * acknowledgements are never ahead of it. `next` of verdict-writer-state.ts decides when to store which verdict.
  */
 export class VerdictWriter {
   readonly #log: GenerationLog;
   readonly #ref: GenerationRef;
   #state: WriterState;
-  /** What is being stored, or was last: rejected, it was taken back, and the next `store` begins anew. */
+  /** The current or last store: if it rejected, its verdict was taken back, and the next `store` starts again. */
   #storing = Promise.resolve();
 
   private constructor(log: GenerationLog, ref: GenerationRef, state: WriterState) {
@@ -39,7 +39,7 @@ export class VerdictWriter {
     return new VerdictWriter(log, ref, initialState(by, await log.verdicts.readVerdictFromLeader(ref)));
   }
 
-  /** What was stored before, by this process or another one, and was not discarded. */
+  /** The verdict that was stored before, by this process or another one, and was not discarded. */
   get stored(): Verdict | undefined {
     return this.#state.stored;
   }
@@ -63,12 +63,12 @@ export class VerdictWriter {
     return false;
   }
 
-  /** Whether what is stored speaks of a later attempt than a log has: one that is lost, or that was not read. */
+  /** True if the stored verdict is about a later attempt than a log has: one that is lost, or that was not read. */
   isAheadOf(events: readonly Uint8Array[]): boolean {
     return (this.stored?.attempt ?? 0) > (lastStartedBy(events)?.attempt ?? 0);
   }
 
-  /** As `discardLost`, for a log as its leader has it, whole: an attempt that it does not have is lost. */
+  /** Like `discardLost`, for the whole log as its leader has it: an attempt that it does not have is lost. */
   discardLostOf(events: readonly Uint8Array[]): void {
     if (this.discardLost(events) || !this.isAheadOf(events)) return;
     this.#step({ type: "discard", fromSeq: lastStartedBy(events)?.fromSeq ?? REQUEST_SEQ });

@@ -91,7 +91,7 @@ export class JudgedLog {
     }
   }
 
-  /** What a reader sees that comes now and is shown everything up to an event. */
+  /** Returns the text for a new reader that may see everything up to an event. */
   shown(upTo = this.events.length): { text: string; joined: string; reasoning: string } {
     const withdrawals = new Withdrawals();
     for (const event of this.events) withdrawals.apply(event);

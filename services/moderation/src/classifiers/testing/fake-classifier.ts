@@ -1,7 +1,7 @@
 import type { Classifier, ClassifierSubject, Judged, Judgement } from "../classifier.ts";
 
 export interface FakeClassifier extends Classifier {
-  /** What it was asked, in order. */
+  /** The texts that it has judged, in order. */
   readonly subjects: readonly ClassifierSubject[];
   readonly closed: boolean;
 }

@@ -1,10 +1,10 @@
 import type { Mask } from "./masks.ts";
 
 /**
- * Where in a text the marks of a redaction lie. What stands between them is the text's own, so it is found there in turn; which of two
- * equal places is meant does not matter, for they read alike. Marks side by side are one mask.
- * @param mark what the redaction has put in the place of each match
- * @returns undefined where the replacement is not the text with marks in it, such as a reviewer's own words
+ * Finds the marks of a redaction in its replacement text. The text between them is the original's, so it is found there in turn; the choice between two
+ * equal places does not matter, for they read alike. Adjacent marks are one mask.
+ * @param mark the replacement of each match
+ * @returns undefined if the replacement is not the text with marks in it, such as a reviewer's own words
  */
 export function alignReplacement(
   replacement: string,

@@ -29,7 +29,7 @@ export class ChannelText {
   readonly #pieceLength: number;
   #events: TextEvent[] = [];
   readonly #masks = new Masks();
-  /** Where the text was settled, in order, as far as it is kept: what is told of the text before is told apart from what comes behind. */
+  /** Places where the text was settled, in order, as far as kept: findings before such a place are reported apart from later ones. */
   #settledAt: number[] = [];
 
   constructor(name: string, { createScanner, pieceLength }: Pick<RuleSet, "createScanner" | "pieceLength">) {
@@ -44,7 +44,7 @@ export class ChannelText {
   }
 
   /**
-   * What half matches come to if no text follows. The text so far is held no longer, even if more comes, and a match may
+   * Returns the findings of half matches as if no text followed. The text so far is no longer held, even if more comes, but a match may
    * still reach back into it then.
    */
   settle(): readonly RuleFinding[] {
@@ -53,7 +53,7 @@ export class ChannelText {
     return this.#scanner.settle();
   }
 
-  /** What half matches come to when no text follows. */
+  /** Returns the findings of half matches after the last text. */
   end(): readonly RuleFinding[] {
     return this.#scanner.end();
   }
@@ -78,14 +78,14 @@ export class ChannelText {
     this.#masks.add(mask);
   }
 
-  /** Goes on behind the beginning of another text, which is this one's whole text so far: what was masked there stays so. */
+  /** Continues another text from its beginning to the end of this one's text so far: masks in it are kept. */
   continue(other: ChannelText): void {
     for (const mask of other.#masks.within(0, this.length))
       this.mask({ ...mask, to: Math.min(mask.to, this.length) });
     this.#settledAt = other.#settledAt.filter((at) => at <= this.length);
   }
 
-  /** Leaves what lies up to this event to the text that goes on behind it. */
+  /** Leaves the events up to this one to the text that continues after it. */
   leave(toSeq: Seq): void {
     this.fromSeq = this.#events[this.#indexOf(plus(toSeq, 1))]?.seq ?? BEYOND_LOG;
   }
@@ -94,7 +94,7 @@ export class ChannelText {
     return this.#scanner.length;
   }
 
-  /** From an event on nothing of the text counts, that which is still to come included. @param replacement what stands there if it is this text's */
+  /** Masks all text from an event, future text included. @param replacement shown at that event if it belongs to this text */
   cutOff(fromSeq: Seq, replacement: string): void {
     const first = this.#events[this.#indexOf(fromSeq)];
     const from = first?.start ?? this.length;
@@ -136,7 +136,7 @@ export class ChannelText {
   }
 
   /**
-   * How a range is to read.
+   * Returns a range with its masks applied.
    * @param until only up to this place of the text. Default: all of the range
    */
   masked(range: SeqRange, until = Number.POSITIVE_INFINITY): string {
@@ -149,21 +149,21 @@ export class ChannelText {
     for (const { from, to, replacement, hasRest = false } of this.#masks.within(start, end)) {
       if (to <= at) continue;
       text += raw.slice(at - start, Math.max(at, from) - start);
-      // What a mask replaces stands where it begins: of one that began before, only the rest lies here.
+      // The replacement of a mask is at its beginning: of a mask that began before this range, only the rest is in it.
       if (from >= at || (hasRest && from >= start)) text += replacement;
       at = to;
     }
     return text + raw.slice(at - start, Math.max(at, end) - start);
   }
 
-  /** What a range said before anything of it was withdrawn. */
+  /** Returns the original text of a range, before any withdrawal. */
   raw(range: SeqRange): string {
     return this.#eventsIn(range)
       .map(({ text }) => text)
       .join("");
   }
 
-  /** How a range reads by what the log says so far. */
+  /** Returns a range as the log shows it so far. */
   shown(range: SeqRange, withdrawals: Withdrawals): string {
     return this.#eventsIn(range)
       .map(({ seq, text }) => withdrawals.replacementOf(seq, this.name) ?? text)

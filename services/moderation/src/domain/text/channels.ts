@@ -4,7 +4,7 @@ import { ChannelText } from "./channel-text.ts";
 import type { KeptText } from "./kept-texts.ts";
 import type { Judging } from "./push-in-pieces.ts";
 
-/** What rules have found, and in which text. */
+/** A finding, and the text that it is in. */
 export interface FoundIn {
   readonly channel: ChannelText;
   readonly finding: RuleFinding;
@@ -48,8 +48,8 @@ export class Channels {
   }
 
   /**
-   * Has the text go on behind what a rewind has kept of it.
-   * @returns the old text, which has ended, and the one that goes on, for each channel
+   * Continues the texts after the part that a rewind has kept.
+   * @returns for each channel the old text, which has ended, and the one that continues
    */
   *rewind(toSeq: Seq, kept: readonly KeptText[]): Judging<{ old: ChannelText; next: ChannelText }[]> {
     this.#takenOver.clear();
@@ -66,9 +66,10 @@ export class Channels {
   }
 
   /**
-   * The model thinks, then answers: what it thought goes on no more, and what is half matched there would hold back the whole answer.
-   * Outputs come side by side, and none of them ends another. A channel that goes on after all shows that the engine mixes them: it is
-   * settled by a take-over once in a turn, so that by changing to and fro no match can be shown bit by bit.
+   * Settles the other channels when the model changes from reasoning to its answer: the reasoning has ended, and a half match there would hold back the whole
+   * answer.
+   * Outputs come side by side, and none of them ends another. A channel that continues later shows that the engine mixes them: it is
+   * settled by a take-over once in a turn, so that no match can be shown bit by bit by changing back and forth.
    */
   #takeOver(name: string): readonly FoundIn[] {
     let found = NOTHING;
@@ -88,7 +89,7 @@ export class Channels {
   }
 }
 
-/** Of what the model thinks, not of what it answers. */
+/** True for a channel of reasoning, false for the answer. */
 function isThought(name: string): boolean {
   return name === "reasoning" || name === "reasoning_summary";
 }

@@ -5,9 +5,9 @@ const ESCAPE = /\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))/g;
 const PLAIN: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
 
 /**
- * What rules find in JSON text once its escapes are undone: `\u0073ecret` is a word, and the `n` of `\nsecret` belongs to none. Offsets
- * are those of the text as it is.
- * @param known what was found in that already, which is not said again
+ * Finds matches of rules in JSON text with its escapes undone: `\u0073ecret` is a word, and the `n` of `\nsecret` belongs to none. Offsets
+ * are those of the original text.
+ * @param known findings in the original text, which are not repeated
  */
 export function* findEscaped(
   text: string,

@@ -8,7 +8,7 @@ export interface KeptText {
 }
 
 /**
- * What counts of a log's text before a rewind that ends it.
+ * Returns the texts of a log that count before a rewind that ends it.
  * @param events from the beginning up to the rewind, which may be among them
  */
 export function keptTexts(events: readonly Uint8Array[], rewindSeq: Seq): KeptText[] {
@@ -17,7 +17,7 @@ export function keptTexts(events: readonly Uint8Array[], rewindSeq: Seq): KeptTe
     const event = decodeEvent(payload);
     if (event.seq > rewindSeq) break;
     if (event.type === "output.rewind") kept = kept.filter(({ seq }) => seq <= event.to_seq);
-    // A call's arguments are a text of their own: nothing goes on behind them.
+    // A call's arguments are a text of their own: no text continues them.
     if (isKnownEvent(event) && isDelta(event))
       kept.push({ seq: event.seq, channel: channelOf(event), text: event.text });
   }

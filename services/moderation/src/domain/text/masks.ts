@@ -5,13 +5,13 @@ export interface Mask {
   readonly from: number;
   readonly to: number;
   readonly replacement: string;
-  /** Whether the replacement has text of its own, which must not go with a mask that reaches into this one from before. */
+  /** True if the replacement has text of its own, which must not be dropped with a mask that reaches into this one from before. */
   readonly hasRest?: boolean;
 }
 
 /**
- * What was masked of one text, by where it begins; of two that begin at one place the wider one comes first. Both to add one near the end
- * and to find those of a range takes no walk over all of them, so that a text with thousands of findings costs no more for each.
+ * The masks of one text, by their beginnings; of two with the same beginning the wider one comes first. To add one near the end
+ * or to find those of a range takes no walk over all of them, so that a text with thousands of findings costs no more for each.
  */
 export class Masks {
   #list: Mask[] = [];

@@ -14,7 +14,7 @@ export interface SentenceEnds {
 const MARKS = new Set(".!?…؟۔।॥።‼⁇⁈⁉");
 const MARKS_WITHOUT_SPACE = new Set("。！？｡．");
 const CLOSERS = new Set("\"'”’»›)]}*_`」』）】");
-/** What a full stop does not end, in lower case. Single letters too: "e.g.", "J. S. Bach". */
+/** Words, in lower case, whose full stop does not end a sentence. Single letters too: "e.g.", "J. S. Bach". */
 const ABBREVIATIONS = new Set(
   "approx cf corp dept dr etc fig inc jr ltd mr mrs ms nr prof rev sr st vol vs".split(" "),
 );

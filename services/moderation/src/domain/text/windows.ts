@@ -8,7 +8,7 @@ export interface WindowEvent {
   readonly tokens: number;
 }
 
-/** What a classifier is shown in one call: the text of these events of one channel, its overlap with the window before included. */
+/** The text that a classifier gets in one call: the text of these events of one channel, its overlap with the window before included. */
 export interface Window {
   readonly fromSeq: Seq;
   readonly toSeq: Seq;
@@ -16,7 +16,7 @@ export interface Window {
 }
 
 export interface WindowLimits {
-  /** Of a whole window, overlap included. Only an event that has more by itself makes a longer one. */
+  /** Limit of a whole window, overlap included. Only an event that has more by itself makes a longer one. */
   readonly maxTokens: number;
   /** The next window begins with as many whole events as fit into this. */
   readonly overlapTokens: number;
@@ -95,7 +95,7 @@ interface Run {
 
 const NOTHING: Run = { events: [], tokens: 0 };
 
-/** As many of the last events as have at most `maxTokens` together. */
+/** Returns as many of the last events as have at most `maxTokens` together. */
 function tailOf(events: readonly WindowEvent[], maxTokens: number): Run {
   let from = events.length;
   let tokens = 0;
