@@ -54,7 +54,7 @@ export const PAGE_READ = `${GENERATIONS_READ}
 const DELIVERIES_CONDITIONS = `recorded_us >= $from - ${LONGEST_READING_US} and recorded_us < $to + ${LATEST_RECORD_US} and ($tenant is null or tenant = $tenant)`;
 export const DELIVERIES_READ = `read_parquet($deliveries) where ${DELIVERIES_CONDITIONS}`;
 
-/** Finds the files with deliveries of a part. Deliveries may be recorded days later, so many files may have some: this reads only ids. */
+/** Finds the files with deliveries of a part. Deliveries may be recorded days later, in one of many files: this reads only ids. */
 export const DELIVERIES_FILES = `
   select distinct filename as file from read_parquet($deliveries, union_by_name = true, filename = true)
   where ${DELIVERIES_CONDITIONS} and (tenant, generation) in (select tenant, generation from (${GENERATIONS_READ}))`;
