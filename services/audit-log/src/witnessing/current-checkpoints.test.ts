@@ -46,7 +46,7 @@ async function openGrowing() {
       const leaf = hashLeaf(Buffer.from(String(leaves++)));
       await of.append(() => ({ tenants: [{ tenant, leaves: [leaf], files: [], removes: [], records: [] }] }));
     },
-    /** Signs a tree as a witness would. */
+    /** Adds a cosignature of a witness to the newest checkpoint of a tree. */
     cosign: async (tree: string) => {
       const checkpoint =
         tree === ARCHIVE_TREE

@@ -4,7 +4,7 @@ import type { BlobStore } from "@reprise/archive";
 export interface Interruption {
   /** Changes until then. */
   left: number;
-  /** `after` if the last change happens, else `before`. */
+  /** Moment of the end: before or after the last change. */
   readonly when: "before" | "after";
 }
 
