@@ -1,5 +1,5 @@
 /**
- * How many chunks one core judges in a second of its time, and how much text is pending after each. 1,000,000 chunks of some 4.5 characters from 1,000
+ * Measures the chunks that one core judges in a second of its time, and the text that is pending after each. 1,000,000 chunks of some 4.5 characters from 1,000
  * texts in turn. Run by `node packages/rules/bench.ts`; the best of five runs is printed.
  */
 import type { ModerationRule } from "@reprise/protocol";

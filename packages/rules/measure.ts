@@ -1,5 +1,5 @@
 /**
- * What the corpus says of the built-in sets: the tables of the README, and each text that is missed or mistaken. Run by
+ * Measures the built-in sets on the corpus: the tables of the README, and each text that is missed or mistaken. Run by
  * `node packages/rules/measure.ts`.
  */
 import { measure } from "./src/testing/measure.fixture.ts";

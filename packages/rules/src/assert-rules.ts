@@ -43,9 +43,9 @@ export const REQUEST_RULE_LIMITS: RuleLimits = {
 };
 
 /**
- * Checks what rules will cost, by their source alone: nothing is compiled, so this is to be asked first.
- * @param param where the rules stand, such as `policy.moderation.rules`
- * @throws RepriseError `invalid_request` that names the first rule which is too much by its path, its cost and the limit
+ * Checks the future cost of rules, by their source alone: nothing is compiled, so this check comes first.
+ * @param param path of the rules, such as `policy.moderation.rules`
+ * @throws RepriseError `invalid_request` that names the first rule over a limit by its path, its cost and the limit
  */
 export function priceRules(rules: readonly ModerationRule[], param: string, limits = POLICY_LIMITS): void {
   let [termsLength, patternCost, patternSize, matchLength] = [0, 0, 0, 0];

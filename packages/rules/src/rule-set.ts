@@ -34,7 +34,7 @@ export interface ClassifierRule {
 /** Rules made ready for any number of texts. */
 export interface RuleSet {
   readonly id: string;
-  /** What its verdicts say of it. */
+  /** The description of the set in its verdicts. */
   readonly judgedBy: JudgedBy;
   readonly classifiers: readonly ClassifierRule[];
   /** The memory that it may take, roughly: of its terms, and of its patterns' automata, which texts make. */
@@ -107,7 +107,7 @@ export function* compilingRuleSet(id: string, rules: readonly ModerationRule[]):
 class Parts {
   readonly folded = new SymbolBuffer();
   readonly trie = new TermTrie();
-  /** Of the rules with terms, as the trie numbers them. */
+  /** Labels of the rules with terms, by their numbers in the trie. */
   readonly labels: RuleLabel[] = [];
   readonly builtIn: PreparedShape[] = [];
   readonly patterns: PreparedShape[] = [];

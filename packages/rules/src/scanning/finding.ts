@@ -1,6 +1,6 @@
 import type { ModerationAction } from "@reprise/protocol";
 
-/** What a rule found, said once, as soon as no further text can change it. */
+/** A finding of a rule, reported once, as soon as no further text can change it. */
 export interface RuleFinding {
   rule: string;
   category: string;
@@ -10,7 +10,7 @@ export interface RuleFinding {
   to: number;
 }
 
-/** How a rule presents itself in its findings. */
+/** The rule's part of its findings. */
 export type RuleLabel = Pick<RuleFinding, "rule" | "category" | "action">;
 
 /** Shared by everyone who finds nothing, which is nearly always. */
@@ -27,9 +27,9 @@ export interface Scanner {
   settle(): readonly RuleFinding[];
   /** The text is complete: what waited for a next character is decided. Nothing may be pushed after it. */
   end(): readonly RuleFinding[];
-  /** How many UTF-16 units at the end of the text may still become a part of a finding; 0 after `end`. */
+  /** Number of UTF-16 units at the end of the text that may still become a part of a finding; 0 after `end`. */
   readonly pending: number;
-  /** How many UTF-16 units were pushed. */
+  /** Number of UTF-16 units that were pushed. */
   readonly length: number;
 }
 
@@ -54,5 +54,5 @@ export interface SymbolChunk {
   readonly count: number;
 }
 
-/** What follows a finding where the rule does not say. */
+/** The action on a finding if the rule has none. */
 export const DEFAULT_ACTION = "redact";

@@ -1,10 +1,10 @@
 /**
- * What a character counts as. Two foldings, both by table:
+ * The symbol that a character counts as. Two foldings, both by table:
  *
  * - The compatible form, which every built-in rule sees: NFKC without its accents' composition (fullwidth, mathematical, circled and
- *   ligature forms become plain ones), any decimal digit becomes ASCII's, dashes become "-", blanks become " ". What shows nothing
- *   (zero-width joiners, soft hyphens, variation selectors, tags, controls) is skipped, and so are the marks that letters of Latin, Greek,
- *   Cyrillic, Hebrew and Arabic are read without. Marks of other scripts count, where they are vowels. Letters and digits that were folded
+ *   ligature forms become plain ones), any decimal digit becomes ASCII's, dashes become "-", blanks become " ". Invisible characters
+ *   (zero-width joiners, soft hyphens, variation selectors, tags, controls) are skipped, and so are the marks that letters of Latin, Greek,
+ *   Cyrillic, Hebrew and Arabic are read without. Marks of other scripts count if they are vowels. Letters and digits that were folded
  *   from signs bear the mark `SIGN`.
  * - The canonical form, which terms see on top of that: no case, no diacritics, letters that look Latin are Latin, any white space is " ".
  */
@@ -74,7 +74,7 @@ interface FoldTables {
   readonly expansions: ReadonlyMap<number, readonly number[]>;
   /** Compatible form to canonical form. */
   readonly canonical: Uint16Array;
-  /** What a compatible form is to a word, in the bits of `WORD`. */
+  /** The role of a compatible form in a word, in the bits of `WORD`. */
   readonly word: Uint8Array;
 }
 
@@ -117,7 +117,7 @@ export function isWordSymbol(symbol: number): boolean {
   return (wordBits(symbol) & WORD.part) !== 0;
 }
 
-/** Whether a mark behind this symbol is no part of any letter. */
+/** True if a mark after this symbol is no part of any letter. */
 export function takesNoMarks(symbol: number): boolean {
   return symbol < LETTERS_WITHOUT_MARKS;
 }

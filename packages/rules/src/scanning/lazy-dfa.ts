@@ -10,7 +10,7 @@ const ASCII = 0x80;
 /** Steps to make a transition, beside the instructions that are visited. */
 const STEPS_PER_TRANSITION = 80;
 
-/** What a run of a pattern from one place can still become. */
+/** The states that a run of a pattern can still reach from one place. */
 export interface DfaState {
   /** Instructions reached by the last character, before what needs no character is followed. */
   readonly reached: readonly number[];
@@ -19,7 +19,7 @@ export interface DfaState {
   readonly matchedBefore: boolean;
   /** A match ends here, before any next symbol. */
   readonly matches: boolean;
-  /** Whether a match ends here depends on what follows. */
+  /** True if the next character decides whether a match ends here. */
   readonly asks: boolean;
   /** A further character may lead to a match, or decide on one that ends here. */
   readonly open: boolean;
@@ -78,13 +78,13 @@ export class LazyDfa {
     return this.#starts[before] as DfaState;
   }
 
-  /** Whether a match may begin with this symbol. */
+  /** True if a match may begin with this symbol. */
   begins(before: Side, symbol: number, meter: Meter): boolean {
     if (symbol < ASCII) return this.#begins[before * ASCII + symbol] === 1;
     return this.#leads(this.step(this.start(before), symbol, meter));
   }
 
-  /** Whether no match begins with `first` when `second` follows it. */
+  /** True if no match begins with `first` when `second` follows it. */
   failsWith(before: Side, first: number, second: number, meter: Meter): boolean {
     const one = this.step(this.start(before), first, meter);
     const two = this.step(one, second, meter);
@@ -97,7 +97,7 @@ export class LazyDfa {
     return (state.next[column] ??= this.#stepFrom(state, symbol, meter));
   }
 
-  /** Whether a match ends where the text does. */
+  /** True if a match ends where the text does. */
   matchesAtEnd(state: DfaState): boolean {
     return this.#nfa.closure(state.reached, flagsBetween(state.before, SIDE.edge)).matches;
   }
@@ -106,7 +106,7 @@ export class LazyDfa {
     return SIDES.map((side) => this.#make([this.#nfa.start], side, false));
   }
 
-  /** Takes the states apart, so that a text which stands in one keeps no other alive. */
+  /** Unlinks the states, so that a text which is in one of them keeps no other alive. */
   #forget(): void {
     for (const { next } of this.#states.values()) next.length = 0;
     this.#states.clear();

@@ -32,7 +32,7 @@ const LAST_CODE_POINT = 0x10_ff_ff;
 /** Letters beyond ASCII that are s and k in another case. */
 const ODD_FOLDS = [0x1_7f, 0x21_2a];
 
-/** What an empty-width instruction asks of the place between two characters; re2js's bits. */
+/** The conditions of empty-width instructions on the place between two characters; re2js's bits. */
 const AT = { beginLine: 1, endLine: 2, beginText: 4, endText: 8, boundary: 16, noBoundary: 32 };
 /** Passes every empty-width instruction: for what may be reached before any next symbol. */
 export const ANYWHERE = 0xff;
@@ -68,12 +68,12 @@ export class Nfa {
     this.#seen = new Float64Array(this.size);
   }
 
-  /** Whether some match has a character at all. */
+  /** True if a match can have a character at all. */
   get consumes(): boolean {
     return this.closure([this.start], ANYWHERE).waiting.length > 0;
   }
 
-  /** Whether a match may begin with a character beyond ASCII. True in doubt. */
+  /** True if a match may begin with a character beyond ASCII. True in doubt. */
   get beginsBeyondAscii(): boolean {
     return this.closure([this.start], ANYWHERE).waiting.some((pc) => {
       const { op, arg, runes } = this.#instructions[pc] as Instruction;
@@ -159,7 +159,7 @@ interface Program {
   readonly start: number;
 }
 
-/** What is true of the place between two characters. */
+/** Returns the conditions that hold at the place between two characters. */
 export function flagsBetween(before: Side, after: Side): number {
   let flags = isBoundary(before, after) ? AT.boundary : AT.noBoundary;
   if (before === SIDE.edge) flags |= AT.beginText | AT.beginLine;

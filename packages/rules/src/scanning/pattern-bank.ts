@@ -4,25 +4,25 @@ import type { Meter } from "./meter.ts";
 import type { Nfa } from "./nfa.ts";
 import { type Side, type SideRule, SIDES, SIGN } from "./side.ts";
 
-/** How many patterns a bank holds: a bit each. */
+/** Number of patterns in a bank: a bit each. */
 export const BANK_SIZE = 31;
 
 /** The symbols that tables are made for. */
 export const ASCII = 0x80;
 
-/** How many symbols before a match its check is shown. */
+/** Number of symbols before a match that its check gets. */
 export const CONTEXT = 24;
 
-/** What is found by its form: a pattern in RE2 syntax, and what it can't say. */
+/** A rule for a form: a pattern in RE2 syntax, and a check for the conditions that a pattern can't express. */
 export interface Shape {
   readonly label: RuleLabel;
   readonly nfa: Nfa;
   /** The longest match, in symbols. */
   readonly maxLength: number;
   /**
-   * Looks at a match of the pattern, such as by its check digits.
+   * Checks a match of the pattern, such as by its check digits.
    * @param before the text right before it, at most `CONTEXT` symbols
-   * @returns how much of its beginning counts, 0 for nothing; the search goes on at what comes after it
+   * @returns the length of its beginning that counts, 0 for nothing; the search continues after it
    */
   readonly check?: ((text: string, before: string) => number) | undefined;
 }
@@ -44,9 +44,9 @@ export function prepareShape(shape: Shape, sideOf: SideRule, meter: Meter): Prep
 /** Up to 31 shapes with one table that says which of them may begin at a symbol: those that can't cost nothing. */
 export class PatternBank {
   readonly shapes: readonly BankShape[];
-  /** The shapes that may begin at an ASCII symbol, a bit each: by what stands before, times `ASCII`, plus the symbol. */
+  /** The shapes that may begin at an ASCII symbol, a bit each: indexed by the side before, times `ASCII`, plus the symbol. */
   readonly begins = new Int32Array(SIDES.length * ASCII);
-  /** What an ASCII symbol is to what follows, by the same index. */
+  /** The side of an ASCII symbol towards the next symbol, by the same index. */
   readonly sides = new Uint8Array(SIDES.length * ASCII);
   readonly sideOf: SideRule;
   readonly meter: Meter;

@@ -9,7 +9,7 @@ import { SymbolRing } from "./symbol-ring.ts";
 interface Run {
   /** Where it began. */
   begin: number;
-  /** What it reads next; between two runs, where the search goes on. */
+  /** The next symbol to read; between two runs, the place where the search continues. */
   next: number;
   /** Where its longest match so far ends; `begin` for none. */
   end: number;
@@ -89,8 +89,8 @@ export class PatternScanner implements Detector {
   }
 
   /**
-   * Of the shapes that may begin at this symbol, makes those begin to look for a match there which the symbol after it, if it has come,
-   * does not rule out: a run costs more than two look-ups.
+   * Starts runs for the shapes that may begin at this symbol, unless the next symbol, if it has come,
+   * excludes a match there: a run costs more than two look-ups.
    */
   #wake(able: number, number: number, before: Side): number {
     const ring = this.#ring;
@@ -144,7 +144,7 @@ export class PatternScanner implements Detector {
     return false;
   }
 
-  /** What stands before a symbol. Two symbols tell: an escape is one letter behind a backslash. */
+  /** Returns the side before a symbol. Two symbols decide: an escape is one letter after a backslash. */
   #sideAt(number: number): Side {
     let side: Side = SIDE.edge;
     for (let at = Math.max(0, number - 2); at < number; at++)
@@ -174,7 +174,7 @@ export class PatternScanner implements Detector {
     return over || ended;
   }
 
-  /** Reports what a run found, and says where the search goes on. */
+  /** Reports the match of a run, and sets the place where the search continues. */
   #conclude(run: Run, { label, check }: BankShape): void {
     const { begin, end } = run;
     const length = end > begin && check !== undefined ? this.#checked(check, run) : end - begin;

@@ -17,7 +17,7 @@ const SET = compileRuleSet("all", [
   { pattern: "s.*t", max_length: 6 },
 ]);
 
-/** Pieces that begin, go on with, end or nearly are what the rules look for. */
+/** Pieces that begin, continue, end or nearly form matches of the rules. */
 const PIECES = [
   ...Array.from("abcxystfo. -\n+@/_é🙂"),
   ...Array.from("0123456789"),

@@ -4,7 +4,7 @@ import type { RuleSet } from "../rule-set.ts";
 /** A finding with the text it covers, for people who read a failure. */
 export type FoundText = Pick<RuleFinding, "rule" | "from" | "to"> & { text: string };
 
-/** What a rule set finds in a text that comes in pieces, in the order of the text. */
+/** Returns the findings of a rule set in a text that comes in pieces, in the order of the text. */
 export function scan(set: RuleSet, pieces: readonly string[]): FoundText[] {
   const whole = pieces.join("");
   const scanner = set.createScanner();

@@ -1,14 +1,14 @@
-/** What stands before or after a place in the text, as far as assertions ask. */
+/** The kinds of a place's neighbour that assertions distinguish. */
 export const SIDE = { edge: 0, newline: 1, word: 2, other: 3, sign: 4, backslash: 5 } as const;
 export type Side = (typeof SIDE)[keyof typeof SIDE];
 /** In the order of their numbers. */
 export const SIDES = Object.values(SIDE);
 
-/** What a symbol is to the place behind it, by what stood before the symbol. */
+/** Returns the side of a symbol towards the place after it, given the side before the symbol. */
 export type SideRule = (before: Side, symbol: number) => Side;
 
 /**
- * On a symbol: it was folded from a sign (`\u00b9`, `\u2116`, `\u2460`, `\u2122`), which stands beside a number or word and is no part of it. Above all code
+ * Mark on a symbol: it was folded from a sign (`\u00b9`, `\u2116`, `\u2460`, `\u2122`), which is next to a number or word but no part of it. Above all code
  * points.
  */
 export const SIGN = 0x20_00_00;
@@ -32,8 +32,8 @@ export function re2Side(_: Side, symbol: number): Side {
 }
 
 /**
- * The built-in rules': `_` joins or emphasizes words and is a part of none, signs are words apart, and the letter of an escape
- * (`\n`, `\t`) stands for what it escapes.
+ * The side rule of the built-in rules: `_` joins or emphasizes words and is a part of none, signs are words apart, and the letter of an escape
+ * (`\n`, `\t`) counts as the escaped character.
  */
 export function builtInSide(before: Side, symbol: number): Side {
   if (symbol === NEWLINE) return SIDE.newline;
@@ -43,12 +43,12 @@ export function builtInSide(before: Side, symbol: number): Side {
   return symbol >= SIGN ? SIDE.sign : SIDE.word;
 }
 
-/** Whether a letter behind a backslash stands for white space: n, r or t. */
+/** True if a letter after a backslash means white space: n, r or t. */
 export function isEscape(symbol: number): boolean {
   return symbol === 0x6e || symbol === 0x72 || symbol === 0x74;
 }
 
-/** Whether a word begins or ends between two places. */
+/** True if a word begins or ends between two places. */
 export function isBoundary(before: Side, after: Side): boolean {
   return wordOf(before) !== wordOf(after);
 }

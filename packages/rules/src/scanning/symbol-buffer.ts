@@ -18,7 +18,7 @@ export class SymbolBuffer implements SymbolChunk {
   readonly starts = new Int32Array(SLICE_UNITS * MOST_SYMBOLS_PER_UNIT + 4);
   readonly ends = new Int32Array(SLICE_UNITS * MOST_SYMBOLS_PER_UNIT + 4);
   count = 0;
-  /** Whether what was read last is ASCII, which is its own compatible form. */
+  /** True if the last character read is ASCII, which is its own compatible form. */
   isAscii = false;
   readonly #compatible: Uint16Array;
   readonly #expansions: ReadonlyMap<number, readonly number[]>;

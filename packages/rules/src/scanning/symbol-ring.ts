@@ -8,7 +8,7 @@ export class SymbolRing {
   /** For each symbol two numbers: itself, and where it begins, times two, plus 1 where it is two units long. */
   #slots = new Int32Array(2 * FIRST_SIZE);
   #mask = FIRST_SIZE - 1;
-  /** How many symbols there were so far. */
+  /** Number of symbols so far. */
   count = 0;
 
   fork(): SymbolRing {
@@ -59,7 +59,7 @@ export class SymbolRing {
     return (place >> 1) + (place & 1) + 1;
   }
 
-  /** What comes before a symbol, with a blank for each sign: they stand apart. */
+  /** Returns the text before a symbol, with a blank for each sign: signs are separate. */
   before(number: number, count: number): string {
     let text = "";
     for (let at = Math.max(0, number - count); at < number; at++)

@@ -4,7 +4,7 @@ import { edgeKey, type TermEnd, type TermTrie } from "./term-trie.ts";
 /** The dense table's largest size, in entries of 4 bytes. Symbols beyond it take the slow way, by failure links. */
 const MOST_ENTRIES = 8_000_000;
 
-/** What an entry of a map takes, about. */
+/** Approximate bytes of an entry of a map. */
 const MAP_ENTRY_BYTES = 40;
 
 /** Nodes that are linked before others have a turn, and the steps of each. */
@@ -150,7 +150,7 @@ export class TermAutomaton {
     }
   }
 
-  /** Whether a node has children, or a term that waits for the character after it. */
+  /** True if a node has children, or a term that waits for the character after it. */
   #mayGoOn(trie: TermTrie, inner: ReadonlySet<number>, node: number): boolean {
     return inner.has(node) || (trie.ends.get(node)?.some(({ rightBoundary }) => rightBoundary) ?? false);
   }

@@ -11,7 +11,7 @@ import { BACKSLASH, codePointOf, isEscape, SIGN } from "./side.ts";
 import type { TermAutomaton } from "./term-automaton.ts";
 import type { TermEnd } from "./term-trie.ts";
 
-/** What a symbol is a part of, 1 for a plain word: a sign beside a word is no part of that word. */
+/** The kind of word that a symbol is in, 1 for a plain word: a sign beside a word is no part of that word. */
 const WORDS = { none: 0, sign: 2 } as const;
 
 /** Terms that end at one place are read one by one, twice. */
@@ -27,7 +27,7 @@ export class TermScanner implements Detector {
   readonly #ring: Int32Array;
   #count = 0;
   #state = 0;
-  /** Whether the last symbol ended a term that waits for what comes next. */
+  /** True if the last symbol ended a term that waits for the next symbol. */
   #waits = false;
   #lastWord: number = WORDS.none;
   #last = 0;
@@ -113,7 +113,7 @@ export class TermScanner implements Detector {
     if (!goesOn) this.#reportLongest((end) => end.rightBoundary);
   }
 
-  /** Of a rule's terms that end here, the longest: it covers the others. */
+  /** Reports the longest of a rule's terms that end here: it covers the others. */
   #reportLongest(counts: (end: TermEnd) => boolean): void {
     const found = new Set<number>();
     for (const end of this.#automaton.endsAt(this.#state)) {

@@ -8,7 +8,7 @@ export interface TermEnd {
   rule: number;
   /** In symbols. */
   length: number;
-  /** Whether the text before, or after, must not go on with a part of a word. */
+  /** True if the text before, or after, must not continue with a part of a word. */
   leftBoundary: boolean;
   rightBoundary: boolean;
 }
@@ -67,8 +67,8 @@ export function termForms(term: string): string[] {
 }
 
 /**
- * A term in canonical symbols: without blanks at its ends, a run of white space as one, no mark behind what takes none; just as a
- * scanner reads a text. A mark that the term begins with is for the text's letter before it. Empty where nothing counts.
+ * Returns a term in canonical symbols: without blanks at its ends, a run of white space as one, no mark after a symbol that takes none; just as a
+ * scanner reads a text. A mark at the term's beginning belongs to the text's letter before it. Empty if nothing counts.
  */
 export function termSymbols(term: string, buffer: SymbolBuffer): number[] {
   const symbols: number[] = [];

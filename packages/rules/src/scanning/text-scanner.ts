@@ -2,7 +2,7 @@ import { type Detector, NO_FINDINGS, type RuleFinding, type Scanner } from "./fi
 import type { Meter } from "./meter.ts";
 import { SLICE_UNITS, type SymbolBuffer } from "./symbol-buffer.ts";
 
-/** What a scanner is made of. The buffers are shared by all scanners of a rule set: a push ends before another begins. */
+/** The parts of a scanner. The buffers are shared by all scanners of a rule set: a push ends before another begins. */
 export interface ScannerParts {
   readonly folded: SymbolBuffer;
   readonly plain: SymbolBuffer;
@@ -20,7 +20,7 @@ const STEPS_PER_CHARACTER = 20;
 export class TextScanner implements Scanner {
   readonly #parts: ScannerParts;
   #found: RuleFinding[] | undefined;
-  /** What was said of text that was pending when it was settled: the detectors may come to it again. */
+  /** Findings that were reported when pending text was settled: the detectors may find them again. */
   #settled: readonly RuleFinding[] = NO_FINDINGS;
   #length = 0;
   #high = 0;

@@ -5,7 +5,7 @@ import { hasEanCheck, passesLuhn } from "./check-digits.ts";
 const MAX_LENGTH = 45;
 const MOST_DIGITS = 19;
 
-/** What a brand's numbers begin with, and how many digits they may have. */
+/** The beginnings of a brand's numbers, and their possible numbers of digits. */
 const BRANDS: readonly (readonly [first: RegExp, lengths: readonly number[]])[] = [
   [/^4/, [13, 16, 18, 19]], // Visa
   [/^(?:5[1-5]|2(?:22[1-9]|2[3-9]|[3-6]|7[01]|720))/, [16]], // Mastercard
@@ -19,11 +19,11 @@ const BRANDS: readonly (readonly [first: RegExp, lengths: readonly number[]])[] 
   [/^(?:60|81|82|508)/, [16]], // RuPay
 ];
 
-/** Another digit, right behind one of the same kind: the sign of a footnote is none. */
+/** Another digit, directly after a digit: a footnote sign does not count as one. */
 const ON = String.raw`\B\d`;
-/** How numbers are parted on paper. */
+/** Separators of numbers in print. */
 const PARTED = "[ -]";
-/** How a text's form parts groups as well: by two blanks, a dot, a line's end with what quotes or indents the next one. */
+/** Further separators of groups in texts: two blanks, a dot, or a line end with quotes or indents of the next line. */
 const APART = String.raw`(?: {1,3}|\t| ?[./_|-] ?| ?\r?\n[> \t]{0,3}|(?:\\\\?[rnt]){1,2})`;
 const FIRST = String.raw`(?:[34568]${ON}|2\B[2-7])(?:${ON}){2}`;
 
@@ -48,7 +48,7 @@ const PRINTED = /^(?:4,6,[45]|4,4,4,(?:1|4|4,[123]))$/;
 
 interface Part {
   readonly digits: string;
-  /** What stands between it and the one before. */
+  /** The separator between it and the one before. */
   readonly gap: string;
 }
 
@@ -67,7 +67,7 @@ function cardLength(run: string, before: string): number {
   return 0;
 }
 
-/** Whether a number is written like one: in groups, or digit by digit; not a list of numbers that happen to be one. */
+/** True if a number is written as one: in groups, or digit by digit; false for a list of numbers that happen to form one. */
 function isWritten(parts: readonly Part[], next: Part | undefined, before: string): boolean {
   const gaps = parts.slice(1).map(({ gap }) => gap);
   const sizes = parts.map(({ digits }) => digits.length);
@@ -90,13 +90,13 @@ function isCommon(gap: string): boolean {
   return gap === " " || gap === "-";
 }
 
-/** Whether numbers of such sizes go on before or after it. */
+/** True if numbers of such sizes continue before or after it. */
 function isListed(sizes: readonly number[], next: Part | undefined, last: string): boolean {
   const alike = (size: number): boolean => (sizes[0] === 1 ? size === 1 : size >= 3);
   return alike(last.length) || (next !== undefined && alike(next.digits.length));
 }
 
-/** What parts two groups, however many blanks go with it. */
+/** Returns the separator of two groups, without the blanks around it. */
 function kindOf(gap: string): string {
   return /[\n\\]/.test(gap) ? "\n" : gap.trim() || " ";
 }

@@ -36,7 +36,7 @@ export function hasTaxIdCheck(digits: string): boolean {
   return (11 - product) % 10 === Number(digits.charAt(10));
 }
 
-/** The letter of a Spanish DNI or NIE, whose X, Y and Z stand for 0, 1 and 2. */
+/** Returns the letter of a Spanish DNI or NIE. X, Y and Z of an NIE count as 0, 1 and 2. */
 export function dniLetter(number: string): string {
   const digits = number.replace("X", "0").replace("Y", "1").replace("Z", "2");
   return "TRWAGMYFPDXBNJZSQVHLCKE".charAt(Number(digits) % 23);
@@ -76,7 +76,7 @@ function weighted(digits: string, weights: readonly number[]): number {
   return weights.reduce((sum, weight, at) => sum + weight * Number(digits.charAt(at)), 0);
 }
 
-/** Whether it is a number of goods (GTIN-13): digits count once and three times by turns. */
+/** True for a number of goods (GTIN-13): digits count once and three times by turns. */
 export function hasEanCheck(digits: string): boolean {
   return digits.length === 13 && weighted(digits, [1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1]) % 10 === 0;
 }

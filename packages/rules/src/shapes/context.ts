@@ -13,20 +13,20 @@ const NAMED = new RegExp(
   "i",
 );
 
-/** Whether the text right before a number makes it a reference: `SKU 415-…`, or a part of a longer one: `AB-415-…`, `2024/0171-…`. */
+/** True if the text right before a number makes it a reference: `SKU 415-…`, or a part of a longer one: `AB-415-…`, `2024/0171-…`. */
 function isReference(before: string): boolean {
   return /[A-Za-z0-9][-_./#+]$/.test(before) || NAMED.test(before);
 }
 
-/** What makes a number a part of a longer one: `415-555-2671-B`, `415.555.2671.3`. */
+/** Text after a number that makes it a part of a longer one: `415-555-2671-B`, `415.555.2671.3`. */
 const GOES_ON = String.raw`(?:[-/][0-9A-Za-z]|\.\d)?`;
 const GOES_ON_LENGTH = 2;
 
 /**
- * A number whose form tells little, so that it counts only where it stands for itself: no reference, nor a part of one.
- * @param form what the number is, in RE2 syntax and JavaScript's
+ * Returns a shape for a number whose form tells little, so that it counts only by itself: no reference, nor a part of one.
+ * @param form of the number, in RE2 syntax and JavaScript's
  * @param maxLength of the number
- * @param counts looks at the number
+ * @param counts checks the number
  */
 export function standingAlone(
   name: string,

@@ -23,7 +23,7 @@ export const IBAN: ShapeSource = {
   check: ibanLength,
 };
 
-/** Of what comes behind the number, in letters that could be of it, only the beginning is checked. */
+/** Returns the length of the number. The match may have further letters after it, so only its beginning is checked. */
 function ibanLength(text: string): number {
   const wanted = LENGTHS.get(text.slice(0, 2)) as number;
   let [end, number] = [0, ""];

@@ -42,7 +42,7 @@ function internationalLength(text: string, before: string): number {
   const digits = groups.join("");
   const joined = /[A-Za-z0-9]$/.test(before) && !/\\[nrt]$/.test(before);
   if (joined || groups.length > MOST_GROUPS || digits.length < FEWEST_DIGITS) return 0;
-  // A country code that stands for itself must be one; a number in one piece begins with one.
+  // A separate country code must be a valid one; a number in one piece begins with one.
   if (country.length <= 3 ? !COUNTRY.test(country) : text.includes(".")) return 0;
   if (OF_ELEVEN.test(digits) && digits.length !== 11) return 0;
   // Only the area code may have one digit, or be in front of one that is left out abroad: +81 3-0000-0000, +44 (0)20.

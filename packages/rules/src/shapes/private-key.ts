@@ -5,7 +5,7 @@ const LONGEST = 16_384;
 
 /** A line's end, also where JSON or source code escapes it, even twice. */
 const LINE_END = String.raw`(?:\r|\n|\\{1,4}[nr]|\\{1,4}u000[aAdD]|<br ?/?>)`;
-/** What stands before, behind and between the lines of a key: quotes of Markdown, strings and how they are joined, comments, numbers of lines. */
+/** Text before, after and between the lines of a key: quotes of Markdown, strings and how they are joined, comments, numbers of lines. */
 const DECORATION = String.raw`[\s"'\x60+.,>|#/*;:()\[\]{}&<~\\-]`;
 const AROUND = String.raw`(?:${DECORATION}|${LINE_END})*`;
 const NUMBER_OF_LINE = String.raw`(?:\d{1,4}[ \t]*[|:)]?[ \t]+)?`;

@@ -1,10 +1,10 @@
 import { PRIVATE_KEY } from "./private-key.ts";
 import type { ShapeSource } from "./shape-source.ts";
 
-/** The longest token that is redacted whole. Of a longer one the first so many characters are, its prefix among them. */
+/** Length of the longest token that is redacted whole. Of a longer one, this many characters are redacted from the start, prefix included. */
 const TOKEN = 1_024;
 
-/** Of so many characters drawn at random more than a few differ. */
+/** Number of characters of which more than a few differ, if they are random. */
 const DRAWN_LENGTH = 16;
 const FEW = 4;
 
@@ -77,12 +77,12 @@ function ifRandom(text: string): number {
   return random ? text.length : 0;
 }
 
-/** A prefix that nothing else has, and behind it neither the same few characters nor words. */
+/** Accepts a token after a unique prefix if it is neither a few repeated characters nor words. */
 function ifCapitalsOrDigits(text: string): number {
   return /[A-Z0-9]/.test(text) ? ifDrawn(text) : 0;
 }
 
-/** Not what stands in a key's place: `xxxxxxxx`, `00000000`. */
+/** Rejects placeholders of a key: `xxxxxxxx`, `00000000`. */
 function ifDrawn(text: string): number {
   return new Set(text.slice(-DRAWN_LENGTH)).size > FEW ? text.length : 0;
 }

@@ -6,6 +6,6 @@ export interface ShapeSource {
   readonly pattern: string;
   /** The longest match, in symbols. */
   readonly maxLength: number;
-  /** As in `Shape`. */
+  /** The check of the `Shape`. */
   readonly check?: (text: string, before: string) => number;
 }

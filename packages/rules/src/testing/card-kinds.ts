@@ -16,7 +16,7 @@ const BRANDS: readonly (readonly [name: string, prefixes: readonly string[], len
   ["RuPay", ["60", "81", "508"], 16],
 ];
 
-/** As each brand prints its numbers. */
+/** Groups of digits as each brand prints its numbers. */
 const GROUPS: Readonly<Record<number, readonly number[]>> = {
   14: [4, 6, 4],
   15: [4, 6, 5],

@@ -1,11 +1,11 @@
 import type { Kind } from "./kind.ts";
 
-/** What stands around something that is to be found. */
+/** The text around a positive. */
 export interface Decoration {
   readonly name: string;
   readonly before: string;
   readonly after: string;
-  /** What is written for a line end inside. */
+  /** Replaces a line end inside. */
   readonly lineEnd?: string;
   /** Default: all but blocks. */
   readonly suits?: readonly Kind["form"][];

@@ -15,7 +15,7 @@ export interface Draw {
   one<T>(list: ArrayLike<T>): T;
   /** So many characters of an alphabet. */
   text(alphabet: string, length: number): string;
-  /** So many items, each made anew. */
+  /** Returns this many new items. */
   many<T>(count: number, make: () => T): T[];
 }
 

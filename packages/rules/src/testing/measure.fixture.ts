@@ -35,7 +35,7 @@ export interface Measurement {
   readonly mistaken: readonly (Innocent & { readonly findings: readonly FoundText[] })[];
 }
 
-/** How well the built-in sets tell what is to be found from what is not, on the whole corpus. */
+/** Measures how well the built-in sets separate positives from innocent texts, on the whole corpus. */
 export function measure(): Measurement {
   const set = compileRuleSet("corpus", [...BUILT_IN_RULES]);
   const judged = positives().map((positive) => ({ positive, findings: scan(set, [positive.text]) }));
@@ -77,7 +77,7 @@ export function ruleNames(): string[] {
   return BUILT_IN_RULES.flatMap((set) => builtInShapes(set, "flag").map(({ label }) => label.rule));
 }
 
-/** Whether the findings of the kind's own rule leave nothing of it to be seen. */
+/** True if the findings of the kind's own rule leave nothing of it visible. */
 function isCovered({ kind, from, to }: Positive, findings: readonly FoundText[]): boolean {
   let seen = from;
   for (const finding of findings)

@@ -17,7 +17,7 @@ const FIRST_NAMES = [
 const HOSTS = ["example.org", "mail.example.com", "example.net", "post.example.co.uk", "a-b.example.de"];
 const BOUNDARY_DIGITS = "123456789";
 
-/** An account number of a country: `0` stands for a digit, `A` for a capital, anything else for itself. */
+/** The form of a country's account number: `0` is replaced by a digit, `A` by a capital, any other character is literal. */
 const ACCOUNTS: Readonly<Record<string, string>> = {
   DE: "000000000000000000",
   GB: "AAAA00000000000000",

@@ -9,7 +9,7 @@ import { SECRET_KINDS } from "./secret-kinds.ts";
 /** A text with one thing to find. */
 export interface Positive {
   readonly kind: Kind;
-  /** How it is written and what stands around it. */
+  /** Its layout and the text around it. */
   readonly manner: string;
   readonly text: string;
   /** UTF-16 offsets of what is to be found, all of it. */
@@ -20,10 +20,10 @@ export interface Positive {
 export const KINDS: readonly Kind[] = [...CARD_KINDS, ...SECRET_KINDS, ...KEY_KINDS, ...PERSONAL_KINDS];
 
 const BARE: NonNullable<Kind["layouts"]> = { "as it is": (bare) => bare };
-/** How often each layout comes in a plain sentence. */
+/** Number of plain sentences for each layout. */
 const EACH_LAYOUT = 1;
 
-/** Each kind with everything that may stand around it, in one layout or another, and each of its layouts in plain sentences. */
+/** Returns each kind within each decoration, in one layout or another, and each of its layouts in plain sentences. */
 export function positives(): Positive[] {
   return KINDS.flatMap((kind) => {
     const layouts = Object.entries(kind.layouts ?? BARE);

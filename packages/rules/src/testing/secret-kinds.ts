@@ -1,7 +1,7 @@
 import { ALPHANUMERIC, BASE64URL, DIGITS, type Draw, HEX, LOWER, UPPER } from "./draw.ts";
 import type { Kind } from "./kind.ts";
 
-/** A prefix in parts, and what is drawn behind it: no file of the repository holds anything that looks like a key. */
+/** Returns a function that draws a token after a prefix in parts: no file of the repository holds text that looks like a key. */
 function token(parts: readonly string[], alphabet: string, length: number): (draw: Draw) => string {
   return (draw) => parts.join("") + draw.text(alphabet, length);
 }

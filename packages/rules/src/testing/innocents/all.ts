@@ -10,7 +10,7 @@ export interface Innocent {
   readonly text: string;
 }
 
-/** How many texts there are of each sort. */
+/** Number of texts of each sort. */
 const OF_EACH = 60;
 
 export const SORTS: readonly InnocentSort[] = [

@@ -2,7 +2,7 @@ import type { Draw } from "../draw.ts";
 import { type InnocentSort, padded } from "./innocent.ts";
 
 /**
- * Sentences of several languages. `#` stands for a digit, `##` for a number of two, `Y` for a year, `H` for a time of day; the first
+ * Sentences of several languages. `#` is replaced by a digit, `##` by a number of two, `Y` by a year, `H` by a time of day; the first
  * digit of a number is never 0.
  */
 const SENTENCES: Readonly<Record<string, readonly string[]>> = {
