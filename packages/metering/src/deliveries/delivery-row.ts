@@ -9,7 +9,8 @@ import { fromBase64 } from "../base64.ts";
 import { decodeSketch } from "../sketch/sketch-codec.ts";
 
 /**
- * What OPS says of how a generation came to its readers: one row for each connection that is over, each attempt of a worker, and each report of a client. What a kind does not have is null.
+ * A delivery of a generation to its readers, as recorded in OPS: one row for each connection that is over, each attempt of a worker, and each report of a
+ * client. Fields that a kind does not have are null.
  * Durations are in microseconds. It has no name and no address of a reader.
  */
 export interface DeliveryRow {
@@ -19,7 +20,7 @@ export interface DeliveryRow {
   /** When the broker stored the record that it is of, in microseconds since 1970. */
   readonly recorded_us: number;
 
-  /** Of a connection: its id, and what `DeliveryMark` says, in microseconds since 1970 by its node's clock. */
+  /** For a connection: its id, and the fields of its `DeliveryMark`, in microseconds since 1970 by its node's clock. */
   readonly reader: string | null;
   readonly protocol: ReaderProtocol | null;
   readonly from_seq: number | null;
@@ -28,28 +29,28 @@ export interface DeliveryRow {
   readonly started_us: number | null;
   /** null: its node has died. */
   readonly ended_us: number | null;
-  /** Whether it has taken the generation to its end; null: not known. */
+  /** True if it has taken the generation to its end; null: not known. */
   readonly is_finished: boolean | null;
-  /** How long after the broker had stored the first output the node had it, could show it, and handed it over. */
+  /** Time from the store of the first output at the broker until the node had it, could show it, and handed it over. */
   readonly first_received_us: number | null;
   readonly first_shown_us: number | null;
   readonly first_sent_us: number | null;
   /** Base64 of a sketch: between two writes of new events. */
   readonly gaps: string | null;
 
-  /** Of an attempt: which, and what `AttemptRecord` says. */
+  /** For an attempt: its number, and the fields of its `AttemptRecord`. */
   readonly attempt: number | null;
   readonly engine_first_us: number | null;
   readonly append_us: number | null;
 
-  /** As the client reports it: not checked. */
+  /** As reported by the client: not checked. */
   readonly round_trip_us: number | null;
   readonly first_text_us: number | null;
   readonly longest_gap_us: number | null;
   readonly reconnects: number | null;
 }
 
-/** Where a record of OPS stands. */
+/** The place of a record of OPS. */
 export interface RecordPlace extends GenerationRef {
   readonly storedAtUs: number;
 }

@@ -1,6 +1,6 @@
 import type { FinishReason, Priority } from "@reprise/protocol";
 
-/** What a fold keeps of a log beside its sketch and its tokens. Numbers and texts only: it is kept as JSON. */
+/** The state of a fold beside its sketch and its tokens. Numbers and texts only: it is stored as JSON. */
 export interface FoldState {
   tenant: string;
   generation: string;
@@ -10,17 +10,17 @@ export interface FoldState {
   metadata: Record<string, string>;
   priority: Priority;
   moderationMode: string | null;
-  /** Of the last event. */
+  /** The last event. */
   lastSeq: number;
   lastAtUs: number;
   createdUs: number;
   startedUs: number | null;
   attemptUs: number | null;
-  /** Of the first output, a delta or a tool call. */
+  /** The first output, a delta or a tool call. */
   firstUs: number | null;
   prefillUs: number | null;
   firstTokens: number | null;
-  /** Of the last delta of the turn. */
+  /** Time of the last delta of the turn. */
   chunkUs: number | null;
   waitingSinceUs: number | null;
   /** Calls that no result has answered and no rewind has taken back. */
@@ -55,7 +55,7 @@ export interface PendingCall {
   readonly seq: number;
 }
 
-/** How a log ended. */
+/** The end of a log. */
 export interface FoldedEnd {
   status: "completed" | "failed" | "cancelled";
   finishReason: FinishReason | null;
@@ -116,7 +116,7 @@ export function beginState(tenant: string, generation: string): FoldState {
   };
 }
 
-/** What earlier versions have kept: some fields are absent, calls have no `seq`, and a call was no output. */
+/** State that earlier versions have stored: some fields are absent, calls have no `seq`, and a call was no output. */
 export type KeptState = Omit<FoldState, "engine" | "firstTokens" | "pendingCalls"> &
   Partial<Pick<FoldState, "engine" | "firstTokens">> & {
     readonly pendingCalls: readonly (string | PendingCall)[];
@@ -128,7 +128,7 @@ export function resumeState(kept: KeptState): FoldState {
     ...structuredClone(kept),
     engine: kept.engine ?? null,
     firstTokens: kept.firstTokens ?? null,
-    // No later than the last event, behind which every rewind of the future lies.
+    // Not after the last event, as every future rewind is after it.
     pendingCalls: kept.pendingCalls.map((call) =>
       typeof call === "string" ? { id: call, seq: kept.lastSeq } : { ...call },
     ),

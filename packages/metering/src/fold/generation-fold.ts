@@ -27,7 +27,7 @@ import { type DeltaKind, peekDeltaKind, peekTokens } from "./peek-delta.ts";
 export const STALL_US = 2_000_000;
 const MAX_METADATA_CHARS = 64;
 const MAX_ENGINE_CHARS = 64;
-/** How many deltas before a redaction are remembered with their times. */
+/** Number of deltas before a redaction whose times are remembered. */
 const RECENT = 256;
 
 /** A fold as it is kept between two batches. */
@@ -36,7 +36,7 @@ export interface EncodedFold {
   /** Base64. */
   readonly gaps: string;
   readonly kept: string;
-  /** Of the last tool's answer, 0 without one. Absent in what earlier versions have kept. */
+  /** `seq` of the last tool's answer, 0 without one. Absent in the state of earlier versions. */
   readonly turnSeq?: number;
 }
 

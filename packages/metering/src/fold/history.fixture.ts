@@ -60,7 +60,7 @@ const TAKEOVER_REASONS = ["handover", "timeout", "engine_failed", undefined];
 
 const end = fc.record({
   status: fc.constantFrom("completed", "failed", "cancelled"),
-  /** Of the codes, reasons and finish reasons below. */
+  /** Index into the codes, reasons and finish reasons below. */
   how: fc.nat({ max: 3 }),
   input: fc.option(fc.nat({ max: 5_000 }), { nil: null }),
   /** By how much the engine counts otherwise than the log. */
@@ -94,7 +94,7 @@ function toHistory({ steps, end: { status, how, input, difference, afterUs }, is
     policy: { ...(isModerated && { moderation: { mode: "gate", rules: [] } }) },
   });
   let [attempt, calls, produced] = [0, 0, 0];
-  /** Calls without an answer, and their `seq`s: a rewind takes back those behind it. */
+  /** Calls without an answer, and their `seq`s: a rewind takes back later ones. */
   let open: { id: string; seq: number }[] = [];
   const begin = (reason?: string) =>
     append({

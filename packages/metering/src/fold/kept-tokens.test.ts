@@ -3,9 +3,9 @@ import { expect, test } from "vitest";
 import { VarintReader, VarintWriter } from "../varint.ts";
 import { KeptTokens } from "./kept-tokens.ts";
 
-/** As many runs as a turn may have, and two before it. */
+/** The most runs that a turn may have, and two before it. */
 const MOST_RUNS = 258;
-/** At the end of a turn, so many runs are exact. */
+/** Number of runs at the end of a turn that are exact. */
 const EXACT = 128;
 
 function encode(kept: KeptTokens): Uint8Array {

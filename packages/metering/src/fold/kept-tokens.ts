@@ -4,20 +4,23 @@ import type { VarintReader, VarintWriter } from "../varint.ts";
 const WIDTH = 3;
 /** The most runs of a turn. */
 const MAX_RUNS = 256;
-/** As many as a part of a log becomes whose runs are joined. */
+/** Number of runs that replace a part of a log when its runs are joined. */
 const JOINED = 2;
 
 /**
- * How many tokens of a log count, for rewinds: a rewind takes back what came behind a `seq`. Events with equally many tokens and neighbouring `seq`s are one run of three numbers.
+ * The tokens of a log that count, for rewinds: a rewind takes back everything after a `seq`. Events with equally many tokens and neighbouring `seq`s are one
+ * run of three numbers.
  *
- * Exact for every rewind that PROTOCOL.md §6.3 allows and workers append: to the last tool's answer, or to before all output. What lies before that answer is kept as a sum. Behind it a turn
- * may have any number of runs, of which at least the newest 128 are kept as they are: older ones become two, whose sum is right. Only a rewind into the middle of those would be counted by
+ * Exact for every rewind that PROTOCOL.md §6.3 allows and workers append: to the last tool's answer, or to before all output. Tokens before that answer are
+ * kept as a sum. After it a turn
+ * may have any number of runs, of which at least the newest 128 are kept as they are: older ones become two, whose sum is right. Only a rewind into the middle
+ * of those would be counted by
  * proportion.
  */
 export class KeptTokens {
   /** Triples: the last `seq` of a run, tokens of each of its events, and how many tokens count up to its end. */
   #runs: number[];
-  /** Of the last tool's answer; 0 without one. Undefined: an earlier version has not kept it, so nothing is joined before the next one. */
+  /** `seq` of the last tool's answer; 0 without one. Undefined: an earlier version has not stored it, so nothing is joined before the next one. */
   #turnSeq: number | undefined = 0;
 
   constructor(runs: readonly number[] = []) {
@@ -32,7 +35,7 @@ export class KeptTokens {
     return this.#turnSeq;
   }
 
-  /** @param seq behind all before */
+  /** @param seq after all before */
   add(seq: number, tokens: number): void {
     if (tokens === 0) return;
     const { length } = this.#runs;
@@ -47,12 +50,12 @@ export class KeptTokens {
     if (this.#runs.length > (MAX_RUNS + JOINED) * WIDTH) this.#joinOldest();
   }
 
-  /** A tool has answered: later rewinds do not reach behind it, but to before all output. */
+  /** Begins a turn after a tool's answer: later rewinds reach back at most to it, or to before all output. */
   beginTurn(seq: number): void {
     this.#turnSeq = seq;
   }
 
-  /** What came behind a `seq` no longer counts. */
+  /** Takes back all tokens after a `seq`. */
   rewind(toSeq: number): void {
     this.#turnSeq = toSeq === 0 ? 0 : this.#turnSeq && Math.min(this.#turnSeq, toSeq);
     while (this.#runs.length > 0) {
@@ -67,7 +70,7 @@ export class KeptTokens {
     }
   }
 
-  /** What lies before the turn, and where that is not enough the older half of the turn. */
+  /** Joins the runs before the turn, and if that is not enough the older half of the turn. */
   #joinOldest(): void {
     const turnSeq = this.#turnSeq;
     if (turnSeq === undefined) return;
@@ -114,8 +117,8 @@ export class KeptTokens {
 }
 
 /**
- * Two runs at most in the place of many, which end where those do and count as many tokens: each event has as many as the others, or one more.
- * @param from behind what they lie, and how many tokens count up to there
+ * Replaces runs by at most two with the same end and the same sum of tokens: each event has as many as the others, or one more.
+ * @param from the place before the runs, and the tokens that count up to it
  */
 function join(runs: readonly number[], from: { readonly seq: number; readonly total: number }): number[] {
   if (runs.length <= JOINED * WIDTH) return [...runs];

@@ -23,7 +23,7 @@ export function peekDeltaKind(payload: Uint8Array): DeltaKind | undefined {
   return holdsAt(payload, type, REASONING) ? "reasoning" : undefined;
 }
 
-/** How many tokens such a delta has. Undefined where it has further fields, which only its JSON tells. */
+/** Returns the number of tokens of such a delta. Undefined if it has further fields, which need a parse of its JSON. */
 export function peekTokens(payload: Uint8Array, kind: DeltaKind): number | undefined {
   const prefix = kind === "output" ? OUTPUT : REASONING;
   let at = endOfText(payload, payload.indexOf(COMMA) + 1 + prefix.length) + 1;

@@ -95,7 +95,7 @@ export function recount(log: readonly StoredBytes[]) {
   };
 }
 
-/** How often each text is there. */
+/** Counts each text. */
 export function countBy(names: readonly string[]): Record<string, number> {
   const entries = names.map((name) => [name, names.filter((other) => other === name).length] as const);
   return Object.fromEntries(entries);
@@ -125,7 +125,7 @@ interface Span {
   readonly isWait: boolean;
 }
 
-/** The time between each event and the next one, up to the end. A call is over with the first event behind it that answers it or takes it back. */
+/** Returns the time between each event and the next one, up to the end. A call is over with the first later event that answers it or takes it back. */
 function spansOf(events: readonly Json[]): Span[] {
   const waits = events
     .filter(({ type }) => type === "tool.call")

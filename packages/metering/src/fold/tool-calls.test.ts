@@ -147,7 +147,7 @@ test("a rewind leaves the calls before it waiting", () => {
   expect(row.tool_wait_us).toBe(2_000_000);
 });
 
-/** As versions kept it that knew no engine, and for which a call was no output. */
+/** Turns a state into that of a version without engines, for which a call was no output. */
 function toOlder({ state, ...rest }: EncodedFold): EncodedFold {
   const { engine: _engine, firstTokens: _tokens, pendingCalls, ...older } = state;
   const saidNothing = state.chunks === 0;

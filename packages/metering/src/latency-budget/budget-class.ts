@@ -1,8 +1,8 @@
 import type { BUDGET_CLASS_NAMES } from "@reprise/protocol";
 
-/** What a class of applications asks of the time until a reader sees the first output that it can use: at each quantile so many milliseconds at most. */
+/** The targets of a class of applications for the time until a reader sees the first useful output: the most milliseconds at each quantile. */
 export interface BudgetClass {
-  /** How many output tokens a reader must see before the application can begin: 1, or what a voice needs for its first words. */
+  /** Number of output tokens that a reader must see before the application can begin: 1, or enough for the first words of a voice. */
   readonly tokens: number;
   readonly targets: readonly BudgetTarget[];
 }
@@ -39,7 +39,7 @@ export type BudgetTerm = (typeof BUDGET_TERMS)[number];
 
 type Shares = Readonly<Record<BudgetTerm, number>>;
 
-/** What each term may take of a target of the first token. The engine's own time is most of it; the platform's is a fifth. */
+/** The share of each term in a target of the first token. The engine's own time is most of it; the platform's is a fifth. */
 const OF_FIRST_TOKEN: Shares = {
   queue: 0.1,
   prefill: 0.6,
@@ -53,7 +53,7 @@ const OF_FIRST_TOKEN: Shares = {
 /** The same where there are more tokens: a third of the engine's time is for those. */
 const OF_MORE_TOKENS: Shares = { ...OF_FIRST_TOKEN, prefill: 0.4, decode: 0.2 };
 
-/** What each term may take of a target, as a share of it: together 1. */
+/** Returns the share of each term in a target: together 1. */
 export function allottedShares({ tokens }: Pick<BudgetClass, "tokens">): Shares {
   return tokens === 1 ? OF_FIRST_TOKEN : OF_MORE_TOKENS;
 }

@@ -1,9 +1,12 @@
 import { Sketch } from "../sketch/sketch.ts";
 import { allottedShares, BUDGET_TERMS, type BudgetClass, type BudgetTerm } from "./budget-class.ts";
 
-/** What was measured of one generation on its way to the first that a reader could use, in microseconds. A term that is absent was not measured; without `prefill` there was no output. */
+/**
+ * The measured times of one generation until the first output that a reader could use, in microseconds. A term that is absent was not measured; without
+ * `prefill` there was no output.
+ */
 export type BudgetSample = { readonly [term in BudgetTerm]?: number | undefined } & {
-  /** Of each token after the first. */
+  /** Mean time of each token after the first. */
   readonly perToken?: number | undefined;
 };
 
@@ -21,7 +24,7 @@ export interface BudgetReport {
   readonly terms: readonly BudgetTermReport[];
   /** Which output token the targets are about: 1 is the first output. */
   readonly tokens: number;
-  /** Of each output token after the first. */
+  /** Time of each output token after the first. */
   readonly decode_ms_per_token: { readonly p50: number; readonly p95: number } | null;
   /** The term that is furthest over what it is allotted, where a target is missed. */
   readonly breaks: BudgetTerm | null;
@@ -29,15 +32,15 @@ export interface BudgetReport {
 
 export interface BudgetTermReport {
   readonly term: BudgetTerm;
-  /** Of the strictest target. */
+  /** The share of the strictest target. */
   readonly allotted_ms: number;
-  /** How many generations it was measured of. */
+  /** Number of generations with this measurement. */
   readonly measured: number;
   readonly p50_ms: number | null;
   readonly p95_ms: number | null;
   /** By how much it is over what it is allotted, at that target's quantile; negative: under. */
   readonly over_ms: number | null;
-  /** Of how many generations that took longer than the target this term was furthest over. */
+  /** Number of generations that took longer than the target, mostly because this term exceeded its share. */
   readonly blamed: number;
 }
 

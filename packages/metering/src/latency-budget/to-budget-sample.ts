@@ -4,8 +4,10 @@ import type { BudgetClass } from "./budget-class.ts";
 import type { BudgetSample } from "./latency-budget.ts";
 
 /**
- * What a row says of the way to the first that a reader saw, and to the last of so many tokens. Where the worker has told how long the engine took, `prefill` is that, and what the log says beyond it is `broker`'s: the append, and the way
- * to the reader's node. Else `prefill` is as it was stored. Tokens have no times of their own: `decode` is the mean time of one, for each that the first output lacked.
+ * Returns the times of a row until the first output that a reader saw, and until the last of `tokens`. If the worker has reported the engine's time, `prefill`
+ * is that, and the rest of the log's time is `broker`'s: the append, and the way
+ * to the reader's node. Else `prefill` is as it was stored. Tokens have no times of their own: `decode` is the mean time of one, for each that the first output
+ * lacked.
  */
 export function toBudgetSample(row: DeliveredRow, { tokens }: Pick<BudgetClass, "tokens">): BudgetSample {
   const { queue_us: queue, prefill_us: storedPrefill, moderation_mode: moderation, delivery } = row;
@@ -24,7 +26,7 @@ export function toBudgetSample(row: DeliveredRow, { tokens }: Pick<BudgetClass, 
   };
 }
 
-/** From the first output to the last of so many tokens, or of those that there were. */
+/** Returns the time from the first output to the token with this number, or to the last one. */
 function usTo(tokens: number, row: GenerationRow): number | undefined {
   if (row.first_us === null) return undefined;
   const lacking = Math.min(decodedTokensOf(row), Math.max(0, tokens - (row.first_tokens ?? 1)));

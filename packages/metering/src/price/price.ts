@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** Of one token: a millionth of a millionth of the currency's unit, so prices of a million tokens with six decimals are whole. */
+/** Digits of the price of one token: a millionth of a millionth of the currency's unit, so prices of a million tokens with six decimals are whole. */
 const PICO_DIGITS = 12;
 const TOKENS_DIGITS = 6;
 const MAX_DECIMALS = PICO_DIGITS - TOKENS_DIGITS;
@@ -12,25 +12,25 @@ const amount = z
     'must be a decimal text with at most six decimals, such as "0.15"',
   );
 
-/** What a million tokens of a model cost, as decimal texts: numbers of JSON are no exact amounts. */
+/** The price of a million tokens of a model, as decimal texts: numbers of JSON are no exact amounts. */
 export const priceSchema = z.strictObject({
   /** ISO 4217. */
   currency: z.string().regex(/^[A-Z]{3}$/, "must be three capital letters"),
   input: amount,
-  /** Of those of the input that the engine had in its cache. Default: as `input`. */
+  /** Price of the input tokens that the engine had in its cache. Default: as `input`. */
   cached_input: amount.optional(),
   output: amount,
 });
 export type Price = z.infer<typeof priceSchema>;
 
-/** What is paid for. Tokens of reasoning are part of the output's. */
+/** The tokens that are paid for. Tokens of reasoning are part of the output's. */
 export interface PricedTokens {
   readonly input: number;
   readonly cachedInput: number;
   readonly output: number;
 }
 
-/** What tokens cost, exactly, in 10^-12 of the currency's unit. */
+/** Returns the exact cost of tokens, in 10^-12 of the currency's unit. */
 export function costOf({ input, cached_input: cached = input, output }: Price, tokens: PricedTokens): bigint {
   const fromCache = Math.min(tokens.cachedInput, tokens.input);
   return (

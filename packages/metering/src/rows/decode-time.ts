@@ -9,12 +9,12 @@ export function decodeUsOf({
   return first === null ? undefined : Math.max(0, total - first - waited);
 }
 
-/** How many tokens came in that time; a row that does not say what the first output had counts as with one. */
+/** Returns the number of tokens that came in that time; a first output without a count counts as one token. */
 export function decodedTokensOf({ output_tokens: all, first_tokens: first }: GenerationRow): number {
   return Math.max(0, all - (first ?? 1));
 }
 
-/** Of each token after the first output, whose tokens have no time of their own; undefined where there was none. */
+/** Returns the time of each token after the first output, whose tokens have no time of their own; undefined if there was none. */
 export function usPerTokenOf(row: GenerationRow): number | undefined {
   const [decodeUs, tokens] = [decodeUsOf(row), decodedTokensOf(row)];
   return decodeUs === undefined || tokens === 0 ? undefined : Math.round(decodeUs / tokens);

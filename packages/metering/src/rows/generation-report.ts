@@ -30,7 +30,7 @@ export interface GenerationReport extends Omit<
   readonly currency?: string;
 }
 
-/** How one generation came to its readers. */
+/** The deliveries of one generation to its readers. */
 interface DeliveryOfOne {
   readonly read: ReturnType<typeof reachOf>;
   readonly streams: number;

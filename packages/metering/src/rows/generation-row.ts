@@ -2,8 +2,8 @@ import type { GenerationDelivery } from "../deliveries/generation-delivery.ts";
 import type { FinishReason, Priority } from "@reprise/protocol";
 
 /**
- * What a generation was, once it has ended: one row, a pure function of its log. Durations are in microseconds, differences of times at which one stream has stored events; a
- * clock that was set back makes them 0 at least. Names are those of the tables that keep rows.
+ * An ended generation: one row, a pure function of its log. Durations are in microseconds, differences of times at which one stream has stored events; if
+ * a clock was set back they are 0 at least. Names are those of the tables that keep rows.
  */
 export interface GenerationRow {
   readonly tenant: string;
@@ -22,9 +22,9 @@ export interface GenerationRow {
   readonly ended_us: number;
   readonly status: "completed" | "failed" | "cancelled";
   readonly finish_reason: FinishReason | null;
-  /** Of a failure. */
+  /** Code of a failure. */
   readonly code: string | null;
-  /** Of a cancel. */
+  /** Reason of a cancel. */
   readonly reason: string | null;
 
   /** From the request to the first attempt; null where none began. */
@@ -52,12 +52,12 @@ export interface GenerationRow {
   readonly chunks: number;
   readonly tool_calls: number;
 
-  /** As the terminal event says; null where the engine never said. */
+  /** From the terminal event; null if the engine never reported it. */
   readonly input_tokens: number | null;
   /** Number of these that are an estimate; null if none. */
   readonly estimated_input_tokens: number | null;
   readonly cached_input_tokens: number | null;
-  /** What engines have produced, and what of it no rewind has taken back. */
+  /** Tokens that engines have produced, and those of them that no rewind has taken back. */
   readonly output_tokens: number;
   readonly output_tokens_kept: number;
   readonly reasoning_tokens: number | null;

@@ -10,10 +10,10 @@ const OCTAVES = 37;
 /** The largest value that has a bucket; in microseconds 38 hours. */
 export const MAX_VALUE = 2 ** OCTAVES - 1;
 export const BUCKETS = OCTAVES * PER_OCTAVE;
-/** How far a bucket's middle is from any of its values, at most. */
+/** The maximum relative distance of a bucket's middle from any of its values. */
 export const RELATIVE_ERROR = 1 / (2 * PER_OCTAVE);
 
-/** What brings a value of an octave to one from 64 to 128: powers of two, so nothing is rounded. A table, as a question asks for millions of buckets. */
+/** Scales a value of an octave to one from 64 to 128: powers of two, so nothing is rounded. A table, as a question asks for millions of buckets. */
 const SCALES = Float64Array.from({ length: OCTAVES }, (_, octave) => 2 ** (BITS - octave));
 
 /** @param value a whole number from 1 to `MAX_VALUE` */

@@ -1,10 +1,10 @@
 import { BUCKETS, bucketOf, MAX_VALUE, valueOf } from "./bucket.ts";
 
-/** What a sketch is beside its buckets. */
+/** The values of a sketch beside its buckets. */
 export interface SketchSummary {
-  /** How many values were added. */
+  /** Number of values that were added. */
   readonly count: number;
-  /** Of them, how many are 0. */
+  /** Number of them that are 0. */
   readonly zeros: number;
   readonly sum: number;
   /** 0 while there are no values. */
@@ -12,7 +12,7 @@ export interface SketchSummary {
   readonly max: number;
 }
 
-/** How many buckets are made room for beside the one that is needed. */
+/** Number of spare buckets that are allocated beside the one that is needed. */
 const MARGIN = 32;
 
 /**

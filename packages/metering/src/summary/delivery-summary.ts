@@ -6,7 +6,7 @@ import { Sketch } from "../sketch/sketch.ts";
 import { type Distribution, toDistribution } from "../sketch/distribution.ts";
 import { keysOf } from "./keys-of.ts";
 
-/** How generations came to their readers. Milliseconds; counts are exact. */
+/** The deliveries of generations to their readers. Milliseconds; counts are exact. */
 export interface DeliveryReport {
   /** Read as a stream, only as answers in one piece, or not at all. */
   readonly streamed: number;
@@ -18,12 +18,12 @@ export interface DeliveryReport {
   readonly streams: number;
   readonly resumes: number;
   readonly disconnects: number;
-  /** What streams were handed, and what of it was in the log when they began. */
+  /** Events that streams were sent, and those of them that were in the log when they began. */
   readonly events: number;
   readonly replayed_events: number;
   readonly first_chunk_ms: Distribution | null;
   readonly between_chunks_ms: Distribution | null;
-  /** How the first output came to the first stream: the engine, its append, the node's feed, moderation, and the socket. */
+  /** The path of the first output to the first stream: the engine, its append, the node's feed, moderation, and the socket. */
   readonly engine_first_ms: Distribution | null;
   readonly append_ms: Distribution | null;
   readonly received_ms: Distribution | null;

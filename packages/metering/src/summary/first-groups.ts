@@ -1,7 +1,7 @@
 import type { Accumulator, Group, GroupKey, GroupsOptions } from "./groups.ts";
 
 export interface FirstGroupsOptions<Row, Sum> extends Pick<GroupsOptions<Row, Sum>, "keyOf" | "create"> {
-  /** Groups behind this key. Default: from the first. */
+  /** Only groups after this key. Default: from the first. */
   readonly after?: GroupKey | undefined;
   readonly limit: number;
 }
@@ -13,7 +13,7 @@ export interface FirstGroupsOptions<Row, Sum> extends Pick<GroupsOptions<Row, Su
 export class FirstGroups<Row, Sum extends Accumulator<Row, Sum>> {
   readonly #options: FirstGroupsOptions<Row, Sum>;
   readonly #groups = new Map<string, { key: GroupKey; rows: number; sum: Sum }>();
-  /** No key behind this one is wanted. */
+  /** The last key that is wanted. */
   #last: GroupKey | undefined;
 
   constructor(options: FirstGroupsOptions<Row, Sum>) {
@@ -35,7 +35,7 @@ export class FirstGroups<Row, Sum extends Accumulator<Row, Sum>> {
     group.sum.add(row);
   }
 
-  /** @returns in the order of keys; `hasMore`: there are groups behind the last one */
+  /** @returns in the order of keys; `hasMore`: there are groups after the last one */
   take(): { readonly groups: readonly Group<Sum>[]; readonly hasMore: boolean } {
     const sorted = this.#sorted().map(([, group]) => group);
     const { limit } = this.#options;

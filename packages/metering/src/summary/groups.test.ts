@@ -19,7 +19,7 @@ const create = () => new Count();
 const summed = ({ groups }: { groups: readonly { key: GroupKey; sum: Count }[] }) =>
   groups.map(({ key, sum }) => [...key, sum.rows]);
 
-/** As questions do. */
+/** Returns the largest groups in the way that questions do. */
 function largest(rows: readonly string[], limit: number, options: { mostKept: number; mostNames?: number }) {
   const { mostKept, mostNames } = options;
   const groups = new Groups({ keyOf, create, mostKept, counts: new KeyCounts(mostNames) });

@@ -6,7 +6,7 @@ export interface Accumulator<Row, Self> {
   merge(other: Self): void;
 }
 
-/** What rows are grouped by: a value for each dimension. */
+/** The key of a group: a value for each dimension. */
 export type GroupKey = readonly string[];
 
 export interface Group<Sum> {
@@ -67,7 +67,7 @@ export class Groups<Row, Sum extends Accumulator<Row, Sum>> {
     into.sum.add(row);
   }
 
-  /** Whether `take` has the largest groups: where it has not, rows are to be read again for those that `largest` names. */
+  /** True if `take` has the largest groups: otherwise rows are to be read again for those that `largest` names. */
   hasLargest(limit: number): boolean {
     const [name, least] = this.#sorted()[limit - 1] ?? [];
     if (name === undefined || !least) return true;

@@ -2,8 +2,9 @@
 const MOST_NAMES = 50_000;
 
 /**
- * Counts names in bounded memory: exactly while there are at most twice as many as `mostNames`. Beyond, what is small is dropped (Misra-Gries, many at a time): a count is then too small by `error` at
- * most, which is never more than one in `mostNames` of all that was counted. So no name that is larger than that is lost, in whatever order names come.
+ * Counts names in bounded memory: exactly while there are at most twice as many as `mostNames`. Beyond, small counts are dropped (Misra-Gries, many at a time):
+ * a count is then too small by at most `error`,
+ * which is never more than one in `mostNames` of all that was counted. So no name that is larger than that is lost, in any order of names.
  */
 export class KeyCounts {
   readonly #mostNames: number;

@@ -44,7 +44,7 @@ function expectClose(found: Distribution | null, values: readonly number[]): voi
 }
 
 interface Counted extends ReturnType<typeof recount> {
-  /** Of each token behind the first output, whose tokens came at once; undefined where there were none. */
+  /** Time of each token after the first output, whose tokens came at once; undefined if there were none. */
   readonly perToken: { readonly us: number; readonly perSecond: number | undefined } | undefined;
 }
 
@@ -57,7 +57,7 @@ function countedOf(log: readonly StoredBytes[]): Counted {
   return { ...counted, perToken: { us: Math.round(decodeUs / tokens), perSecond } };
 }
 
-/** How many of them meet the default targets, where the quantile of gaps may be off by a share. */
+/** Returns the number of rows that meet the default targets if the quantile of gaps may be off by a share. */
 function goodOf(counted: readonly Counted[], tolerance: number): number {
   return counted.filter(({ status, first_us, total_us, gaps }) => {
     const sorted = gaps.toSorted((a, b) => a - b);

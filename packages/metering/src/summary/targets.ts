@@ -2,7 +2,7 @@ import { STALL_US } from "../fold/generation-fold.ts";
 import type { GenerationRow } from "../rows/generation-row.ts";
 import type { Sketch } from "../sketch/sketch.ts";
 
-/** What a generation has to meet to count as good. In microseconds. */
+/** The limits that a generation has to meet to count as good. In microseconds. */
 export interface Targets {
   /** From the request to the first output. */
   readonly firstUs: number;
@@ -17,15 +17,15 @@ export const DEFAULT_TARGETS: Targets = { firstUs: 1_000_000, gapUs: STALL_US, t
 
 const GAP_QUANTILE = 0.99;
 
-/** Whether a generation counts for goodput: one that a caller has cancelled says nothing of the platform. */
+/** True if a generation counts for goodput: one that a caller has cancelled says nothing about the platform. */
 export function isJudged({ status }: GenerationRow): boolean {
   return status !== "cancelled";
 }
 
 /**
- * Whether a generation has completed, and met all targets.
+ * True if a generation has completed, and met all targets.
  * @param longestGapUs of the row's gaps
- * @param decodeGaps called where the longest one does not decide, which is seldom
+ * @param decodeGaps called if the longest one does not decide, which is seldom
  */
 export function meetsTargets(
   row: GenerationRow,

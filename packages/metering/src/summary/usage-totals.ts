@@ -1,14 +1,14 @@
 import { costOf, formatCost, type Price } from "../price/price.ts";
 import type { GenerationRow } from "../rows/generation-row.ts";
 
-/** What generations have used. Counts are exact; costs are decimal texts without rounding. */
+/** The usage of generations. Counts are exact; costs are decimal texts without rounding. */
 export interface UsageReport {
   readonly generations: number;
   readonly input_tokens: number;
   /** Number of these that are an estimate. */
   readonly estimated_input_tokens: number;
   readonly cached_input_tokens: number;
-  /** What engines have produced, and what of it no rewind has taken back. */
+  /** Tokens that engines have produced, and those of them that no rewind has taken back. */
   readonly output_tokens: number;
   readonly output_tokens_kept: number;
   readonly reasoning_tokens: number;

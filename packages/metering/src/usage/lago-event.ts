@@ -1,6 +1,8 @@
 import type { UsageEvent } from "./usage-event.ts";
 
-/** What Lago's `POST /api/v1/events/batch` takes, 100 at most. It has each `transaction_id` once: a batch with one that it has is refused whole. */
+/**
+ * An event for Lago's `POST /api/v1/events/batch`, which takes 100 at most. Lago has each `transaction_id` once: it refuses a whole batch with one that it has.
+ */
 export interface LagoEvent {
   readonly transaction_id: string;
   readonly external_subscription_id: string;

@@ -1,7 +1,7 @@
 import { costOf, formatCost, type Price } from "../price/price.ts";
 import type { GenerationRow } from "../rows/generation-row.ts";
 
-/** What one generation has used: what a meter bills by. Tokens that an engine never told are null, and count as 0 in the cost. */
+/** The usage of one generation: the base of a meter's bill. Tokens that an engine never reported are null, and count as 0 in the cost. */
 export interface UsageData {
   readonly generation: string;
   readonly model: string;
@@ -11,14 +11,14 @@ export interface UsageData {
   /** Number of these that are an estimate, because no engine has counted them. Absent: none. */
   readonly estimated_input_tokens?: number;
   readonly cached_input_tokens: number | null;
-  /** What engines have produced, and what of it counts: not what a rewind has taken back. */
+  /** Tokens that engines have produced, and those of them that count: without the ones that a rewind has taken back. */
   readonly output_tokens: number;
   readonly output_tokens_kept: number;
   readonly reasoning_tokens: number | null;
   readonly attempts: number;
   /** Events were gone before they were read: attempts, rewinds and tokens that count may be others. Absent where none was. */
   readonly is_incomplete?: true;
-  /** Of what was produced; absent without a price of the model. */
+  /** Cost of the produced tokens; absent without a price of the model. */
   readonly cost?: string;
   readonly currency?: string;
   readonly metadata: Readonly<Record<string, string>>;
@@ -41,7 +41,7 @@ export interface UsageEvent {
 export interface UsageOptions {
   /** Names the platform, among all that one meter hears of: a URI reference. */
   readonly source: string;
-  /** Of the model whose engine served. */
+  /** Price of the model whose engine served. */
   readonly price?: Price | undefined;
 }
 
