@@ -85,7 +85,7 @@ export function issueCertificate(
   return { cert, key: toPem(key) };
 }
 
-/** Tells if this authority signed a certificate, for exactly these names, and if it is valid for so many more days. */
+/** Tells if this authority signed a certificate, for exactly these names, and if it is valid for this many more days. */
 export function isCertificateCurrent(
   authority: CertifiedKey,
   cert: string,

@@ -2,7 +2,7 @@ import type { BrokerAddress } from "@reprise/log";
 import { type Environment, parseEnvironment } from "../environment/environment.ts";
 import { findOwnBroker } from "./own-broker-file.ts";
 
-/** What says where the broker is, and how to get in. */
+/** The environment variables with the broker's address and credentials. */
 export const BROKER_ADDRESS_NAMES = [
   "REPRISE_NATS_URL",
   "REPRISE_NATS_USER",
@@ -19,7 +19,7 @@ export const BROKER_ADDRESS_NAMES = [
 type AddressEnvironment = Environment<(typeof BROKER_ADDRESS_NAMES)[number]>;
 type ProcessEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** What the environment says of the broker, as `packages/log` takes it. Undefined when it names none. */
+/** Returns the broker's address from the environment, as `packages/log` takes it. Undefined if there is none. */
 export function brokerAddressOf(
   env: AddressEnvironment & { readonly REPRISE_NATS_URL: readonly string[] },
 ): BrokerAddress;

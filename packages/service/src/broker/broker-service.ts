@@ -15,7 +15,7 @@ import { openServiceTracing, TRACING_NAMES } from "../tracing/service-tracing.ts
 import { observeBroker } from "./observe-broker.ts";
 import { topologyOf } from "./topology-of.ts";
 
-/** What every service behind the broker is told by its environment. */
+/** The environment variables of every service that uses the broker. */
 export const BROKER_SERVICE_NAMES = [
   "REPRISE_OPS_HOST",
   "REPRISE_OPS_PORT",
@@ -30,11 +30,11 @@ export const BROKER_SERVICE_NAMES = [
 
 export type BrokerServiceEnvironment = Environment<(typeof BROKER_SERVICE_NAMES)[number], "REPRISE_NATS_URL">;
 
-/** What such a service is started with. */
+/** The start parameters of such a service. */
 export interface BrokerServiceContext {
   readonly broker: Broker;
   readonly brokerWatch: BrokerWatch;
-  /** What the service depends on. Asked for readiness, beside the service and the broker. */
+  /** The dependencies of the service. Asked for readiness, beside the service and the broker. */
   readonly watches: DependencyWatches;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -45,7 +45,7 @@ export interface StartedBrokerService
   extends Required<Pick<RunningService, "reload">>, Pick<RunningService, "announceStop" | "noticeMs"> {
   /** Disposed of before the broker. */
   readonly service: AsyncDisposable & Pick<OpsSource, "notReadyBecause">;
-  /** What it does from now on, as its log says it. */
+  /** The new activity of the service, as its log line states it. */
   readonly does: string;
   /** The fields of that line. */
   readonly details: Readonly<Record<string, unknown>>;

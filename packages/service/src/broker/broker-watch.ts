@@ -14,7 +14,7 @@ export interface BrokerWatch {
 
 /** A watch that its owner ends. */
 export interface OwnedBrokerWatch extends BrokerWatch, AsyncDisposable {
-  /** Rejects when the broker's logs are spread over another number of shards by now: this process can't go on. */
+  /** Rejects when the broker's logs are spread over another number of shards by now: this process can't continue. */
   readonly failed: Promise<never>;
   /** Number of replicas of its streams that are missing: servers of a cluster that are away. */
   readonly missingReplicas: () => number;

@@ -4,7 +4,7 @@ import type { Logger } from "../lifecycle/logger.ts";
 const EVERY_MS = 60_000;
 const WORDS = 2;
 const API = "$JS.API.";
-/** As in `$JS.API.STREAM.INFO`. */
+/** Number of words in `$JS.API.STREAM.INFO`. */
 const API_WORDS = 4;
 
 /**

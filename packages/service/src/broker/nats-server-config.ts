@@ -12,9 +12,9 @@ export interface NatsServerSettings {
   syncInterval?: SyncInterval | undefined;
   /** Default: `nats-server.log` in `storeDir`. Kept below 64 MiB by rotation. */
   logFile?: string | undefined;
-  /** How much JetStream may keep in memory. Default 64 MiB: all that Reprise stores is in files. */
+  /** JetStream's limit of bytes in memory. Default 64 MiB: all that Reprise stores is in files. */
   maxMemoryStoreBytes?: number | undefined;
-  /** How much JetStream may keep in files. Default: nats-server's own, three quarters of what is free on the disk. */
+  /** JetStream's limit of bytes in files. Default: nats-server's own, three quarters of the free disk space. */
   maxFileStoreBytes?: number | undefined;
   /** Further fields of the configuration, such as `accounts` and `tls`: without them the server lets in every local process. */
   extraConfig?: Readonly<Record<string, unknown>> | undefined;

@@ -22,9 +22,9 @@ import {
 export interface NatsServerOptions extends NatsServerSettings {
   /** The executable: see `findNatsServer`. */
   binary: string;
-  /** How long recovery of what is stored may take before the start counts as failed, in milliseconds. Default 60,000. */
+  /** Time for the recovery of stored data before the start counts as failed, in milliseconds. Default 60,000. */
   startTimeoutMs?: number;
-  /** How long a predecessor on the same folder, whose owner was killed, may take to end, in milliseconds. Default 15,000. */
+  /** Time for a predecessor on the same folder, whose owner was killed, to end, in milliseconds. Default 15,000. */
   predecessorGraceMs?: number;
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { accountsOf, type BrokerUser, type NatsAccount, type PermissionOptions } from "@reprise/log";
 
-/** How nats-server knows a user: by a password, or by the public part of an nkey. */
+/** The login of a nats-server user: a password, or the public part of an nkey. */
 export type BrokerLogin = PasswordLogin | { readonly nkey: string };
 
 export interface PasswordLogin {

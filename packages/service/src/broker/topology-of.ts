@@ -4,7 +4,7 @@ interface TopologyEnvironment {
   readonly REPRISE_RETENTION_HOURS: number;
 }
 
-/** What the environment says of the broker's streams, as `packages/log` takes it. */
+/** Returns the topology of the broker's streams from the environment, as `packages/log` takes it. */
 export function topologyOf(env: TopologyEnvironment): {
   shards: number;
   replicas: number;

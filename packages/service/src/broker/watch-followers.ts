@@ -3,7 +3,8 @@ import type { DependencyWatch, DependencyWatches } from "../lifecycle/dependency
 import { WatchGroup } from "../lifecycle/watch-group.ts";
 
 /**
- * Watches what a service follows in the broker. It goes on with what it has read before, and is not ready, so that requests go to others. Followers
+ * Watches the parts of the broker that a service follows. If one fails, the service continues with its last data, and is not ready, so that requests go to
+ * others. Followers
  * that can't read because the broker is away have no line of their own.
  */
 export function watchFollowers(watches: DependencyWatches, broker: DependencyWatch): OnStale {

@@ -2,7 +2,7 @@ import type { Writable } from "node:stream";
 import { RepriseError } from "@reprise/protocol";
 import type { Command, CommanderError } from "commander";
 
-/** What a command has of its process. */
+/** The process of a command, as far as the command uses it. */
 export interface CommandIo {
   readonly out: Writable;
   readonly err: Writable;

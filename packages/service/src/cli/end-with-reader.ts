@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 
-/** As of a command that SIGPIPE ends, which Node ignores. */
+/** The exit code of a command that SIGPIPE ends, which Node ignores. */
 const CLOSED_PIPE = 141;
 
 /** Ends the process with 141 when the reader of its output has closed the pipe: `reprise-audit search … | head`. */

@@ -35,12 +35,12 @@ export function apiKeyEnv(env: KeyEnvironment): z.ZodType<string, string> {
 }
 
 export interface ConfigFileOptions<T> {
-  /** What to call the file in messages. */
+  /** The name of the file in messages. */
   readonly source: string;
   readonly schema: z.ZodType<T>;
   /** Finds problems that the schema can't, called also when the schema has found some; each begins with `toConfigPath`. */
   readonly also?: (json: unknown) => string[];
-  /** Whether there are secrets in it: what is not JSON is then not quoted. Default: false. */
+  /** True if it contains secrets: text that is not JSON is then not quoted. Default: false. */
   readonly isSecret?: boolean;
 }
 

@@ -16,13 +16,13 @@ const PREFIX = "REPRISE_";
 const NAMES = Object.keys(ENVIRONMENT_VARIABLES) as EnvironmentName[];
 
 /**
- * What a process needs of its environment, parsed and with defaults filled in.
+ * Parses the environment variables of a process, and fills in defaults.
  * @param env the process's environment, read here and nowhere else
  * @param names the variables that this process uses
  * @param needed those of them that it can't do without
- * @throws RepriseError `config_invalid` that lists every problem at once: values that are malformed or over their limits, what is
- *   needed and missing, and names that begin with `REPRISE_` and that no part of the platform knows. What Kubernetes makes for a
- *   service of that name counts as not set
+ * @throws RepriseError `config_invalid` that lists every problem at once: values that are malformed or over their limits,
+ *   needed variables that are missing, and names that begin with `REPRISE_` and that no part of the platform knows. Variables that Kubernetes makes for a
+ *   service of that name count as not set
  */
 export function parseEnvironment<const Name extends EnvironmentName, const Needed extends Name = never>(
   env: Readonly<Record<string, string | undefined>>,

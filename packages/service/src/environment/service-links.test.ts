@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { parseEnvironment } from "./environment.ts";
 import { serviceLinksIn } from "./service-links.ts";
 
-/** As Kubernetes makes them for the services `reprise`, `reprise-delivery` and `reprise-ops`, the last with IPv6. */
+/** Variables as Kubernetes makes them for the services `reprise`, `reprise-delivery` and `reprise-ops`, the last with IPv6. */
 const LINKS = {
   REPRISE_SERVICE_HOST: "10.0.0.1",
   REPRISE_SERVICE_PORT: "80",

@@ -9,7 +9,7 @@ const ENDPOINT = /^(?:tcp|udp|sctp):\/\/\S+:[0-9]+$/;
 const PROTOCOL = /^(?:tcp|udp|sctp)$/;
 const NUMBER = /^[0-9]{1,5}$/;
 
-/** What such a name ends with, and what its value is then. */
+/** Endings of such names, and checks of their values. */
 const KINDS: readonly (readonly [name: RegExp, isValue: (value: string) => boolean])[] = [
   [/_SERVICE_HOST$/, (value) => isIP(value) !== 0],
   [/_SERVICE_PORT(?:_[A-Z0-9_]+)?$/, (value) => NUMBER.test(value)],
@@ -20,7 +20,7 @@ const KINDS: readonly (readonly [name: RegExp, isValue: (value: string) => boole
   [/_PORT_[0-9]+_(?:TCP|UDP|SCTP)_ADDR$/, (value) => isIP(value) !== 0],
 ];
 
-/** Whether a variable is one of those, by its name and its value: neither alone says so. */
+/** True if a variable is one of those, by its name and its value: neither alone decides. */
 export function isServiceLink(name: string, value: string): boolean {
   return (
     name.startsWith("REPRISE_") && KINDS.some(([ending, isValue]) => ending.test(name) && isValue(value))

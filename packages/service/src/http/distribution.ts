@@ -3,7 +3,7 @@ export interface Observer {
   observe(value: number): void;
 }
 
-/** What a registry asks for at a scrape. */
+/** A sample of a registry at a scrape. */
 interface Sample {
   readonly metricName: string;
   readonly labels: Readonly<Record<string, string | number>>;

@@ -9,13 +9,13 @@ export interface AnsweredRequest {
   readonly status: number | undefined;
 }
 
-/** What strangers send must not make series: whatever else there is counts as one. */
+/** Unknown methods from clients must not make series: all others count as one. */
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 const OTHER_METHOD = "other";
 const NO_ROUTE = "none";
 const LEFT = "left";
 
-/** The metrics of one service's HTTP server. Its labels take few values, whatever clients send. */
+/** The metrics of one service's HTTP server. Its labels take few values, for any requests of clients. */
 export class HttpMetrics {
   readonly #metrics: Metrics;
   readonly #service: string;

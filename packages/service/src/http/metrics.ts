@@ -17,8 +17,8 @@ export interface Metrics {
   gauge<Name extends MetricNameOf<"gauge">>(name: Name): Gauge<LabelOf<Name>>;
   histogram(name: MetricNameOf<"histogram">): Histogram;
   /**
-   * Of a histogram, for one set of labels: for paths on which a look-up of labels costs too much. A name is asked for here or by `histogram`,
-   * not by both.
+   * Returns the observer of a histogram for one set of labels: for paths on which a look-up of labels costs too much. A name is used here or with `histogram`,
+   * not with both.
    */
   observer<Name extends MetricNameOf<"histogram">>(
     name: Name,

@@ -39,7 +39,7 @@ export interface DependencyRules {
   readonly graceMs: number;
   /** From one logged loss to the next, at least. */
   readonly holdOffMs: number;
-  /** Whether another dependency's loss explains this one: it is not logged as long as that lasts. */
+  /** True if another dependency's loss explains this one: it is not logged as long as that lasts. */
   readonly isExplained: boolean;
 }
 
@@ -110,7 +110,7 @@ type SettledPhase =
   | Extract<DependencyPhase, { kind: "up" }>
   | (Extract<DependencyPhase, { kind: "away" }> & { readonly isTold: true });
 
-/** What time alone does not change. */
+/** True for a phase that time alone does not change. */
 function isSettled(phase: DependencyPhase): phase is SettledPhase {
   return phase.kind === "up" || (phase.kind === "away" && phase.isTold);
 }

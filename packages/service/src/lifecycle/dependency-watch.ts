@@ -12,7 +12,7 @@ import {
 import type { Logger } from "./logger.ts";
 
 export interface DependencyOptions {
-  /** As the label `dependency` of metrics has it. */
+  /** The label `dependency` of metrics. */
   readonly name: string;
   /** The line that is logged when it is gone. */
   readonly gone: string;
@@ -50,7 +50,7 @@ export interface DependencyContext {
   readonly onChange: (isAway: boolean) => void;
 }
 
-/** Whether a dependency is there, as far as its use shows, and one line each when it goes and when it is back. */
+/** Tracks if a dependency is there, by its use, and logs one line each when it goes and when it is back. */
 export class DependencyWatch {
   readonly options: DependencyOptions;
   readonly #context: DependencyContext;
@@ -80,7 +80,7 @@ export class DependencyWatch {
     return this.#state.phase.kind === "away";
   }
 
-  /** Whether it has failed last, for however short a time. */
+  /** True if its last use has failed, even for a short time. */
   get isFailing(): boolean {
     return this.#state.phase.kind !== "up";
   }
@@ -91,7 +91,7 @@ export class DependencyWatch {
     return phase.kind === "away" ? phase.because : undefined;
   }
 
-  /** Whether it was away at some time of the last so many milliseconds. */
+  /** True if it was away at some time of the last `ms` milliseconds. */
   wasAwayWithin(ms: number): boolean {
     return this.isAway || performance.now() - this.#backAtMs < ms;
   }
@@ -141,14 +141,14 @@ export class DependencyWatch {
 }
 
 export interface DependencyWatchesOptions {
-  /** As the label `service` of metrics has it. */
+  /** The label `service` of metrics. */
   readonly service: string;
   readonly logger: Logger;
   /** Default: nothing is counted. */
   readonly metrics?: Metrics | undefined;
 }
 
-/** What a service depends on. */
+/** The dependencies of a service. */
 export class DependencyWatches {
   readonly #options: DependencyWatchesOptions;
   readonly #watches = new Set<DependencyWatch>();
@@ -189,7 +189,7 @@ export class DependencyWatches {
     );
   }
 
-  /** Whether an absence of the last so many milliseconds, which has a line, explains an error. */
+  /** True if an absence in the last `withinMs` milliseconds, which has a line, explains an error. */
   explains(code: ErrorCode, withinMs: number): boolean {
     return [...this.#watches].some(
       (watch) => watch.options.explains === code && watch.wasAwayWithin(withinMs),

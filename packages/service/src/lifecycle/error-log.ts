@@ -5,13 +5,13 @@ import type { Metrics } from "../http/metrics.ts";
 
 export interface ErrorLogOptions {
   readonly logger: Logger;
-  /** What a line says of errors after which the work is tried again. */
+  /** The line for errors after which the work is tried again. */
   readonly waits: string;
-  /** What it says of all others. */
+  /** The line for all other errors. */
   readonly failed: string;
   /** Counts what the broker holds and no part of the platform writes. */
   readonly metrics?: Metrics | undefined;
-  /** What a dependency's absence explains has a line already, and gets no other. */
+  /** An error that a dependency's absence explains gets no line, as the absence has one already. */
   readonly watches: Pick<DependencyWatches, "explains">;
 }
 
@@ -21,7 +21,7 @@ interface Gathered {
 }
 
 const GATHER_MS = 10_000;
-/** Of all that is gathered, and of requests from before the broker was back, which fail when their time is over. */
+/** Covers all gathered errors, and requests from before the broker was back, which fail when their time is over. */
 const EXPLAINED_MS = 2 * GATHER_MS;
 
 /**

@@ -7,24 +7,24 @@ import { describeFailure } from "./describe-failure.ts";
 import { type Logger, redactCredentials } from "./logger.ts";
 import { serviceLinksIn } from "../environment/service-links.ts";
 
-/** What a process needs to know of the service that it runs. */
+/** A running service, as seen by its process. */
 export interface RunningService {
   readonly logger: Logger;
-  /** How long `stop` may take, and everything it leaves open may linger, in milliseconds. */
+  /** Maximum time for `stop`, and for open handles after it, in milliseconds. */
   readonly drainMs: number;
-  /** Says from now on that the service is not ready, and goes on serving for `noticeMs`. Called once, before `stop`. */
+  /** Reports from now on that the service is not ready; the service keeps serving for `noticeMs`. Called once, before `stop`. */
   announceStop?(): void;
-  /** How long load balancers have to notice that, in milliseconds. Default 0. */
+  /** Time for load balancers to notice that, in milliseconds. Default 0. */
   readonly noticeMs?: number;
   /** Takes nothing new, finishes or hands over what runs, and closes what keeps the process alive. Called once. */
   stop(): Promise<void>;
-  /** Rejects when the service can't go on, its broker's end for one; the process then ends with a failure. */
+  /** Rejects when the service can't continue, for example after its broker's end; the process then ends with a failure. */
   readonly failed?: Promise<never>;
   /** Reads the configuration files again, on SIGHUP, until it is to stop. What it throws is logged, and the old configuration stays. */
   reload?(): Promise<void>;
 }
 
-/** Whether this is the first process of a container. */
+/** True if this is the first process of a container. */
 const IS_FIRST = process.pid === 1;
 const SIGNALLED = 128;
 
@@ -33,16 +33,16 @@ type StopSignal = "SIGTERM" | "SIGINT";
 /**
  * Runs one service as a process: creates it, waits for SIGTERM or SIGINT, stops it, and resolves.
  *
- * - A start that fails is told on stderr in plain words, a defect with its stack. Both set exit code 1.
- * - Before the stop the service is not ready for `noticeMs` and serves on, where it can be asked.
- * - SIGHUP never ends it: during the start it is kept until that is done, and from the stop signal on it does nothing.
+ * - A start that fails is reported on stderr in plain words, a defect with its stack. Both set exit code 1.
+ * - Before the stop the service is not ready for `noticeMs` but keeps serving, if it has a readiness endpoint.
+ * - SIGHUP never ends it: during the start it is kept until that is done, and after the stop signal it does nothing.
  * - A second signal, during the start, the notice or the stop, ends the process at once, as it would any program.
- * - A start goes on to its end behind a first signal, for 10 s at most: then the process ends by the signal, with a line on stderr.
- * - A service whose broker is gone (`failed` rejects with `broker_unavailable`) has 2 s at most to stop: what it would finish needs the broker.
- * - A stop that outlasts `drainMs`, or that leaves something open, ends the process by the same signal, with a line that says so.
+ * - After a first signal a start continues to its end, for 10 s at most: then the process ends by the signal, with a line on stderr.
+ * - A service whose broker is gone (`failed` rejects with `broker_unavailable`) has 2 s at most to stop: its remaining work needs the broker.
+ * - A stop that exceeds `drainMs`, or that leaves something open, ends the process by the same signal, with a line that says so.
  *
- * The process is never exited in mid-air: it ends when nothing is left to do.
- * @param env to say which of its variables are Kubernetes' and not the platform's
+ * The process is never exited during its work: it ends when nothing is left to do.
+ * @param env tells which of its variables are Kubernetes' and not the platform's
  */
 export async function runService(
   name: string,

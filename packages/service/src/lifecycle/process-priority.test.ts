@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 const run = promisify(execFile);
 const MODULE = JSON.stringify(new URL("./process-priority.ts", import.meta.url).href);
 
-/** What a process that was started with a priority has behind the calls, in each of its threads where the system tells. */
+/** Returns the priorities of a process after the calls, for each of its threads if the system reports them. */
 async function prioritiesAfter(calls: readonly number[]): Promise<readonly number[]> {
   const code = `
     const { lowerPriority } = await import(${MODULE});

@@ -2,10 +2,12 @@ import { readdir } from "node:fs/promises";
 import { getPriority, setPriority } from "node:os";
 
 /**
- * Makes a process give way to others of its machine: `nice`, from 0 to 19. One that was started with a lower priority keeps that. Where the system refuses, the process goes on as it is:
+ * Makes a process give way to others of its machine: `nice`, from 0 to 19. One that was started with a lower priority keeps that. If the system refuses, the
+ * process keeps its priority:
  * it works all the same.
  *
- * To be called before the process starts its own threads, which have the priority of the one that starts them. Linux has one for each thread, so those that Node has started are changed, too.
+ * To be called before the process starts its own threads, which have the priority of the one that starts them. Linux has one for each thread, so those that
+ * Node has started are changed, too.
  */
 export async function lowerPriority(nice: number): Promise<void> {
   for (const thread of await threadsOf()) {

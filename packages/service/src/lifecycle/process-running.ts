@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 
 /**
- * Whether a process with this id runs and has `argument` on its command line: another process may have the pid by now.
+ * True if a process with this id runs and has `argument` on its command line: another process may have the pid by now.
  * False for a zombie, which has no command line any more.
  */
 export async function isProcessRunning(pid: number, argument: string): Promise<boolean> {
@@ -28,7 +28,7 @@ export async function readProcessStart(pid: number): Promise<string> {
   }
 }
 
-/** Where "starttime", the 22nd field of /proc/<pid>/stat, stands behind the third, the state. */
+/** Index of "starttime", the 22nd field of /proc/<pid>/stat, counted after the third, the state. */
 const START_FIELD = 18;
 
 /** From /proc where there is one, since slim containers have no `ps`; from `ps` elsewhere. Empty when there is no such process. */

@@ -12,7 +12,7 @@ import { RepriseError, unixNow } from "@reprise/protocol";
 const OWNER_ONLY = 0o600;
 const OWNER_ONLY_FOLDER = 0o700;
 const OTHERS = 0o077;
-/** No process takes as long to write a secret: its draft was left behind. */
+/** No process takes as long to write a secret: an older draft is abandoned. */
 const ABANDONED_MS = 60_000;
 
 /**

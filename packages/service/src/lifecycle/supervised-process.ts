@@ -11,7 +11,7 @@ export interface SupervisedExit {
 }
 
 export interface SupervisedProcess {
-  /** What the command says, when `output` is "pipe". */
+  /** The command's stdout, when `output` is "pipe". */
   readonly stdout: Readable | null;
   /** The same of what it says on stderr. */
   readonly stderr: Readable | null;
@@ -22,13 +22,13 @@ export interface SupervisedProcess {
 }
 
 export interface SupervisedProcessOptions {
-  /** How long the command may take to end, in seconds. Default 10. */
+  /** Time for the command to end, in seconds. Default 10. */
   stopGraceS?: number;
   /** Where stdout and stderr go: an open file's descriptor, or a pipe to be read. Default: nowhere. */
   output?: number | "pipe" | "ignore";
   /** Environment variables that the command gets beside this process's own, which win. */
   environment?: Readonly<Record<string, string>>;
-  /** Whether the command gets this process's own environment. Default true. */
+  /** True if the command gets this process's own environment. Default true. */
   inherit?: boolean;
 }
 

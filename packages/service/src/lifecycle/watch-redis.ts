@@ -9,13 +9,13 @@ export interface RedisWatch {
 export interface RedisWatchOptions {
   /** Undefined: the process counts alone, and there is nothing to watch. */
   readonly redisUrl: string | undefined;
-  /** What the service does while Redis does not answer. */
+  /** The service's behaviour while Redis does not answer. */
   readonly alone: string;
-  /** What it does when Redis is back. */
+  /** The service's behaviour when Redis is back. */
   readonly together: string;
 }
 
-/** Watches Redis for a service that goes on without it. */
+/** Watches Redis for a service that continues without it. */
 export function watchRedis(
   watches: DependencyWatches,
   { redisUrl, alone, together }: RedisWatchOptions,

@@ -1,6 +1,6 @@
 import type { Metrics } from "./metric.ts";
 
-/** Of delivery and workers: what they see of tenants' budgets. */
+/** Metrics of delivery and workers about tenants' budgets. */
 export const BUDGET_METRICS = {
   reprise_budget_used_ratio: {
     kind: "gauge",

@@ -1,6 +1,6 @@
 import type { Metrics } from "./metric.ts";
 
-/** Of HTTP servers, and of what delivery does for its readers. */
+/** Metrics of HTTP servers, and of delivery's work for its readers. */
 export const DELIVERY_METRICS = {
   reprise_http_request_seconds: {
     kind: "histogram",

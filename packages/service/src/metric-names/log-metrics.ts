@@ -1,6 +1,6 @@
 import type { Metrics } from "./metric.ts";
 
-/** Of the log: what its broker takes, and how events get through. */
+/** Metrics of the log: the broker's use, and the path of events. */
 export const LOG_METRICS = {
   reprise_broker_connected: {
     kind: "gauge",

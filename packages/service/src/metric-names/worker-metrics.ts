@@ -3,7 +3,7 @@ import type { Metrics } from "./metric.ts";
 const GEN_AI_LABELS = ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model"] as const;
 
 /**
- * Of workers. Those that begin with `gen_ai` are of each request to an engine, as OpenTelemetry's GenAI conventions name them and Prometheus
+ * Metrics of workers. Those that begin with `gen_ai` are of each request to an engine, as OpenTelemetry's GenAI conventions name them and Prometheus
  * shows them, with the buckets that the conventions give.
  */
 export const WORKER_METRICS = {

@@ -25,7 +25,7 @@ export interface ServerConfOptions {
   readonly servers: readonly ConfiguredServer[];
   readonly tls: ServerTls | undefined;
   readonly syncInterval: SyncInterval | undefined;
-  /** What servers show each other before they talk. */
+  /** The password that servers exchange before they communicate. */
   readonly routePassword: string;
 }
 

@@ -17,7 +17,7 @@ import {
 export interface NatsConfigOptions extends Pick<ServerConfOptions, "servers" | "tls" | "syncInterval"> {
   /** Where to write; only its owner may enter it then. */
   readonly dir: string;
-  /** How many streams the logs are spread over, or will be. */
+  /** Number of streams of logs, now or later. */
   readonly shards: number;
 }
 
@@ -33,8 +33,8 @@ const KEYS_DIR = "keys";
 const OPERATOR = "operator";
 
 /**
- * Writes what nats-servers need to let in the platform's services, each with its own permissions. Keys that are there are kept: one whose file
- * was deleted is made anew.
+ * Writes the files with which nats-servers admit the platform's services, each with its own permissions. Existing keys are kept: one whose file
+ * was deleted is created again.
  * @throws RepriseError `config_invalid` for servers that others reach without TLS
  */
 export async function writeNatsConfig(options: NatsConfigOptions): Promise<WrittenNatsConfig> {

@@ -6,18 +6,18 @@ import type { Metrics } from "../http/metrics.ts";
 interface Place {
   /** Up to here everything is dealt with. */
   settled: StreamSeq;
-  /** Of what was read and is not dealt with, the oldest; by the broker's clock. */
+  /** Time of the oldest event that was read and is not done; by the broker's clock. */
   oldestAtMs: UnixMs | undefined;
 }
 
 export interface ObservedConsumer {
-  /** How old the oldest event is that was read and is not dealt with. Default: it is told elsewhere. */
+  /** The age of the oldest event that was read and is not done. Default: it is reported elsewhere. */
   readonly ageMs?: () => number;
-  /** How many events are not dealt with, read or not; undefined while that is not known. */
+  /** The number of events that are not done, read or not; undefined while that is not known. */
   readonly events: () => number | undefined;
 }
 
-/** Tells how far a consumer of streams is behind. */
+/** Reports the lag of a consumer of streams. */
 export function observeConsumer(
   metrics: Metrics,
   consumer: string,
@@ -38,12 +38,12 @@ export function observeUnread(metrics: Metrics, consumer: string, ratio: () => n
   });
 }
 
-/** How far a consumer is that reads batches and commits them. */
+/** The places of a consumer that reads batches and commits them. */
 export class ConsumerPlaces {
   readonly #places = new Map<string, Place>();
   readonly #brokerWatch: Pick<BrokerWatch, "lastStreamSeq"> | undefined;
 
-  /** @param brokerWatch tells where streams end, as of some seconds ago; without it nothing is behind */
+  /** @param brokerWatch reports the ends of streams, as of some seconds ago; without it the lag is always 0 */
   constructor(brokerWatch: Pick<BrokerWatch, "lastStreamSeq"> | undefined) {
     this.#brokerWatch = brokerWatch;
   }

@@ -1,7 +1,7 @@
 import type { LogObserver } from "@reprise/log";
 import type { Metrics } from "../http/metrics.ts";
 
-/** What a service's use of logs is measured by. */
+/** Returns the metrics of a service's use of logs. */
 export function observeLog(metrics: Metrics, service: string): LogObserver {
   const appendOf = (result: string) => metrics.observer("reprise_append_seconds", { service, result });
   const readOf = (call: string) => metrics.observer("reprise_log_read_seconds", { service, call });

@@ -1,7 +1,7 @@
 import { toRepriseError } from "@reprise/protocol";
 import { inSpan, MESSAGING, NO_SPAN, REPRISE, type Tracing, type TraceSpan } from "@reprise/telemetry";
 
-/** What is said of a batch. */
+/** The batch fields that a span gets. */
 interface BatchLike {
   readonly stream: string;
   readonly first: number;
@@ -13,7 +13,7 @@ interface BatchLike {
 export interface CommitSpan {
   /** A try has failed, and another one follows: the span is of a commit that had an error. */
   failed(error: unknown): void;
-  /** What the commit has made of the batch. */
+  /** Adds the counts of the commit. */
   counted(counts: Readonly<Record<`reprise.${string}`, number>>): void;
 }
 
