@@ -15,7 +15,7 @@ export const GEN_AI = {
   outputTokens: "gen_ai.usage.output_tokens",
   cachedInputTokens: "gen_ai.usage.cache_read.input_tokens",
   reasoningTokens: "gen_ai.usage.reasoning.output_tokens",
-  /** Of metrics: `input` or `output`. */
+  /** On metrics: `input` or `output`. */
   tokenType: "gen_ai.token.type",
   /** Where content is switched on, and nowhere else. */
   inputMessages: "gen_ai.input.messages",

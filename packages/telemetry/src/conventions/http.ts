@@ -22,9 +22,9 @@ export const REPRISE = {
   moderation: "reprise.moderation_mode",
   seq: "reprise.seq",
   queueWaitMs: "reprise.queue_wait_ms",
-  /** Of a call that is no stream and no long-poll: from its arrival to the head of its answer. */
+  /** Time of a call that is no stream and no long-poll: from its arrival to the head of its answer. */
   answerMs: "reprise.answer_ms",
-  /** Of a turn: the longest wait for the engine behind its first output. */
+  /** On a turn: the longest wait for the engine after its first output. */
   longestWaitMs: "reprise.longest_wait_ms",
   deliveries: "reprise.deliveries",
   fromSeq: "reprise.from_seq",

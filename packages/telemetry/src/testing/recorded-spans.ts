@@ -12,12 +12,12 @@ export interface RecordedSpan {
   readonly links: readonly Pick<TraceContext, "traceId" | "spanId">[];
   readonly attributes: SpanAttributes;
   readonly events: readonly { readonly name: string; readonly attributes: SpanAttributes }[];
-  /** Of a failure. */
+  /** Type of the error of a failed span. */
   readonly error: string | undefined;
 }
 
 export interface RecordOptions {
-  /** Whether traces that begin here are sampled. Default: true. */
+  /** True if traces that begin here are sampled. Default: true. */
   readonly isSampled?: boolean;
   readonly recordsContent?: boolean;
 }

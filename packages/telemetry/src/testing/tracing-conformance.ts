@@ -10,7 +10,7 @@ export interface TracingTarget extends AsyncDisposable {
 
 const PARENT = { traceId: "4bf92f3577b34da6a3ce929d0e0e4736", spanId: "00f067aa0ba902b7", sampled: true };
 
-/** What every tracing that is on does. */
+/** Describes the behaviour of every active tracing. */
 export function describeTracing(
   kind: string,
   open: (options?: RecordOptions) => Promise<TracingTarget>,

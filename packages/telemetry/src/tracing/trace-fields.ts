@@ -1,7 +1,7 @@
 import { parseTraceparent } from "./traceparent.ts";
 import type { TraceSpan } from "./tracing.ts";
 
-/** What a log line says of the span that it belongs to: nothing where tracing is off. */
+/** Returns the log fields of a span: none if tracing is off. */
 export function traceFields({ context }: Pick<TraceSpan, "context">): {
   readonly trace_id?: string;
   readonly span_id?: string;
@@ -9,7 +9,7 @@ export function traceFields({ context }: Pick<TraceSpan, "context">): {
   return context ? { trace_id: context.traceId, span_id: context.spanId } : {};
 }
 
-/** What a log line says of a generation's trace, by the `traceparent` of its seq 0. */
+/** Returns the log fields of a generation's trace, by the `traceparent` of its seq 0. */
 export function traceIdFields(traceparent: string | undefined): { readonly trace_id?: string } {
   const context = parseTraceparent(traceparent ?? "");
   return context ? { trace_id: context.traceId } : {};

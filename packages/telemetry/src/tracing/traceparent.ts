@@ -4,7 +4,7 @@ export interface TraceContext {
   readonly traceId: string;
   /** 16 lower-case hex digits, not all zero. */
   readonly spanId: string;
-  /** Whether the spans of the trace are exported. */
+  /** True if the spans of the trace are exported. */
   readonly sampled: boolean;
 }
 

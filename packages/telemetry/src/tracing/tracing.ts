@@ -2,7 +2,7 @@ import type { TraceContext } from "./traceparent.ts";
 
 export type SpanKind = "internal" | "server" | "client" | "producer" | "consumer";
 
-/** What is undefined is left out. Values are ids, names, counts and codes, never text of a prompt or an output, but where `Tracing.recordsContent` says so. */
+/** Undefined values are left out. Values are ids, names, counts and codes, never text of a prompt or an output, unless `Tracing.recordsContent` is true. */
 export type SpanAttributes = Readonly<
   Record<string, string | number | boolean | readonly string[] | undefined>
 >;
@@ -21,7 +21,7 @@ export interface SpanOptions {
 
 /** Work of one process, from `start` to `end`. What is recorded after its end is dropped. */
 export interface TraceSpan {
-  /** What other processes name it by; undefined where tracing is off. */
+  /** The context by which other processes name it; undefined if tracing is off. */
   readonly context: TraceContext | undefined;
   /** Tells if it is sampled and has not ended. */
   readonly isRecorded: boolean;
@@ -39,6 +39,6 @@ export interface TraceSpan {
 export interface Tracing extends AsyncDisposable {
   readonly isOn: boolean;
   start(name: string, options?: SpanOptions): TraceSpan;
-  /** Whether spans of turns have what was asked and said. */
+  /** True if spans of turns have the prompt and the output. */
   readonly recordsContent: boolean;
 }
