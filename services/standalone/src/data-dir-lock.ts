@@ -6,8 +6,8 @@ import { readProcessStart } from "@reprise/service";
 
 /**
  * Keeps a second platform out of a data folder: two nats-servers on one store would destroy it. The lock is a file with the
- * holder's process id and the moment that process began, for an id alone may long be another program's. A lock that a dead
- * process left behind is taken over.
+ * holder's process id and the moment that process began, for an id alone may long be another program's. A lock of a dead
+ * process is taken over.
  * @throws RepriseError `config_invalid` when a living process holds the folder
  */
 export async function lockDataDir(dataDir: string): Promise<AsyncDisposable> {

@@ -11,7 +11,7 @@ import { createDevTenant, createOperatorKey, parseTenantsFile, type TenancyConfi
 export interface DevAccess {
   readonly tenancy: TenancyConfig;
   readonly apiKey: string;
-  /** Whether the key is of an earlier start. */
+  /** True if the key is of an earlier start. */
   readonly wasThere: boolean;
   /** Administers all tenants. */
   readonly operatorKey: string;
@@ -39,7 +39,7 @@ export async function writeDevFile(
   await replaceSecretFile(join(dataDir, "dev.json"), `${JSON.stringify(content, null, 2)}\n`);
 }
 
-/** The random bytes behind the keys in an earlier `dev.json`; undefined where there is none that can be used. */
+/** Reads the random bytes of the keys in an earlier `dev.json`; undefined if it has none that can be used. */
 async function readPreviousKeys(path: string): Promise<Record<"api" | "operator", Uint8Array | undefined>> {
   const text = await readFile(path, "utf8").catch(() => "");
   const api = /"api_key": "rk_demo_([A-Za-z0-9_-]{32})"/.exec(text)?.[1];

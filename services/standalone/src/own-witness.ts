@@ -7,7 +7,7 @@ import { readEnd } from "./read-end.ts";
 export interface OwnWitnessOptions {
   /** Its folder: its key, and what it has seen. */
   readonly dir: string;
-  /** What its key is called. */
+  /** The name of its key. */
   readonly name: string;
   /** Verifier keys of the archives that it cosigns. */
   readonly logs: readonly string[];
@@ -27,7 +27,7 @@ export interface OwnWitness extends AsyncDisposable {
 const MAIN = fileURLToPath(import.meta.resolve("@reprise/witness/main"));
 const LAST_RETRY_MS = 60_000;
 const STOP_GRACE_S = 5;
-/** Of what it has said on stderr until it ended: room for a stack. */
+/** Characters that are kept of its stderr until it ended: room for a stack. */
 const STDERR_CHARS = 8_192;
 /** Levels of its log whose lines are repeated in this process's. */
 const REPEATED = new Set(["warn", "error", "fatal"]);

@@ -20,7 +20,7 @@ export interface ServiceBrokersOptions {
 export interface ServiceBroker {
   readonly broker: Broker;
   readonly brokerWatch: BrokerWatch;
-  /** What the service depends on. */
+  /** The dependencies of the service. */
   readonly watches: DependencyWatches;
 }
 

@@ -53,9 +53,9 @@ export interface Platform extends AsyncDisposable {
   readonly nats: string;
   /** The key of the tenant `demo`, when no tenants are configured, and it was not removed. */
   readonly apiKey: string | undefined;
-  /** What checks the archive's signatures; undefined without an audit log. */
+  /** The key that verifies the archive's signatures; undefined without an audit log. */
   readonly vkey: string | undefined;
-  /** Is no longer ready, and goes on serving. */
+  /** Reports that it is not ready, and keeps serving. */
   announceStop(): void;
   /** Rejects when the platform's own nats-server ends by itself. */
   readonly failed: Promise<never>;
@@ -259,7 +259,7 @@ export async function startPlatform(
   };
 }
 
-/** What requests may name. Here, other than at a delivery node of its own, all classifiers are known: without a file there are none. */
+/** Returns the names that requests may use. Unlike at a separate delivery node, all classifiers are known here: without a file there are none. */
 function namesOf(models: ReadonlyMap<string, unknown>, classifiers: ReadonlyMap<string, unknown>) {
   return { models: new Set(models.keys()), classifiers: new Set(classifiers.keys()) };
 }

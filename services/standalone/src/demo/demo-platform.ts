@@ -13,7 +13,7 @@ export interface DemoPlatform extends AsyncDisposable {
   readonly dataDir: string;
   /** The public name of the model that the demo asks for. */
   readonly model: string;
-  /** Whether tokens come from the built-in simulator. */
+  /** True if tokens come from the built-in simulator. */
   readonly simulated: boolean;
   /** Where the model server is; undefined for the simulator. */
   readonly server: string | undefined;
@@ -62,7 +62,7 @@ export async function startDemoPlatform(env: Env): Promise<DemoPlatform> {
   };
 }
 
-/** The model behind `OPENAI_BASE_URL`, beside the simulator. */
+/** Returns the model at `OPENAI_BASE_URL`, beside the simulator. */
 function chooseModel(env: Env): { model: string; file: unknown } {
   const { OPENAI_BASE_URL: baseUrl, OPENAI_MODEL: upstream = "gpt-4o-mini", OPENAI_API_KEY: key } = env;
   const sim = { engine: "sim" };

@@ -10,7 +10,7 @@ export interface KeptRecord {
 export interface KeptRecordOptions {
   /** Undefined while the audit log does not know the generation. */
   readonly read: () => Promise<KeptRecord | undefined>;
-  /** How many connections the generation was handed to. */
+  /** Number of connections that the generation was sent to. */
   readonly connections: number;
   readonly patienceMs: number;
   readonly pollMs: number;

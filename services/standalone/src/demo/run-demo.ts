@@ -15,20 +15,20 @@ interface Output {
 
 interface Reading {
   readonly events: { seq: number; text: string }[];
-  /** How far the text had come, and when. */
+  /** The length of the text at each arrival, and the time. */
   readonly arrivals: { end: number; at: number }[];
 }
 
 const PROMPT = "Why should a token stream be durable?";
-/** The network is cut when the disturbed reader has seen so many events. */
+/** Number of events after which the network of the disturbed reader is cut. */
 const CUT_AFTER_EVENTS = 25;
-/** How long a cancelled generation's engine request may stay open. */
+/** Time that a cancelled generation's engine request may stay open. */
 const ENGINE_PATIENCE_MS = 5_000;
 /** After so long without a token the demo says what it waits for. */
 const SILENCE_MS = 3_000;
 
 export interface DemoOptions {
-  /** How long the model may take to its first token. Default: as long as the platform's policies let it. */
+  /** Time until the model's first token. Default: as long as the platform's policies let it. */
   readonly firstTokenMs?: number;
   /** Default 3 s. */
   readonly silenceMs?: number;

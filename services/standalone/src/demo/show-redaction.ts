@@ -23,7 +23,7 @@ const CHUNKS = [
   " works",
   ".",
 ];
-/** What the reader who leaves has been shown of it by then. */
+/** The end of the text that the leaving reader sees before it leaves. */
 const LEAVES_AT = "4111 1111";
 const DIGITS = /\d{2}/;
 const SHOWN = CHUNKS.join("").replace(CARD, "[redacted]");
@@ -34,7 +34,7 @@ export interface ShownGeneration {
   readonly connections: number;
 }
 
-/** What a reader has as the text, how many events it was handed, and whether a digit of the card was in any of them. */
+/** A reader's text, its number of events, and true if a digit of the card was in any of them. */
 interface Seen {
   text: string;
   events: number;
@@ -90,13 +90,13 @@ export async function showRedaction(
   ];
   for (const [name, ok, text] of rows)
     out.write(`  ${name.padEnd(42)}${ok ? "" : "NOT as it should be: "}${text}\n`);
-  // Beside these the reader who left, and the call for the generation. Who resumed behind the end was handed nothing.
+  // The call for the generation and the reader that left are counted apart. A reader that resumed after the end was sent nothing.
   const handed = [live, back, late].filter(({ events }) => events > 0);
   return { ok: rows.every(([, ok]) => ok), id, connections: handed.length + 2 };
 }
 
 interface FollowOptions {
-  /** What the reader has already. */
+  /** The reader's text so far. */
   readonly transcript?: Transcript;
   /** Called for each new piece of text, and for the whole text where it has changed otherwise. */
   readonly onText?: (text: string, isNew: boolean) => void;

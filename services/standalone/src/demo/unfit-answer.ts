@@ -1,7 +1,7 @@
 interface Answer {
   readonly status: string;
   readonly error?: { readonly code: string; readonly message: string } | undefined;
-  /** How many events its reader has seen. */
+  /** Number of events that its reader has seen. */
   readonly events: number;
 }
 
@@ -9,7 +9,7 @@ interface Expected {
   readonly cutAfterEvents: number;
   /** Where the model server is; undefined for the simulator. */
   readonly server?: string | undefined;
-  /** What the engine itself has failed with. */
+  /** The engine's own failure. */
   readonly failure?: Error | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** What a reader got, event by event, beside what it should have got. */
+/** The events that a reader got, compared with those that it should have got. */
 export interface Verdict {
   lost: number;
   repeated: number;

@@ -1,12 +1,12 @@
 import type { Engine } from "@reprise/inference-worker";
 
-/** What the demo sees of an engine from inside the worker. */
+/** The demo's view of an engine from inside the worker. */
 export interface EngineWatch {
   /** Resolves when no request to the engine is open. */
   idle(): Promise<void>;
   /** When each piece of text left the engine, per request: its end in the whole text, and the time. */
   readonly pieces: { end: number; at: number }[][];
-  /** What the engine last failed with by itself. */
+  /** The engine's last failure of its own. */
   readonly failure: Error | undefined;
 }
 
