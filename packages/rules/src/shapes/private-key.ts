@@ -11,7 +11,7 @@ const AROUND = String.raw`(?:${DECORATION}|${LINE_END})*`;
 const NUMBER_OF_LINE = String.raw`(?:\d{1,4}[ \t]*[|:)]?[ \t]+)?`;
 const NEXT_LINE = String.raw`${DECORATION}*${LINE_END}${AROUND}${NUMBER_OF_LINE}`;
 const KEY = "[A-Za-z0-9+/=]";
-/** Of armor and PEM, before the key's lines. */
+/** A header of armor or PEM, before the key's lines. */
 const HEADER = String.raw`(?:Version|Comment|MessageID|Hash|Charset|Proc-Type|DEK-Info|Key-Info|Content-Domain): [^\n\\]{0,200}`;
 const LONG_LINE = `${AROUND}${NUMBER_OF_LINE}${KEY}{16,}`;
 const SHORT_LINE = `${NEXT_LINE}${KEY}{1,15}`;
