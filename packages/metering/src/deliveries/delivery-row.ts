@@ -43,7 +43,7 @@ export interface DeliveryRow {
   readonly engine_first_us: number | null;
   readonly append_us: number | null;
 
-  /** As reported by the client: not checked. */
+  /** Values that the client reports: not checked. */
   readonly round_trip_us: number | null;
   readonly first_text_us: number | null;
   readonly longest_gap_us: number | null;

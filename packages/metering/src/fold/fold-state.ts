@@ -10,13 +10,13 @@ export interface FoldState {
   metadata: Record<string, string>;
   priority: Priority;
   moderationMode: string | null;
-  /** The last event. */
+  /** Place and time of the last event. */
   lastSeq: number;
   lastAtUs: number;
   createdUs: number;
   startedUs: number | null;
   attemptUs: number | null;
-  /** The first output, a delta or a tool call. */
+  /** Time of the first output, a delta or a tool call. */
   firstUs: number | null;
   prefillUs: number | null;
   firstTokens: number | null;
