@@ -12,7 +12,7 @@ import {
 import { EngineError } from "../engines/engine-error.ts";
 import type { MediaPieceEvent } from "../engines/engine.ts";
 
-/** The properties of a generation's request that its blobs inherit. */
+/** The owner and the limits of a generation's blobs, from its request. */
 export interface OutputOwner {
   readonly subject: string | undefined;
   readonly endUser: string | undefined;

@@ -15,7 +15,7 @@ const NO_ROOM_MS = 5_000;
 /**
  * Waits until the turns have ended that this one waits for, and then for a slot. Meanwhile the worker keeps the job, but without a slot: those turns
  * may need it. If this worker has no room for waiting jobs, it gives the job back, so that the others can come.
- * @returns a request to plan again, if all have ended
+ * @returns a stale plan if all have ended: the run is then planned again
  */
 export async function awaitTurns(
   run: Run,
