@@ -96,6 +96,7 @@ export {
   encodeConversationRow,
 } from "./conversation/conversation-row.ts";
 export {
+  bytesOf,
   fitPrompt,
   isPinned,
   mediaRoomOf,

@@ -54,7 +54,7 @@ function create(
     onError: (error: unknown) => expect.unreachable(String(error)),
     ...ports,
   };
-  const creating = openCreates(node as unknown as Parameters<typeof openCreates>[0])({
+  const creating = openCreates(node as unknown as Parameters<typeof openCreates>[0]).create({
     principal: principal as unknown as Principal,
     request: REQUEST,
     idempotencyKey: undefined,

@@ -1,13 +1,13 @@
 import type { Logger } from "@reprise/service";
 import { type TurnSteps, turnSteps } from "./conversations/turn-steps.ts";
-import { withSummaries } from "./conversations/make-summaries.ts";
+import { type SummarizedCreates, withSummaries } from "./conversations/make-summaries.ts";
 import { admit } from "./create/admit.ts";
-import { type CreateGeneration, createGenerations, type CreatePorts } from "./create/create-generation.ts";
+import { createGenerations, type CreatePorts } from "./create/create-generation.ts";
 import { identify } from "./create/identify.ts";
-import { check, fetch, prepare } from "./create/prepare.ts";
+import { check, fetchUrls, prepare } from "./create/prepare.ts";
 import { reserve, reserveRest } from "./create/reserve.ts";
 import type { Step } from "./create/run-steps.ts";
-import { begin, enqueue, store } from "./create/store.ts";
+import { announce, begin, encode, enqueue, store } from "./create/store.ts";
 
 type PortsOf<Make extends (ports: never) => unknown> = Parameters<Make>[0];
 
@@ -16,7 +16,8 @@ type CreateStepPorts = PortsOf<typeof identify> &
   PortsOf<typeof reserve> &
   PortsOf<typeof prepare> &
   PortsOf<typeof check> &
-  PortsOf<typeof fetch> &
+  PortsOf<typeof fetchUrls> &
+  PortsOf<typeof announce> &
   PortsOf<typeof store> &
   PortsOf<typeof enqueue> &
   PortsOf<typeof begin>;
@@ -31,10 +32,12 @@ function createSteps(ports: CreateStepPorts, turns: TurnSteps): readonly Step[] 
     prepare(ports),
     turns.place,
     check(ports),
+    encode(ports),
     reserveRest(ports),
-    fetch(ports),
+    fetchUrls(ports),
     store(ports),
     turns.claim,
+    announce(ports),
     enqueue(ports),
     begin(ports),
   ];
@@ -43,7 +46,7 @@ function createSteps(ports: CreateStepPorts, turns: TurnSteps): readonly Step[] 
 /** Composes the creates of this node. */
 export function openCreates(
   ports: CreateStepPorts & CreatePorts & PortsOf<typeof turnSteps> & { readonly logger: Logger },
-): CreateGeneration {
+): SummarizedCreates {
   const turns = turnSteps(ports);
   const create = createGenerations(ports, createSteps(ports, turns));
   return withSummaries(create, { turns, rows: ports.conversations.rows, logger: ports.logger });

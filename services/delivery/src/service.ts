@@ -254,30 +254,32 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const servedBy = (model: string) => names.served?.get(model);
   const modelNames = () => names.models;
   const classifiers = () => names.classifiers;
-  const create = openCreates({
-    log,
-    broker,
-    shards,
-    ruleSets: createRuleSetStore(log.publish, retentionMs),
-    ruleChecks,
-    classifiers,
-    modelNames,
-    servedBy,
-    fleet,
-    limits,
-    budgets,
-    bodies,
-    blobs,
-    conversations,
-    hub,
-    audit,
-    logger,
-    notes,
-    readerMetrics,
-    tracing,
-    traces,
-    onError,
-  });
+  const { create } = stack.use(
+    openCreates({
+      log,
+      broker,
+      shards,
+      ruleSets: createRuleSetStore(log.publish, retentionMs),
+      ruleChecks,
+      classifiers,
+      modelNames,
+      servedBy,
+      fleet,
+      limits,
+      budgets,
+      bodies,
+      blobs,
+      conversations,
+      hub,
+      audit,
+      logger,
+      notes,
+      readerMetrics,
+      tracing,
+      traces,
+      onError,
+    }),
+  );
   const app = await buildServer({
     ports: {
       create,

@@ -27,8 +27,9 @@ const headSchema = z.object({
 /** A generation that sums up the oldest turns, for turns that have no room for these. */
 const summarySchema = z.object({
   generation,
-  /** The turn whose prompt it was made from: turns after that one may use it. */
+  /** The turn whose prompt it was made from, and its number. */
   turn: generation,
+  nth: z.int().min(1),
   /** The last segment of the prompt that it sums up: `segmentId`. */
   through: z.string(),
   /** Number of segments that it sums up. */

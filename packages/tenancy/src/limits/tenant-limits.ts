@@ -54,7 +54,8 @@ export interface LimitSubject {
   /** The API key; undefined for a stream token. */
   readonly keyId?: string | undefined;
   readonly endUser?: string | undefined;
-  readonly address: string;
+  /** Undefined for a generation of the platform's own. */
+  readonly address?: string | undefined;
 }
 
 /** Units that a call takes. */
@@ -126,6 +127,6 @@ function ofScope(scope: Scope, { keyId, endUser, address }: LimitSubject): strin
     case "end_user":
       return endUser === undefined ? undefined : hash("sha256", endUser, "base64url").slice(0, HASH_CHARS);
     case "address":
-      return hash("sha256", address, "base64url").slice(0, HASH_CHARS);
+      return address === undefined ? undefined : hash("sha256", address, "base64url").slice(0, HASH_CHARS);
   }
 }

@@ -219,11 +219,13 @@ export async function unclaimTurn(
   { tenant, generation }: GenerationRef,
   { row: before }: Place,
 ): Promise<void> {
-  const { row, at } = await rows.read(tenant, before.id);
-  if (row?.kind !== "conversation" || row.head?.generation !== generation) return;
-  const { head: _, ...rest } = row;
-  const next = { ...rest, turns: before.turns, ...(before.head && { head: before.head }) };
-  await rows.write(conversationSubject(tenant, row.id), next, at);
+  for (let stored: unknown; stored === undefined;) {
+    const { row, at } = await rows.read(tenant, before.id);
+    if (row?.kind !== "conversation" || row.head?.generation !== generation) return;
+    const { head: _, ...rest } = row;
+    const next = { ...rest, turns: before.turns, ...(before.head && { head: before.head }) };
+    stored = await rows.write(conversationSubject(tenant, row.id), next, at);
+  }
 }
 
 /** Returns the turn that has the last place now: another try of the same create may have claimed it. */

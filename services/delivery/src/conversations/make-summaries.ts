@@ -1,6 +1,6 @@
 import type { conversations } from "@reprise/log";
 import {
-  type ConversationRecord,
+  type ConversationSummary,
   conversationSubject,
   RepriseError,
   type TenantId,
@@ -14,6 +14,8 @@ import type { TurnSteps } from "./turn-steps.ts";
 
 /** Times that a row may change while a summary is written to it. */
 const MOST_WRITES = 8;
+/** Summaries that a node creates at a time, each with the prompt of a turn in memory. Further ones are left to later turns. */
+const MOST_AT_ONCE = 8;
 
 interface SummaryPorts {
   readonly turns: Pick<TurnSteps, "plannedBy">;
@@ -21,17 +23,36 @@ interface SummaryPorts {
   readonly logger: Pick<Logger, "info" | "error">;
 }
 
-/** Makes the summary that a turn has planned, each time one has begun. The answer to the turn does not wait for it. */
-export function withSummaries(create: CreateGeneration, ports: SummaryPorts): CreateGeneration {
-  return async (asked) => {
-    const started = await create(asked);
-    const { ref, joined } = started;
-    const planned = ports.turns.plannedBy(asked);
-    if (planned && !joined)
-      void makeSummary({ ...ports, create }, [asked.principal, ref.tenant], planned).catch((err: unknown) =>
-        ports.logger.error({ err, tenant: ref.tenant }, "a conversation's summary could not be made"),
-      );
-    return started;
+export interface SummarizedCreates extends AsyncDisposable {
+  readonly create: CreateGeneration;
+}
+
+/**
+ * Makes the summary that a turn has planned, each time one has begun. The answer to the turn does not wait for it. Disposal waits for summaries that are
+ * being created.
+ */
+export function withSummaries(create: CreateGeneration, ports: SummaryPorts): SummarizedCreates {
+  const { turns, logger } = ports;
+  const pending = new Set<Promise<void>>();
+
+  function begin(principal: Principal, tenant: TenantId, planned: PlannedSummary): void {
+    if (pending.size >= MOST_AT_ONCE) return;
+    const making = makeSummary({ ...ports, create }, [principal, tenant], planned)
+      .catch((err: unknown) => logger.error({ err, tenant }, "a conversation's summary could not be made"))
+      .finally(() => pending.delete(making));
+    pending.add(making);
+  }
+
+  return {
+    async create(asked) {
+      const started = await create(asked);
+      const planned = turns.plannedBy(asked);
+      if (planned && !started.joined) begin(asked.principal, started.ref.tenant, planned);
+      return started;
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(pending);
+    },
   };
 }
 
@@ -40,10 +61,7 @@ async function makeSummary(
   [principal, tenant]: readonly [Principal, TenantId],
   { key, request, prompt, context, named }: PlannedSummary,
 ): Promise<void> {
-  const { conversation } = context;
-  const name = (summary: ConversationRecord["summary"], instead: string | undefined) =>
-    nameSummary(rows, [tenant, conversation], summary, instead);
-  if (!(await name(named, undefined))) return;
+  if (!(await nameSummary(rows, [tenant, context.conversation], named))) return;
   // It has no readers.
   const { on_disconnect: _, pace: __, ...policy } = principal.policy;
   const own = { ...principal, policy };
@@ -56,7 +74,7 @@ async function makeSummary(
     });
     started[Symbol.dispose]();
   } catch (error) {
-    await name(undefined, named.generation);
+    // The row keeps the name: the generation may exist after all, and one that does not is planned again.
     if (!(error instanceof RepriseError) || error.code === "broker_unavailable") throw error;
     const { code } = error;
     logger.info({ tenant, code }, "a conversation has no summary; its oldest turns are left out");
@@ -64,22 +82,19 @@ async function makeSummary(
 }
 
 /**
- * Writes a conversation's summary into its row.
- * @param instead the summary that it replaces, and no other; undefined: any
- * @returns false if the conversation is deleted or over, or has another summary
+ * Names a summary in its conversation's row, unless the row names that of a later turn.
+ * @returns false if the conversation is deleted, or has the summary of a later turn
  */
 async function nameSummary(
   rows: conversations.ConversationRows,
   [tenant, id]: readonly [TenantId, TurnContext["conversation"]],
-  summary: ConversationRecord["summary"],
-  instead: string | undefined,
+  summary: ConversationSummary,
 ): Promise<boolean> {
   for (let writes = 0; writes < MOST_WRITES; writes++) {
     const { row, at } = await rows.read(tenant, id);
-    if (row?.kind !== "conversation") return false;
-    if (instead !== undefined && row.summary?.generation !== instead) return false;
-    const { summary: _, ...rest } = row;
-    const next = { ...rest, ...(summary && { summary }) };
+    if (row?.kind !== "conversation" || (row.summary?.nth ?? 0) > summary.nth) return false;
+    if (row.summary?.generation === summary.generation) return true;
+    const next = { ...row, summary };
     if ((await rows.write(conversationSubject(tenant, id), next, at)) !== undefined) return true;
   }
   return false;

@@ -6,7 +6,6 @@ import {
   countedOf,
   estimateInputTokens,
   findOrphan,
-  fitPrompt,
   fullPolicyOf,
   type GenerationId,
   type GenerationRef,
@@ -26,7 +25,7 @@ import type { RequestBodies } from "../bodies/request-bodies.ts";
 import type { Given } from "../create/creating.ts";
 import { findPlace, type Place } from "./claim-turn.ts";
 import type { NodeConversations } from "./open-conversations.ts";
-import { type PlannedSummary, planSummary, useSummary } from "./summarize.ts";
+import { findSummary, fitWithSummary, type PlannedSummary, planSummary } from "./summarize.ts";
 import { findPromptMedia } from "./prompt-media.ts";
 import type { TurnSources } from "./read-turn.ts";
 import { promptOfQueue, type TurnQueue } from "./turn-queue.ts";
@@ -89,27 +88,33 @@ async function readPlace(
   const before = whatIsBefore(place, instructions);
   const verified = await conversations.verifyPrompt(sources.log, ref.tenant, before.prompt);
   const asked = promptOfQueue({ prompt: [], turns: queue?.turns ?? [] });
-  const found = await findPromptMedia([...verified, ...asked], {
+  const kept = await findPromptMedia([...verified, ...asked], {
     storage: sources.blobs.storage,
     tenant: ref.tenant,
     endUser: request.end_user,
     forMs,
   });
-  const whole = found.prompt.slice(0, verified.length);
+  const whole = kept.prompt.slice(0, verified.length);
   const most = LIMITS.eventBytes - OTHER_BYTES - Buffer.byteLength(JSON.stringify(request));
   const tokens = contextTokens === undefined ? undefined : roomFor(request, contextTokens);
   const policy = fullPolicyOf(row.when_full);
-  const mediaRoom = mediaRoomOf({ request, media: { ...found.media, ...own } });
+  const mediaRoom = mediaRoomOf({ request, media: { ...kept.media, ...own } });
   const room = { bytes: most, tokens, counted: before.counted, media: mediaRoom };
-  const summarized = await useSummary(sources.log, ref.tenant, row, { whole, room, policy });
-  const fitted = summarized ?? fitPrompt(whole, room, policy);
+  // Turns that queue after one that waits for a summary have that one.
+  const found = await findSummary(
+    sources,
+    ref.tenant,
+    before.summary ? { ...row, summary: undefined } : row,
+    whole,
+  );
+  const fitted = fitWithSummary(found, whole, { room, policy });
   const { prompt, dropped, bytes } = fitted;
   // Those that the turn waits for may make calls yet.
   if (!queue) assertAnswers(prompt, request);
-  const summary = before.summary ?? summarized?.summary;
-  const planned = summary
+  const summary = before.summary ?? fitted.summary;
+  const planned = before.summary
     ? undefined
-    : planSummary({ ref, row, turn, whole, room, left: fitted.left, shards: sources.shards });
+    : planSummary({ ref, row, turn, whole, room, found, fitted, shards: sources.shards });
   const droppedTurns = before.dropped + dropped;
   const isCounted = before.counted !== undefined && dropped === 0;
   const context: TurnContext = {
@@ -130,9 +135,9 @@ async function readPlace(
         },
       }),
   };
-  const known = [...prompt, ...found.prompt.slice(verified.length)];
+  const known = [...prompt, ...kept.prompt.slice(verified.length)];
   const named = new Set(known.flatMap((segment) => [...blobsIn(segment)]));
-  const media = Object.fromEntries(Object.entries(found.media).filter(([blob]) => named.has(blob)));
+  const media = Object.fromEntries(Object.entries(kept.media).filter(([blob]) => named.has(blob)));
   const allBytes = bytes + (planned ? Buffer.byteLength(JSON.stringify(planned.prompt)) : 0);
   return { place, context, prompt, known, media, planned, bytes: allBytes };
 }

@@ -1,6 +1,7 @@
 import { conversations } from "@reprise/log";
 import {
   type ConversationId,
+  conversationSubject,
   type EventDraft,
   type GenerationId,
   joinPrompt,
@@ -182,12 +183,47 @@ describe("a turn that does not fit", () => {
     expect(await turnsOf(conversation)).toEqual([null, ...turns, fourth, fifth]);
   });
 
+  test("has another summary after one that has failed", async () => {
+    const { conversation, turns, summary: failed } = await openSummarized();
+    const error = { code: "engine_failed", message: "It broke off.", retryable: true } as const;
+    await say(failed, "In", { type: "generation.failed", error, usage: done.usage });
+    const fork = { conversation, previous_generation: turns[1], input: "Again?" };
+    const third = await said(fork, LONG);
+    const another = await summaryMadeWith(conversation, third);
+    expect(another).not.toBe(failed);
+    const fourth = await turn(platform, { conversation, input: "Four?" });
+    expect((await contextOf(fourth)).summary).toMatchObject({ generation: another, turns: 1 });
+  });
+
+  test("has no summary that is more than a quarter of its room", async () => {
+    const { conversation } = await openSummarized();
+    const fourth = await turn(platform, { conversation, input: "Four?", max_output_tokens: 4_000 });
+    expect(await contextOf(fourth)).not.toHaveProperty("summary");
+    expect(await contextOf(fourth)).toMatchObject({ dropped_turns: 3 });
+  });
+
+  test("has the summary of what it continues after a fork, too", async () => {
+    const { conversation, turns, summary } = await openSummarized();
+    const forked = await said({ conversation, previous_generation: turns[1], input: "Other?" }, LONG);
+    const next = await turn(platform, { conversation, input: "Next?" });
+    expect((await contextOf(next)).summary).toMatchObject({ generation: summary, turns: 1 });
+    expect(await idsOf(next)).toEqual([undefined, turns[1], forked]);
+  });
+
   test("has no summary of turns that it does not continue", async () => {
     const { conversation, turns } = await openSummarized();
-    const fork = { conversation, previous_generation: turns[1], input: "Other?", max_output_tokens: 4_000 };
-    const forked = await turn(platform, fork);
-    expect(await contextOf(forked)).not.toHaveProperty("summary");
-    expect(await contextOf(forked)).toMatchObject({ dropped_turns: 2 });
+    const { row } = await openRows().find(ACME, conversation);
+    expect(row.summary).toMatchObject({ turn: turns[2], through: turns[0] });
+    const another = await openFull();
+    const named = {
+      ...row,
+      summary: { ...row.summary!, turn: another.turns[2]!, through: another.turns[0]! },
+    };
+    const { at } = await openRows().read(ACME, conversation);
+    await openRows().write(conversationSubject(ACME, conversation), named, at);
+    const fourth = await turn(platform, { conversation, input: "Four?" });
+    expect(await contextOf(fourth)).not.toHaveProperty("summary");
+    expect(await contextOf(fourth)).toMatchObject({ dropped_turns: 2 });
   });
 
   test("waits in a queue for the summary of the one before it", async () => {
@@ -283,11 +319,13 @@ test.each([
   ["a budget", { budgets: [{ name: "all", unit: "tokens", limit: 4_000, period: "total" }] }],
 ])("a conversation whose summary is refused by %s has none", async (_, more) => {
   await using own = await openPlatform({ ...options, moreTenants: [tenant("bound", more)] });
-  const { context, row } = await turnOfImported(own, "bound");
+  const { context, row, requestedOf: read } = await turnOfImported(own, "bound");
   expect(context).toMatchObject({ turn: 1, dropped_turns: 2 });
   expect(context).not.toHaveProperty("summary");
   await expect.poll(() => own.node.logged, WAIT).toContain("a conversation has no summary");
-  expect(await row()).not.toHaveProperty("summary");
+  // An erasure finds it, should it be created after all.
+  const { summary } = await row();
+  await expect(read({ generation: summary!.generation })).rejects.toThrow();
 });
 
 test("a summary has its tenant's policy without what is about readers: it has none", async () => {

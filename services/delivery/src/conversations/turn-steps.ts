@@ -1,4 +1,4 @@
-import type { GenerationRef, ServedBy } from "@reprise/protocol";
+import type { ServedBy } from "@reprise/protocol";
 import type { Asked, Creating } from "../create/creating.ts";
 import { runMsOf } from "../create/prepare.ts";
 import type { Step } from "../create/run-steps.ts";
@@ -45,17 +45,6 @@ export function turnSteps(ports: TurnStepPorts): TurnSteps {
   const turns = new WeakMap<Asked, PreparedTurn>();
   const lostClaims = new WeakMap<Asked, number>();
 
-  async function unclaim({
-    asked,
-    ref,
-  }: {
-    readonly asked: Asked;
-    readonly ref: GenerationRef;
-  }): Promise<void> {
-    const turn = turns.get(asked);
-    if (turn) await unclaimTurn(conversations.rows, ref, turn.place);
-  }
-
   return {
     own: {
       name: "own",
@@ -92,8 +81,12 @@ export function turnSteps(ports: TurnStepPorts): TurnSteps {
         if (lost === MOST_LOST_CLAIMS) throw conversationBusy();
         return { repeatFrom: "place" };
       },
-      undo: unclaim,
-      yield: unclaim,
+      // A claim whose generation never comes is passed over by later turns.
+      async yield({ asked, ref, request, found }) {
+        const turn = turns.get(asked);
+        const isTurn = found?.request.conversation === request.conversation;
+        if (turn && !isTurn) await unclaimTurn(conversations.rows, ref, turn.place);
+      },
     },
     plannedBy: (asked) => turns.get(asked)?.planned,
   };

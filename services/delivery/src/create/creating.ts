@@ -106,6 +106,8 @@ export interface Creating {
   listening?: BufferedFeed;
   /** Another create with the same key has queued the job. */
   isOthersJob?: boolean;
+  /** Seq 0 of another request with the same key. */
+  found?: RequestedEvent;
   created?: Created;
 }
 

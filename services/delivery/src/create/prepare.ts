@@ -56,7 +56,7 @@ export function check(ports: {
     async run(creating) {
       const { request, given } = creating;
       const prompt = given && (given.known ?? given.prompt);
-      const requested = { request, ...(prompt && prompt.length > 0 && { prompt }) };
+      const requested = { request, ...(prompt && { prompt }) };
       creating.needs = await checkRequest(requested, ports.servedBy(request.model), ports.fleet);
       return undefined;
     },
@@ -67,7 +67,7 @@ export function check(ports: {
  * Fetches the URLs that the request names into blobs.
  * @throws RepriseError as `fetchMedia`
  */
-export function fetch({ blobs }: { readonly blobs: NodeBlobs }): Step {
+export function fetchUrls({ blobs }: { readonly blobs: NodeBlobs }): Step {
   return {
     name: "fetch",
     async run(creating) {
@@ -78,7 +78,8 @@ export function fetch({ blobs }: { readonly blobs: NodeBlobs }): Step {
       creating.fetched ??= await fetchMedia(request, { blobs, principal, media: known, forMs });
       return undefined;
     },
-    undo: ({ fetched }) => fetched?.remove(),
+    // Reports its errors, and nothing waits for it.
+    undo: ({ fetched }) => void fetched?.remove(),
   };
 }
 

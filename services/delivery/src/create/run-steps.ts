@@ -1,7 +1,7 @@
 import { RepriseError } from "@reprise/protocol";
 import type { Creating } from "./creating.ts";
 
-/** One step of a create. Steps share what they find out in `Creating` and know nothing of each other. */
+/** One step of a create. What it finds out is in `Creating`, for the steps after it. */
 export interface Step {
   readonly name: string;
   /** Returns "done" if there is nothing left to do, or the step to repeat from. */
@@ -32,8 +32,8 @@ export async function runSteps(
       isFinal ||= step.isFinal === true;
       const next = await step.run(creating);
       if (next === "done") return;
-      done.add(step);
-      if (next) at = steps.findIndex(({ name }) => name === next.repeatFrom);
+      if (!next) done.add(step);
+      else at = steps.findIndex(({ name }) => name === next.repeatFrom);
     }
   } catch (error) {
     const isOthers = error instanceof RepriseError && error.code === "idempotency_conflict";

@@ -21,7 +21,7 @@ import {
 import { toRequested } from "../domain/to-requested.ts";
 import type { RequestLimits } from "../limits/request-limits.ts";
 import type { RequestTraces } from "../telemetry/request-traces.ts";
-import type { Created, Creating } from "./creating.ts";
+import type { Created, Creating, EncodedRequest } from "./creating.ts";
 import { encodeRequest } from "./encode-request.ts";
 import { assertSameRequest } from "./identify.ts";
 import type { Step } from "./run-steps.ts";
@@ -32,53 +32,85 @@ import type { Step } from "./run-steps.ts";
  * repeated: the job's message id and the compare-and-set on an empty log let the first create win, and all others find what it wrote.
  */
 
-/**
- * Encodes seq 0 and stores the rule set that it names.
- * @throws RepriseError `invalid_request` (too large), `broker_unavailable`
- */
-export function store({
-  ruleSets,
-  traces,
-  blobs,
-}: {
-  readonly ruleSets: RuleSetStore;
+interface EncodePorts {
   readonly traces: Pick<RequestTraces, "traceparentOf">;
   readonly blobs: { readonly ttlSeconds: number };
-}): Step {
+}
+
+/**
+ * Encodes seq 0 as far as it is known before URLs are fetched.
+ * @throws RepriseError `invalid_request` (too large)
+ */
+export function encode(ports: EncodePorts): Step {
   return {
-    name: "store",
+    name: "encode",
     async run(creating) {
-      const { asked, ref, moderation } = creating;
-      const traceparent = asked.call && traces.traceparentOf(asked.call[0]);
-      creating.encoded = encodeRequest(creating, { traceparent, blobTtlSeconds: blobs.ttlSeconds });
-      if (moderation) await ruleSets.keep(ref.tenant, moderation.rules);
+      creating.encoded = encodeFor(ports, creating);
       return undefined;
     },
   };
 }
 
 /**
- * Queues the job. From here on the generation may exist: without a key each further request would make another one.
+ * Stores the rule set that seq 0 names. Seq 0 gets the content of fetched URLs.
+ * @throws RepriseError `invalid_request` (too large), `broker_unavailable`
+ */
+export function store(ports: EncodePorts & { readonly ruleSets: RuleSetStore }): Step {
+  return {
+    name: "store",
+    async run(creating) {
+      const { ref, moderation, fetched } = creating;
+      if (fetched) creating.encoded = encodeFor(ports, creating);
+      if (moderation) await ports.ruleSets.keep(ref.tenant, moderation.rules);
+      return undefined;
+    },
+  };
+}
+
+function encodeFor({ traces, blobs }: EncodePorts, creating: Creating): EncodedRequest {
+  const { call } = creating.asked;
+  const traceparent = call && traces.traceparentOf(call[0]);
+  return encodeRequest(creating, { traceparent, blobTtlSeconds: blobs.ttlSeconds });
+}
+
+/** Announces the generation to its caller: the live feed of a stream is buffered from here on, and a request without a key must not be sent again. */
+export function announce({
+  broker,
+  onError,
+}: {
+  readonly broker: Pick<Broker, "main">;
+  readonly onError: (error: unknown) => void;
+}): Step {
+  return {
+    name: "announce",
+    async run(creating) {
+      const { asked, ref, idempotencyKey, requestedAt } = creating;
+      const { call, isStream } = asked;
+      if (call && idempotencyKey === undefined) void call[1].header(SHOULD_RETRY_HEADER, "false");
+      if (isStream) creating.listening = bufferLiveFeed({ connection: broker.main, onError }, ref);
+      asked.onCreating?.(ref, asUnixMs(requestedAt.getTime()));
+      return undefined;
+    },
+  };
+}
+
+/**
+ * Queues the job. From here on the generation may exist.
  * @throws RepriseError `broker_unavailable`
  */
 export function enqueue(ports: {
   readonly log: Pick<GenerationLog, "publish" | "budgetMs">;
-  readonly broker: Pick<Broker, "main">;
   readonly traces: Pick<RequestTraces, "spanOf">;
   readonly tracing: Pick<Tracing, "start">;
-  readonly onError: (error: unknown) => void;
 }): Step {
-  const { log, broker, traces, tracing, onError } = ports;
+  const { log, traces, tracing } = ports;
   return {
     name: "enqueue",
     isFinal: true,
     async run(creating) {
-      const { asked, ref, request, idempotencyKey, requestedAt } = creating;
-      const { call, principal, isStream } = asked;
+      const { asked, ref, request } = creating;
+      const { call, principal } = asked;
       const { payload } = encodedOf(creating);
-      if (call && idempotencyKey === undefined) void call[1].header(SHOULD_RETRY_HEADER, "false");
-      if (isStream) creating.listening = bufferLiveFeed({ connection: broker.main, onError }, ref);
-      asked.onCreating?.(ref, asUnixMs(requestedAt.getTime()));
       const { slots, storedAtUs } = principal;
       const sending = call ? startSend(creating) : NO_SPAN;
       const { duplicate } = await inSpan(sending, () =>
@@ -140,7 +172,8 @@ export function begin(ports: {
         creating.created = { requested, joined, first };
         return undefined;
       }
-      const theirs = assertSameRequest(toRequested(first.payload), request);
+      creating.found = toRequested(first.payload);
+      const theirs = assertSameRequest(creating.found, request);
       creating.created = { requested: theirs, joined, first };
       return undefined;
     },
@@ -166,6 +199,6 @@ export function begin(ports: {
 }
 
 function encodedOf({ encoded }: Creating): NonNullable<Creating["encoded"]> {
-  if (!encoded) throw new Error("seq 0 is encoded by the step `store`");
+  if (!encoded) throw new Error("seq 0 is encoded by the step `encode`");
   return encoded;
 }

@@ -58,8 +58,12 @@ async function open(
     expires_at: "2096-11-24T00:00:00Z",
     ttl_seconds: 60,
     ...(head && {
-      head: { generation: head, ...(summary && { summary }), claimed_at: "2026-11-24T00:00:00Z" },
+      head: { generation: head, claimed_at: "2026-11-24T00:00:00Z" },
     }),
+    ...(head &&
+      summary && {
+        summary: { generation: summary, turn: head, nth: 1, through: "items.0", turns: 1, bytes: 1_024 },
+      }),
   };
   await accountsOf(world).add(tenant, 1);
   await rowsOf(world).write(conversationSubject(tenant, conversation), row, STREAM_START);
