@@ -111,7 +111,10 @@ async function checkCoverage(
       findings.add("tampered", key, `the ${commits} commits are others`);
   } else if (now && now.size > commits && signed > 0)
     findings.add("note", name, "is being written to: what was committed meanwhile is not looked at");
-  else findings.add("unknown", key, `the last ${commits - signed} of ${commits} commits are not signed`);
+  else {
+    const unsigned = `the last ${commits - signed} of ${commits} commits are not signed`;
+    findings.add("unknown", key, `${unsigned}; verify again if the archive is being written to`);
+  }
 }
 
 /** Undefined unless it is signed with one of the keys. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type KeptRecord, readKeptRecord } from "./kept-record.ts";
+import { isComplete, type KeptRecord, readUntilWhole } from "./kept-record.ts";
 
 const GONE = { ended_at: "2026-11-21T12:00:00.000Z" };
 const HERE = {};
@@ -12,6 +12,8 @@ function reads(...records: (KeptRecord | undefined)[]) {
 
 const log = (readers: KeptRecord["readers"], status = "completed") => ({ status, events: 17, readers });
 
+const hasAll = (connections: number) => (record: KeptRecord | undefined) => isComplete(record, connections);
+
 test("a record is complete with the log's end and the last mark of every connection, whichever commit comes first", async () => {
   const whole = log([GONE, GONE, GONE]);
   const { read, asked } = reads(
@@ -22,18 +24,18 @@ test("a record is complete with the log's end and the last mark of every connect
     log([GONE, GONE, HERE]),
     whole,
   );
-  expect(await readKeptRecord({ read, connections: 3, patienceMs: 60_000, pollMs: 0 })).toBe(whole);
+  expect(await readUntilWhole({ read, isWhole: hasAll(3), patienceMs: 60_000, pollMs: 0 })).toBe(whole);
   expect(asked()).toBe(6);
 });
 
-test("marks that are archived before the log's end are waited behind too", async () => {
+test("marks that are archived before the log's end are not enough", async () => {
   const whole = log([GONE]);
   const { read } = reads(log([GONE], "open"), whole);
-  expect(await readKeptRecord({ read, connections: 1, patienceMs: 60_000, pollMs: 0 })).toBe(whole);
+  expect(await readUntilWhole({ read, isWhole: hasAll(1), patienceMs: 60_000, pollMs: 0 })).toBe(whole);
 });
 
 test("when the patience has ended the record is returned as it is", async () => {
   const { read, asked } = reads(log([]));
-  expect(await readKeptRecord({ read, connections: 1, patienceMs: 0, pollMs: 0 })).toEqual(log([]));
+  expect(await readUntilWhole({ read, isWhole: hasAll(1), patienceMs: 0, pollMs: 0 })).toEqual(log([]));
   expect(asked()).toBe(1);
 });

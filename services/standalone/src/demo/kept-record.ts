@@ -7,30 +7,28 @@ export interface KeptRecord {
   readonly readers: readonly { readonly ended_at?: string }[];
 }
 
-export interface KeptRecordOptions {
-  /** Undefined while the audit log does not know the generation. */
-  readonly read: () => Promise<KeptRecord | undefined>;
-  /** Number of connections that the generation was sent to. */
-  readonly connections: number;
+interface ReadOptions<T> {
+  readonly read: () => Promise<T>;
+  readonly isWhole: (read: T) => boolean;
   readonly patienceMs: number;
   readonly pollMs: number;
 }
 
 /**
- * Reads a generation's record until the archive has all of it: the log up to its end, and the last mark of every connection. Log and
- * marks come from different streams, and so in different commits: either may be first.
- * @returns the record as it was read last, which is not complete when the patience has ended
+ * Reads until the archive has all of something: it is written in commits, the log of a generation and the last marks of its connections in different ones, and
+ * each commit is signed after it is stored.
+ * @returns the last reading, which is not whole if the patience has ended
  */
-export async function readKeptRecord(options: KeptRecordOptions): Promise<KeptRecord | undefined> {
-  const { read, connections, patienceMs, pollMs } = options;
+export async function readUntilWhole<T>({ read, isWhole, patienceMs, pollMs }: ReadOptions<T>): Promise<T> {
   const deadline = performance.now() + patienceMs;
   for (;;) {
-    const record = await read();
-    if (isComplete(record, connections) || performance.now() >= deadline) return record;
+    const current = await read();
+    if (isWhole(current) || performance.now() >= deadline) return current;
     await pause(pollMs);
   }
 }
 
+/** True if the record has the log up to its end, and the last mark of every connection that the generation was sent to. */
 export function isComplete(record: KeptRecord | undefined, connections: number): boolean {
   return (
     record?.status === "completed" &&

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createFileStore, parseNoteKey, verifyArchive } from "@reprise/archive";
 import { createSseDecoder, decodeEvent, Transcript } from "@reprise/protocol";
 import type { DemoPlatform } from "./demo-platform.ts";
-import { isComplete, type KeptRecord, readKeptRecord } from "./kept-record.ts";
+import { isComplete, type KeptRecord, readUntilWhole } from "./kept-record.ts";
 import type { ShownGeneration } from "./show-redaction.ts";
 
 interface Output {
@@ -12,8 +12,7 @@ interface Output {
 
 const CARD = "4111 1111 1111 1111";
 /** A batch is sealed after five seconds; a busy machine may take long over it. */
-const PATIENCE_MS = 60_000;
-const POLL_MS = 250;
+const PATIENCE = { patienceMs: 60_000, pollMs: 250 };
 
 /**
  * The generation whose card number was withdrawn, as the audit log keeps it: who was handed what, what it was before, and that nothing was
@@ -27,16 +26,13 @@ export async function showAudit(
   const headers = { authorization: `Bearer ${apiKey}` };
   const get = (path: string, accept: string) =>
     fetch(`${url}/v1/${path}`, { headers: { ...headers, accept } });
-  const readRecord = async () => {
-    const response = await get(`audit/generations/${id}`, "application/json");
-    return response.ok ? ((await response.json()) as KeptRecord) : undefined;
-  };
-
-  const record = await readKeptRecord({
-    read: readRecord,
-    connections,
-    patienceMs: PATIENCE_MS,
-    pollMs: POLL_MS,
+  const record = await readUntilWhole({
+    async read() {
+      const response = await get(`audit/generations/${id}`, "application/json");
+      return response.ok ? ((await response.json()) as KeptRecord) : undefined;
+    },
+    isWhole: (kept) => isComplete(kept, connections),
+    ...PATIENCE,
   });
   const shown = await get(`generations/${id}/events`, "text/event-stream");
   const original = await get(`generations/${id}/events?original=true`, "text/event-stream");
@@ -45,12 +41,13 @@ export async function showAudit(
     textOf(await original.text(), new Transcript({ original: true })),
   ];
   const signer = parseNoteKey(await readFile(join(dataDir, "audit-keys", "signing.key"), "utf8"));
-  const report = await verifyArchive({
-    store: createFileStore(join(dataDir, "audit")),
-    name: "reprise",
-    vkeys: [signer],
-    witnesses: [],
-    witnessed: [],
+  const store = createFileStore(join(dataDir, "audit"));
+  const options = { store, name: "reprise", vkeys: [signer], witnesses: [], witnessed: [] };
+  const report = await readUntilWhole({
+    read: () => verifyArchive(options),
+    // The last commit is signed after it is stored.
+    isWhole: ({ verdict }) => verdict !== "unknown",
+    ...PATIENCE,
   });
 
   const rows: [name: string, ok: boolean, text: string][] = [
