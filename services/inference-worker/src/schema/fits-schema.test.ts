@@ -24,6 +24,13 @@ test.for<[string, JsonValue, JsonValue, boolean]>([
   ["a format, which is an annotation", person, { name: "Ada", format: "yesterday" }, true],
   ["a format named like a pattern", { format: "re2 ^a", not: { pattern: "^a" } }, "b", true],
   [
+    "a field named like a format, of any value",
+    { properties: { format: true, pattern: true }, additionalProperties: false },
+    { format: 1, pattern: 1 },
+    true,
+  ],
+  ["a forbidden field named like a format", { properties: { format: false } }, { format: 1 }, false],
+  [
     "draft 4's limits",
     { $schema: "http://json-schema.org/draft-04/schema#", minimum: 3, exclusiveMinimum: true },
     3,
@@ -68,6 +75,7 @@ test.for<[string, JsonValue, JsonValue]>([
   ["a pattern times a text that is too long", { pattern: "^(?:a+)+$".repeat(20) }, text],
   ["a pattern that only V8 can read", { pattern: "^(?!a)" }, "a"],
   ["a list that V8 would read as a pattern", { pattern: ["^(a+)+$"] }, `${text}b`],
+  ["a dependency of a field named like a format", { dependentRequired: { format: ["a"] } }, { format: 1 }],
   ["a pattern in a list of fields", { properties: [{ pattern: "^(?!a)" }] }, { "0": "a" }],
   [
     "a pattern in a dependency",

@@ -57,12 +57,18 @@ function withOwnPatterns(value: JsonValue, toFormat: (pattern: string) => string
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map((part) => withOwnPatterns(part, toFormat));
   const { pattern, format, ...rest } = value;
-  if (Array.isArray(pattern) || isNotCompared(rest)) throw new Error("the schema has what is not compared");
+  if (Array.isArray(pattern) || Array.isArray(format) || isNotCompared(rest))
+    throw new Error("the schema has what is not compared");
   const copy: [string, JsonValue][] = Object.entries(rest);
-  if (typeof pattern === "object" || typeof pattern === "boolean") copy.push(["pattern", pattern]);
+  if (isSchema(pattern)) copy.push(["pattern", pattern]);
+  if (isSchema(format)) copy.push(["format", format]);
   if (typeof pattern === "string") copy.push(["format", toFormat(pattern)]);
-  else if (typeof format === "object" && !Array.isArray(format)) copy.push(["format", format]);
   return Object.fromEntries(copy.map(([name, part]) => [name, withOwnPatterns(part, toFormat)]));
+}
+
+/** True for the schema of a field that is named like a keyword. */
+function isSchema(value: JsonValue | undefined): value is JsonValue {
+  return typeof value === "object" || typeof value === "boolean";
 }
 
 /** Patterns of names, references that the validator does not follow, OpenAPI's null, and data that looks like a pattern. */
