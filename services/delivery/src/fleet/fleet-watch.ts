@@ -23,8 +23,6 @@ interface Queue {
 const EVERY_MS = 5_000;
 /** The pause after a reading is at least this many times as long as the reading took. */
 const PAUSES = 10;
-/** The first reading is due once every worker has been heard. */
-const FIRST_MS = 250;
 /** An older reading is not told. */
 const STALE_MS = 30_000;
 
@@ -82,7 +80,9 @@ export class FleetWatch implements Disposable {
 
   async #run(): Promise<void> {
     const { signal } = this.#closed;
-    while (!signal.aborted) {
+    for (;;) {
+      await this.#workers.untilComplete(signal);
+      if (signal.aborted) return;
       const beganMs = performance.now();
       await this.#read().catch((thrown: unknown) => {
         this.#queues = new Map();
@@ -90,13 +90,11 @@ export class FleetWatch implements Disposable {
         // Another part reports a broker that is away.
         if (!error.retryable && !signal.aborted) this.#options.onError(error);
       });
-      const tookMs = performance.now() - beganMs;
-      await pause(this.#workers.isComplete ? Math.max(EVERY_MS, PAUSES * tookMs) : FIRST_MS, signal);
+      await pause(Math.max(EVERY_MS, PAUSES * (performance.now() - beganMs)), signal);
     }
   }
 
   async #read(): Promise<void> {
-    if (!this.#workers.isComplete) return;
     const { models, brokerTimeMs } = await this.#depths.read();
     const read = [...this.#options.models()].map((model) => {
       const { queued = 0, held = 0, oldestAtMs = brokerTimeMs } = models.get(model) ?? {};

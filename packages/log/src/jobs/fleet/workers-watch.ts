@@ -9,9 +9,6 @@ import { GONE_MS, REPEAT_MS } from "../lanes/slots-exchange.ts";
 /** The workers of a model, as they announce themselves. */
 export interface ModelWorkers {
   readonly workers: number;
-  readonly slots: number;
-  /** Slots that have a job. */
-  readonly running: number;
   /** Jobs that workers have, parked ones included. */
   readonly held: number;
 }
@@ -26,17 +23,12 @@ interface HeardWorker extends SlotsAnnouncement {
   readonly heardAtMs: number;
 }
 
-/** Behind its announcement a worker is heard again within this time, as long as no message is lost. */
+/** After its announcement a worker is heard again within this time, as long as no message is lost. */
 const HEARD_MS = REPEAT_MS + 500;
 /** Limit for all models together: beyond it, announcements of further workers are ignored. */
 const MAX_WORKERS = 20_000;
 
-const NO_WORKERS: ModelWorkers = {
-  workers: 0,
-  slots: 0,
-  running: 0,
-  held: 0,
-};
+const NO_WORKERS: ModelWorkers = { workers: 0, held: 0 };
 
 /** Hears what workers tell each other of their slots, of all models. */
 export class WorkersWatch {
@@ -63,15 +55,12 @@ export class WorkersWatch {
     if (!found) return NO_WORKERS;
     const nowMs = performance.now();
     this.#forget(found, nowMs);
-    let [workers, slots, running, held] = [0, 0, 0, 0];
+    let [workers, held] = [0, 0];
     for (const one of found.values()) {
       if (one.slots > 0) workers++;
-      slots += one.slots;
-      const used = [...one.running.values()].reduce((sum, count) => sum + count, 0);
-      running += used;
-      held += one.held ?? used;
+      held += one.held ?? [...one.running.values()].reduce((sum, count) => sum + count, 0);
     }
-    return { workers, slots, running, held };
+    return { workers, held };
   }
 
   /** Capabilities that each worker of the model announces for its engine; undefined for a worker of a version that does not announce any. */
