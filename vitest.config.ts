@@ -7,7 +7,7 @@ import { testsLeftOut } from "./scripts/programs/test-programs.ts";
 const TESTS = ["{packages,services}/*/src/**/*.test.ts", "scripts/**/*.test.ts", "test/**/*.test.ts"];
 /** Long tests, of clusters, campaigns, crashes and browsers: `npm run test:all`. */
 const SLOW = "**/*.slow.test.ts";
-/** Set-up names them. */
+/** scripts/test/main.ts names their programs. */
 const LEFT_OUT = testsLeftOut();
 const NO_TESTS = [...configDefaults.exclude, ...LEFT_OUT, "test/bench/**"];
 

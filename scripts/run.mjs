@@ -35,9 +35,6 @@ async function run({ args, needsBroker }) {
   const { node, path } = await installToolchain(root, dataDir);
   /** @type {NodeJS.ProcessEnv} */
   const env = { ...process.env, PATH: path };
-  if (needsBroker(env)) {
-    const tests = { test: "gate", "test:all": "all" }[name];
-    env["REPRISE_NATS_SERVER"] = await findBroker(dataDir, { cwd: root, env, node, tests });
-  }
+  if (needsBroker(env)) env["REPRISE_NATS_SERVER"] = await findBroker(dataDir, { cwd: root, env, node });
   return runChild(node, [...args, ...extra], { cwd: root, env });
 }

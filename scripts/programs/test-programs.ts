@@ -1,13 +1,13 @@
-import { existsSync } from "node:fs";
+import { existsSync, globSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 /** Programs that tests take from PATH, and the tests that are left out without them. */
 const TESTS_WITH: Readonly<Record<string, readonly string[]>> = {
-  "redis-server": ["**/*.redis.test.ts", "test/observability/live.slow.test.ts"],
+  "redis-server": ["{packages,services}/*/src/**/*.redis.test.ts", "test/observability/live.slow.test.ts"],
   promtool: ["test/observability/{promtool,rules}.slow.test.ts"],
   prometheus: ["test/observability/live.slow.test.ts"],
-  nginx: ["test/proxies/**"],
-  "llama-server": ["test/engine/**"],
+  nginx: ["test/proxies/*.test.ts"],
+  "llama-server": ["test/engine/*.test.ts"],
 };
 
 /** Ubuntu's `chromium-browser` may be a script that only says which snap to install. */
@@ -17,17 +17,23 @@ const CHROMIUM_OFF_PATH = [
   "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 ];
 
-/** Globs of the tests that can't run on this machine. CI runs the tests of Redis in any case. */
+/** Globs of the tests that can't run on this machine. */
 export function testsLeftOut(): string[] {
-  return missingPrograms()
-    .filter((program) => program !== "redis-server" || !process.env["CI"])
-    .flatMap((program) => TESTS_WITH[program] ?? []);
+  return missingPrograms().flatMap((program) => TESTS_WITH[program] ?? []);
 }
 
-/** Describes what a tier's tests miss on this machine; undefined if they miss nothing. */
-export function describeMissing(tier: "gate" | "all"): string | undefined {
-  const missing = missingPrograms().filter((program) => tier === "all" || program === "redis-server");
-  if (tier === "all" && findChromium() === undefined) missing.push("chromium");
+/**
+ * Describes what tests miss on this machine; undefined if they miss nothing.
+ * @param tests `gate`: the short tests; `all`; or words, one of which the path of a test contains
+ */
+export function describeMissing(tests: "gate" | "all" | readonly string[]): string | undefined {
+  const isMeant = (path: string) => {
+    if (typeof tests === "string") return tests === "all" || !path.endsWith(".slow.test.ts");
+    return tests.some((word) => path.includes(word));
+  };
+  const missing = missingPrograms().filter((program) => globSync(TESTS_WITH[program] ?? []).some(isMeant));
+  // By words, a test in a browser says itself that it is skipped.
+  if (tests === "all" && findChromium() === undefined) missing.push("chromium");
   if (missing.length === 0) return undefined;
   return `Tests that need ${missing.join(", ")} are left out: PATH has no such program.`;
 }

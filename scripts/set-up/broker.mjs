@@ -7,16 +7,11 @@ import { SetUpError } from "./set-up-error.mjs";
  * Finds a nats-server, or fetches one into the data folder. The search is the platform's own, which is TypeScript: hence the process.
  *
  * @param {string} dataDir
- * @param {{ cwd: string, env: NodeJS.ProcessEnv, node: string, tests: string | undefined }} options with `tests`, `gate` or `all`, it also says what these tests miss here
+ * @param {{ cwd: string, env: NodeJS.ProcessEnv, node: string }} options
  * @returns {Promise<string>} absolute path of the binary
  */
-export async function findBroker(dataDir, { cwd, env, node, tests }) {
-  const args = [
-    join("scripts", "programs", "main.ts"),
-    dataDir,
-    ...(tests === undefined ? [] : ["--tests", tests]),
-  ];
-  const child = promisify(execFile)(node, args, { cwd, env });
+export async function findBroker(dataDir, { cwd, env, node }) {
+  const child = promisify(execFile)(node, [join("scripts", "programs", "main.ts"), dataDir], { cwd, env });
   child.child.stderr?.pipe(process.stderr);
   try {
     return (await child).stdout.trim();

@@ -3,6 +3,7 @@
 // contains one of them.
 import { relative } from "node:path";
 import { createVitest, parseCLI, type TestModule, type TestSpecification } from "vitest/node";
+import { describeMissing } from "../programs/test-programs.ts";
 import { changedFiles, filesChangedSince } from "./changed-files.ts";
 import { type Failure, filesToRunAgain, flakyLines, isVerdict } from "./failure.ts";
 import { ProgressReporter } from "./progress-reporter.ts";
@@ -24,8 +25,10 @@ const vitest = await createVitest({
   ...(isGate && { project: GATE }),
 });
 vitest.provide("seed", tier === "all" ? TODAY_SEED : GATE_SEED);
+const missing = describeMissing(filter.length > 0 ? filter : isGate ? "gate" : "all");
+if (missing !== undefined) console.error(missing);
 try {
-  const passed = isWhole ? await runWhole() : isPassed(await vitest.start(filter));
+  const passed = isWhole ? await runWhole() : await runSome();
   process.exitCode = passed ? 0 : 1;
 } finally {
   await vitest.exit();
@@ -48,6 +51,12 @@ async function runWhole(): Promise<boolean> {
   const last = vitest.state.getTestModules();
   for (const line of flakyLines(first, again, last.flatMap(failuresOf))) console.log(line);
   return printCounts(last) && unhandledErrors.length === 0;
+}
+
+async function runSome(): Promise<boolean> {
+  const isFound = (await vitest.globTestSpecifications(filter)).length > 0;
+  if (!isFound) console.error(`There are no tests to run with ${filter.join(" or ")} in their paths.`);
+  return isFound && isPassed(await vitest.start(filter));
 }
 
 /** With `--changed <commit>`: the files that import what has changed since, and all of `test` if that is source, which they start as processes. */
