@@ -70,7 +70,6 @@ function noKeys(): Option {
     "opens nothing, as when there are no keys: all else is verified without them",
   );
   option.negate = false;
-  option.attributeName = () => "noKeys";
   return option;
 }
 
