@@ -20,7 +20,7 @@ const linkQuery = z.strictObject({
  * Serves the blobs of requests to model servers, at addresses that workers have signed for some minutes. There is no key: an invalid address is answered like
  * a blob that does not exist.
  */
-export function addMediaRoute(app: FastifyInstance, { blobs: node }: Pick<MediaPorts, "blobs">): void {
+export function addMediaRoute(app: FastifyInstance, { blobs: node }: MediaPorts): void {
   app.get<{ Params: { tenant: string; id: string } }>(
     MEDIA_PATH,
     { config: { signed: true } },
