@@ -3,7 +3,8 @@ import { parquetWriteBuffer } from "hyparquet-writer";
 import { describe, expect, test } from "vitest";
 import { ArchiveState } from "../commit/archive-state.ts";
 import { SNAPSHOT_KEY } from "../store/paths.ts";
-import { FORMAT_KEY, FORMAT_VERSION } from "../parquet/encode-segment-file.ts";
+import { hashLeaf } from "../merkle/hash.ts";
+import { encodeSegmentFile, FORMAT_KEY, FORMAT_VERSION } from "../parquet/encode-segment-file.ts";
 import { SEGMENT_SCHEMA, toColumns } from "../parquet/segment-columns.ts";
 import type { Segment } from "../segment/segment-header.ts";
 import { type BatchChange, openWrittenArchive } from "./written-archive.fixture.ts";
@@ -100,6 +101,43 @@ describe("an archiver's own doing is tampering when", () => {
       "a column hides a generation",
       "the column generation",
       { encode: (segments) => encodeRows(segments, { generation: ["gen_0_x", "gen_0_x"] }) },
+    ],
+    [
+      "a leaf is there twice",
+      "has a leaf twice",
+      { part: ({ leaves, ...part }) => ({ ...part, leaves: [leaves[0]!, leaves[0]!] }) },
+    ],
+    [
+      "a segment has no leaf",
+      "has 1 new leaves for 2 segments",
+      { part: ({ leaves, ...part }) => ({ ...part, leaves: leaves.slice(1) }) },
+    ],
+    [
+      "a segment's leaf is another one",
+      "is no leaf of the tree",
+      { part: ({ leaves, ...part }) => ({ ...part, leaves: [leaves[0]!, hashLeaf(Buffer.from("x"))] }) },
+    ],
+    [
+      "a file has fewer segments than its commit says",
+      "1 segments of the tree are in no file",
+      { encode: (segments) => encodeSegmentFile(segments.slice(1)) },
+    ],
+    [
+      "a merge loses an event",
+      "hold less or more than before",
+      {
+        part: ({ files: [file], ...part }, { key }) => ({
+          ...part,
+          leaves: [],
+          files: [{ ...file!, events: 9 }],
+          removes: [key],
+        }),
+      },
+    ],
+    [
+      "a file is removed without a record",
+      "no record says why",
+      { part: (part, { key }) => ({ ...part, leaves: [], files: [], removes: [key] }) },
     ],
   ])("%s", async (_, because, change) => {
     const { add, verify } = await openWrittenArchive();

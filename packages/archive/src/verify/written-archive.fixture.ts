@@ -1,6 +1,7 @@
 import { asStreamSeq } from "@reprise/protocol";
 import { type Archive, openArchive } from "../commit/archive.ts";
 import type { ArchiveFile, Lane } from "../commit/commit.ts";
+import type { TenantDraft } from "../commit/draft.ts";
 import { sha256Hex } from "../commit/hashes.ts";
 import { dataKey } from "../store/paths.ts";
 import { createNoteKey } from "../note/note-key.ts";
@@ -36,6 +37,8 @@ export interface BatchChange {
   readonly encode?: (segments: readonly Segment[]) => Uint8Array;
   /** The file's key, of the right one. */
   readonly key?: (key: string) => string;
+  /** What the commit says of the tenant. @param before the file of the batch before */
+  readonly part?: (part: TenantDraft, before: ArchiveFile) => TenantDraft;
 }
 
 /** An archive in memory, by the code that writes archives. */
@@ -44,10 +47,11 @@ export async function openWrittenArchive(store = createMemoryStore()): Promise<W
     throw error;
   };
   const archive = await openArchive({ store, name: NAME, writer: { name: "writer", signer, onError } });
+  const added: ArchiveFile[] = [];
   return {
     store,
     archive,
-    async add(n, { lane, tenant = "acme", encode = encodeSegmentFile, key = (same: string) => same } = {}) {
+    async add(n, { lane, tenant = "acme", encode = encodeSegmentFile, key = (same) => same, part } = {}) {
       const [first, last] = [n * EVENTS + 1, (n + 1) * EVENTS];
       const generation = `gen_0_${n}`;
       const log = createLog({ generation, events: EVENTS, seed: n, prose: "some words", streamStride: 1 });
@@ -88,8 +92,10 @@ export async function openWrittenArchive(store = createMemoryStore()): Promise<W
         skipped: [],
         ...lane,
       };
-      const part = { tenant, leaves: segments.map(leafHashOf), files: [file], removes: [], records: [] };
-      await archive.append(() => ({ lane: stretch, tenants: [part] }));
+      const draft = { tenant, leaves: segments.map(leafHashOf), files: [file], removes: [], records: [] };
+      const changed = part ? part(draft, added.at(-1)!) : draft;
+      await archive.append(() => ({ lane: stretch, tenants: [changed] }));
+      added.push(file);
       return file;
     },
     verify: () => verifyArchive({ store, name: NAME, vkeys: [signer], witnesses: [], witnessed: [] }),
