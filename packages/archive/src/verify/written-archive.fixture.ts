@@ -51,7 +51,10 @@ export async function openWrittenArchive(store = createMemoryStore()): Promise<W
   return {
     store,
     archive,
-    async add(n, { lane, tenant = "acme", encode = encodeSegmentFile, key = (same) => same, part } = {}) {
+    async add(
+      n,
+      { lane, tenant = "acme", encode = encodeSegmentFile, key = (same: string) => same, part } = {},
+    ) {
       const [first, last] = [n * EVENTS + 1, (n + 1) * EVENTS];
       const generation = `gen_0_${n}`;
       const log = createLog({ generation, events: EVENTS, seed: n, prose: "some words", streamStride: 1 });
