@@ -1,8 +1,11 @@
 import {
   type Attributes,
+  context as currentContext,
   diag,
   DiagLogLevel,
+  isSpanContextValid,
   type Link,
+  logs,
   ROOT_CONTEXT,
   type Span,
   type SpanContext,
@@ -51,9 +54,9 @@ export function startSdkTracing({ service, recordsContent, onProblem }: TracingO
   const logger = { error: onProblem, warn: onProblem, info: ignore, debug: ignore, verbose: ignore };
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
   // Only the message: other fields of the exporter's errors hold the collector's answer.
-  setGlobalErrorHandler((error) =>
-    onProblem(typeof error === "string" ? error : (error.message ?? "An export has failed.")),
-  );
+  const report = (error: { readonly message?: string } | string) =>
+    onProblem(typeof error === "string" ? error : (error.message ?? "An export has failed."));
+  setGlobalErrorHandler(report);
   const sdk = new NodeSDK({
     serviceName: service,
     // The others tell the command line and the owner of the process.
@@ -71,9 +74,9 @@ export function startSdkTracing({ service, recordsContent, onProblem }: TracingO
     recordsContent,
     start: (name, spanOptions) => new SdkSpan(startSpan(tracer, name, spanOptions)),
     async [Symbol.asyncDispose]() {
-      await waitAtMost(CLOSE_MS, sdk.shutdown().catch(ignore));
-      // Another tracing of this process may register its provider.
-      trace.disable();
+      await waitAtMost(CLOSE_MS, sdk.shutdown().catch(report));
+      // Another tracing of this process may register its providers.
+      for (const api of [trace, currentContext, logs]) api.disable();
     },
   };
 }
@@ -100,8 +103,11 @@ class SdkSpan implements TraceSpan {
     this.#span = span;
   }
 
-  get context(): TraceContext {
-    const { traceId, spanId, traceFlags } = this.#span.spanContext();
+  get context(): TraceContext | undefined {
+    const context = this.#span.spanContext();
+    // OTEL_SDK_DISABLED makes spans without ids.
+    if (!isSpanContextValid(context)) return undefined;
+    const { traceId, spanId, traceFlags } = context;
     return { traceId, spanId, sampled: (traceFlags & TraceFlags.SAMPLED) !== 0 };
   }
 
