@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { ENVIRONMENT_TABLE } from "@reprise/service";
+import { ENVIRONMENT_TABLE, METRICS } from "@reprise/service";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { readComposeFile } from "../containers/testing/compose-file.ts";
@@ -20,6 +20,15 @@ test("manifests set only variables that services know", () => {
   );
   expect(named.length).toBeGreaterThan(20);
   expect(named.filter((name) => !known.has(name))).toEqual([]);
+});
+
+test("scalers query only metrics that services have", () => {
+  const scalers = MANIFESTS["infra/kubernetes/components/keda/scaled-objects.yml"]!;
+  const named = [...scalers.matchAll(/^ +query: .+$/gm)].flatMap(
+    ([query]) => query.match(/reprise_\w+/g) ?? [],
+  );
+  expect(named.length).toBeGreaterThan(3);
+  expect(named.filter((name) => !(name in METRICS))).toEqual([]);
 });
 
 test("kustomizations name files and folders that exist", () => {
