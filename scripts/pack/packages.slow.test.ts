@@ -9,7 +9,7 @@ import { findPublic, readWorkspaces } from "./public-packages.ts";
 const ROOT = join(import.meta.dirname, "../..");
 const TSC = join(ROOT, "node_modules/@typescript/native/bin/tsc");
 const bin = (name: string) => join(ROOT, "node_modules/.bin", name);
-/** What an app has beside the packages, from the repository. */
+/** Packages that an app has beside ours, linked from the repository. */
 const INSTALLED = ["ai", "@ai-sdk", "zod", "@types"];
 
 const CONSUMER = `

@@ -77,7 +77,7 @@ async function aptSettings(dir: string): Promise<string> {
     "Dir::State::status": join(dir, "status"),
     "Dir::Cache": dir,
     "Acquire::Languages": "none",
-    // As root, apt would hand its downloads to a user who may not enter the data folder.
+    // Run as root, apt would hand its downloads to a user who may not enter the data folder.
     "APT::Sandbox::User": "root",
   };
   return [...machine, ...Object.entries(own).map(([name, value]) => `${name} "${value}";`), ""].join("\n");

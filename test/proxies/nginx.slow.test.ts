@@ -17,7 +17,7 @@ const SILENCE_MS = 40_000;
 const BELOW_HEARTBEAT_S = 8;
 const ABOVE_HEARTBEAT_S = 20;
 const LIMIT_BYTES = 1_048_576;
-/** How often a client connects until its stream continues, after the nodes listen again. */
+/** Connections that a client makes until its stream continues, after the nodes listen again. */
 const MOST_TRIES = 3;
 
 const SSE = "text/event-stream";
@@ -62,7 +62,7 @@ describe("nginx with infra/proxies/nginx", () => {
   });
 
   test("passes each event on when it comes, and compresses nothing", async () => {
-    // Too little to fill a buffer, and nothing behind it that would.
+    // Too little to fill a buffer, and nothing follows.
     const stalling = { chunks: ["one ", "two ", "three", "never"], stall_after_tokens: 3 };
     const { id } = await platform.create(stalling, { timeouts: { between_tokens: { answer: "fail" } } });
     await using reader = await read(proxy, id, { "accept-encoding": "gzip, deflate, br, zstd" });
@@ -189,7 +189,7 @@ describe("nginx with infra/proxies/nginx", () => {
     await expectUndisturbed(platform, id, followers);
   });
 
-  test("tells delivery the client's address and one id for the request, whatever the client claims", async () => {
+  test("tells delivery the client's address and one id for the request, not those that the client claims", async () => {
     const { id } = await platform.create({ tokens: 1 });
     const claimed = "claimed-by-the-client";
     const { status, headers } = await send(proxy.url + pathOf(id), {

@@ -1,6 +1,6 @@
 export { Appender } from "./append/appender.ts";
 export { askPatiently, type RowBroker } from "./append/row-broker.ts";
-export { storeBehind } from "./append/store-behind.ts";
+export { storeAfter } from "./append/store-after.ts";
 export { beginLog } from "./append/begin-log.ts";
 export { type Checkpointer, createCheckpointer, storeCheckpoint } from "./append/checkpoint.ts";
 export { BROKER_USERS, type BrokerUser, type ServiceUser } from "./access/broker-user.ts";

@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, request as httpRequest } from "
 import type { AddressInfo, Socket } from "node:net";
 import type { Upstreams } from "./nginx-files.ts";
 
-/** A stand-in for delivery, which has no WebSocket: it accepts every upgrade, sends back each byte, and answers 200 to all else. */
+/** A substitute for delivery, which has no WebSocket: it accepts every upgrade, sends back each byte, and answers 200 to all else. */
 export interface UpgradeServer extends AsyncDisposable {
   readonly upstreams: Upstreams;
   /** The headers of requests without an upgrade. */

@@ -5,9 +5,9 @@ import { readColumn, writeColumn } from "./number-column.ts";
 describe("a column of numbers", () => {
   test("comes back as it was, and tells how many bytes it took", () => {
     fc.assert(
-      fc.property(fc.array(fc.maxSafeInteger()), fc.uint8Array(), (numbers, behind) => {
+      fc.property(fc.array(fc.maxSafeInteger()), fc.uint8Array(), (numbers, after) => {
         const written = writeColumn(Float64Array.from(numbers));
-        const read = readColumn(Buffer.concat([written, behind]), numbers.length);
+        const read = readColumn(Buffer.concat([written, after]), numbers.length);
         expect([...read.numbers]).toEqual(numbers);
         expect(read.bytes).toBe(written.length);
       }),

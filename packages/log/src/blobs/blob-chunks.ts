@@ -12,7 +12,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { getStreamInfo, purgeSubject } from "../nats/stream-api.ts";
 import { readLastRaw, type StreamMessage } from "../nats/stream-messages.ts";
 import { askPatiently, readAllPatiently, type RowBroker } from "../append/row-broker.ts";
-import { storeBehind } from "../append/store-behind.ts";
+import { storeAfter } from "../append/store-after.ts";
 
 /*
  * The bytes of blobs, in chunks. All chunks of an upload are messages under one subject with the tenant in it, each stored after the one before by
@@ -73,7 +73,7 @@ export function createBlobChunks(broker: BlobBroker): BlobChunks {
     async append({ tenant, upload }, place, bytes) {
       const subject = chunkSubject(tenant, upload);
       const payload = encodeChunk(place, bytes);
-      const last = await storeBehind(broker, { stream, subject, payload, expectedLast: place.last });
+      const last = await storeAfter(broker, { stream, subject, payload, expectedLast: place.last });
       return last && { chunks: place.chunks + 1, bytes: place.bytes + bytes.length, last };
     },
     async bytesOf({ tenant, upload }) {

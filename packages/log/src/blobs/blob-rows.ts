@@ -11,7 +11,7 @@ import {
 import { purgeSubject } from "../nats/stream-api.ts";
 import { readLastRaw } from "../nats/stream-messages.ts";
 import { askPatiently, readAllPatiently, type RowBroker } from "../append/row-broker.ts";
-import { storeBehind } from "../append/store-behind.ts";
+import { storeAfter } from "../append/store-after.ts";
 
 /** A row of BLOBS as its leader has it. */
 export interface PlacedRow<Row extends BlobRow = BlobRow> {
@@ -49,7 +49,7 @@ export class BlobRows {
   /** @returns where it lies; undefined where the row has changed since it was read */
   write(subject: string, row: BlobRow, expectedLast: StreamSeq): Promise<StreamSeq | undefined> {
     const payload = encodeBlobRow(row);
-    return storeBehind(this.#broker, { stream: BLOBS_STREAM, subject, payload, expectedLast });
+    return storeAfter(this.#broker, { stream: BLOBS_STREAM, subject, payload, expectedLast });
   }
 
   /** Takes a row away that lies there, and none that came later. */

@@ -17,7 +17,7 @@ import {
   unixNow,
 } from "@reprise/protocol";
 import { askPatiently, readAllPatiently, type RowBroker } from "../append/row-broker.ts";
-import { storeBehind } from "../append/store-behind.ts";
+import { storeAfter } from "../append/store-after.ts";
 import { purgeSubject } from "../nats/stream-api.ts";
 import { readLastRaw, readStreamBatch } from "../nats/stream-messages.ts";
 
@@ -86,7 +86,7 @@ export class ConversationRows {
   /** @returns where it lies; undefined where the row has changed since it was read */
   write(subject: string, row: ConversationRow, expectedLast: StreamSeq): Promise<StreamSeq | undefined> {
     const payload = encodeConversationRow(row);
-    return storeBehind(this.#broker, { stream: CONVERSATIONS_STREAM, subject, payload, expectedLast });
+    return storeAfter(this.#broker, { stream: CONVERSATIONS_STREAM, subject, payload, expectedLast });
   }
 
   /** Takes a row away that lies there, and none that came later. */

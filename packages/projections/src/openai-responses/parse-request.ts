@@ -33,7 +33,7 @@ export interface ResponsesRequest {
   /**
    * Builds the native request. A tool call ends it: the client answers with its next request.
    * @param items the items that `references` names
-   * @param behind the place of the turn of `previous`
+   * @param place where the turn of `previous` is
    * @throws RepriseError `invalid_request` that names the first wrong field in `param`, as OpenAI's API calls it
    */
   readonly toNative: (items: ReadonlyMap<string, unknown>, behind?: Behind) => GenerationRequest;

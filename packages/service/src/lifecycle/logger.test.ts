@@ -57,7 +57,7 @@ test.each([
   ["nothing to hide", "nothing to hide"],
 ])("%j becomes %j", (text, shown) => expect(redactCredentials(text)).toBe(shown));
 
-test("no line of the log holds the credentials of a URL, wherever they stand", () => {
+test("no line of the log holds the credentials of a URL", () => {
   const lines: string[] = [];
   const logger = createLogger({ service: "test", destination: { write: (line) => void lines.push(line) } });
   logger.info(

@@ -14,33 +14,32 @@ function firstOf(value: string, order: string, where: string, last?: "last"): st
   return `${last ? "arg_max_null" : "arg_min_null"}(${value}, ${order}) filter (where ${where})`;
 }
 
-/** Returns the SQL that sums up the delivery rows of one generation. */
-export function deliverySums(): Readonly<Record<keyof GenerationDelivery, string>> {
-  /** Values of the stream that was first to get output; of the attempt that was first to produce text; the client's last report. */
-  const ofStream = (value: string) =>
-    firstOf(value, "first_sent_us", `${STREAM} and first_sent_us is not null`);
-  const ofAttempt = (value: string) => firstOf(value, "attempt", "kind = 'attempt'");
-  const ofClient = (value: string) => firstOf(value, "recorded_us", "kind = 'client'", "last");
-  return {
-    streams: `count(*) filter (where ${STREAM})`,
-    answers: "count(*) filter (where kind = 'connection' and protocol <> 'sse')",
-    resumes: `count(*) filter (where ${STREAM} and from_seq > 1)`,
-    disconnects: `count(*) filter (where ${STREAM} and (ended_us is null or not coalesce(is_finished, true)))`,
-    finished: `count(*) filter (where ${STREAM} and is_finished)`,
-    events: `coalesce(sum(greatest(0, seq - from_seq + 1)) filter (where ${STREAM}), 0)`,
-    replayed: `coalesce(sum(greatest(0, least(seq, coalesce(known_seq, seq)) - from_seq + 1)) filter (where ${STREAM}), 0)`,
-    received_us: ofStream("first_received_us"),
-    held_us: ofStream("first_shown_us - first_received_us"),
-    sent_us: ofStream("first_sent_us - first_shown_us"),
-    gaps: `array_agg(gaps) filter (where ${STREAM} and gaps is not null)`,
-    engine_first_us: ofAttempt("engine_first_us"),
-    append_us: ofAttempt("append_us"),
-    round_trip_us: ofClient("round_trip_us"),
-    first_text_us: ofClient("first_text_us"),
-    longest_gap_us: ofClient("longest_gap_us"),
-    reconnects: ofClient("reconnects"),
-  };
-}
+/* Values of the stream that was first to get output; of the attempt that was first to produce text; the client's last report. */
+const ofStream = (value: string) =>
+  firstOf(value, "first_sent_us", `${STREAM} and first_sent_us is not null`);
+const ofAttempt = (value: string) => firstOf(value, "attempt", "kind = 'attempt'");
+const ofClient = (value: string) => firstOf(value, "recorded_us", "kind = 'client'", "last");
+
+/** The SQL that sums up the delivery rows of one generation. */
+export const DELIVERY_SUMS: Readonly<Record<keyof GenerationDelivery, string>> = {
+  streams: `count(*) filter (where ${STREAM})`,
+  answers: "count(*) filter (where kind = 'connection' and protocol <> 'sse')",
+  resumes: `count(*) filter (where ${STREAM} and from_seq > 1)`,
+  disconnects: `count(*) filter (where ${STREAM} and (ended_us is null or not coalesce(is_finished, true)))`,
+  finished: `count(*) filter (where ${STREAM} and is_finished)`,
+  events: `coalesce(sum(greatest(0, seq - from_seq + 1)) filter (where ${STREAM}), 0)`,
+  replayed: `coalesce(sum(greatest(0, least(seq, coalesce(known_seq, seq)) - from_seq + 1)) filter (where ${STREAM}), 0)`,
+  received_us: ofStream("first_received_us"),
+  held_us: ofStream("first_shown_us - first_received_us"),
+  sent_us: ofStream("first_sent_us - first_shown_us"),
+  gaps: `array_agg(gaps) filter (where ${STREAM} and gaps is not null)`,
+  engine_first_us: ofAttempt("engine_first_us"),
+  append_us: ofAttempt("append_us"),
+  round_trip_us: ofClient("round_trip_us"),
+  first_text_us: ofClient("first_text_us"),
+  longest_gap_us: ofClient("longest_gap_us"),
+  reconnects: ofClient("reconnects"),
+};
 
 /**
  * Ranks a connection's rows so that the valid one is first: a last mark whose acknowledgement was lost is stored again, and a node that was taken for dead may
@@ -60,7 +59,7 @@ export function countedOnce(deliveries: string): string {
  * @param more sums beside those, by their names
  */
 export function sumDeliveries(deliveries: string, more: Readonly<Record<string, string>> = {}): string {
-  const all = { ...deliverySums(), ...more };
+  const all = { ...DELIVERY_SUMS, ...more };
   const sums = Object.entries(all).map(([name, sum]) => `${sum} as ${name}`);
   return `select tenant, generation, ${sums.join(", ")} from ${deliveries} group by tenant, generation`;
 }

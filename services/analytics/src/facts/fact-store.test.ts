@@ -63,7 +63,7 @@ async function begin({ facts }: OpenFacts): Promise<LaneFacts> {
   return lane;
 }
 
-test("the next process goes on behind the last commit, with the folds that are open there", async () => {
+test("the next process continues after the last commit, with its open folds", async () => {
   await using opened = await openFacts();
   const [a, b, ended] = [foldOf(), foldOf(), foldOf()];
   const first = await begin(opened);
@@ -116,8 +116,8 @@ test("a new epoch's first commit takes back the rows and folds of what was lost,
     ["b", early.fold],
   ] as const;
   await lane.commit(draftOf(laneOf(2), { rows: [kept.row], changed }), () => changed);
-  const behind = { rows: [lost.row], changed: [["a", late.fold]] as const, closed: ["b"] };
-  await lane.commit(draftOf(laneOf(4), behind), none);
+  const later = { rows: [lost.row], changed: [["a", late.fold]] as const, closed: ["b"] };
+  await lane.commit(draftOf(laneOf(4), later), none);
   for (let epoch = 1; epoch < 3; epoch++) {
     // The second of them finds what the first one has superseded, and lost itself.
     const next = opened.facts.lane(STREAM);
@@ -140,17 +140,17 @@ test("a new epoch's first commit takes back the rows and folds of what was lost,
   expect(Object.fromEntries(restored)).toEqual({ a: late.fold, b: early.fold });
 });
 
-test("of a stream that was made anew nothing is taken back, and no fold goes on in it", async () => {
+test("a stream that was made again takes no row back and continues no fold", async () => {
   await using opened = await openFacts();
   const [old, next] = [foldOf(), foldOf()];
   const lane = await begin(opened);
   const changed = [["a", old.fold]] as const;
   await lane.commit(draftOf(laneOf(2), { rows: [old.row], changed }), () => changed);
-  const anew = opened.facts.lane(STREAM);
-  await anew.last();
+  const newer = opened.facts.lane(STREAM);
+  await newer.last();
   const position = laneOf(1, { epoch: 1, created: "b" });
-  expect((await anew.restore({ ...startAt(laneOf(0)), epoch: 1, created: "b" })).size).toBe(0);
-  await anew.commit(draftOf(position, { rows: [next.row], changed: [["b", next.fold]] }), () => [
+  expect((await newer.restore({ ...startAt(laneOf(0)), epoch: 1, created: "b" })).size).toBe(0);
+  await newer.commit(draftOf(position, { rows: [next.row], changed: [["b", next.fold]] }), () => [
     ["b", next.fold],
   ]);
   expect(await namesOf(opened)).toEqual([old, next].map(({ row }) => row.generation).toSorted());
@@ -177,7 +177,7 @@ test.each([1, 2, 3])(
     }),
 );
 
-test("a sink gets the rows of every commit in their order, superseded ones too, and goes on where it was", async () => {
+test("a sink gets the rows of every commit in their order, superseded ones too, and continues where it was", async () => {
   await using opened = await openFacts();
   const [a, b, c, d] = [foldOf(), foldOf(), foldOf(), foldOf()];
   const lane = await begin(opened);

@@ -193,7 +193,7 @@ export class ObjectLaneFacts<Row = GenerationRow, Fold = EncodedFold> implements
   async #assertThere(n: number): Promise<void> {
     const key = commitKeyOf(this.#stream, n);
     if (await this.#store.get(key, FIRST_BYTE)) return;
-    const message = `${key} is missing; the lane begins again behind what the store still has.`;
+    const message = `${key} is missing; the lane begins again after the last commit that the store has.`;
     throw new RepriseError("archive_corrupt", message);
   }
 

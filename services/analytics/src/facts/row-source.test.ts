@@ -61,7 +61,7 @@ test("rows are found by tenant, time, model, status and metadata, as they were c
   expect(await read({ status: "failed" })).toEqual([]);
   expect(await read({ generation: rows[1].generation })).toEqual([rows[1]]);
   expect(await read({ generation: rows[1].generation, tenant: b })).toEqual([]);
-  expect(await read({ tenant: parseTenantId("nobody") })).toEqual([]);
+  expect(await read({ tenant: parseTenantId("other") })).toEqual([]);
 });
 
 test("metadata that is no well-formed text keeps no question from its answer", async () => {
@@ -74,7 +74,7 @@ test("metadata that is no well-formed text keeps no question from its answer", a
   expect(await opened.source.page({ ...query, limit: 10 })).toEqual([good]);
 });
 
-test("pages come newest first, one behind the other without losing any", async () => {
+test("pages come newest first, one after the other without losing any", async () => {
   const { tenant } = createRef("acme");
   const rows = Array.from({ length: 7 }, (_, i) => rowOf(tenant, {}, NOON_US + Math.floor(i / 3)));
   await using opened = await openRows(rows);

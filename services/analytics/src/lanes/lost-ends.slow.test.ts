@@ -19,7 +19,7 @@ async function generationsOf(world: LaneWorld): Promise<string[]> {
   return (await world.rows()).map(({ generation }) => generation).toSorted();
 }
 
-test("behind a lost end a restart goes on with what was open there, and with nothing of what was lost", async () => {
+test("after a lost end a restart continues with what was open there, and with nothing that was lost", async () => {
   await using world = await openLaneWorld();
   await using lane = world.start();
   const [open, advanced] = [createRef(), createRef()];
@@ -63,7 +63,7 @@ test("a stream that loses its end twice keeps the rows of all that it has not lo
   await world.server.restoreStore();
   const last = createRef();
   await append(world, last, 0, [requested(last), started()]);
-  // What has a row expires in time.
+  // Logs that have a row expire in time.
   await world.purgeBefore(5);
   await using third = world.start();
   await append(world, last, 2, [delta("a"), completed()]);
@@ -74,7 +74,7 @@ test("a stream that loses its end twice keeps the rows of all that it has not lo
   expect(third.errors).toEqual([]);
 });
 
-test("rows of a stream that was made anew stay, and a log that is told again in it has a row of its own", async () => {
+test("rows of a stream that was made again stay, and a log that is in it again has a row of its own", async () => {
   await using world = await openLaneWorld();
   const lane = world.start();
   const ended = await appendWhole(world);

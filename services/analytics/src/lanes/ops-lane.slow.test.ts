@@ -161,7 +161,7 @@ test("what OPS has lost and stores again is there once, as it is stored then", a
   await expectDeliveries(world, [...first, ...again], refs);
 });
 
-test("a last mark that is stored again counts once, in one batch, in another one, and behind a restart", async () => {
+test("a last mark that is stored again counts once, in one batch, in another one, and after a restart", async () => {
   await using world = await openLaneWorld();
   const refs = [createRef(), createRef(), createRef()] as const;
   await commitGenerations(world, refs);
@@ -187,7 +187,7 @@ test("a last mark that is stored again counts once, in one batch, in another one
   expect(await deliveriesOf(world)).toEqual(new Map(expected));
 });
 
-test("a connection whose node has died is a row in the end, one that goes on is none", async () => {
+test("a connection whose node has died is a row in the end, one that runs is none", async () => {
   await using world = await openLaneWorld();
   const ref = createRef();
   const facts = world.facts.deliveries(OPS_STREAM);

@@ -84,7 +84,7 @@ test("an idle stream is whole until now, for its own process and for any other, 
   expect(other.progress.unreadRatio).toBe(0);
 });
 
-test("while nothing is committed the time stands at the oldest event without a row, and is true again after a restart", async () => {
+test("while nothing is committed the time is that of the oldest event without a row, and is true again after a restart", async () => {
   await using world = await openLaneWorld();
   const own = openProgress(world);
   await using lane = world.start({ onCommitted: ({ position }) => own.places.committed(STREAM, position) });
@@ -129,7 +129,7 @@ test("under traffic, with a commit that fails now and then and lanes that come a
   await expect.poll(() => expectTrue(world, openProgress(world).untilUs)).toBeGreaterThan(endUs);
 });
 
-test("a stream that has lost its end and goes on is not whole beyond what it has kept", async () => {
+test("a stream that has lost its end and continues is not whole beyond what it has kept", async () => {
   await using world = await openLaneWorld();
   const own = openProgress(world);
   const lane = world.start({ onCommitted: ({ position }) => own.places.committed(STREAM, position) });

@@ -36,11 +36,6 @@ export class ArchivedGenerations implements AsyncDisposable {
     return this.#options.archive.state.tenants();
   }
 
-  /** Every generation of which the archive has a part, in any order. @throws RepriseError `archive_unavailable` */
-  async *generations(tenant: string): AsyncGenerator<string> {
-    for (const { generation } of await this.#query(tenant, ALL)) yield String(generation);
-  }
-
   /**
    * Folds a log up to its end, or up to a time.
    * @param untilUs microseconds since 1970, inclusive
@@ -68,11 +63,8 @@ export class ArchivedGenerations implements AsyncDisposable {
     return hasBegun ? fold : undefined;
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#database[Symbol.asyncDispose]();
-  }
-
-  async #query(tenant: string, sql: string): Promise<Record<string, unknown>[]> {
+  /** Every generation of which the archive has a part, in any order. @throws RepriseError `archive_unavailable` */
+  async generations(tenant: string): Promise<string[]> {
     const { archive, files } = this.#options;
     for (let tries = 1; ; tries++) {
       const searched = archive.state.files(tenant);
@@ -80,13 +72,9 @@ export class ArchivedGenerations implements AsyncDisposable {
       try {
         return await files.use(searched, (paths) =>
           this.#database.query(async (connection) => {
-            const statement = await connection.prepare(sql);
-            try {
-              statement.bind({ paths: listValue(paths.map(escapeGlob)) }, { paths: LIST(VARCHAR) });
-              return (await statement.runAndReadAll()).getRowObjectsJS();
-            } finally {
-              statement.destroySync();
-            }
+            const values = { paths: listValue(paths.map(escapeGlob)) };
+            const found = await connection.runAndReadAll(ALL, values, { paths: LIST(VARCHAR) });
+            return found.getColumns()[0]?.map(String) ?? [];
           }),
         );
       } catch (cause) {
@@ -98,5 +86,9 @@ export class ArchivedGenerations implements AsyncDisposable {
           });
       }
     }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#database[Symbol.asyncDispose]();
   }
 }

@@ -50,9 +50,7 @@ export async function rebuildRows({ archived, lanes, facts, keys }: RebuildOptio
   }
   let left = 0;
   for (const tenant of archived.tenants()) {
-    const found = new Set<string>();
-    for await (const generation of archived.generations(tenant)) found.add(generation);
-    for (const generation of found) {
+    for (const generation of await archived.generations(tenant)) {
       if (!isGenerationId(generation)) continue;
       const ref = { tenant: parseTenantId(tenant), generation };
       const lane = rebuilding.get(streamOf(generation));

@@ -57,7 +57,7 @@ test("a latency budget is a table of its terms, and names the one that breaks it
     "term    allotted ms        p50 ms  p95 ms  over ms  late by it",
     "queue          80.0           1.0   700.5    620.5           2",
     "client        112.0  not measured                            0",
-    "decode, behind the first output: 20.0 ms per token at p50, 31.3 ms at p95",
+    "decode, after the first output: 20.0 ms per token at p50, 31.3 ms at p95",
     "The term that breaks it: queue",
     "",
   ]);

@@ -46,7 +46,7 @@ export interface PlannedSummary {
 }
 
 const ASK =
-  "Sum up the conversation so far for yourself, for you will go on with it without having it before you. Keep names, numbers, decisions, what was asked for and what is still open. Answer with the summary alone, in the language of the conversation.";
+  "Sum up the conversation so far for yourself, for you will continue it without seeing it. Keep names, numbers, decisions, what was asked for and what is still open. Answer with the summary alone, in the language of the conversation.";
 const MOST_TOKENS = 1_024;
 /** A token is 8 bytes at most in nearly all languages, as JSON. */
 const MOST_BYTES = 8 * MOST_TOKENS + 512;
@@ -57,7 +57,7 @@ const OTHER_BYTES = 512;
 const BYTES_PER_TOKEN = 4;
 /** Truncation leaves half of the room free: a quarter is the summary's, the other is for the turns that follow. */
 const SHARE = 4;
-/** A summary is made again once its share of the room would stand for so much more. */
+/** A summary is made again once turns of an eighth of the room are to be added. */
 const GROWTH = 8;
 /** A turn may wait for it. */
 const TIMEOUTS: Policy["timeouts"] = { queue: { after_ms: 30_000 }, total: { after_ms: 120_000 } };
@@ -65,7 +65,7 @@ const TIMEOUTS: Policy["timeouts"] = { queue: { after_ms: 30_000 }, total: { aft
 export type FoundSummary =
   /** There is none, or it is not for this prompt, or in it. */
   | { readonly kind: "none" }
-  /** It runs, or says something; `covered` are the turns of the prompt that it stands for. */
+  /** It runs, or says something; `covered` are the turns of the prompt that it sums up. */
   | { readonly kind: "usable"; readonly summary: ConversationSummary; readonly covered: Prompt }
   /** It has failed, says too much, is too old, or text of its turns was withdrawn since. */
   | { readonly kind: "spent"; readonly summary: ConversationSummary };
@@ -78,7 +78,7 @@ interface SummarySources {
 }
 
 /**
- * Finds the summary that stands for turns of a prompt, or for turns that it was without.
+ * Finds the summary of turns that a prompt has, or had to leave out.
  * @throws RepriseError `broker_unavailable`
  */
 export async function findSummary(
@@ -89,7 +89,7 @@ export async function findSummary(
 ): Promise<FoundSummary> {
   if (!summary) return NO_SUMMARY;
   const ids = whole.map(segmentId);
-  // After a fork from an older turn, it may stand for turns that this prompt must not have.
+  // After a fork from an older turn, it may be of turns that this prompt must not have.
   const isOfPrompt = ids.includes(summary.through) || ids.includes(summary.turn);
   if (!isOfPrompt || ids.includes(summary.generation)) return NO_SUMMARY;
   const state = await readSummary(sources, tenant, summary);
@@ -126,7 +126,7 @@ const GONE: ReadonlySet<string> = new Set(["generation_expired", "generation_era
 type Fitted = ReturnType<typeof fitPrompt> & { readonly summary?: TurnContext["summary"] };
 
 /**
- * Fits a prompt, with the summary in the place of the turns that it stands for if they have no room, or are left out already.
+ * Fits a prompt, with the summary in the place of the turns that it sums up, if these have no room or are left out already.
  * @throws RepriseError `conversation_full`
  */
 export function fitWithSummary(

@@ -65,8 +65,8 @@ export interface ProjectedPorts extends ReadingPorts {
 }
 
 /**
- * Answers with a projection of a generation as `text/event-stream`: the frames from `from` on, then new ones, up to the protocol's own end. Whatever the
- * policy, it folds the events as `gate` shows them, because its readers cannot be told that text was withdrawn. The route has already counted the call, and
+ * Answers with a projection of a generation as `text/event-stream`: the frames from `from` on, then new ones, up to the protocol's own end. Under
+ * every policy it folds the events as `gate` shows them, because its readers cannot be told that text was withdrawn. The route has already counted the call, and
  * has set the answer's headers other than those of SSE.
  *
  * A frame is `[id: <number>\n][event: <name>\n]data: <data>\n\n`. The answer ends cleanly only after the end of the projection. An error before the headers is

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { askPatiently, type RowBroker, readLastRaw, storeBehind } from "@reprise/log";
+import { askPatiently, type RowBroker, readLastRaw, storeAfter } from "@reprise/log";
 import {
   decodeThreadRow,
   encodeThreadRow,
@@ -59,7 +59,7 @@ export class Threads {
       const { row, at } = await this.#read(subject);
       if (row && (row.generation === run.generation || row.requested_at_ms >= run.requestedAtMs)) return;
       const stored = { stream: THREADS_STREAM, subject, payload, expectedLast: at, ttlSeconds };
-      if ((await storeBehind(this.#broker, stored)) !== undefined) return;
+      if ((await storeAfter(this.#broker, stored)) !== undefined) return;
     }
     const message = `${MOST_TRIES} other runs of this thread were begun meanwhile. Try again.`;
     throw new RepriseError("broker_unavailable", message, { retryAfterMs: 1_000 });

@@ -68,7 +68,7 @@ function servicesIn({ packages }: Lockfile): readonly string[] {
   return Object.keys(packages).filter((path) => /^services\/[^/]+$/.test(path));
 }
 
-/** What runs with the packages of a lockfile runs with those of another one that returns the same here: their places and their content. */
+/** Identifies the packages of a lockfile, by their places and their content: revisions with the same packages can share them. */
 function findNeeds({ packages }: Lockfile): readonly string[] {
   return Object.entries(packages)
     .flatMap(([path, { integrity, dev }]) => (integrity && !dev ? [`${path} ${integrity}`] : []))

@@ -1,5 +1,5 @@
 import type { DuckDBDataChunk, DuckDBListVector, DuckDBVarCharVector } from "@duckdb/node-api";
-import { deliverySums } from "../delivery-sums.ts";
+import { DELIVERY_SUMS } from "../delivery-sums.ts";
 import { GENERATIONS } from "../fact-tables.ts";
 import { type DeliveryNumbers, type Facets, type RowNumbers, toDelivered, toRow } from "./rows-of-columns.ts";
 import type { DeliveredRow } from "@reprise/metering";
@@ -20,7 +20,7 @@ const NUMBERS = GENERATIONS.fields.filter(({ kind }) => kind === "integer" || ki
 const FACETS = GENERATIONS.fields.filter(
   ({ name, kind }) => (kind === "text" || kind === "json") && !APART.has(name),
 );
-const SUMS = Object.keys(deliverySums()).filter((name) => name !== "gaps");
+const SUMS = Object.keys(DELIVERY_SUMS).filter((name) => name !== "gaps");
 
 const SQL_TYPES = { text: "varchar", integer: "bigint", boolean: "boolean", json: "varchar" } as const;
 

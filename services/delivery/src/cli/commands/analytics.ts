@@ -121,7 +121,7 @@ async function showBudget(
   const { decode_ms_per_token: decode } = body;
   if (decode) {
     const [p50, p95] = [toText(decode.p50), toText(decode.p95)];
-    writeLine(io.out, `decode, behind the first output: ${p50} ms per token at p50, ${p95} ms at p95`);
+    writeLine(io.out, `decode, after the first output: ${p50} ms per token at p50, ${p95} ms at p95`);
   }
   if (body.breaks !== null) writeLine(io.out, `The term that breaks it: ${body.breaks}`);
   writeCompleteness(io, body);

@@ -11,11 +11,11 @@ import { callerOf } from "../../../readers/delivery-marks/caller.ts";
 import { noQuery } from "../../../http/query-params.ts";
 import { startOnce, type StartOncePorts } from "../start-once.ts";
 import { toCreatedWith } from "./created-with.ts";
-import { placeBehind, type PlaceBehindPorts } from "./place-behind.ts";
+import { placeAfter, type PlaceAfterPorts } from "./place-after.ts";
 import { readReferenced, type ReferencePorts } from "./read-referenced.ts";
 import { RESPONSE_ERRORS, toErrorFrames } from "./response-errors.ts";
 
-export type CreateResponsePorts = PlaceBehindPorts &
+export type CreateResponsePorts = PlaceAfterPorts &
   ProjectedPorts &
   ReferencePorts &
   SettledPorts &
@@ -46,7 +46,7 @@ export function addCreateResponseRoute(app: FastifyInstance, context: CreateResp
         // A call that the limits refuse has nothing read for it.
         if (previous ?? asked.references[0]) await limits.count([request, reply], principal);
         const items = await readReferenced(context, principal, asked.references);
-        const place = previous && (await placeBehind(context, principal, previous, idempotencyKey));
+        const place = previous && (await placeAfter(context, principal, previous, idempotencyKey));
         return { request: asked.toNative(items, place?.behind), begins: place?.begins };
       },
       idempotencyKey,

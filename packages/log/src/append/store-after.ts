@@ -21,7 +21,7 @@ export interface StoredBehind {
  * @returns where it lies; undefined where another message is there
  * @throws RepriseError `broker_unavailable`
  */
-export async function storeBehind(
+export async function storeAfter(
   broker: RowBroker,
   { stream, subject, payload, expectedLast, ttlSeconds }: StoredBehind,
 ): Promise<StreamSeq | undefined> {

@@ -17,7 +17,7 @@ import { accessGeneration } from "../../../domain/generation-access.ts";
 import { SHOWN_MS } from "../../../domain/shown-generation.ts";
 import { waitForCache } from "../../../domain/wait-for-cache.ts";
 
-export interface PlaceBehindPorts extends TurnSources {
+export interface PlaceAfterPorts extends TurnSources {
   readonly log: GenerationLog;
   readonly hub: Hub;
   readonly conversations: NodeConversations;
@@ -40,8 +40,8 @@ export interface Place {
  * @throws RepriseError `generation_not_found` (`param` is `previous_response_id`); `conversation_busy` for a response of no conversation that has not ended;
  *   as `readTurn`
  */
-export async function placeBehind(
-  context: PlaceBehindPorts,
+export async function placeAfter(
+  context: PlaceAfterPorts,
   principal: Principal,
   generation: GenerationId,
   idempotencyKey: string | undefined,
@@ -79,7 +79,7 @@ export async function placeBehind(
 }
 
 /** Returns true if its reader may have all of it, as `GET` reports: a review of its output may still be pending. */
-async function isSettled(hub: PlaceBehindPorts["hub"], ref: GenerationRef): Promise<boolean> {
+async function isSettled(hub: PlaceAfterPorts["hub"], ref: GenerationRef): Promise<boolean> {
   const cache = await hub.open(ref);
   if (!cache.ended) await hub.refresh(cache);
   await waitForCache(cache, () => cache.isSettled || cache.failure !== undefined, { waitMs: SHOWN_MS });
