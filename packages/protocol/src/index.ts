@@ -61,7 +61,6 @@ export {
   blobNotFound,
   createUploadId,
   isBlobId,
-  isUploadId,
   parseBlobId,
   toBlobId,
   type UploadId,
