@@ -58,7 +58,7 @@ export function countedOnce(deliveries: string): string {
  * @param deliveries what has them, with its conditions
  * @param more sums beside those, by their names
  */
-export function sumDeliveries(deliveries: string, more: Readonly<Record<string, string>>): string {
+export function sumDeliveries(deliveries: string, more: Readonly<Record<string, string>> = {}): string {
   const all = { ...DELIVERY_SUMS, ...more };
   const sums = Object.entries(all).map(([name, sum]) => `${sum} as ${name}`);
   return `select tenant, generation, ${sums.join(", ")} from ${deliveries} group by tenant, generation`;
