@@ -48,7 +48,7 @@ test.each([
         tail_sampling: {
           decision_wait: "60s",
           num_traces: 1,
-          policies: [{ name: "slow", type: "latency", status_code: { status_codes: ["ERROR"] } }],
+          policies: [{ name: "slow", type: "numeric_attribute", status_code: { status_codes: ["ERROR"] } }],
         },
       },
     },

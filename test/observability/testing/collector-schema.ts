@@ -25,8 +25,8 @@ const policy = z.discriminatedUnion("type", [
   }),
   z.strictObject({
     name: z.string().min(1),
-    type: z.literal("latency"),
-    latency: z.strictObject({ threshold_ms: z.int().min(1) }),
+    type: z.literal("numeric_attribute"),
+    numeric_attribute: z.strictObject({ key: z.string().min(1), min_value: z.int(), max_value: z.int() }),
   }),
   z.strictObject({
     name: z.string().min(1),

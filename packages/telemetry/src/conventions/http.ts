@@ -3,8 +3,6 @@ export const HTTP = {
   method: "http.request.method",
   route: "http.route",
   status: "http.response.status_code",
-  bytes: "http.response.body.size",
-  scheme: "url.scheme",
   errorType: "error.type",
 } as const;
 
@@ -32,6 +30,5 @@ export const REPRISE = {
   fromStreamSeq: "reprise.from_stream_seq",
   lastStreamSeq: "reprise.last_stream_seq",
   resumed: "reprise.resumed",
-  joined: "reprise.joined",
   readersLeftOut: "reprise.readers_without_span",
 } as const;
