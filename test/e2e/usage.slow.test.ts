@@ -132,6 +132,10 @@ test("rows, usage files and the USAGE stream agree, and a rebuild from the archi
 
   const rows = await readRows(join(cluster.dataDir, "analytics"));
   expect(new Set(rows.map(({ generation }) => generation))).toEqual(new Set(ids.values()));
+  type Used = Pick<(typeof rows)[number], "generation" | "output_tokens" | "output_tokens_kept">;
+  const used = (of: Used) => `${of.generation} ${of.output_tokens} ${of.output_tokens_kept}`;
+  const delivered = (await deliveredTo(dir.path)).map((line) => (JSON.parse(line) as { data: Used }).data);
+  expect(delivered.map(used).toSorted()).toEqual(rows.map(used).toSorted());
   await using rebuilt = await createTempDir("rebuilt");
   await rebuild(cluster, rebuilt.path);
   expect(await readRows(rebuilt.path)).toEqual(rows);
