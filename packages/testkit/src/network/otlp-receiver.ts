@@ -39,8 +39,6 @@ export interface OtlpReceiver extends AsyncDisposable {
   answer: OtlpAnswer;
   /** Resolves with the spans as soon as they are what is asked for. */
   until(holds: (spans: readonly ReceivedSpan[]) => boolean): Promise<readonly ReceivedSpan[]>;
-  /** Resolves when this number of requests have come. */
-  untilRequested(requests: number): Promise<void>;
 }
 
 export async function startOtlpReceiver(): Promise<OtlpReceiver> {
@@ -82,9 +80,6 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
     async until(holds) {
       while (!holds(spans)) await grown.promise;
       return spans;
-    },
-    async untilRequested(count) {
-      while (requests < count) await grown.promise;
     },
     async [Symbol.asyncDispose]() {
       const closed = once(server, "close");
