@@ -42,7 +42,7 @@ test("a service whose connections are lost makes the platform not ready, with on
     "the broker takes no appends",
     "the broker takes appends again",
   ]);
-  expect(saidOf("delivery")).toContain("a follower can't read the broker, and goes on with what it has");
+  expect(saidOf("delivery")).toContain("a follower can't read the broker, and continues with what it has");
 });
 
 test("the platform fails when the broker's logs are spread over another number of shards", async () => {

@@ -37,7 +37,7 @@ export interface BatchChange {
   readonly encode?: (segments: readonly Segment[]) => Uint8Array;
   /** The file's key, of the right one. */
   readonly key?: (key: string) => string;
-  /** What the commit says of the tenant. @param before the file of the batch before */
+  /** Returns the tenant's part of the commit. @param before the file of the batch before */
   readonly part?: (part: TenantDraft, before: ArchiveFile) => TenantDraft;
 }
 

@@ -10,7 +10,7 @@ import { WatchGroup } from "../lifecycle/watch-group.ts";
 export function watchFollowers(watches: DependencyWatches, broker: DependencyWatch): OnStale {
   const followers = new WatchGroup(watches, (what) => ({
     name: `follower:${what}`,
-    gone: "a follower can't read the broker, and goes on with what it has",
+    gone: "a follower can't read the broker, and continues with what it has",
     back: "a follower reads the broker again",
     fields: { what },
     reports: "changes",

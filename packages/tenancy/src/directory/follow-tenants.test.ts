@@ -69,7 +69,7 @@ describe("the live directory", () => {
     await until(directory, () => directory.authenticate(A) !== undefined);
   });
 
-  test("goes on with what it has while its broker is away, and obeys a revocation of that time once it is back", async () => {
+  test("continues with what it has while its broker is away, and obeys a revocation of that time once it is back", async () => {
     await using world = await openWorld();
     await world.store.create(record(ACME, [A]));
     await using proxy = await startTcpProxy({ target: { host: "127.0.0.1", port: world.server.port } });
@@ -158,7 +158,7 @@ describe("a record that can't be used", () => {
     expect(late.directory.authenticate(B)).toBeUndefined();
   });
 
-  test("says once that it can't read the bucket while it is connected, and that it can again; it goes on with what it has", async () => {
+  test("says once that it can't read the bucket while it is connected, and that it can again; it continues with what it has", async () => {
     await using world = await openWorld();
     await world.store.create(record(ACME, [A]));
     const told = vi.fn<OnStale>();
