@@ -29,14 +29,13 @@ test("the corpus has 2,000 texts with something to find, of 30 kinds, and 2,000 
   );
 });
 
-test("the README states what the corpus measures", async () => {
+test("the README states the sums of what the corpus measures", async () => {
   const readme = await readFile(new URL("../../README.md", import.meta.url), "utf8");
-  const stated = readme.match(/^\|.*(?:\n\|.*)*/gm) ?? [];
-  const tables = reportTables(measured);
-  const heads = tables.map((table) => table.split("\n")[0]);
-  const same = heads.map((head) => stated.find((table) => table.startsWith(`${head}\n`)));
-  // `node packages/rules/measure.ts` prints them, with each text that is missed or mistaken.
-  expect(same).toEqual(tables);
+  // `node packages/rules/measure.ts` prints the tables, with each text that is missed or mistaken.
+  for (const table of reportTables(measured)) {
+    const [head, rule, ...rows] = table.split("\n");
+    expect(readme).toContain([head, rule, rows.at(-1)].join("\n"));
+  }
 });
 
 test.for(measured.kinds)("$kind is found", ({ texts: count, found }) => {

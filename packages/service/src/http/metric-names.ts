@@ -13,36 +13,36 @@ import type { Metric, Metrics } from "../metric-names/metric.ts";
 export const METRICS = {
   reprise_build_info: {
     kind: "gauge",
-    help: "1, with the version of Reprise and that of Node that this process runs.",
+    help: "1; the labels are the versions of Reprise and Node.",
     labels: ["version", "node"],
   },
   reprise_generations_running: { kind: "gauge", help: "Generations that this worker runs now." },
   reprise_generations_ended_total: {
     kind: "counter",
-    help: "Generations that this process has ended: a worker its own, delivery those that clients cancel. `fault` is whose doing it is: `platform`, `engine`, `tenant` (a budget) or `client` (a cancel, a request or a tool's answer); `none` of completed ones.",
+    help: "Generations ended by this process: a worker's own, or cancels at delivery. `fault` is `platform`, `engine`, `tenant` (a budget), `client`, or `none` if completed.",
     labels: ["status", "fault"],
   },
   reprise_generations_reaped_total: {
     kind: "counter",
-    help: "Generations that this delivery node has ended because no worker ended them in time, or because they had no reader. `fault` is `engine` of `total_timeout`, `client` of `abandoned`, and else `platform`.",
+    help: "Generations ended by this delivery node because no worker ended them in time or they had no reader. `fault` is `engine` for `total_timeout`, `client` for `abandoned`, else `platform`.",
     labels: ["reason", "fault"],
   },
   reprise_events_delivered_total: {
     kind: "counter",
     help: "Events written to readers, once for each reader.",
   },
-  reprise_readers: { kind: "gauge", help: "Readers that are connected now." },
+  reprise_readers: { kind: "gauge", help: "Connected readers." },
   reprise_readers_fallen_back_total: {
     kind: "counter",
-    help: "Times that a slow reader fell behind the memory of its node and went on from the log at its own pace.",
+    help: "Times that a slow reader fell out of the node's memory and continued from the log.",
   },
   reprise_reader_marks_lost_total: {
     kind: "counter",
-    help: "Readers whose last delivery mark could not be recorded because the broker was away for too long.",
+    help: "Readers whose last delivery mark was not recorded because the broker was away for too long.",
   },
   reprise_connections_refused_total: {
     kind: "counter",
-    help: "Connections refused because their address had too many open connections.",
+    help: "Connections refused because their address had too many.",
   },
   reprise_requests_refused_total: {
     kind: "counter",
@@ -51,58 +51,58 @@ export const METRICS = {
   reprise_limits_exceeded_total: {
     kind: "counter",
     labels: ["limit"],
-    help: "Calls refused because a limit of their tenant was reached; `budget` for all budgets.",
+    help: "Calls refused by a limit of their tenant; `budget` stands for all budgets.",
   },
   reprise_limits_local: {
     kind: "gauge",
-    help: "1 while Redis does not answer and this delivery node grants its share of each limit and budget; otherwise 0.",
+    help: "1 while Redis does not answer and this node grants its share of limits and budgets; else 0.",
   },
-  reprise_analytics_lanes: { kind: "gauge", help: "Streams that this process measures now." },
+  reprise_analytics_lanes: { kind: "gauge", help: "Streams that this process reads now." },
   reprise_analytics_open_generations: {
     kind: "gauge",
-    help: "Generations without an end that this process keeps a fold of.",
+    help: "Generations without an end of which this process keeps a fold.",
   },
   reprise_analytics_open_connections: {
     kind: "gauge",
-    help: "Readers' connections that are not over, as this process knows of them.",
+    help: "Open readers' connections that this process knows of.",
   },
   reprise_analytics_deliveries_total: {
     kind: "counter",
-    help: "Rows that analytics has committed of readers' connections, workers' attempts and clients' reports.",
+    help: "Committed rows of readers' connections, workers' attempts and clients' reports.",
   },
   reprise_analytics_events_total: {
     kind: "counter",
-    help: "Events that analytics has folded and committed.",
+    help: "Events folded and committed.",
   },
   reprise_usage_events_total: {
     kind: "counter",
     labels: ["sink"],
-    help: "Usage events that were delivered: to a `file`, the `stream`, the `webhook` or `lago`.",
+    help: "Usage events delivered to `file`, `stream`, `webhook` or `lago`.",
   },
   reprise_analytics_rows_total: {
     kind: "counter",
-    help: "Generations whose row analytics has committed.",
+    help: "Generations whose row is committed.",
   },
   reprise_analytics_strays_total: {
     kind: "counter",
-    help: "Messages that analytics left out: behind a generation's end, of a log whose beginning had expired or that never ended, or malformed.",
+    help: "Messages left out: after a generation's end, of a log whose beginning expired or that never ended, or malformed.",
   },
   reprise_analytics_lost_total: {
     kind: "counter",
     labels: ["what"],
-    help: "What analytics has no row of because it expired unread: `events` of logs, `records` of OPS, and `generations` that have no row, or an incomplete one, as far as they are known. Each is an alarm.",
+    help: "Data that expired unread: `events` of logs, `records` of OPS, `generations` with no row or an incomplete one. Alert on any.",
   },
   reprise_analytics_forgotten_total: {
     kind: "counter",
-    help: "Rows from which analytics has taken the metadata, as their generations were erased.",
+    help: "Rows whose metadata was removed by an erasure.",
   },
   reprise_job_bytes: {
     kind: "gauge",
-    help: "Bytes of the requests of the generations that this worker runs.",
+    help: "Bytes of the requests of running generations.",
   },
   reprise_request_bytes: {
     kind: "gauge",
-    help: "Bytes of request bodies that this delivery node holds now.",
+    help: "Bytes of request bodies in memory.",
   },
   reprise_dependency_up: {
     kind: "gauge",
@@ -112,31 +112,31 @@ export const METRICS = {
   reprise_dependency_losses_total: {
     kind: "counter",
     labels: ["service", "dependency"],
-    help: "Times that a service's dependency went away for longer than its grace period.",
+    help: "Times that a dependency was away for longer than its grace period.",
   },
   reprise_repairs_total: {
     kind: "counter",
-    help: "Times that this process repaired the live feed from the log.",
+    help: "Repairs of the live feed from the log.",
   },
   reprise_malformed_messages_total: {
     kind: "counter",
-    help: "Malformed messages from the broker that were refused: no part of the platform writes them. Each is an alarm.",
+    help: "Malformed messages from the broker that were refused. Alert on any.",
   },
   reprise_hub_memory_bytes: {
     kind: "gauge",
-    help: "Bytes of events that this delivery node keeps in memory, and of the frames of other protocols that it has made of them.",
+    help: "Bytes of events in memory, with their frames of other protocols.",
   },
-  reprise_hub_generations: { kind: "gauge", help: "Generations that this delivery node keeps in memory." },
-  reprise_moderation_events_total: { kind: "counter", help: "Events that this process has judged." },
+  reprise_hub_generations: { kind: "gauge", help: "Generations in memory." },
+  reprise_moderation_events_total: { kind: "counter", help: "Events judged." },
   reprise_moderation_decisions_total: {
     kind: "counter",
-    help: "Events that moderation has appended to logs.",
+    help: "Events appended to logs by moderation.",
     labels: ["type"],
   },
   reprise_moderation_generations: { kind: "gauge", help: "Generations that this process judges now." },
   reprise_moderation_held_characters: {
     kind: "gauge",
-    help: "Characters that are not cleared yet because they could still become part of a match.",
+    help: "Characters not cleared because they could become part of a match.",
   },
   reprise_moderation_unavailable_total: {
     kind: "counter",
@@ -145,67 +145,67 @@ export const METRICS = {
   },
   reprise_moderation_lag_seconds: {
     kind: "histogram",
-    help: "Age of the oldest unjudged text on this delivery node when it was judged; of generations with mode retract that have a reader.",
+    help: "Age of the oldest unjudged text when it was judged; mode retract, with a reader.",
     buckets: [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   },
   reprise_moderation_lag_characters: {
     kind: "histogram",
-    help: "Characters shown on this delivery node before they were judged; of generations with mode retract that have a reader.",
+    help: "Characters shown before they were judged; mode retract, with a reader.",
     buckets: [0, 10, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000],
   },
   reprise_classifier_seconds: {
     kind: "histogram",
     labels: ["classifier"],
-    help: "Time from asking a classifier about a window to its judgement or failure, the wait for its turn included.",
+    help: "Time from asking a classifier about a window to its answer or failure, including the queue.",
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   },
   reprise_classifier_failures_total: {
     kind: "counter",
     labels: ["classifier"],
-    help: "Windows that a classifier was asked about and did not answer in time, or at all.",
+    help: "Windows that a classifier did not answer in time or at all.",
   },
   reprise_classifier_open: {
     kind: "gauge",
     labels: ["classifier"],
-    help: "1 while a classifier is not asked because it has failed too often, as of the last window; otherwise 0.",
+    help: "1 while a classifier is not asked because it failed too often; else 0.",
   },
   reprise_consumer_lag_seconds: {
     kind: "gauge",
     labels: ["consumer"],
-    help: "Age of the oldest event that this process has read and not dealt with, as a consumer of the logs: `moderation` or `analytics`. That of the audit log is `reprise_audit_lag_seconds`.",
+    help: "Age of the oldest event read and not processed: `moderation` or `analytics`. The audit log has `reprise_audit_lag_seconds`.",
   },
-  reprise_audit_events_total: { kind: "counter", help: "Messages that this process has archived." },
+  reprise_audit_events_total: { kind: "counter", help: "Messages archived." },
   reprise_audit_commits_total: {
     kind: "counter",
-    help: "Commits that this process has made in the archive.",
+    help: "Commits to the archive.",
   },
   reprise_audit_commit_seconds: {
     kind: "histogram",
-    help: "Time from a batch that has been read to its commit in the archive.",
+    help: "Time from a batch's read to its commit.",
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
   },
   reprise_audit_archived_bytes_total: {
     kind: "counter",
-    help: "Bytes of the files that this process has committed for streams that it archives.",
+    help: "Bytes of committed archive files.",
   },
   reprise_witness_lag_size: {
     kind: "gauge",
     labels: ["witness"],
-    help: "Commits of the archive that a witness has not cosigned, as far as this process knows; all of them until its first answer.",
+    help: "Archive commits not cosigned by a witness, as far as this process knows; all of them until its first answer.",
   },
   reprise_witness_requests_total: {
     kind: "counter",
     labels: ["result"],
-    help: "Checkpoints that this witness was asked to cosign. `inconsistent` is an alarm: a log shows two histories.",
+    help: "Checkpoints that this witness was asked to cosign. Alert on `inconsistent`: a log shows two histories.",
   },
   reprise_audit_lanes: { kind: "gauge", help: "Streams that this process archives now." },
   reprise_audit_lost_total: {
     kind: "counter",
-    help: "Messages that expired before they were archived. Each is an alarm.",
+    help: "Messages that expired before they were archived. Alert on any.",
   },
   reprise_audit_lag_seconds: {
     kind: "gauge",
-    help: "Age of the oldest message that this process has read and not archived.",
+    help: "Age of the oldest message read and not archived.",
   },
   ...DELIVERY_METRICS,
   ...WORKER_METRICS,

@@ -5,17 +5,17 @@ export const BUDGET_METRICS = {
   reprise_budget_used_ratio: {
     kind: "gauge",
     labels: ["tenant", "budget"],
-    help: "Share of a budget's limit that is used, or granted to generations that run, as this process saw it last, within the last ten minutes. `tenant` is one of the first `REPRISE_METRICS_TENANTS` that this process has met; the largest share of all others is under `other` with the budget `other`.",
+    help: "Share of a budget that is used or granted, as this process saw it in the last ten minutes. `tenant` is one of the first `REPRISE_METRICS_TENANTS`; `other` has the largest share of the rest, with the budget `other`.",
   },
   reprise_budget_refusals_total: {
     kind: "counter",
     labels: ["tenant", "reason"],
-    help: "Creates that this delivery node refused because of a budget, `tenant` as there: `exceeded`, `unavailable` where Redis did not answer and the budget does not admit that, `unpriced` where the model has no price.",
+    help: "Creates refused by a budget: `exceeded`, `unavailable` (Redis did not answer) or `unpriced` (the model has no price).",
   },
   reprise_budget_cut_offs_total: {
     kind: "counter",
     labels: ["tenant"],
-    help: "Generations that this worker ended because a budget was used up; `tenant` as there.",
+    help: "Generations ended by this worker because a budget was used up.",
   },
   reprise_budget_ledger_errors_total: {
     kind: "counter",

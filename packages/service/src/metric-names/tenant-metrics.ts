@@ -5,11 +5,11 @@ export const TENANT_METRICS = {
   reprise_tenant_generations_total: {
     kind: "counter",
     labels: ["tenant", "status"],
-    help: "Generations whose row analytics has committed, by their end: `completed`, `failed` or `cancelled`. `tenant` is one of the first `REPRISE_METRICS_TENANTS` that this process has met, or `other` for all further ones.",
+    help: "Generations whose row is committed, by status. `tenant` is one of the first `REPRISE_METRICS_TENANTS` that this process met, or `other`.",
   },
   reprise_tenant_output_tokens_total: {
     kind: "counter",
     labels: ["tenant"],
-    help: "Tokens that engines have produced for those generations, rewound ones included; `tenant` as there.",
+    help: "Tokens produced for these generations, including rewound ones.",
   },
 } as const satisfies Partial<Metrics>;
