@@ -7,12 +7,16 @@ import {
   logSubject,
   OPS_STREAM,
   type DeliveryMark,
+  type GenerationRef,
+  parseGenerationId,
+  parseTenantId,
+  SSE_HEARTBEAT,
+  STREAM_START,
   streamOf,
-  asStreamSeq,
 } from "@reprise/protocol";
 import { createTempDir, openSseReader, PATIENCE_MS, type SseReader } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { bytesOf, refOf, reprise, untilReadersAreKept } from "./testing/archive.ts";
+import { reprise, untilArchived } from "./testing/archive.ts";
 import { type Cluster, type DeliveryProcess, startCluster } from "./testing/cluster.ts";
 import { CARD, PATIENT, TENANT, untilJudged } from "./testing/moderated.ts";
 import { startToldModel, type ToldModel } from "./testing/told-model.ts";
@@ -63,6 +67,33 @@ async function countReaders(opsUrl: string): Promise<number> {
   return Number(/^reprise_readers (\d+)$/m.exec(metrics)?.[1]);
 }
 
+/** Resolves once `count` streams of a generation have ended and are archived, with their last marks, by seq. */
+async function untilReadersAreKept(
+  cluster: Cluster,
+  id: string,
+  count: number,
+): Promise<readonly DeliveryMark[]> {
+  const marks = new Map<string, DeliveryMark>();
+  const ended = async () => {
+    const reader = await untilArchived(cluster);
+    for await (const record of reader.opsOf(refOf(id)))
+      if (record.kind === "delivered")
+        for (const mark of record.readers) if (mark.protocol === "sse") marks.set(mark.reader, mark);
+    return [...marks.values()].filter(({ ended_at }) => ended_at !== undefined).length;
+  };
+  await expect.poll(ended).toBe(count);
+  return [...marks.values()].toSorted((a, b) => a.seq - b.seq);
+}
+
+/** The bytes that a connection got, without heartbeats. */
+function bytesOf({ bytes }: SseReader): string {
+  return bytes.toString().replaceAll(SSE_HEARTBEAT, "");
+}
+
+function refOf(id: string): GenerationRef {
+  return { tenant: parseTenantId(TENANT), generation: parseGenerationId(id) };
+}
+
 /** What a connection got, up to its last whole frame. */
 function wholeFramesOf(reader: SseReader): string {
   const bytes = bytesOf(reader);
@@ -80,7 +111,7 @@ function auditorOf(cluster: Cluster, url: string) {
 
 async function accessesIn({ broker }: Cluster): Promise<unknown[]> {
   const batch = {
-    afterStreamSeq: asStreamSeq(0),
+    afterStreamSeq: STREAM_START,
     maxMessages: 1_000,
     maxBytes: 1_000_000,
     subject: "ops.*.access.*",
@@ -91,7 +122,7 @@ async function accessesIn({ broker }: Cluster): Promise<unknown[]> {
 
 /** Takes away a log's events and nothing else, as their age would. */
 async function expire({ broker }: Cluster, id: string): Promise<void> {
-  const ref = refOf(TENANT, id);
+  const ref = refOf(id);
   const subject = `$JS.API.STREAM.PURGE.${streamOf(ref.generation)}`;
   const answer = await broker.main.request(subject, JSON.stringify({ filter: logSubject(ref) }), {
     timeout: PATIENCE_MS,

@@ -1,10 +1,7 @@
-import { createClient } from "@reprise/client";
 import { listGenerations, openJobs } from "@reprise/log";
 import { type KnownEvent, parseTenantId, type RequestedEvent } from "@reprise/protocol";
-import { createTempDir } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { type Cluster, startCluster, textOf } from "./testing/cluster.ts";
-import { startPlatform } from "./testing/platform.ts";
 
 const SHARDS = 2;
 /** A turn that goes on until its call is answered. */
@@ -115,30 +112,4 @@ test("of two clients at two nodes that ask for the next turn at once, round by r
   );
   const spoken = data.filter(({ role }) => role === "assistant").map(({ content }) => content ?? "");
   expect(spoken.join("")).toBe(said.map(({ text }) => text).join(""));
-});
-
-test("a conversation goes on behind a restart of the whole platform, in order and by kill -9", async () => {
-  await using dir = await createTempDir("conversation");
-  const request = { model: "sim", options: { tokens: 8, tokens_per_second: 0 } };
-  const expected: { role: string; content: string }[] = [];
-  let conversation: string | undefined;
-
-  for (const [i, end] of (["SIGTERM", "SIGKILL", "SIGTERM"] as const).entries()) {
-    await using platform = await startPlatform(dir.path);
-    conversation ??= (await post(platform, "/v1/conversations", {})).json.id;
-    const input = `turn ${i + 1}`;
-    const { generations } = createClient(platform);
-    const stream = generations.run({ ...request, seed: i, input, conversation: conversation });
-    const { text, status } = await stream.done();
-    expect(status).toBe("completed");
-    expected.push({ role: "user", content: input }, { role: "assistant", content: text });
-    expect(await get(platform, `/v1/conversations/${conversation}`)).toMatchObject({
-      turns: i + 1,
-      head: stream.id,
-    });
-    const { data } = await get<{ data: object[] }>(platform, `/v1/conversations/${conversation}/items`);
-    expect(data).toMatchObject(expected);
-    platform.kill(end);
-    await platform.exited;
-  }
 });

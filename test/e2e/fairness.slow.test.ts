@@ -18,7 +18,7 @@ interface TenantsFile {
   tenants: { id: string; slots?: object }[];
 }
 
-/** A platform with one worker, and two tenants of which the first one may have what `slots` says. */
+/** A platform with one worker and two tenants; `slots` limits the first tenant. */
 async function openPlatform(slots?: { max: number }) {
   await using stack = new AsyncDisposableStack();
   const dir = stack.use(await createTempDir("fairness"));
@@ -31,18 +31,18 @@ async function openPlatform(slots?: { max: number }) {
   await writeFile(cluster.tenantsFile, JSON.stringify(file));
   const env = { REPRISE_MODELS_FILE: modelsFile };
   const [{ url }] = await Promise.all([cluster.startDelivery(env), cluster.startWorker(env)]);
-  const create = async (tenant: string, options: object, priority?: "batch") => {
+  const create = async (tenant: string, options: object) => {
     const policy = { timeouts: { queue: { after_ms: QUEUE_MS } } };
     const response = await fetch(`${url}/v1/generations`, {
       method: "POST",
       headers: { authorization: `Bearer ${cluster.keys[tenant]}`, "content-type": "application/json" },
-      body: JSON.stringify({ model: "sim", input: "Go.", options, policy, priority }),
+      body: JSON.stringify({ model: "sim", input: "Go.", options, policy }),
     });
     expect(response.status).toBe(201);
     return ((await response.json()) as { id: string }).id;
   };
-  const createAll = (tenant: string, count: number, priority?: "batch") =>
-    Promise.all(Array.from({ length: count }, () => create(tenant, ENDLESS, priority)));
+  const createAll = (tenant: string, count: number) =>
+    Promise.all(Array.from({ length: count }, () => create(tenant, ENDLESS)));
   const untilBegunOrEnded = (tenant: string, id: string) =>
     cluster.untilLog(tenant, id, (log) => log.some((event) => isBegun(event) || isEnd(event)));
   const kept = stack.move();
@@ -83,18 +83,4 @@ test("a tenant has no more slots than its record says, and what it may not have 
   const stored = await Promise.all(capped.map((id) => cluster.readLog("acme", id)));
   const begun = stored.filter((log) => log.some((event) => event.includes('"generation.started"')));
   expect(begun).toHaveLength(2);
-});
-
-test("interactive generations get the slots of their tenant's batch generations, which are handed over", async () => {
-  await using platform = await openPlatform();
-  const { cluster, createAll, untilBegunOrEnded } = platform;
-  const batch = await createAll("acme", SLOTS, "batch");
-  const hasText = (log: readonly KnownEvent[]) => log.some(({ type }) => type === "output.delta");
-  await Promise.all(batch.map((id) => cluster.untilLog("acme", id, hasText)));
-  const interactive = await createAll("acme", SLOTS);
-  const begun = await Promise.all(interactive.map((id) => untilBegunOrEnded("acme", id)));
-  expect(begun.every((log) => log.some(isBegun))).toBe(true);
-  const hasYielded = (log: readonly KnownEvent[]) =>
-    log.some((event) => event.type === "attempt.ended" && event.reason === "handover");
-  await Promise.all(batch.map((id) => cluster.untilLog("acme", id, hasYielded)));
 });

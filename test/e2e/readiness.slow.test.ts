@@ -1,4 +1,4 @@
-import { type ServiceProcess, startRedis } from "@reprise/testkit";
+import type { ServiceProcess } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { startCluster } from "./testing/cluster.ts";
 
@@ -40,29 +40,4 @@ test("without its broker a process is alive and not ready, and ready again once 
   await expect.poll(() => statusesOf("/readyz")).toEqual(all(200));
   await Promise.all(services.map((service) => service.logged(BACK)));
   expect(services.map(toldBy)).toEqual(services.map(() => [GONE, BACK]));
-});
-
-test("a node that is told to stop says so on /readyz while it serves on, and a second signal ends it", async () => {
-  await using cluster = await startCluster();
-  const delivery = await cluster.startDelivery({ REPRISE_DRAIN_NOTICE_MS: "600000" });
-  await expect.poll(async () => (await fetch(`${delivery.opsUrl}/readyz`)).status).toBe(200);
-  delivery.kill("SIGTERM");
-  await expect.poll(async () => (await fetch(`${delivery.opsUrl}/readyz`)).status).toBe(503);
-  const headers = { authorization: `Bearer ${cluster.keys["acme"]}`, "content-type": "application/json" };
-  const created = await fetch(`${delivery.url}/v1/generations`, {
-    method: "POST",
-    headers,
-    body: JSON.stringify({ model: "sim", input: "Hi" }),
-  });
-  expect(created.status).toBe(201);
-  delivery.kill("SIGTERM");
-  expect(await delivery.exited).toMatchObject({ signal: "SIGTERM" });
-});
-
-test("a delivery node whose port is taken ends, and keeps no connection to Redis that would hold it", async () => {
-  await using cluster = await startCluster();
-  const { url } = await cluster.startDelivery();
-  await using redis = await startRedis();
-  const second = cluster.startDelivery({ REPRISE_PORT: new URL(url).port, REPRISE_REDIS_URL: redis.url });
-  await expect(second).rejects.toThrow("EADDRINUSE");
 });

@@ -1,12 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { createFileStore, openArchive, parseNoteKey } from "@reprise/archive";
 import { createClient } from "@reprise/client";
 import { bundleProgram, createTempDir, readCommandLine, startService } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
-import { readDevFile, readNatsPid, startPlatform } from "./testing/platform.ts";
+import { readNatsPid, startPlatform } from "./testing/platform.ts";
 
 /** The exit code of `reprise-audit verify` on the archive of a platform. */
 async function verify(dataDir: string, ...args: string[]): Promise<number | null> {
@@ -95,22 +95,6 @@ describe("the platform in one process", () => {
     expect(await verify(dir.path, "--vkey", signer.vkey)).toBe(0);
     expect(await verify(dir.path)).toBe(2);
   });
-
-  test("a second one on the same folder is refused in one line that names the holder", async () => {
-    await using dir = await createTempDir("platform");
-    await using platform = await startPlatform(dir.path);
-    await using second = await startService("standalone", {
-      REPRISE_PORT: "0",
-      REPRISE_DATA_DIR: dir.path,
-    });
-    const { code, stderr } = await second.exited;
-    expect(code).toBe(1);
-    expect(stderr).toBe(`reprise: The data folder ${dir.path} is in use by process ${platform.pid}.\n`);
-    // And it did the first one no harm.
-    const client = createClient(platform);
-    expect(await client.generations.run(FAST).done()).toMatchObject({ status: "completed" });
-    expect(await readDevFile(dir.path)).toMatchObject({ url: platform.url, tenant: "demo" });
-  });
 });
 
 test.each(["standalone", "delivery", "inference-worker"] as const)(
@@ -127,45 +111,5 @@ test.each(["standalone", "delivery", "inference-worker"] as const)(
     expect(stderr).toContain("REPRISE_NATS_URLS is not known; did you mean REPRISE_NATS_URL?");
     expect(stderr).toContain('REPRISE_SHARDS must be a whole number from 1 to 1000, not "many"');
     expect(stderr).not.toMatch(/^\s+at /m);
-  },
-);
-
-test("a platform with a tenants file of its own gives the operator a key, too", async () => {
-  await using dir = await createTempDir("tenants");
-  const path = join(dir.path, "tenants.json");
-  const keys = [{ secret: "rk_acme_0123456789abcdef", roles: ["create", "read"] }];
-  await writeFile(path, JSON.stringify({ tenants: [{ id: "acme", keys }] }));
-  const dataDir = join(dir.path, "data");
-  await using platform = await startPlatform(dataDir, { REPRISE_TENANTS_FILE: path });
-  const file = await readDevFile(dataDir);
-  expect(file).not.toHaveProperty("api_key");
-  const headers = { authorization: `Bearer ${file.operator_key}` };
-  const list = await fetch(`${platform.url}/v1/admin/tenants`, { headers });
-  expect(await list.json()).toMatchObject({ data: [{ id: "acme" }] });
-});
-
-test.each(["standalone", "delivery"] as const)(
-  "%s refuses tenants whose rules name a classifier that is not in its file",
-  async (name) => {
-    await using dir = await createTempDir("classifiers");
-    const file = async (of: string, content: object) => {
-      const path = join(dir.path, of);
-      await writeFile(path, JSON.stringify(content));
-      return path;
-    };
-    const omni = { kind: "moderations", base_url: "http://127.0.0.1:1/v1", model: "omni" };
-    const policy = { moderation: { mode: "gate", rules: [{ classifier: "toxcity" }] } };
-    const keys = [{ secret: "rk_acme_0123456789abcdef", roles: ["create"] }];
-    await using service = await startService(name, {
-      REPRISE_PORT: "0",
-      ...(name === "standalone"
-        ? { REPRISE_DATA_DIR: join(dir.path, "data") }
-        : { REPRISE_NATS_URL: "nats://127.0.0.1:1" }),
-      REPRISE_TENANTS_FILE: await file("tenants.json", { tenants: [{ id: "acme", keys, policy }] }),
-      REPRISE_CLASSIFIERS_FILE: await file("classifiers.json", { classifiers: { toxicity: omni } }),
-    });
-    const { code, stderr } = await service.exited;
-    expect(code).toBe(1);
-    expect(stderr).toContain('rules.0.classifier: "toxcity" is no classifier');
   },
 );

@@ -9,7 +9,6 @@ import {
   Withdrawals,
   asSeq,
 } from "@reprise/protocol";
-import type { SeededRandom } from "@reprise/testkit";
 import { untilAnswered } from "@reprise/testkit";
 import { type Cluster, textOf } from "./cluster.ts";
 
@@ -31,14 +30,6 @@ export function saying(chunks: readonly string[], moderation: ModerationPolicy, 
     options: { chunks: [...chunks], tokens_per_second: tokensPerSecond },
     policy: { moderation: { ...PATIENT, ...moderation } },
   };
-}
-
-/** A text in pieces of 1 to 6 characters. */
-export function cutIntoChunks(text: string, random: SeededRandom): string[] {
-  const chunks: string[] = [];
-  for (let at = 0; at < text.length; at += chunks.at(-1)!.length)
-    chunks.push(text.slice(at, at + random.integer(1, 6)));
-  return chunks;
 }
 
 export interface Judged {

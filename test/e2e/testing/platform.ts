@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { readCommandLine, type ServiceProcess, startService } from "@reprise/testkit";
-import { assertNothingForbidden } from "./nothing-forbidden.ts";
+import { assertNothingForbidden } from "./cluster.ts";
 
 /**
  * `services/standalone` as a process, on a free port, and what its dev.json says. Disposal waits for its nats-server's end, too,
@@ -13,11 +13,10 @@ export interface PlatformProcess extends ServiceProcess {
   readonly apiKey: string;
 }
 
-export interface DevFile {
+interface DevFile {
   readonly url: string;
   readonly tenant: string;
   readonly api_key: string;
-  operator_key: string;
 }
 
 /** Without a witness, unless `env` asks for one: a process more takes as long to start as all the rest. */
@@ -51,6 +50,6 @@ export async function readNatsPid(dataDir: string): Promise<number> {
   return Number(await readFile(join(dataDir, "nats", "nats-server.pid"), "utf8"));
 }
 
-export async function readDevFile(dataDir: string): Promise<DevFile> {
+async function readDevFile(dataDir: string): Promise<DevFile> {
   return JSON.parse(await readFile(join(dataDir, "dev.json"), "utf8")) as DevFile;
 }
