@@ -1,113 +1,104 @@
-import { createSeededRandom } from "@reprise/testkit";
-import { afterAll, expect, test } from "vitest";
+import { randomUUID } from "node:crypto";
+import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
+import { afterAll } from "vitest";
+import { runChatCase } from "./testing/cases.ts";
+import { testCells } from "./testing/cells.ts";
+import { type Asker, LOOK_UP, LOOKED_UP, MOST_RETURNS, WEATHER_SCHEMA } from "./testing/client.ts";
 import { startPlatform } from "./testing/platform.ts";
-import {
-  CALLED,
-  CALLING,
-  CARD,
-  FAILING,
-  QUICK,
-  REASONED,
-  REASONING,
-  RESTARTING,
-  type Script,
-  SLOW,
-  STALLING,
-  STORY,
-  STRUCTURED,
-  WEATHER,
-} from "./testing/sim.ts";
-import { takeOver } from "./testing/take-over.ts";
-import { askByDefault, ASKED, finishOf, partsOf, textOf, typesOf, type UiAsk } from "./testing/ui-chat.ts";
-import { untilStalled } from "./testing/until-stalled.ts";
+import { fetchInTurn } from "./testing/sim.ts";
+import { toldIn } from "./testing/told-in.ts";
 
-// One of its workers is killed.
+// Two tests kill a worker.
 const platform = await startPlatform({ workers: 2, moderation: true });
 afterAll(() => platform[Symbol.asyncDispose]());
 
-const ask = (script: Script, options?: UiAsk) => askByDefault(platform, script, options);
+const ASKED: UIMessage = { id: "u1", role: "user", parts: [{ type: "text", text: "Say it." }] };
 
-test("AI SDK DefaultChatTransport | plain", async () => {
-  const told = await ask(QUICK);
-  expect([textOf(told), finishOf(told), told.error]).toEqual([QUICK.text, "stop", undefined]);
-  expect(told.message?.metadata).toMatchObject({ model: "sim", usage: { outputTokens: expect.any(Number) } });
-});
+interface Read {
+  readonly message: UIMessage | undefined;
+  /** Whether the stream has told the end of the answer, or its failure. */
+  readonly hasEnded: boolean;
+  readonly error: unknown;
+}
 
-test("AI SDK DefaultChatTransport | tools", async () => {
-  const body = { tools: { look_up: { description: "Looks it up.", inputSchema: { type: "object" } } } };
-  const asked = await ask(CALLING, { body });
-  const call = partsOf(asked).find(({ type }) => type === "tool-look_up");
-  expect([call, finishOf(asked)]).toMatchObject([{ state: "input-available", input: CALLED }, "tool-calls"]);
-  const parts = partsOf(asked).map((part) =>
-    part === call ? { ...part, state: "output-available", output: { found: 1 } } : part,
+/** The transport of `useChat` without a page: it reconnects as a reloaded page does. */
+const client: Asker = {
+  finish: { completed: "stop", cancelled: "cancelled" },
+  comesBack: true,
+  async ask({ scripts, tenant, tools, structured }) {
+    const transport = new DefaultChatTransport<UIMessage>({
+      api: `${platform.url}/v1/ai-sdk/chat`,
+      headers: { authorization: `Bearer ${platform.key(tenant)}` },
+      fetch: fetchInTurn(scripts),
+      body: {
+        model: "sim",
+        ...(tools && { tools: { look_up: { inputSchema: LOOK_UP.parameters } } }),
+        ...(structured && { responseFormat: { type: "json", schema: WEATHER_SCHEMA } }),
+      },
+    });
+    const chatId = randomUUID();
+    const send = async (messages: UIMessage[], last?: UIMessage): Promise<Read> => {
+      let told = await read(
+        () =>
+          transport.sendMessages({
+            chatId,
+            messages,
+            trigger: "submit-message",
+            messageId: undefined,
+            abortSignal: undefined,
+          }),
+        last,
+      );
+      for (let returns = 0; !told.hasEnded; returns++) {
+        if (returns === MOST_RETURNS) throw new Error("The stream never ends.", { cause: told.error });
+        told = await read(() => transport.reconnectToStream({ chatId }));
+      }
+      return told;
+    };
+    let told = await send([ASKED]);
+    for (let turn = 1; turn < scripts.length; turn++) {
+      const answered = answerCalls(told.message!);
+      told = await send([ASKED, answered], structuredClone(answered));
+    }
+    return toldIn({ messages: told.message ? [told.message] : [], error: told.error });
+  },
+};
+
+testCells("AI SDK DefaultChatTransport", (name) => runChatCase(name, platform, client));
+
+function answerCalls(message: UIMessage): UIMessage {
+  const parts = message.parts.map((part) =>
+    part.type === "tool-look_up" ? { ...part, state: "output-available", output: LOOKED_UP } : part,
   );
-  const answered = { ...asked.message!, parts } as typeof ASKED;
-  const told = await ask(
-    { ...CALLING, options: { chunks: ["Found."] } },
-    { body, messages: [ASKED, answered] },
-  );
-  expect([told.message?.id, textOf(told)]).toEqual([answered.id, `${CALLING.text}Found.`]);
-});
+  return { ...message, parts } as UIMessage;
+}
 
-test("AI SDK DefaultChatTransport | reasoning", async () => {
-  const told = await ask(REASONING);
-  expect(textOf(told)).toBe(REASONING.text);
-  expect(partsOf(told)).toContainEqual(expect.objectContaining({ type: "reasoning", text: REASONED }));
-});
-
-test("AI SDK DefaultChatTransport | structured", async () => {
-  const told = await ask(STRUCTURED, {
-    body: { responseFormat: { type: "json", schema: { type: "object" } } },
-  });
-  expect(JSON.parse(textOf(told))).toEqual(WEATHER);
-});
-
-test("AI SDK DefaultChatTransport | cancel", async () => {
-  const asking = ask(STALLING);
-  await platform.cancel(await untilStalled(platform, asking));
-  const told = await asking;
-  expect([textOf(told), finishOf(told), told.error]).toEqual([STALLING.text, "other", undefined]);
-  expect(typesOf(told)).toContain("abort");
-});
-
-test("AI SDK DefaultChatTransport | failure", async () => {
-  const told = await ask(FAILING);
-  expect(textOf(told)).toBe(FAILING.text);
-  expect(told.chunks).toContainEqual(expect.objectContaining({ type: "error", code: "engine_failed" }));
-  expect(told.error).toBeInstanceOf(Error);
-});
-
-test("AI SDK DefaultChatTransport | takeover with continuation", async () => {
-  const told = await takeOver(platform, SLOW, (script) => ask(script));
-  expect([textOf(told), finishOf(told)]).toEqual([SLOW.text, "stop"]);
-  expect(typesOf(told)).not.toContain("reset-step");
-});
-
-test("AI SDK DefaultChatTransport | takeover without continuation", async () => {
-  const told = await takeOver(platform, RESTARTING, (script) => ask(script));
-  expect([textOf(told), finishOf(told), told.error]).toEqual([RESTARTING.text, "stop", undefined]);
-  expect(typesOf(told)).toContain("reset-step");
-});
-
-test("AI SDK DefaultChatTransport | random cuts", async () => {
-  // Connections that are kept open would be used again, and are not cut.
-  platform.cutNow();
-  const before = { cuts: platform.cuts, runs: await platform.runs() };
-  platform.cutNext(createSeededRandom(17), { count: 4 });
-  const told = await ask(STORY);
-  expect([textOf(told), finishOf(told), told.error]).toEqual([STORY.text, "stop", undefined]);
-  expect(platform.cuts - before.cuts).toBe(4);
-  expect((await platform.runs()) - before.runs).toBe(1);
-});
-
-test("AI SDK DefaultChatTransport | observe", async () => {
-  expect(textOf(await ask(CARD, { tenant: "observe" }))).toBe(CARD.text);
-});
-
-test("AI SDK DefaultChatTransport | gate", async () => {
-  expect(textOf(await ask(CARD, { tenant: "gate" }))).toBe(CARD.shown);
-});
-
-test("AI SDK DefaultChatTransport | retract", async () => {
-  expect(textOf(await ask(CARD, { tenant: "retract" }))).toBe(CARD.shown);
-});
+/** @param continued the message that the answer continues */
+async function read(
+  open: () => Promise<ReadableStream<UIMessageChunk> | null>,
+  continued?: UIMessage,
+): Promise<Read> {
+  let message: UIMessage | undefined;
+  let hasEnded = false;
+  try {
+    const stream = await open();
+    if (!stream) throw new Error("There is no run to reconnect to.");
+    const seen = stream.pipeThrough(
+      new TransformStream<UIMessageChunk, UIMessageChunk>({
+        transform(chunk, controller) {
+          hasEnded ||= chunk.type === "finish" || chunk.type === "error";
+          controller.enqueue(chunk);
+        },
+      }),
+    );
+    const states = readUIMessageStream({
+      stream: seen,
+      terminateOnError: true,
+      ...(continued && { message: continued }),
+    });
+    for await (const state of states) message = state;
+    return { message, hasEnded, error: undefined };
+  } catch (error) {
+    return { message, hasEnded, error };
+  }
+}

@@ -1,62 +1,81 @@
+import { randomUUID } from "node:crypto";
+import { Chat } from "@ai-sdk/react";
+import { WorkflowChatTransport } from "@ai-sdk/workflow/client";
 import { createSeededRandom } from "@reprise/testkit";
+import { type ChatTransport, lastAssistantMessageIsCompleteWithToolCalls, type UIMessage } from "ai";
 import { afterAll, expect, test, vi } from "vitest";
-import * as cases from "./testing/cases.ts";
+import { runChatCase } from "./testing/cases.ts";
+import { testCells } from "./testing/cells.ts";
+import { type Asked, type Asker, LOOK_UP, LOOKED_UP, WEATHER_SCHEMA } from "./testing/client.ts";
 import { startPlatform } from "./testing/platform.ts";
-import { STORY } from "./testing/sim.ts";
-import * as uiCases from "./testing/ai-sdk-ui/ui-cases.ts";
-import { toldIn } from "./testing/ai-sdk-ui/ui-told.ts";
-import { openWorkflowChat, workflowTransport } from "./testing/ai-sdk-ui/workflow-chat.ts";
+import { fetchInTurn, STORY } from "./testing/sim.ts";
+import { toldIn } from "./testing/told-in.ts";
 
-// Two of its workers are killed.
+// Two tests kill a worker.
 const platform = await startPlatform({ workers: 2, moderation: true });
 afterAll(() => platform[Symbol.asyncDispose]());
 
 // The transport prints each connection that it loses.
 vi.spyOn(console, "error").mockImplementation(() => {});
 
-/** The transport gives up where a connection is lost before its head: each is cut in its middle. */
-async function cutNext(count: number) {
-  const before = { cuts: platform.cuts, runs: await platform.runs() };
-  platform.cutNext(createSeededRandom(11), { count, from: 1_500, to: 2_500 });
-  return before;
+/** The transport gives up if a connection breaks before its head: cuts are in the middle of answers. */
+const CUTS = { count: 3, from: 1_500, to: 2_500 };
+
+/** `Chat`, which `useChat` is made of, with `WorkflowChatTransport` as a page sets it up. */
+function openChat({ scripts, tenant, tools, structured }: Asked): Chat<UIMessage> {
+  // Each request has its own connection, which can be cut: Node would reuse one that an earlier test left open.
+  const headers = { authorization: `Bearer ${platform.key(tenant)}`, connection: "close" };
+  const settings = {
+    model: "sim",
+    ...(tools && { tools: { look_up: { inputSchema: LOOK_UP.parameters } } }),
+    ...(structured && { responseFormat: { type: "json", schema: WEATHER_SCHEMA } }),
+  };
+  const transport = new WorkflowChatTransport({
+    api: `${platform.url}/v1/ai-sdk/chat`,
+    fetch: fetchInTurn(scripts),
+    prepareSendMessagesRequest: ({ id, messages, trigger }) => ({
+      headers,
+      body: { id, messages, trigger, ...settings },
+    }),
+    prepareReconnectToStreamRequest: () => ({ headers }),
+  });
+  const chat: Chat<UIMessage> = new Chat<UIMessage>({
+    id: randomUUID(),
+    // Its types are those of an older release of `ai` than the page's.
+    transport: transport as unknown as ChatTransport<UIMessage>,
+    sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls,
+    onToolCall: ({ toolCall: { toolName: tool, toolCallId } }) =>
+      void chat.addToolOutput({ tool, toolCallId, output: LOOKED_UP }),
+  });
+  return chat;
 }
-const WHOLE = { text: STORY.text, finish: "stop", error: undefined };
 
-test("WorkflowChatTransport | plain", () => cases.plain(platform, workflowTransport));
-test("WorkflowChatTransport | tools", () => cases.tools(platform, workflowTransport));
-test("WorkflowChatTransport | reasoning", () => cases.reasoning(platform, workflowTransport));
-test("WorkflowChatTransport | structured", () => cases.structured(platform, workflowTransport));
+const workflowTransport: Asker = {
+  finish: { completed: "stop", cancelled: "cancelled" },
+  comesBack: true,
+  cuts: CUTS,
+  async ask(asked) {
+    const chat = openChat(asked);
+    await chat.sendMessage({ text: "Say it." });
+    return toldIn(chat);
+  },
+};
 
-test("WorkflowChatTransport | cancel", () => cases.cancel(platform, workflowTransport));
-test("WorkflowChatTransport | failure", () => uiCases.failure(platform, workflowTransport));
-test("WorkflowChatTransport | takeover with continuation", () =>
-  cases.takeoverWithContinuation(platform, workflowTransport));
+testCells("WorkflowChatTransport", (name) => runChatCase(name, platform, workflowTransport));
 
-test("WorkflowChatTransport | takeover without continuation", () =>
-  uiCases.takeoverWithoutContinuation(platform, workflowTransport));
-test("WorkflowChatTransport | observe", () => cases.observe(platform, workflowTransport));
-test("WorkflowChatTransport | gate", () => cases.gate(platform, workflowTransport));
-test("WorkflowChatTransport | retract", () => cases.retract(platform, workflowTransport));
-
-test("WorkflowChatTransport | random cuts", async () => {
-  const before = await cutNext(3);
-  expect(await workflowTransport.ask({ platform, scripts: [STORY] })).toMatchObject(WHOLE);
-  expect(platform.cuts - before.cuts).toBe(3);
-  expect((await platform.runs()) - before.runs).toBe(1);
-});
-
-test("WorkflowChatTransport gives up at the third GET that breaks, and a resume by the page has the whole text", async () => {
-  const before = await cutNext(4);
-  const chat = openWorkflowChat({ platform, scripts: [STORY] });
+test("WorkflowChatTransport gives up at the third GET that breaks, and resumeStream has the whole text", async () => {
+  const before = await platform.runs();
+  platform.cutNext(createSeededRandom(11), { ...CUTS, count: 4 });
+  const chat = openChat({ platform, scripts: [STORY] });
   await chat.sendMessage({ text: "Say it." });
   expect(chat.error).toMatchObject({ message: expect.stringMatching(/after 3 consecutive errors/) });
   await chat.resumeStream();
-  expect(toldIn(chat)).toMatchObject(WHOLE);
-  expect((await platform.runs()) - before.runs).toBe(1);
+  expect(toldIn(chat)).toMatchObject({ text: STORY.text, finish: "stop", error: undefined });
+  expect((await platform.runs()) - before).toBe(1);
 });
 
-test("WorkflowChatTransport that resumes a chat without a run has nothing, and no error", async () => {
-  const chat = openWorkflowChat({ platform, scripts: [STORY] });
+test("WorkflowChatTransport resumes a chat without a run to nothing, without an error", async () => {
+  const chat = openChat({ platform, scripts: [STORY] });
   await chat.resumeStream();
   expect([chat.messages, chat.status, chat.error]).toEqual([[], "ready", undefined]);
 });

@@ -1,13 +1,12 @@
-import { createHash, X509Certificate } from "node:crypto";
+import { createHash } from "node:crypto";
 import { globSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { ENVIRONMENT_TABLE } from "@reprise/service";
 import { createTempDir } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
-import { parse as parseYaml } from "yaml";
 import { prepare, readAccess } from "../../infra/containers/prepare.ts";
-import { chooseProfile, moveToProfile, type Profile } from "../../infra/containers/profiles.ts";
+import { chooseProfile, type Profile } from "../../infra/containers/profiles.ts";
 import { SERVICE_PARSERS } from "./testing/service-parsers.ts";
 import { imageOf, mountsOf, readComposeFile, ROOT } from "./testing/compose-file.ts";
 import { readDockerfileEnvironment } from "./testing/dockerfile.ts";
@@ -16,14 +15,6 @@ const PROXY = join(ROOT, "infra/proxies/nginx");
 /** Node's own, the programs' that are not ours, and the set-up's. */
 const OTHERS = /^(?:NODE_EXTRA_CA_CERTS|HTTP_PORT|GOMEMLIMIT|GF_[A-Z_]+)$/;
 const IS_FILE = /_(?:NKEY|CA|FILE|CERTS)$/;
-
-interface PrometheusConfig {
-  readonly scrape_configs: {
-    readonly job_name: string;
-    readonly static_configs?: { readonly targets: string[] }[];
-    readonly file_sd_configs?: { readonly files: string[] }[];
-  }[];
-}
 
 const { services } = readComposeFile();
 const IMAGE_ENVIRONMENT = readDockerfileEnvironment();
@@ -48,7 +39,6 @@ function hashesOf(folder: string): Record<string, string> {
 
 describe.each<{ profiles: Profile[] }>([
   { profiles: [] },
-  { profiles: ["observability"] },
   { profiles: ["full"] },
   { profiles: ["full", "s3", "observability"] },
 ])("with the profiles $profiles", ({ profiles }) => {
@@ -96,25 +86,6 @@ describe.each<{ profiles: Profile[] }>([
     });
   });
 
-  test("Prometheus asks each service of these profiles, and no other", async () => {
-    await using made = await prepared(profiles);
-    const { scrape_configs } = parseYaml(
-      readFileSync(join(ROOT, "infra/containers/prometheus.yml"), "utf8"),
-    ) as PrometheusConfig;
-    for (const { job_name, static_configs = [], file_sd_configs = [] } of scrape_configs) {
-      const written = file_sd_configs
-        .flatMap(({ files }) => files.map((path) => path.replace("targets/", "prometheus-config/")))
-        .flatMap((path) => JSON.parse(made.read(path)) as { targets: string[] }[]);
-      const targets = [...static_configs, ...written].flatMap((one) => one.targets);
-      const own = Object.entries(services).filter(([, service]) => {
-        const isStarted =
-          service.profiles?.some((name) => profiles.some((profile) => profile === name)) ?? true;
-        return isStarted && `reprise-${imageOf(service)}` === job_name;
-      });
-      expect([job_name, targets]).toEqual([job_name, own.map(([name]) => `${name}:9464`)]);
-    }
-  });
-
   test("a second start changes nothing", async () => {
     await using made = await prepared(profiles);
     const before = hashesOf(made.volumes);
@@ -138,28 +109,6 @@ test("each volume has one NATS user's key, and files for their owner alone", asy
   expect(elsewhere).not.toContain(made.read("operator/tls/ca.key"));
 });
 
-test("nginx gets its configuration as it is, and one delivery node where there is one", async () => {
-  await using full = await prepared(["full"]);
-  await using small = await prepared([]);
-  for (const path of globSync("**/*.conf", { cwd: PROXY }))
-    expect(full.read(`nginx-config/${path}`)).toBe(readFileSync(join(PROXY, path), "utf8"));
-  const nodesOf = (text: string) => text.match(/server delivery-\d/g);
-  expect(nodesOf(small.read("nginx-config/upstream.conf"))).toEqual(["server delivery-1"]);
-  const { subjectAltName } = new X509Certificate(small.read("nginx-config/tls/proxy.crt"));
-  expect(subjectAltName).toBe("DNS:localhost, IP Address:127.0.0.1");
-});
-
-test("a certificate that is lost is made again, of the same authority, and others stay", async () => {
-  await using made = await prepared(["full"]);
-  const before = hashesOf(made.volumes);
-  const { rm } = await import("node:fs/promises");
-  await rm(join(made.volumes, "nats-config/tls/nats.key"));
-  await prepare(made.volumes, PROXY);
-  const after = hashesOf(made.volumes);
-  const changed = Object.keys(before).filter((path) => before[path] !== after[path]);
-  expect(changed).toEqual(["nats-config/tls/nats.crt", "nats-config/tls/nats.key"]);
-});
-
 test("a profile that would leave data behind is refused once there are settings, and one that would not is taken", async () => {
   await using made = await prepared([]);
   const operator = join(made.volumes, "operator");
@@ -169,19 +118,4 @@ test("a profile that would leave data behind is refused once there are settings,
   await prepare(made.volumes, PROXY);
   expect(made.read("delivery-config/settings.env")).toContain("OTEL_EXPORTER_OTLP_ENDPOINT=");
   expect((await readAccess(made.volumes)).apiKey).toMatch(/^rk_demo_/);
-});
-
-test("volumes of a backup are given the profile full where there are no streams yet, and keep their keys", async () => {
-  await using made = await prepared([]);
-  const { mkdir, writeFile } = await import("node:fs/promises");
-  await mkdir(join(made.volumes, "nats-1"));
-  const keys = ["operator/demo.key", "audit-log-config/signing.key", "operator/tls/ca.crt"].map(made.read);
-  await moveToProfile(made.volumes, "full");
-  await prepare(made.volumes, PROXY);
-  expect(made.read("delivery-config/settings.env")).toContain("REPRISE_REPLICAS=3\n");
-  expect(["operator/demo.key", "audit-log-config/signing.key", "operator/tls/ca.crt"].map(made.read)).toEqual(
-    keys,
-  );
-  await writeFile(join(made.volumes, "nats-1", "jetstream"), "");
-  await expect(moveToProfile(made.volumes, "full")).rejects.toThrow("The volume of nats-1 is not empty.");
 });

@@ -6,9 +6,9 @@ import { startPlatform } from "./testing/platform.ts";
 /** More than the six connections that a browser opens to one host. */
 const STREAMS = 12;
 
-test("a page has more EventSources open at a time than HTTP/1.1 has connections", async (context) => {
+test("a page has more EventSources open at a time than HTTP/1.1 has connections", async () => {
   await using stack = new AsyncDisposableStack();
-  const { page } = stack.use(await openPage(context, ["--ignore-certificate-errors"]));
+  const { page } = stack.use(await openPage(["--ignore-certificate-errors"]));
   const dir = stack.use(await createTempDir("browser"));
   const { cert, key } = await (await createTestCertificates(dir.path)).issue("server", ["127.0.0.1"]);
   const site = await serveSite("");

@@ -10,9 +10,9 @@ import { startPlatform } from "./testing/platform.ts";
 const LIFE_BYTES = 1_000;
 const LOSSES = 4;
 
-test("a page of another origin runs a generation, loses its network in the middle, and shows the whole text", async (context) => {
+test("a page of another origin runs a generation, loses its network in the middle, and shows the whole text", async () => {
   await using stack = new AsyncDisposableStack();
-  const { page } = stack.use(await openPage(context));
+  const { page } = stack.use(await openPage());
   const dir = stack.use(await createTempDir("browser"));
   const site = await serveSite(await bundlePage());
   stack.defer(() => void site.server.close());

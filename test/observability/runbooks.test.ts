@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { ruleTexts } from "../../infra/observability/rule-texts.ts";
 import { ruleFiles } from "../../infra/observability/rules/rule-files.ts";
 import { SLOS } from "../../infra/observability/slo.ts";
 
@@ -37,4 +38,8 @@ test("the README lists the objectives", () => {
   expect(rows.map(([, name, objective]) => ({ name, objective: `${objective}.` }))).toEqual(
     SLOS.map(({ name, objective }) => ({ name, objective })),
   );
+});
+
+test.each(Object.entries(ruleTexts()))("%s is what `npm run observability` writes", (name, text) => {
+  expect(read(`infra/observability/generated/${name}`)).toBe(text);
 });

@@ -7,7 +7,6 @@ import { openHttp2, send } from "./testing/http-client.ts";
 import { checkNginxFiles, type Nginx, startNginx } from "./testing/nginx.ts";
 import { copyNginxFiles } from "./testing/nginx-files.ts";
 import { ENDLESS, type ProxiedPlatform, startProxiedPlatform } from "./testing/proxied-platform.ts";
-import { startUpgradeServer, tryUpgrade } from "./testing/upgrade-server.ts";
 
 const READERS = 20;
 /** Events between which a reader is disturbed. */
@@ -242,21 +241,5 @@ describe("nginx with infra/proxies/nginx", () => {
     expect(whole.status).toBe(201);
     const headers = { authorization, "x-padding": "x".repeat(12_000) };
     expect((await send(`${proxy.url}/v1/generations/gen_x`, { headers })).body).toContain('"error"');
-  });
-
-  test("hands an upgrade to WebSocket on, and none to HTTP/2", async () => {
-    await using upgrades = await startUpgradeServer();
-    await using other = await startNginx(upgrades);
-    const url = `${other.url}/v1/socket`;
-    expect(await tryUpgrade(url, "websocket", "hello")).toEqual({ protocol: "websocket", echoed: "hello" });
-    expect(await tryUpgrade(url, "h2c", "hello")).toBe(undefined);
-    expect(upgrades.plain.map(({ upgrade }) => upgrade)).toEqual([undefined]);
-  });
-
-  test("says that it is there itself while no node is", async () => {
-    await using upgrades = await startUpgradeServer();
-    await using other = await startNginx(upgrades);
-    expect((await send(`${other.url}/proxy-health`)).status).toBe(204);
-    expect(upgrades.plain).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-import type { Platform, Tenant } from "./platform.ts";
+import type { CutPlan, Platform, Tenant } from "./platform.ts";
 import type { Script } from "./sim.ts";
 
 /** What is asked of a client's model. */
@@ -33,8 +33,12 @@ export interface Asker {
   readonly finish: { readonly completed: string; readonly cancelled: string };
   /** A clean end or an error: resolves with either. */
   ask(asked: Asked): Promise<Told>;
-  /** Cancels a run by a call of the client's own. Undefined where it has none. */
+  /** Cancels a run by a call of the client's own. Undefined if it has none. */
   readonly cancel?: (platform: Platform, id: string) => Promise<void>;
+  /** Whether `ask` continues by itself after a lost connection. Otherwise the same is asked again, with its key. */
+  readonly comesBack: boolean;
+  /** Where connections may be cut for this client; default: anywhere. */
+  readonly cuts?: Partial<CutPlan>;
 }
 
 /** A client of OpenAI's two APIs that an application has, in the way that it reads. */
@@ -43,11 +47,12 @@ export interface Client extends Asker {
   readonly streams: boolean;
   /** Whether a failure is all that it has of a run that failed, without the text so far. */
   readonly failsBare: boolean;
-  /** Whether `ask` goes on behind a lost connection, by the id of what it reads. Otherwise the same is to be asked again, with its key. */
-  readonly comesBack: boolean;
-  /** The whole text of the run behind an idempotency key, without a stream. Waits for its end. */
-  readWhole(asked: Asked): Promise<string>;
+  /** Reads the whole text of the run of an idempotency key, without a stream. Waits for its end. */
+  readonly readWhole?: ((asked: Asked) => Promise<string>) | undefined;
 }
+
+/** Cuts within one JSON body. */
+export const BODY_CUTS = { from: 50, to: 1_500 };
 
 /** How often a client comes back, or is sent back, before a test gives up. */
 export const MOST_RETURNS = 20;

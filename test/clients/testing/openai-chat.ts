@@ -6,6 +6,7 @@ import type {
 } from "openai/resources/chat/completions/completions";
 import {
   type Asked,
+  BODY_CUTS,
   type Client,
   LOOK_UP,
   LOOKED_UP,
@@ -33,9 +34,9 @@ interface Beyond {
   readonly reasoning?: string;
 }
 
-type Reading = Pick<Client, "streams" | "failsBare">;
+type Reading = Pick<Client, "streams" | "failsBare" | "cuts">;
 const STREAM: Reading = { streams: true, failsBare: false };
-const BODY: Reading = { streams: false, failsBare: true };
+const BODY: Reading = { streams: false, failsBare: true, cuts: BODY_CUTS };
 
 /** `for await` over `create({ stream: true })`. */
 export const openaiStream: Client = clientOf(STREAM, async (client, params, headers, turn) => {

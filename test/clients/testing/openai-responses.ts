@@ -11,6 +11,7 @@ import type {
 import { expect } from "vitest";
 import {
   type Asked,
+  BODY_CUTS,
   type Client,
   LOOK_UP,
   LOOKED_UP,
@@ -144,6 +145,7 @@ function openaiFor(platform: Platform, tenant?: Tenant, scripts?: Asked["scripts
 function clientOf({ streams }: Pick<Client, "streams">, read: Read): Client {
   return {
     streams,
+    ...(!streams && { cuts: BODY_CUTS }),
     failsBare: false,
     comesBack: true,
     finish: { completed: "completed", cancelled: "cancelled" },

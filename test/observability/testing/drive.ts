@@ -1,6 +1,5 @@
 import { createClient, type GenerationRequest } from "@reprise/client";
 import { expect } from "vitest";
-import { exceedBudget } from "./exceed-budget.ts";
 
 const CARD = "4111 1111 1111 1111";
 
@@ -10,7 +9,7 @@ export interface Driven {
   readonly spentApiKey: string;
 }
 
-/** Makes a platform do what its metrics tell of: generations that complete, fail, are cancelled, abandoned, redacted, resumed and refused. */
+/** Drives the metrics: generations complete, fail, are cancelled, abandoned, redacted, resumed and refused. */
 export async function drive({ url, apiKey, spentApiKey }: Driven): Promise<void> {
   const { generations } = createClient({ url, apiKey });
   const ask = (asked: Omit<GenerationRequest, "model" | "input">) =>
@@ -44,4 +43,15 @@ export async function drive({ url, apiKey, spentApiKey }: Driven): Promise<void>
     const judged = ask({ options: { chunks, tokens_per_second: 50 }, policy: { moderation } });
     expect((await judged.done()).status).toBe("completed");
   }
+}
+
+/** Asks for a generation that the tenant's budget has no room for, and returns the code of the refusal. */
+export async function exceedBudget({ url, spentApiKey }: Omit<Driven, "apiKey">): Promise<string> {
+  const response = await fetch(`${url}/v1/generations`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${spentApiKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "sim", input: "Say it." }),
+  });
+  const { error } = (await response.json()) as { error: { code: string } };
+  return error.code;
 }

@@ -14,7 +14,7 @@ import {
 } from "@reprise/protocol";
 import { createRef, PATIENCE_MS } from "@reprise/testkit";
 import { expect } from "vitest";
-import { exceedBudget } from "./exceed-budget.ts";
+import { exceedBudget } from "./drive.ts";
 import type { ObservedPlatform } from "./observed-platform.ts";
 
 /** Has more generations fail than the alert needs to judge by, a few at a time. */

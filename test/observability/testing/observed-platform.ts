@@ -1,9 +1,8 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseVerifierKey } from "@reprise/archive";
 import { LOG } from "@reprise/archive/testing";
 import { type ServiceProcess, startWitnessProcess } from "@reprise/testkit";
-import { createLedFolder, type LedFolder } from "./led-folder.ts";
 import { type Cluster, startCluster } from "../../e2e/testing/cluster.ts";
 
 const TENANT = "acme";
@@ -114,4 +113,22 @@ async function observe(name: string, process: ServiceProcess, ready: string): Pr
 /** The text of a service's `/metrics`. */
 export async function scrape({ opsUrl }: ObservedService): Promise<string> {
   return (await fetch(`${opsUrl}/metrics`)).text();
+}
+
+/** A path that leads to a folder, or to a file in its place. */
+export interface LedFolder {
+  /** Replaces the link in one step: a service would create a missing folder, and begin again. */
+  lead(to: "folder" | "file"): Promise<void>;
+}
+
+/** @param path must not exist yet */
+async function createLedFolder(path: string): Promise<LedFolder> {
+  await mkdir(`${path}.folder`, { recursive: true });
+  await writeFile(`${path}.file`, "");
+  const lead = async (to: "folder" | "file") => {
+    await symlink(`${path}.${to}`, `${path}.next`);
+    await rename(`${path}.next`, path);
+  };
+  await lead("folder");
+  return { lead };
 }

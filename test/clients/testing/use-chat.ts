@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { UseChatHelpers } from "@ai-sdk/react";
 import type { UIMessage } from "ai";
-import type { Browser, Page } from "playwright-core";
-import { serveSite } from "../../../e2e/testing/browser.ts";
+import type { Page } from "playwright-core";
+import { openBrowser, serveSite } from "../../e2e/testing/browser.ts";
 import { bundleChatPage } from "./chat-page.ts";
-import { type Asker, LOOK_UP, LOOKED_UP, type Told, WEATHER_SCHEMA } from "../client.ts";
-import type { Platform, Tenant } from "../platform.ts";
-import { toldIn } from "./ui-told.ts";
+import { type Asker, LOOK_UP, LOOKED_UP, type Told, WEATHER_SCHEMA } from "./client.ts";
+import type { Platform, Tenant } from "./platform.ts";
+import { toldIn } from "./told-in.ts";
 
 declare global {
   interface Window {
@@ -25,19 +25,15 @@ export interface ChatSite extends AsyncDisposable {
   readonly problems: readonly unknown[];
 }
 
-/** @param browser undefined where there is none: what would open a page is to be skipped */
-export async function serveChats(
-  browser: Browser | undefined,
-  platform: Platform,
-  hook: string,
-): Promise<ChatSite> {
+/** Serves pages with the chat of `hook`, and opens them in Chromium. */
+export async function serveChats(platform: Platform, hook: string): Promise<ChatSite> {
   const { server, origin } = await serveSite(await bundleChatPage(hook));
-  const context = await browser?.newContext();
-  context?.setDefaultTimeout(0);
+  const browser = await openBrowser();
+  const context = await browser.newContext();
+  context.setDefaultTimeout(0);
   const problems: unknown[] = [];
 
   const open = async (tenant?: Tenant) => {
-    if (!context) throw new Error("There is no browser.");
     const page = await context.newPage();
     page.on("pageerror", (error) => problems.push(error));
     await page.goto(`${origin}/?chat=${randomUUID()}#${platform.key(tenant)}`);
@@ -46,6 +42,8 @@ export async function serveChats(
   };
   const client: Asker = {
     finish: { completed: "stop", cancelled: "cancelled" },
+    comesBack: true,
+    cuts: { from: 1_500, to: 4_000 },
     async ask({ scripts, tenant, tools, structured }) {
       const page = await open(tenant);
       const settings = {
@@ -67,7 +65,7 @@ export async function serveChats(
     problems,
     async [Symbol.asyncDispose]() {
       server.close();
-      await context?.close();
+      await browser.close();
     },
   };
 }

@@ -1,14 +1,14 @@
 import { isTextUIPart, isToolUIPart, type UIMessage } from "ai";
-import type { Told } from "../client.ts";
+import type { Told } from "./client.ts";
 
-/** What a chat of the AI SDK has. */
-export interface UiChat {
+/** Reads what a chat of the AI SDK holds. Its finish is the platform's word. */
+export function toldIn({
+  messages,
+  error,
+}: {
   readonly messages: readonly UIMessage[];
   readonly error: unknown;
-}
-
-/** What its assistant says; the finish is the native word. */
-export function toldIn({ messages, error }: UiChat): Told {
+}): Told {
   const said = messages.filter(({ role }) => role === "assistant");
   const parts = said.flatMap((message) => message.parts);
   const { finishReason } = (said.at(-1)?.metadata ?? {}) as { finishReason?: string };

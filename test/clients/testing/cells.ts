@@ -1,0 +1,31 @@
+import { test } from "vitest";
+
+/** Columns of the table in docs/clients.md. */
+export const CASES = [
+  "plain",
+  "tools",
+  "reasoning",
+  "structured",
+  "cancel",
+  "failure",
+  "takeover with continuation",
+  "takeover without continuation",
+  "observe",
+  "gate",
+  "retract",
+  "random cuts",
+] as const;
+
+export type CaseName = (typeof CASES)[number];
+
+/** Cases that a client cannot have; docs/clients.md says why. */
+export const WITHOUT: Readonly<Record<string, readonly CaseName[]>> = {
+  "openai .stream()": ["reasoning"],
+  "@ai-sdk/openai chat": ["reasoning"],
+};
+
+/** Registers a test for each ✓ in a client's row. */
+export function testCells(client: string, run: (name: CaseName) => Promise<void>): void {
+  for (const name of CASES)
+    if (!WITHOUT[client]?.includes(name)) test(`${client} | ${name}`, () => run(name));
+}
