@@ -25,6 +25,8 @@ interface Read {
 const client: Asker = {
   finish: { completed: "stop", cancelled: "cancelled" },
   comesBack: true,
+  // A POST that is lost before its head has no run to reconnect to.
+  cuts: { from: 1_500, to: 4_000 },
   async ask({ scripts, tenant, tools, structured }) {
     const transport = new DefaultChatTransport<UIMessage>({
       api: `${platform.url}/v1/ai-sdk/chat`,

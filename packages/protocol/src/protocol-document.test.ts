@@ -34,8 +34,11 @@ describe("PROTOCOL.md with its annexes", () => {
       code,
       { status: toHttpStatus(code as ErrorCode), retryable },
     ]);
-    const documented = tableUnder("| code | status | retryable | meaning |").map(
-      ([code, status, retryable]) => [code, { status: Number(status), retryable: retryable === "yes" }],
+    const documented = tableUnder("| code | status | retryable | meaning |").flatMap(
+      ([codes, status, retryable]) =>
+        codes!
+          .split(", ")
+          .map((code) => [code, { status: Number(status), retryable: retryable === "yes" }]),
     );
     expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(catalogue));
   });
@@ -53,19 +56,19 @@ describe("PROTOCOL.md with its annexes", () => {
   });
 
   it("lists every limit with its value, and no other", () => {
-    const documented = tableUnder("| limit | value | of what |").map(toLimit);
+    const documented = tableUnder("| limit | value | of what |").flatMap(toLimits);
     expect(Object.fromEntries(documented)).toEqual(LIMITS);
   });
 
   it("lists every field of a request and whether it is required, and no other", () => {
-    const documented = tableUnder("| field | required | meaning |").map(([name, required]) =>
-      required === "yes" ? name : `${name}?`,
+    const documented = tableUnder("| field | required | meaning |").flatMap(([names, required]) =>
+      names!.split(", ").map((name) => (required === "yes" ? name : `${name}?`)),
     );
     expect(new Set(documented)).toEqual(new Set(fieldNames(generationRequestSchema.shape)));
   });
 
   it("lists every capability, and no other", () => {
-    const documented = tableUnder("| capability | needed by |").map(([name]) => name);
+    const documented = tableUnder("| capability | needed by |").flatMap(([names]) => names!.split(", "));
     expect(documented).toEqual([...CAPABILITIES]);
   });
 
@@ -112,17 +115,17 @@ describe("PROTOCOL.md with its annexes", () => {
   });
 
   it("lists every limit of moderation with its value, and no other", () => {
-    const documented = tableUnder("| moderation limit | value | of what |").map(toLimit);
+    const documented = tableUnder("| moderation limit | value | of what |").flatMap(toLimits);
     expect(Object.fromEntries(documented)).toEqual(MODERATION_LIMITS);
   });
 
   it("lists every limit of conversations with its value, and no other", () => {
-    const documented = tableUnder("| limit of conversations | value | of what |").map(toLimit);
+    const documented = tableUnder("| limit of conversations | value | of what |").flatMap(toLimits);
     expect(Object.fromEntries(documented)).toEqual(CONVERSATION_LIMITS);
   });
 
   it("lists every limit of blobs with its value, and no other", () => {
-    const documented = tableUnder("| limit of blobs | value | of what |").map(toLimit);
+    const documented = tableUnder("| limit of blobs | value | of what |").flatMap(toLimits);
     expect(Object.fromEntries(documented)).toEqual(BLOB_LIMITS);
   });
 
@@ -170,8 +173,8 @@ describe("PROTOCOL.md with its annexes", () => {
   });
 });
 
-function toLimit([name, value]: string[]): [name: string, value: number] {
-  return [name!, Number(value!.replaceAll(",", ""))];
+function toLimits([names, value]: string[]): [name: string, value: number][] {
+  return names!.split(", ").map((name) => [name, Number(value!.replaceAll(",", ""))]);
 }
 
 function toDefault([name, value]: string[]): [name: string, value: string] {

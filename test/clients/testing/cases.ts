@@ -187,15 +187,15 @@ const PACES = [15, 5, 1] as const;
 
 /**
  * Kills the worker of a run in mid-answer. If the answer ended first, on a busy machine, it asks again at a slower pace.
- * @param ask asks for a new run each time
+ * @param askPaced asks for a new run each time
  */
 export async function takeOver<T>(
   platform: Platform,
   script: Script,
-  ask: (paced: Script) => Promise<T>,
+  askPaced: (paced: Script) => Promise<T>,
 ): Promise<T> {
   for (const pace of PACES) {
-    const asked = ask({ ...script, options: { ...script.options, tokens_per_second: pace } });
+    const asked = askPaced({ ...script, options: { ...script.options, tokens_per_second: pace } });
     const id = await Promise.race([platform.untilSaid(5), asked.then(() => undefined)]);
     const isTakenOver = id !== undefined && (await platform.killWorkerOf(id));
     const told = await asked;

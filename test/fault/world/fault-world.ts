@@ -26,7 +26,6 @@ export interface FaultWorld extends AsyncDisposable {
   readonly workers: readonly ServiceSlot[];
   readonly moderations: readonly ServiceSlot[];
   readonly audits: readonly ServiceSlot[];
-  readonly analytics: readonly ServiceSlot[];
   /** Every process of the platform. */
   readonly slots: readonly ServiceSlot[];
   /** Two, who must never see each other's generations. */
@@ -51,7 +50,6 @@ const READY_MESSAGES = {
   "inference-worker": "taking jobs",
   moderation: "judging",
   "audit-log": "archiving",
-  analytics: "measuring",
 } as const;
 
 /** Starts broker, delivery nodes, workers and moderation. Everything ends with this process, however that ends. */
@@ -61,7 +59,6 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
     workers: workerCount = 2,
     moderations: moderationCount = 0,
     audits: auditCount = 0,
-    analytics: analyticsCount = 0,
   } = options;
   const { broker: kind = "single" } = options;
   await using stack = new AsyncDisposableStack();
@@ -98,7 +95,6 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
     const slot = new ServiceSlot({
       name,
       service,
-      root: options.root,
       env: { ...base, REPRISE_NATS_URL: toBroker.url, ...env },
       readyMessage: READY_MESSAGES[service],
       toBroker,
@@ -134,13 +130,8 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
     audits.push(
       await addSlot(`audit-log-${index}`, "audit-log", { REPRISE_DATA_DIR: join(dir.path, "audit") }),
     );
-  const analytics: ServiceSlot[] = [];
-  for (let index = 1; index <= analyticsCount; index++)
-    analytics.push(
-      await addSlot(`analytics-${index}`, "analytics", { REPRISE_DATA_DIR: join(dir.path, "analytics") }),
-    );
   const nodes = deliveries.map(({ slot }) => slot);
-  const slots = [...nodes, ...workers, ...moderations, ...audits, ...analytics];
+  const slots = [...nodes, ...workers, ...moderations, ...audits];
   await Promise.all(slots.map((slot) => slot.start()));
 
   const running = stack.move();
@@ -151,7 +142,6 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
     workers,
     moderations,
     audits,
-    analytics,
     slots,
     tenants,
     log,

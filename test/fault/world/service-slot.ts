@@ -6,10 +6,8 @@ import { isAlive } from "./is-alive.ts";
 export interface SlotOptions {
   /** `worker-1`, `delivery-2`, `moderation-1`, … */
   readonly name: string;
-  readonly service: "delivery" | "inference-worker" | "moderation" | "audit-log" | "analytics";
+  readonly service: "delivery" | "inference-worker" | "moderation" | "audit-log";
   readonly env: Readonly<Record<string, string>>;
-  /** The repository that its first process is of. Default: this one. */
-  readonly root?: string | undefined;
   /** What the process logs once it does its work. */
   readonly readyMessage: string;
   readonly toBroker: BrokerLink;
@@ -23,8 +21,6 @@ export class ServiceSlot implements AsyncDisposable {
   readonly toBroker: BrokerLink;
   readonly disturbance: Disturbance;
   readonly #options: SlotOptions;
-  /** The repository that its next process is of; undefined for this one. */
-  root: string | undefined;
   #process: ServiceProcess | undefined;
   #ready: LogLine | undefined;
   #isPaused = false;
@@ -32,7 +28,6 @@ export class ServiceSlot implements AsyncDisposable {
   constructor(options: SlotOptions) {
     this.#options = options;
     this.name = options.name;
-    this.root = options.root;
     this.toBroker = options.toBroker;
     this.disturbance = options.disturbance;
   }
@@ -60,7 +55,7 @@ export class ServiceSlot implements AsyncDisposable {
   /** Resolves once it does its work. */
   async start(): Promise<void> {
     const { service, env, readyMessage } = this.#options;
-    this.#process = await startService(service, env, this.root);
+    this.#process = await startService(service, env);
     this.#isPaused = false;
     this.#ready = await this.#process.logged(readyMessage);
   }

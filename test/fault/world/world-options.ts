@@ -8,8 +8,6 @@ export interface WorldOptions {
   readonly moderations?: number;
   /** Replicas of the audit log, which share one archive. Default 0. */
   readonly audits?: number;
-  /** Analytics, with a store of rows in a folder. Default 0. */
-  readonly analytics?: number;
   /** `single`: one nats-server. `cluster`: three, and each stream three times. Default `single`. */
   readonly broker?: "single" | "cluster";
   /** After how long a silent worker's job goes to another, in milliseconds. Default 1,000; the platform's own is 5,000. */
@@ -23,8 +21,6 @@ export interface WorldOptions {
   readonly directDeliveries?: boolean;
   /** Whether there is the model `upstream` too, on a model server in this process, with `sim` as its fallback. Default false. */
   readonly upstream?: boolean;
-  /** The repository that the services are of in the beginning. Default: this one. */
-  readonly root?: string;
   /** Further environment variables of all services. */
   readonly env?: Readonly<Record<string, string>>;
 }

@@ -24,128 +24,112 @@ export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "
  * service does not use is ignored, so that one file can serve them all. A test compares the table of docs/configuration.md with this one.
  */
 export const ENVIRONMENT_VARIABLES = {
-  REPRISE_HOST: defaulted("127.0.0.1", text(), "Address that the API binds to."),
+  REPRISE_HOST: defaulted("127.0.0.1", text(), "Address of the API."),
   REPRISE_PORT: defaulted("8080", integer(0, 65_535), "Port of the API; 0 takes a free one."),
   REPRISE_OPS_HOST: defaulted(
     "127.0.0.1",
     text(),
-    "Address that the port of /healthz, /readyz and /metrics binds to; in Kubernetes `0.0.0.0` or `::`.",
+    "Address of the port of /healthz, /readyz and /metrics; in Kubernetes `0.0.0.0` or `::`.",
   ),
   REPRISE_OPS_PORT: optional(
     integer(0, 65_535),
-    "Port of /healthz, /readyz and /metrics, which are on no other; 0 takes a free one. Without it delivery and `npm start` take 9464, or a free one where REPRISE_PORT is 0, and other services do not serve them.",
+    "Port of /healthz, /readyz and /metrics; 0 takes a free one. Default of delivery and `npm start`: 9464, or a free one if REPRISE_PORT is 0; other services serve none.",
   ),
   REPRISE_DATA_DIR: defaulted(
     ".reprise",
     text(),
-    "Folder of the platform's own files: the broker's store, dev.json, downloaded binaries.",
+    "Folder of the broker's store, dev.json and downloaded binaries.",
   ),
   REPRISE_NATS_URL: optional(
     list(url("nats", "tls")),
-    "NATS servers, separated by commas; without it `npm start` runs its own. `tls://` requires TLS; a URL may contain `user:password@` or `token@`.",
+    "NATS servers, separated by commas; by default `npm start` runs its own. `tls://` requires TLS; a URL may contain `user:password@` or `token@`.",
   ),
   REPRISE_NATS_USER: optional(secret(), "User name for NATS."),
   REPRISE_NATS_PASSWORD: optional(secret(), "Password of that user."),
   REPRISE_NATS_TOKEN: optional(secret(), "Token for NATS."),
-  REPRISE_NATS_CREDS: optional(text(), "File with a user's JWT and seed, as `nsc generate creds` writes it."),
-  REPRISE_NATS_NKEY: optional(text(), "File with the seed of a user's nkey."),
-  REPRISE_NATS_CA: optional(
-    text(),
-    "PEM file with the certificate authorities to trust for NATS; requires TLS.",
-  ),
-  REPRISE_NATS_CERT: optional(text(), "PEM file with the client certificate for NATS; requires TLS."),
-  REPRISE_NATS_KEY: optional(text(), "PEM file with the private key of that certificate."),
+  REPRISE_NATS_CREDS: optional(text(), "File with a user's JWT and seed (`nsc generate creds`)."),
+  REPRISE_NATS_NKEY: optional(text(), "File with an nkey's seed."),
+  REPRISE_NATS_CA: optional(text(), "PEM file of trusted authorities for NATS; requires TLS."),
+  REPRISE_NATS_CERT: optional(text(), "PEM file of the client certificate for NATS; requires TLS."),
+  REPRISE_NATS_KEY: optional(text(), "PEM file of its private key."),
   REPRISE_NATS_TLS_FIRST: defaulted(
     "off",
     oneOf(["on", "off"]),
-    "`on` or `off`; `on` for a nats-server with `handshake_first`, where TLS begins with the first byte.",
+    "`on` for a nats-server with `handshake_first`, else `off`.",
   ),
   REPRISE_NATS_SERVER: optional(
     text(),
-    "Path of the nats-server binary; without it PATH is searched, then the data folder.",
+    "Path of the nats-server binary; default: on PATH, then in the data folder.",
   ),
   REPRISE_SYNC_INTERVAL: defaulted(
     "2m",
     syncInterval(),
-    "How long the nats-server that `npm start` runs may wait before it syncs stored messages to disk; `always` syncs each one.",
+    "How long the nats-server of `npm start` may wait before it syncs messages to disk; `always` syncs each one.",
   ),
   REPRISE_REDIS_URL: optional(
     url("redis", "rediss"),
-    "Redis, in which limits are counted over all delivery nodes, and budgets over these and all workers; without it each process counts alone. `rediss://` for TLS; the URL may contain `user:password@`. [infra/redis](../infra/redis/README.md) writes users with the least permissions.",
+    "Redis that counts limits over all delivery nodes, and budgets over these and workers; without it each process counts alone. `rediss://` for TLS; the URL may contain `user:password@`. [infra/redis](../infra/redis/README.md) writes users with the least permissions.",
   ),
-  REPRISE_MODELS_FILE: optional(
-    text(),
-    "JSON file that maps models to engines; without it `sim` is the only model.",
-  ),
+  REPRISE_MODELS_FILE: optional(text(), "JSON file of models; without it only `sim` exists."),
   REPRISE_TENANTS_FILE: optional(
     text(),
-    "JSON file with tenants, keys and policies; without it `npm start` creates the tenant `demo`.",
+    "JSON file of tenants, keys and policies; without it `npm start` creates the tenant `demo`.",
   ),
   REPRISE_TENANTS_SOURCE: defaulted(
     "seed",
     oneOf(["seed", "file"]),
-    "`seed` or `file`: whether the tenants file creates the tenants that the broker does not have, or owns all of them, so that only the file changes them.",
+    "`seed`: the tenants file creates tenants that the broker lacks; `file`: it owns all tenants.",
   ),
   REPRISE_OPERATOR_KEY_SHA256: optional(
     sha256(),
-    "Lower-case hex SHA-256 of the operator's key, which administers all tenants; without it only a tenant's own key with the role `admin` administers.",
+    "Lower-case hex SHA-256 of the operator's key, which administers all tenants.",
   ),
   REPRISE_URL: optional(
     url("http", "https"),
-    "Where `reprise-admin` finds the API; without it at http://127.0.0.1:8080. Services ignore it.",
+    "URL of the API for `reprise-admin`; default http://127.0.0.1:8080. Services ignore it.",
   ),
   REPRISE_ADMIN_KEY: optional(
     text(),
-    "Key that `reprise-admin` calls the admin API with: the operator's, or one with the role `admin`. Services ignore it.",
+    "Key for `reprise-admin`: the operator's, or one with the role `admin`. Services ignore it.",
   ),
-  REPRISE_CLASSIFIERS_FILE: optional(
-    text(),
-    "JSON file with the classifiers that moderation rules may name; without it there are none.",
-  ),
+  REPRISE_CLASSIFIERS_FILE: optional(text(), "JSON file of the classifiers that rules may name."),
   REPRISE_AUDIT: defaulted(
     "on",
     oneOf(["on", "off"]),
-    "`on` or `off`: whether `npm start` runs the audit log. The service itself ignores this.",
+    "`on` or `off`: whether `npm start` runs the audit log.",
   ),
   REPRISE_ANALYTICS: defaulted(
     "on",
     oneOf(["on", "off"]),
-    "`on` or `off`: whether `npm start` runs analytics. The service itself ignores this.",
+    "`on` or `off`: whether `npm start` runs analytics.",
   ),
   REPRISE_ANALYTICS_DIR: optional(
     text(),
-    "Folder of the rows that analytics keeps; without it `analytics` in the data folder.",
+    "Folder of analytics' rows; default `analytics` in the data folder.",
   ),
   REPRISE_ANALYTICS_S3_URL: optional(
     url("http", "https"),
-    "URL of a bucket in an S3-compatible store, with a prefix of its own, for these rows instead of a folder; with the region and the key of `REPRISE_AUDIT_S3_REGION`, `REPRISE_AUDIT_S3_KEY_ID` and `REPRISE_AUDIT_S3_SECRET`.",
+    "URL of an S3 bucket, with a prefix of its own, for these rows instead of a folder; with `REPRISE_AUDIT_S3_REGION`, `REPRISE_AUDIT_S3_KEY_ID` and `REPRISE_AUDIT_S3_SECRET`.",
   ),
   REPRISE_METRICS_TENANTS: defaulted(
     "100",
     integer(0, 10_000),
-    "How many tenants the metrics of analytics and of budgets name: the first ones that a process meets. All others are counted as `other`.",
+    "Number of tenants that metrics name, the first that a process meets; others are `other`.",
   ),
   REPRISE_ANALYTICS_KEYS: optional(
     list(metadataKey()),
-    "Keys of requests' `metadata` that analytics keeps with each generation, separated by commas. Values are cut behind 64 characters.",
+    "Metadata keys that analytics keeps, separated by commas; 64 characters of each value.",
   ),
-  REPRISE_USAGE_SOURCE: defaulted(
-    "/reprise",
-    text(),
-    "`source` of the usage events that analytics delivers: names this platform, among all that one meter hears of.",
-  ),
-  REPRISE_USAGE_DIR: optional(
-    text(),
-    "Folder in which analytics keeps usage events, as NDJSON, a file for each day.",
-  ),
+  REPRISE_USAGE_SOURCE: defaulted("/reprise", text(), "`source` of usage events."),
+  REPRISE_USAGE_DIR: optional(text(), "Folder for usage events as NDJSON, a file per day."),
   REPRISE_USAGE_STREAM: defaulted(
     "off",
     oneOf(["on", "off"]),
-    "`on` or `off`: whether analytics stores usage events in the stream USAGE of the broker, under `usage.<tenant>`.",
+    "`on` or `off`: whether usage events are stored in the stream USAGE, under `usage.<tenant>`.",
   ),
   REPRISE_USAGE_WEBHOOK_URL: optional(
     url("http", "https"),
-    "URL to which analytics posts usage events, signed by the Standard Webhooks specification.",
+    "URL for usage events, signed by Standard Webhooks.",
   ),
   REPRISE_USAGE_WEBHOOK_SECRET: optional(
     secret(),
@@ -153,7 +137,7 @@ export const ENVIRONMENT_VARIABLES = {
   ),
   REPRISE_USAGE_LAGO_URL: optional(
     url("http", "https"),
-    "URL of Lago's API, without `/api/v1`, to which analytics sends usage in Lago's own form. A tenant's name is its `external_subscription_id`.",
+    "URL of Lago's API, without `/api/v1`, for usage in Lago's form; a tenant's name is its `external_subscription_id`.",
   ),
   REPRISE_USAGE_LAGO_KEY: optional(secret(), "API key of that Lago."),
   REPRISE_USAGE_LAGO_CODE: defaulted(
@@ -164,39 +148,35 @@ export const ENVIRONMENT_VARIABLES = {
   REPRISE_AUDIT_NAME: defaulted(
     "reprise",
     word(),
-    "Name of the archive, of its checkpoints and of its signing key.",
+    "Name of the archive, its checkpoints and its signing key.",
   ),
-  REPRISE_AUDIT_DIR: optional(text(), "Folder of the archive; without it `audit` in the data folder."),
+  REPRISE_AUDIT_DIR: optional(text(), "Folder of the archive; default `audit` in the data folder."),
   REPRISE_AUDIT_S3_URL: optional(
     url("http", "https"),
-    "URL of a bucket in an S3-compatible store, with an optional prefix, for the archive instead of a folder.",
+    "URL of an S3 bucket, with an optional prefix, for the archive instead of a folder.",
   ),
-  REPRISE_AUDIT_S3_REGION: defaulted(
-    "us-east-1",
-    text(),
-    "Region in the signatures of requests to that store.",
-  ),
+  REPRISE_AUDIT_S3_REGION: defaulted("us-east-1", text(), "Region of that store."),
   REPRISE_AUDIT_S3_KEY_ID: optional(text(), "Access key of that store."),
   REPRISE_AUDIT_S3_SECRET: optional(text(), "Secret of that access key."),
   REPRISE_AUDIT_KEYS_DIR: optional(
     text(),
-    "Folder of the keys that encrypt the archive; without it `audit-keys` in the data folder. Keep it out of the archive's backups.",
+    "Folder of the archive's keys; default `audit-keys` in the data folder. Keep it out of the archive's backups.",
   ),
   REPRISE_AUDIT_MASTER_KEY: optional(
     text(),
-    "Key that wraps all other keys, 32 bytes as base64 or hex; without it the file is used.",
+    "Key that wraps all others, 32 bytes as base64 or hex, instead of the file.",
   ),
   REPRISE_AUDIT_MASTER_KEY_FILE: optional(
     text(),
-    "File with that key; without it `master.key` in the folder of the keys, created when it is missing.",
+    "File with that key; default `master.key` in the folder of keys, created if missing.",
   ),
   REPRISE_AUDIT_SIGNING_KEY_FILE: optional(
     text(),
-    "File with the key that signs checkpoints; without it `signing.key` in the folder of the keys, created when it is missing.",
+    "File with the key that signs checkpoints; default `signing.key` in the folder of keys, created if missing.",
   ),
   REPRISE_AUDIT_EARLIER_VKEYS: optional(
     list(text()),
-    "Public keys of earlier signing keys of the archive, separated by commas.",
+    "Public keys of the archive's earlier signing keys, separated by commas.",
   ),
   REPRISE_AUDIT_WITNESS_URLS: optional(
     list(url("http", "https")),
@@ -205,16 +185,16 @@ export const ENVIRONMENT_VARIABLES = {
   REPRISE_WITNESS: defaulted(
     "on",
     oneOf(["on", "off"]),
-    "`on` or `off`: whether `npm start` runs a witness of its audit log as a process of its own. It runs none where other witnesses are named.",
+    "`on` or `off`: whether `npm start` runs a witness; it runs none if others are named.",
   ),
   REPRISE_WITNESS_DIR: optional(
     text(),
-    "Folder of a witness: its key and the checkpoints it has seen; without it `witness` in the data folder. Use another disk than the archive's.",
+    "Folder of a witness; default `witness` in the data folder. Use another disk than the archive's.",
   ),
   REPRISE_WITNESS_NAME: defaulted("witness", word(), "Name of a witness and of its key."),
   REPRISE_WITNESS_LOGS: optional(
     list(text()),
-    "Public keys of the archives that a witness cosigns, separated by commas; the audit log logs its own as `vkey` when it starts.",
+    "Public keys of the archives that a witness cosigns, separated by commas; the audit log logs its own (`vkey`).",
   ),
   REPRISE_LOG_LEVEL: defaulted(
     "info",
@@ -224,94 +204,94 @@ export const ENVIRONMENT_VARIABLES = {
   REPRISE_SHARDS: defaulted(
     "4",
     integer(1, 1_000),
-    "How many streams new generations are spread over; existing generations never move.",
+    "Number of streams for new generations; existing ones never move.",
   ),
   REPRISE_REPLICAS: defaulted(
     "1",
     oneOf(["1", "3", "5"]).transform(Number),
-    "How many NATS servers store each stream: 1, 3 or 5.",
+    "Number of NATS servers that store each stream: 1, 3 or 5.",
   ),
   REPRISE_RETENTION_HOURS: defaulted(
     "24",
     decimal(0.0005, 8_760),
-    "How long the live log keeps a generation's events, in hours; fractions are for tests.",
+    "How long the live log keeps events, in hours; fractions are for tests.",
   ),
   REPRISE_WORKER_SLOTS: defaulted(
     "256",
     integer(1, 10_000),
-    "How many generations of each model one inference-worker runs at once; the models file can override it per model.",
+    "Generations of each model that a worker runs at once; the models file can override it.",
   ),
   REPRISE_WORKER_MEMORY_MB: defaulted(
     "256",
     integer(8, 1_048_576),
-    "MiB of requests that one inference-worker runs at once, over all models; at the limit it takes no more jobs, and none of a tenant whose requests take half of it.",
+    "MiB of requests that a worker runs at once; a tenant with half of it gets no more jobs.",
   ),
   REPRISE_ACK_WAIT_MS: defaulted(
     "5000",
     integer(500, 600_000),
-    "Milliseconds after a worker's last heartbeat until its job goes to another worker.",
+    "Milliseconds after a worker's last heartbeat until its job goes to another one.",
   ),
   REPRISE_HUB_MEMORY_MB: defaulted(
     "256",
     integer(8, 65_536),
-    "MiB of generations that one delivery node keeps in memory.",
+    "MiB of generations in a delivery node's memory.",
   ),
   REPRISE_NICE: optional(
     integer(0, 19),
-    "How far analytics or the audit log gives way to other processes of its machine, 0 to 19; without it 10 in analytics and 5 in the audit log.",
+    "Nice value of analytics (default 10) and the audit log (5), 0 to 19.",
   ),
   REPRISE_DRAIN_MS: defaulted(
     "10000",
     integer(0, 600_000),
-    "Milliseconds that a process may take to stop after SIGTERM; in delivery they begin after the notice.",
+    "Milliseconds that a process may take to stop after SIGTERM, in delivery after the notice.",
   ),
   REPRISE_DRAIN_NOTICE_MS: optional(
     integer(0, 600_000),
-    "Milliseconds after SIGTERM in which delivery answers 503 to /readyz and still serves everything else; without it 5000, and 0 in `npm start`.",
+    "Milliseconds after SIGTERM in which delivery answers 503 to /readyz and serves everything else; default 5000, and 0 in `npm start`.",
   ),
   REPRISE_MAX_CONNECTIONS_PER_ADDRESS: defaulted(
     "1000",
     integer(0, 1_000_000),
-    "How many connections to delivery one address may have open; 0 for no limit, for use behind a proxy that limits them.",
+    "Open connections to delivery per address; 0 for no limit, behind a proxy that limits them.",
   ),
   REPRISE_TRUSTED_PROXIES: optional(
     list(network()),
-    "Proxies in front of delivery, as IP addresses or CIDR ranges, separated by commas; `X-Forwarded-For` counts only from them. Without it the client's address is the connection's.",
+    "Proxies in front of delivery, IP addresses or CIDR ranges, separated by commas; `X-Forwarded-For` counts only from them.",
   ),
   REPRISE_ACCESS_LOG: defaulted(
     "on",
     oneOf(["off", "on", "with-address"]),
-    "Whether a line is logged for each request when its answer is over, by delivery, the audit log and analytics (of calls) and the witness: `off`, `on`, or `with-address`, which adds the client's address in delivery.",
+    "Lines of requests and calls: `on`, `off`, or `with-address` with the client's address (delivery).",
   ),
   REPRISE_TLS_CERT: optional(
     text(),
-    "PEM file with the certificate that the API speaks TLS with, and those between it and its authority behind it; read again every 10 s. Without it the API is plain HTTP.",
+    "PEM file of the API's certificate, followed by its intermediates; read again every 10 s. Without it the API is plain HTTP.",
   ),
-  REPRISE_TLS_KEY: optional(text(), "PEM file with the private key of that certificate."),
+  REPRISE_TLS_KEY: optional(text(), "PEM file of its private key."),
   REPRISE_REQUEST_MEMORY_MB: defaulted(
     "64",
     integer(8, 1_048_576),
-    "MiB of request bodies, and of what turns of conversations have before them, that delivery holds at once; one tenant gets a third at most.",
+    "MiB of request bodies and earlier turns that delivery holds at once; one tenant gets a third at most.",
   ),
   REPRISE_BLOB_TTL_HOURS: defaulted(
     "24",
     decimal(0.02, 720),
-    "How long delivery keeps a blob behind its last use, in hours, where its upload does not say so.",
+    "How long delivery keeps a blob after its last use, in hours, unless its upload says so.",
   ),
   REPRISE_BLOB_TRANSFERS: defaulted(
     "32",
     integer(1, 10_000),
-    "How many blobs one delivery node takes and sends at once, each with about 1 MiB of memory; one tenant gets a third at most.",
+    "Blobs in transfer at a delivery node, about 1 MiB each; one tenant gets a third at most.",
   ),
-  REPRISE_MEDIA_URL: optional(url("http", "https"), "Where model servers reach delivery, for `media: url`."),
+  REPRISE_MEDIA_URL: optional(url("http", "https"), "URL of delivery for model servers (`media: url`)."),
   REPRISE_MEDIA_FETCH_ALLOW: optional(
     list(host()),
-    "Hosts that delivery fetches the https URLs in requests from, separated by commas, each with a port if it is not 443; `*.example.com` is every host below that name. Without it nothing is fetched.",
+    "Hosts from which delivery fetches https URLs of requests, separated by commas, with a port if it is not 443; `*.example.com` is every host below that name. Default: none.",
   ),
   REPRISE_TOKEN_AUDIENCE: defaulted(
     "reprise",
     audience(),
-    "The audience (`aud`) that stream tokens for this platform name; one that names another is refused.",
+    "Audience (`aud`) of stream tokens; others are refused.",
   ),
   REPRISE_CORS_ORIGINS: defaulted(
     "*",
@@ -320,12 +300,12 @@ export const ENVIRONMENT_VARIABLES = {
   ),
   OTEL_EXPORTER_OTLP_ENDPOINT: optional(
     url("http", "https"),
-    "URL of an OpenTelemetry collector; without it nothing is traced. The SDK reads its other standard variables too.",
+    "URL of an OpenTelemetry collector; without it there are no traces. The SDK reads its other standard variables too.",
   ),
   REPRISE_TRACE_CONTENT: defaulted(
     "off",
     oneOf(["on", "off"]),
-    "Whether workers' spans have what models are asked and what they say, 16,384 characters of each; an erasure does not reach what the collector has.",
+    "Whether workers' spans have models' input and output, 16,384 characters each; erasures do not reach the collector.",
   ),
 } as const;
 

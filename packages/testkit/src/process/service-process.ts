@@ -55,22 +55,19 @@ const END_WITH_PARENT = `data:text/javascript,${encodeURIComponent(
 )}`;
 
 /**
- * Starts a service with this environment and nothing else of ours. It runs from a bundle; standalone and services of another repository
- * run from their sources.
- * @param root the other repository
+ * Starts a service with this environment and nothing else of ours. It runs from a bundle, standalone from its sources.
  */
 export async function startService(
   name: ServiceName,
   env: Readonly<Record<string, string>>,
-  root?: string,
 ): Promise<ServiceProcess> {
   const { path } = await findNatsServer(process.env, process.env["REPRISE_DATA_DIR"] ?? `${ROOT}.reprise`);
   const source = `services/${name}/src/main.ts`;
-  const bundle = root === undefined && name !== "standalone" ? await bundleProgram(source) : undefined;
+  const bundle = name !== "standalone" ? await bundleProgram(source) : undefined;
   const compileCache =
     bundle === undefined ? COMPILE_CACHE : { NODE_COMPILE_CACHE: join(dirname(bundle), "compiled") };
   const child = spawn(process.execPath, ["--import", END_WITH_PARENT, bundle ?? source], {
-    cwd: root ?? ROOT,
+    cwd: ROOT,
     env: { PATH: process.env["PATH"], ...compileCache, REPRISE_NATS_SERVER: path, ...env },
     stdio: ["pipe", "pipe", "pipe"],
     // A session of its own: a terminal's Ctrl-C goes to the test run, which ends the process in order.

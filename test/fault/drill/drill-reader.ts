@@ -65,7 +65,7 @@ export class DrillReader {
     });
     try {
       for await (const event of stream) {
-        if (event.seq !== this.seq + 1) this.disorder.push(`${this.id}: ${event.seq} behind ${this.seq}`);
+        if (event.seq !== this.seq + 1) this.disorder.push(`${this.id}: ${event.seq} after ${this.seq}`);
         this.seen.set(event.seq, JSON.stringify(event));
         this.#cursor = stream.cursor;
         this.#announce();

@@ -1,24 +1,24 @@
 import { randomUUID } from "node:crypto";
-import { createClient, type Client } from "@reprise/client";
+import { type Client, createClient } from "@reprise/client";
 import type { GenerationRequest, Policy } from "@reprise/protocol";
-import type { Tenant } from "../../world/tenant.ts";
+import type { Tenant } from "../world/tenant.ts";
 
 const BLOB_TYPE = "application/octet-stream";
 
-/** A request as it was sent, to send it again. */
-export interface SentRequest {
+/** A request and its key, to send it again. */
+interface SentRequest {
   readonly request: GenerationRequest;
   readonly idempotencyKey: string;
 }
 
-/** A tenant's own servers: what they have asked for, and with which keys. */
+/** A tenant's own server: remembers its requests and their keys. */
 export class DrillClient {
   readonly url: string;
   readonly tenant: Tenant;
   readonly sent: Map<string, SentRequest>;
   readonly #client: Client;
 
-  /** @param sent by an earlier client of this tenant */
+  /** @param sent requests of an earlier client of this tenant */
   constructor(url: string, tenant: Tenant, sent = new Map<string, SentRequest>()) {
     this.url = url;
     this.tenant = tenant;
@@ -35,30 +35,26 @@ export class DrillClient {
         options: { tokens_per_second: 60, ...options },
         ...(policy && { policy }),
       };
-      return this.send(request);
+      const idempotencyKey = randomUUID();
+      const { id } = await this.#client.generations.create(request, { idempotencyKey });
+      this.sent.set(id, { request, idempotencyKey });
+      return id;
     });
     return Promise.all(creating);
   }
 
-  async send(request: GenerationRequest): Promise<string> {
-    const idempotencyKey = randomUUID();
-    const { id } = await this.#client.generations.create(request, { idempotencyKey });
-    this.sent.set(id, { request, idempotencyKey });
-    return id;
-  }
-
-  /** @returns the id that the platform answers with */
+  /** Sends a create again and returns the id of the answer. */
   async createAgain(id: string): Promise<string> {
     const { request, idempotencyKey } = this.sent.get(id)!;
     return (await this.#client.generations.create(request, { idempotencyKey })).id;
   }
 
-  /** The text as readers get it; resolves when the generation has ended. */
+  /** Resolves with the text as readers get it once the generation has ended. */
   async textOf(id: string): Promise<string> {
     return (await this.#client.generations.stream(id).done()).text;
   }
 
-  /** The status of a call with the tenant's key, or with another one, and its body. */
+  /** Calls with the tenant's key, or with another one. */
   async call(path: string, key = this.tenant.key, body?: object): Promise<{ status: number; body: unknown }> {
     const response = await fetch(this.url + path, {
       method: body ? "POST" : "GET",
@@ -68,17 +64,13 @@ export class DrillClient {
     return { status: response.status, body: await response.json() };
   }
 
-  /** @returns the id of a blob with this content */
+  /** Uploads a blob and returns its id. */
   async upload(content: Uint8Array<ArrayBuffer>): Promise<string> {
-    const response = await fetch(`${this.url}/v1/blobs`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${this.tenant.key}`, "content-type": BLOB_TYPE },
-      body: content,
-    });
+    const headers = { authorization: `Bearer ${this.tenant.key}`, "content-type": BLOB_TYPE };
+    const response = await fetch(`${this.url}/v1/blobs`, { method: "POST", headers, body: content });
     return ((await response.json()) as { id: string }).id;
   }
 
-  /** A blob's content, or what is answered in its place. */
   async download(id: string): Promise<{ status: number; content: Buffer }> {
     const headers = { authorization: `Bearer ${this.tenant.key}`, accept: BLOB_TYPE };
     const response = await fetch(`${this.url}/v1/blobs/${id}`, { headers });
@@ -86,10 +78,8 @@ export class DrillClient {
   }
 
   async mintToken(id: string): Promise<string> {
-    const { body } = await this.call(`/v1/generations/${id}/tokens`, this.tenant.key, {
-      scopes: ["read"],
-      ttl_seconds: 3_600,
-    });
+    const asked = { scopes: ["read"], ttl_seconds: 3_600 };
+    const { body } = await this.call(`/v1/generations/${id}/tokens`, this.tenant.key, asked);
     return (body as { token: string }).token;
   }
 }

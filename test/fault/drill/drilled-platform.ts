@@ -3,7 +3,7 @@ import { type Broker, connectBroker, openBroker } from "@reprise/log";
 import { createPasswordUsers } from "@reprise/service";
 import { type ServiceProcess, startService, startTestBroker, type TestBroker } from "@reprise/testkit";
 
-/** A broker with a user for each service, as an operator sets it up. */
+/** A broker with a user for each service. */
 export interface DrilledBroker extends AsyncDisposable {
   readonly server: TestBroker;
   /** As the user admin. */
@@ -45,7 +45,7 @@ const READY = {
 
 /**
  * Every service as a process.
- * @param options the folder of the archive, the keys and analytics' rows; a tenants file whose tenants delivery puts into the broker, or none where it has them
+ * @param options the folder of the archive, the keys and analytics' rows; a tenants file if the broker has no tenants yet
  */
 export async function startDrilledPlatform(
   { server, logins }: DrilledBroker,
