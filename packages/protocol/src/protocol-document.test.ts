@@ -36,9 +36,7 @@ describe("PROTOCOL.md with its annexes", () => {
     ]);
     const documented = tableUnder("| code | status | retryable | meaning |").flatMap(
       ([codes, status, retryable]) =>
-        codes!
-          .split(", ")
-          .map((code) => [code, { status: Number(status), retryable: retryable === "yes" }]),
+        codes!.split(", ").map((code) => [code, { status: Number(status), retryable: retryable === "yes" }]),
     );
     expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(catalogue));
   });
