@@ -7,10 +7,26 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const LAWS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
 /** Of each law, among the tests that `npm test` runs. */
 const LEAST_IN_GATE = 2;
+/** Ends a title of which a row has the beginning. */
+const REST = " …";
 
-const rows = [
-  ...readFileSync(`${ROOT}docs/laws.md`, "utf8").matchAll(/^\| (\d+)[^|]* \| [^|]+ \| `([^`]+)`: (.+) \|$/gm),
-].map(([, law, file, title]) => ({ law: Number(law), file: file!, title: title! }));
+const rows = readFileSync(`${ROOT}docs/laws.md`, "utf8")
+  .split(/^## /m)
+  .slice(1)
+  .flatMap((section) =>
+    [...section.matchAll(/^\| [^|]+ \| `([^`]+)`: (.+) \|$/gm)].map(([, file, title]) => ({
+      law: Number.parseInt(section, 10),
+      file: file!,
+      title: title!,
+    })),
+  );
+
+/** The number of strings in a test file that a row's title names. */
+function countTitles({ file, title }: { file: string; title: string }): number {
+  if (!existsSync(ROOT + file)) return 0;
+  const text = title.endsWith(REST) ? `"${title.slice(0, -REST.length)}` : `"${title}"`;
+  return readFileSync(ROOT + file, "utf8").split(text).length - 1;
+}
 
 describe("docs/laws.md", () => {
   test("names a test for every law", () => {
@@ -27,11 +43,9 @@ describe("docs/laws.md", () => {
     expect(few).toEqual([]);
   });
 
-  test("names no test that does not exist", () => {
-    const missing = rows.filter(
-      ({ file, title }) =>
-        !existsSync(ROOT + file) || !readFileSync(ROOT + file, "utf8").includes(`"${title}"`),
-    );
-    expect(missing).toEqual([]);
+  test("names exactly one existing test in each row", () => {
+    const wrong = rows.filter((row) => countTitles(row) !== 1);
+    expect(wrong).toEqual([]);
+    expect(rows.length).toBeGreaterThan(150);
   });
 });
