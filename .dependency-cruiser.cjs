@@ -4,15 +4,16 @@
 const LAYERS = [
   "async",
   "protocol",
-  "rules",
-  "metering",
   "projections",
   "archive",
-  "tables",
-  "log",
-  "lane",
-  "telemetry",
-  "service",
+  "broker",
+  "moderation",
+  "jobs",
+  "stream",
+  "blobs",
+  "conversations",
+  "facts",
+  "runtime",
   "tenancy",
   "client",
   "testkit",
@@ -25,7 +26,7 @@ const FOR_TESTS = "\\.(test|fixture)\\.ts$|/testing/|^packages/testkit/";
 const source = (folder) => ({ path: `^${folder}/src/`, pathNot: FOR_TESTS });
 
 const layerRules = LAYERS.filter(
-  (name) => !["async", "protocol", "rules", "metering", "projections", "client", "testkit"].includes(name),
+  (name) => !["async", "protocol", "projections", "client", "testkit"].includes(name),
 ).map((name) => ({
   name: `layers-${name}`,
   comment: `${name} imports only libraries further down.`,
@@ -59,18 +60,24 @@ module.exports = {
       to: { pathNot: "^packages/protocol/|/node_modules/zod/|^node_modules/zod/" },
     },
     {
-      name: "rules-are-pure",
-      comment: "What judges text sees nothing but text: protocol and re2js, no node:*.",
+      name: "moderation-is-pure",
+      comment: "Rules and visibility are functions of text and events: protocol and re2js, no node:*.",
       severity: "error",
-      from: source("packages/rules"),
-      to: { pathNot: "^packages/(rules|protocol)/|/node_modules/re2js/|^node_modules/re2js/" },
+      from: { path: "^packages/moderation/src/(rules|visibility)/", pathNot: FOR_TESTS },
+      to: {
+        pathNot:
+          "^packages/moderation/src/(rules|visibility)/|^packages/protocol/|/node_modules/re2js/|^node_modules/re2js/",
+      },
     },
     {
-      name: "metering-is-pure",
+      name: "facts-are-pure",
       comment: "Numbers are a function of events: nothing but protocol and zod, no node:*.",
       severity: "error",
-      from: source("packages/metering"),
-      to: { pathNot: "^packages/(metering|protocol)/|/node_modules/zod/|^node_modules/zod/" },
+      from: { path: "^packages/facts/src/", pathNot: `${FOR_TESTS}|^packages/facts/src/(lane|tables)/` },
+      to: {
+        pathNot:
+          "^packages/facts/src/(?!lane/|tables/)|^packages/protocol/|/node_modules/zod/|^node_modules/zod/",
+      },
     },
     {
       name: "projections-are-pure",
@@ -106,7 +113,10 @@ module.exports = {
       from: { path: "^(packages|services)/([^/]+)/" },
       to: {
         path: "^(packages|services)/[^/]+/src/",
-        pathNot: ["^$1/$2/", "^[^/]+/[^/]+/src/(index|service|wire|certificates|testing/index)\\.ts$"],
+        pathNot: [
+          "^$1/$2/",
+          "^[^/]+/[^/]+/src/((lane|tables|telemetry)/)?(testing/)?(index|service|wire|certificates)\\.ts$",
+        ],
       },
     },
     {
@@ -130,13 +140,13 @@ module.exports = {
         path: "^services/(delivery/src/readers/streams|inference-worker/src/engines)/",
         pathNot: FOR_TESTS,
       },
-      to: { path: "^packages/telemetry/" },
+      to: { path: "^packages/runtime/src/telemetry/" },
     },
     {
       name: "opentelemetry-in-one-folder",
       comment: "OpenTelemetry is loaded where a collector is configured, by one dynamic import.",
       severity: "error",
-      from: { path: "^(packages|services)/", pathNot: `${FOR_TESTS}|^packages/telemetry/src/otlp/` },
+      from: { path: "^(packages|services)/", pathNot: `${FOR_TESTS}|^packages/runtime/src/telemetry/otlp/` },
       to: { path: "node_modules/@opentelemetry/" },
     },
     {

@@ -1,4 +1,4 @@
-import type { ServerTls } from "@reprise/service";
+import type { ServerTls } from "@reprise/runtime";
 
 /** Options of commands that write a server's configuration. */
 export const TLS_OPTIONS = {

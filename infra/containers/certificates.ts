@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createSecretFile, replaceSecretFile } from "@reprise/service";
+import { createSecretFile, replaceSecretFile } from "@reprise/runtime";
 import {
   type CertifiedKey,
   createCertificateAuthority,
   isCertificateCurrent,
   issueCertificate,
-} from "@reprise/service/certificates";
+} from "@reprise/runtime/certificates";
 
 const AUTHORITY_DAYS = 3_650;
 const VALID_DAYS = 730;

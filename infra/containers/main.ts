@@ -1,5 +1,5 @@
 // In the image `set-up`, for docker-compose.yml: what has to be there before the services. See README.md.
-import { endWithReader } from "@reprise/service";
+import { endWithReader } from "@reprise/runtime";
 import { join } from "node:path";
 import { prepare, readAccess } from "./prepare.ts";
 import { chooseProfile, isProfile, moveToProfile, PROFILES } from "./profiles.ts";

@@ -8,7 +8,7 @@ import {
   replaceSecretFile,
   writeNatsConfig,
   type WrittenNatsConfig,
-} from "@reprise/service";
+} from "@reprise/runtime";
 import { createDevTenant, createOperatorKey, writeRedisConfig } from "@reprise/tenancy";
 import { keepCertificate, openAuthority } from "./certificates.ts";
 import { closeProfiles, readProfiles } from "./profiles.ts";

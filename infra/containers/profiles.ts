@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { createSecretFile } from "@reprise/service";
+import { createSecretFile } from "@reprise/runtime";
 
 /** Profiles of docker-compose.yml that change what services are told. */
 export const PROFILES = ["full", "s3", "observability"] as const;

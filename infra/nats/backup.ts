@@ -1,14 +1,8 @@
 // `npm run nats -- backup`, `check-backup` and `restore`. See docs/operations/backup.md.
 import { parseArgs } from "node:util";
-import {
-  type BackedUpStream,
-  type Broker,
-  checkBackup,
-  connectBroker,
-  restoreBackup,
-  takeBackup,
-} from "@reprise/log";
-import { findBrokerAddress } from "@reprise/service";
+import { type BackedUpStream, checkBackup, restoreBackup, takeBackup } from "@reprise/stream";
+import { type Broker, connectBroker } from "@reprise/broker";
+import { findBrokerAddress } from "@reprise/runtime";
 
 export const BACKUP_USAGE = `npm run nats -- backup <folder>        copies all streams into a new folder while services run, as the user admin: see REPRISE_NATS_URL and
                               REPRISE_NATS_NKEY; without them the broker of the running npm start

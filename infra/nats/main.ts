@@ -1,7 +1,7 @@
 // `npm run nats`: writes configurations for nats-servers, creates the platform's streams, and backs them up. See README.md.
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { openBroker } from "@reprise/log";
+import { openBroker } from "@reprise/broker";
 import {
   BROKER_ADDRESS_NAMES,
   brokerAddressOf,
@@ -10,7 +10,7 @@ import {
   parseEnvironment,
   topologyOf,
   writeNatsConfig,
-} from "@reprise/service";
+} from "@reprise/runtime";
 import { TLS_OPTIONS, toServerTls } from "../tls-options.ts";
 import { backup, BACKUP_USAGE, checkedBackup, restore } from "./backup.ts";
 import { removeLostServer, REMOVE_SERVER_USAGE } from "./remove-server.ts";

@@ -1,7 +1,7 @@
 // `npm run nats -- remove-server`: the step behind the loss of a server that comes back under another name, or never.
 import { parseArgs } from "node:util";
-import { connectBroker, removeServer } from "@reprise/log";
-import { findBrokerAddress } from "@reprise/service";
+import { connectBroker, removeServer } from "@reprise/broker";
+import { findBrokerAddress } from "@reprise/runtime";
 
 export const REMOVE_SERVER_USAGE = `npm run nats -- remove-server <name>
                               has the cluster count without a server that is away and won't come back under this name, such as nats-2,

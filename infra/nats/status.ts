@@ -1,8 +1,8 @@
 // `npm run nats -- status`: whether every stream has its leader and all its replicas.
 import { parseArgs } from "node:util";
 import { setTimeout as pause } from "node:timers/promises";
-import { connectBroker, isWhole, readStreamHealth, type StreamHealth } from "@reprise/log";
-import { findBrokerAddress } from "@reprise/service";
+import { connectBroker, isWhole, readStreamHealth, type StreamHealth } from "@reprise/broker";
+import { findBrokerAddress } from "@reprise/runtime";
 
 export const STATUS_USAGE = `npm run nats -- status [--wait]   lists all streams with their leaders, and servers that lack something; ends with 1 unless all is there
   --wait                      asks every second until all is there`;

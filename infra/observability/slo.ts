@@ -1,5 +1,4 @@
-import type { InputSeries, Stretch } from "./input-series.ts";
-import { counterSeries } from "./input-series.ts";
+import { type InputSeries, type Stretch, counterSeries } from "./input-series.ts";
 
 /*
  * The one source of recording rules, burn-rate alerts, their unit tests and their list of runbooks.

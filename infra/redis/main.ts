@@ -1,7 +1,7 @@
 // `npm run redis`: writes the configuration of a Redis for limits and budgets. See README.md.
 import { isIP } from "node:net";
 import { parseArgs } from "node:util";
-import { endWithReader } from "@reprise/service";
+import { endWithReader } from "@reprise/runtime";
 import { writeRedisConfig } from "@reprise/tenancy";
 import { TLS_OPTIONS, toServerTls } from "../tls-options.ts";
 

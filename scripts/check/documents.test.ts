@@ -11,15 +11,15 @@ const UNLINKED = page("unlinked");
 
 const FILES: Readonly<Record<string, string>> = {
   "package.json": JSON.stringify({ scripts: { test: "" } }),
-  "ARCHITECTURE.md": "[log](packages/log), [top](#top), [home](docs/README.md#all-pages)\n\n# Top\n",
+  "ARCHITECTURE.md": "[log](packages/stream), [top](#top), [home](docs/README.md#all-pages)\n\n# Top\n",
   "docs/README.md": `# All pages\n\n[words](glossary.md), [none](none.md), [no heading](#none)\n\n\`[0](1)\`\n`,
   "docs/glossary.md":
     "| word | means | in the code |\n|---|---|---|\n| log | events | `Log.append`, `Log.drop` |\n",
-  [UNLINKED]: "`npm run test`, `npm run fly`, `packages/log/src/log.ts`, `packages/log/src/none.ts`\n",
-  "packages/log/README.md": "| folder | holds |\n|---|---|\n| `log.ts`, `none/` | `words` |\n",
-  "packages/log/src/log.ts": `// ${GONE}, ${UNLINKED}\nexport class Log { append() {} }\n`,
-  "packages/log/src/read/log.ts": "",
-  "packages/log/src/read/cache/cache.ts": "",
+  [UNLINKED]: "`npm run test`, `npm run fly`, `packages/stream/src/log.ts`, `packages/stream/src/none.ts`\n",
+  "packages/stream/README.md": "| folder | holds |\n|---|---|\n| `log.ts`, `none/` | `words` |\n",
+  "packages/stream/src/log.ts": `// ${GONE}, ${UNLINKED}\nexport class Log { append() {} }\n`,
+  "packages/stream/src/read/log.ts": "",
+  "packages/stream/src/read/cache/cache.ts": "",
   "services/delivery/package.json": "{}",
 };
 
@@ -33,10 +33,10 @@ test("each link, path, command and name that leads nowhere is reported, and each
     "docs/README.md links to none.md, which does not exist",
     "docs/README.md links to #none, which does not exist",
     `${UNLINKED} names the command npm run fly, which does not exist`,
-    `${UNLINKED} names the file packages/log/src/none.ts, which does not exist`,
-    "packages/log/README.md lists none/, which does not exist",
-    `packages/log/src/log.ts mentions ${GONE}, which does not exist`,
-    "packages/log/README.md does not list read/",
+    `${UNLINKED} names the file packages/stream/src/none.ts, which does not exist`,
+    "packages/stream/README.md lists none/, which does not exist",
+    `packages/stream/src/log.ts mentions ${GONE}, which does not exist`,
+    "packages/stream/README.md does not list read/",
     `docs/README.md has no link to ${UNLINKED}`,
     "ARCHITECTURE.md has no link to services/delivery",
     "docs/glossary.md names Log.drop, which no source has",

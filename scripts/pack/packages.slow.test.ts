@@ -13,9 +13,8 @@ const bin = (name: string) => join(ROOT, "node_modules/.bin", name);
 const INSTALLED = ["ai", "@ai-sdk", "zod", "@types"];
 
 const CONSUMER = `
-import { createReprise } from "@reprise/ai-sdk";
+import { createReprise, RepriseError as SameError } from "@reprise/ai-sdk";
 import { createClient, RepriseError } from "@reprise/client";
-import { RepriseError as SameError } from "@reprise/ai-sdk";
 import type { LanguageModel } from "ai";
 
 const model: LanguageModel = createReprise({ baseUrl: "http://127.0.0.1:8080", apiKey: "rk_demo" })("sim");

@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { findNatsServer } from "@reprise/service";
+import { findNatsServer } from "@reprise/runtime";
 import { runProgram } from "../run-program.ts";
 
 /** The oldest Debian release whose nats-server is 2.12 or newer. */

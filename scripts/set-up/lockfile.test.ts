@@ -5,15 +5,15 @@ const zod = { version: "4.6.7", integrity: "sha512-a" };
 const wanted = {
   packages: {
     "": {},
-    "packages/log": { version: "0.0.0" },
-    "node_modules/@reprise/log": { resolved: "packages/log", link: true },
+    "packages/stream": { version: "0.0.0" },
+    "node_modules/@reprise/stream": { resolved: "packages/stream", link: true },
     "node_modules/zod": zod,
     "node_modules/for-another-machine": { version: "1.0.0", integrity: "sha512-b", optional: true },
   },
 };
 const installed = {
   packages: {
-    "node_modules/@reprise/log": { resolved: "packages/log", link: true },
+    "node_modules/@reprise/stream": { resolved: "packages/stream", link: true },
     "node_modules/zod": zod,
   },
 };

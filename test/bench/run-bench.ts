@@ -1,4 +1,4 @@
-import { findNatsServer } from "@reprise/service";
+import { findNatsServer } from "@reprise/runtime";
 import { type MachineFacts, readMachineFacts } from "./measure/machine.ts";
 import type { BenchOptions } from "./options.ts";
 import { formatResult } from "./report/format-result.ts";

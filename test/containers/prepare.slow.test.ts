@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { globSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
-import { ENVIRONMENT_TABLE } from "@reprise/service";
+import { ENVIRONMENT_TABLE } from "@reprise/runtime";
 import { createTempDir } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { prepare, readAccess } from "../../infra/containers/prepare.ts";

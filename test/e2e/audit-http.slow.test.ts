@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { readStreamMessages } from "@reprise/log";
+import { readStreamMessages } from "@reprise/broker";
 import {
   type AuditRecord,
   decodeOpsRecord,

@@ -1,4 +1,5 @@
-import { listGenerations, openJobs } from "@reprise/log";
+import { listGenerations } from "@reprise/stream";
+import { openJobs } from "@reprise/jobs";
 import { type KnownEvent, parseTenantId, type RequestedEvent } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { type Cluster, startCluster, textOf } from "./testing/cluster.ts";

@@ -3,7 +3,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { createClient } from "@reprise/client";
-import { connectBroker } from "@reprise/log";
+import { connectBroker } from "@reprise/broker";
 import { bundleProgram, createTempDir, readCommandLine } from "@reprise/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type PlatformProcess, readNatsPid, startPlatform } from "./testing/platform.ts";

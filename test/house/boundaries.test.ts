@@ -6,15 +6,16 @@ import { BOUNDARY_RULES, type Boundaries, cruiseBoundaries } from "../../scripts
 
 const LIBRARIES = [
   "protocol",
-  "rules",
-  "metering",
   "projections",
   "archive",
-  "tables",
-  "log",
-  "lane",
-  "telemetry",
-  "service",
+  "broker",
+  "moderation",
+  "jobs",
+  "stream",
+  "blobs",
+  "conversations",
+  "facts",
+  "runtime",
   "tenancy",
   "client",
   "testkit",
@@ -22,39 +23,58 @@ const LIBRARIES = [
 
 /** One planted file per way to break a rule; `breaks` names the rules that must see it. */
 const PLANTS: readonly { path: string; text: string; breaks: readonly string[] }[] = [
-  { path: "packages/metering/src/reads.ts", text: `import "node:fs";`, breaks: ["metering-is-pure"] },
+  { path: "packages/facts/src/reads.ts", text: `import "node:fs";`, breaks: ["facts-are-pure"] },
   { path: "packages/projections/src/reads.ts", text: `import "node:fs";`, breaks: ["projections-are-pure"] },
-  { path: "packages/tables/src/up.ts", text: `import "@reprise/log";`, breaks: ["layers-tables"] },
-  { path: "packages/lane/src/up.ts", text: `import "@reprise/service";`, breaks: ["layers-lane"] },
-  { path: "packages/telemetry/src/up.ts", text: `import "@reprise/service";`, breaks: ["layers-telemetry"] },
-  { path: "packages/archive/src/up.ts", text: `import "@reprise/log";`, breaks: ["layers-archive"] },
-  { path: "packages/log/src/up.ts", text: `import "@reprise/service";`, breaks: ["layers-log"] },
-  { path: "packages/service/src/up.ts", text: `import "@reprise/tenancy";`, breaks: ["layers-service"] },
+  { path: "packages/archive/src/up.ts", text: `import "@reprise/broker";`, breaks: ["layers-archive"] },
+  { path: "packages/broker/src/up.ts", text: `import "@reprise/moderation";`, breaks: ["layers-broker"] },
+  {
+    path: "packages/moderation/src/verdicts/up.ts",
+    text: `import "@reprise/stream";`,
+    breaks: ["layers-moderation"],
+  },
+  { path: "packages/jobs/src/up.ts", text: `import "@reprise/stream";`, breaks: ["layers-jobs"] },
+  { path: "packages/stream/src/up.ts", text: `import "@reprise/runtime";`, breaks: ["layers-stream"] },
+  { path: "packages/blobs/src/up.ts", text: `import "@reprise/conversations";`, breaks: ["layers-blobs"] },
+  {
+    path: "packages/conversations/src/up.ts",
+    text: `import "@reprise/tenancy";`,
+    breaks: ["layers-conversations"],
+  },
+  { path: "packages/facts/src/lane/up.ts", text: `import "@reprise/runtime";`, breaks: ["layers-facts"] },
+  { path: "packages/runtime/src/up.ts", text: `import "@reprise/tenancy";`, breaks: ["layers-runtime"] },
   { path: "packages/tenancy/src/up.ts", text: `import "@reprise/client";`, breaks: ["layers-tenancy"] },
   { path: "packages/protocol/src/reads.ts", text: `import "node:fs";`, breaks: ["protocol-is-pure"] },
   { path: "packages/protocol/src/logs.ts", text: `import "pino";`, breaks: ["protocol-is-pure"] },
   {
     path: "packages/protocol/src/up.ts",
-    text: `import type {} from "@reprise/log";`,
+    text: `import type {} from "@reprise/stream";`,
     breaks: ["protocol-is-pure"],
   },
-  { path: "packages/rules/src/reads.ts", text: `import "node:fs";`, breaks: ["rules-are-pure"] },
-  { path: "packages/rules/src/up.ts", text: `import "@reprise/log";`, breaks: ["rules-are-pure"] },
+  {
+    path: "packages/moderation/src/rules/reads.ts",
+    text: `import "node:fs";`,
+    breaks: ["moderation-is-pure"],
+  },
+  {
+    path: "packages/moderation/src/rules/up.ts",
+    text: `import "@reprise/stream";`,
+    breaks: ["moderation-is-pure"],
+  },
   { path: "packages/client/src/reads.ts", text: `import "node:fs";`, breaks: ["client-is-portable"] },
-  { path: "packages/client/src/up.ts", text: `import "@reprise/log";`, breaks: ["client-is-portable"] },
+  { path: "packages/client/src/up.ts", text: `import "@reprise/stream";`, breaks: ["client-is-portable"] },
   {
     path: "services/delivery/src/peer.ts",
-    text: `import "@reprise/inference-worker";`,
+    text: `import "@reprise/inference-worker-service";`,
     breaks: ["services-apart"],
   },
   {
-    path: "packages/log/src/over.ts",
-    text: `import "@reprise/delivery";`,
+    path: "packages/stream/src/over.ts",
+    text: `import "@reprise/delivery-service";`,
     breaks: ["libraries-below-services"],
   },
   {
     path: "packages/tenancy/src/in.ts",
-    text: `import "../../log/src/inner.ts";`,
+    text: `import "../../stream/src/inner.ts";`,
     breaks: ["through-the-door"],
   },
   {
@@ -64,17 +84,17 @@ const PLANTS: readonly { path: string; text: string; breaks: readonly string[] }
   },
   {
     path: "services/delivery/src/readers/streams/traced.ts",
-    text: `import "@reprise/telemetry";`,
+    text: `import "../../../../../packages/runtime/src/telemetry/tracing/sdk.ts";`,
     breaks: ["tokens-untraced"],
   },
   {
     path: "services/inference-worker/src/engines/traced.ts",
-    text: `import type {} from "@reprise/telemetry";`,
+    text: `import type {} from "../../../../packages/runtime/src/telemetry/tracing/sdk.ts";`,
     breaks: ["tokens-untraced"],
   },
-  { path: "packages/log/src/traced.ts", text: `import "@reprise/telemetry";`, breaks: ["layers-log"] },
+  { path: "packages/stream/src/traced.ts", text: `import "@reprise/runtime";`, breaks: ["layers-stream"] },
   {
-    path: "packages/telemetry/src/tracing/sdk.ts",
+    path: "packages/runtime/src/telemetry/tracing/sdk.ts",
     text: `import "@opentelemetry/api";`,
     breaks: ["opentelemetry-in-one-folder"],
   },
@@ -82,19 +102,19 @@ const PLANTS: readonly { path: string; text: string; breaks: readonly string[] }
   { path: "services/delivery/src/dev.ts", text: `import "vitest";`, breaks: ["declared-dependencies"] },
   { path: "services/delivery/src/other.ts", text: `import "pino";`, breaks: ["declared-dependencies"] },
   { path: "services/delivery/src/gone.ts", text: `import "./gone-for-good.ts";`, breaks: ["resolvable"] },
-  { path: "packages/log/src/a.ts", text: `import type {} from "./b.ts";`, breaks: ["no-circular"] },
+  { path: "packages/stream/src/a.ts", text: `import type {} from "./b.ts";`, breaks: ["no-circular"] },
 ];
 
 const ALLOWED: Readonly<Record<string, string>> = {
   "packages/protocol/src/parse.ts": `import "zod";`,
   "packages/protocol/src/parse.test.ts": `import "vitest"; import "node:fs";`,
-  "packages/log/src/b.ts": `import "./a.ts"; import "@reprise/protocol";`,
-  "packages/log/src/inner.ts": "export {};",
-  "packages/log/src/inner.test.ts": `import "@reprise/testkit"; import "vitest";`,
-  "packages/rules/src/down.ts": `import "@reprise/protocol";`,
+  "packages/stream/src/b.ts": `import "./a.ts"; import "@reprise/protocol";`,
+  "packages/stream/src/inner.ts": "export {};",
+  "packages/stream/src/inner.test.ts": `import "@reprise/testkit"; import "vitest";`,
+  "packages/moderation/src/rules/down.ts": `import "@reprise/protocol";`,
   "packages/client/src/down.ts": `import "@reprise/protocol";`,
   "services/delivery/src/a.fixture.ts": "export {};",
-  "services/delivery/src/down.ts": `import "@reprise/log"; import "node:http";`,
+  "services/delivery/src/down.ts": `import "@reprise/stream"; import "node:http";`,
   // Folders of a circle, whose files are in none.
   "services/delivery/src/circle/begin.ts": `import "../way/through.ts";`,
   "services/delivery/src/circle/end.ts": "export {};",
@@ -103,7 +123,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "services/delivery/src/test-circle/begin.ts": `import "../tested/end.ts";`,
   "services/delivery/src/tested/end.ts": "export {};",
   "services/delivery/src/tested/end.test.ts": `import "../test-circle/begin.ts"; import "vitest";`,
-  "services/standalone/src/compose.ts": `import "@reprise/delivery"; import "@reprise/inference-worker";`,
+  "services/standalone/src/compose.ts": `import "@reprise/delivery-service"; import "@reprise/inference-worker-service";`,
 };
 
 let found: Boundaries;
@@ -152,7 +172,7 @@ test("an import that breaks a rule is reported", () => {
 
 test("folders and files of one src that import each other in a circle are reported, imports of tests are not", () => {
   const src = "services/delivery/src/";
-  const files = ["packages/log/src/a.ts", "packages/log/src/b.ts"] as const;
+  const files = ["packages/stream/src/a.ts", "packages/stream/src/b.ts"] as const;
   expect(found.circles).toEqual([
     {
       entries: files,

@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { parseModelsFile } from "@reprise/inference-worker";
-import { loadClassifiers } from "@reprise/moderation";
-import { ENVIRONMENT_TABLE, METRICS } from "@reprise/service";
+import { parseModelsFile } from "@reprise/inference-worker-service";
+import { loadClassifiers } from "@reprise/moderation-service";
+import { ENVIRONMENT_TABLE, METRICS } from "@reprise/runtime";
 import { parseTenantsFile } from "@reprise/tenancy";
 import { createTempDir } from "@reprise/testkit";
 import { expect, test } from "vitest";

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { ENVIRONMENT_TABLE } from "@reprise/service";
+import { ENVIRONMENT_TABLE } from "@reprise/runtime";
 import { describe, expect, test } from "vitest";
 import { readDockerfileEnvironment } from "../containers/testing/dockerfile.ts";
 import { SERVICE_PARSERS } from "../containers/testing/service-parsers.ts";

@@ -20,11 +20,11 @@ const PROBE = `data:text/javascript,${encodeURIComponent(`
 /** Loads every service, and opens a process's tracing as `startBrokerService` does. */
 async function openTracing(env: Record<string, string>): Promise<string[]> {
   const script = `
-    import { parseEnvironment, openServiceTracing, TRACING_NAMES } from "@reprise/service";
-    await import("@reprise/delivery");
-    await import("@reprise/inference-worker");
-    await import("@reprise/moderation");
-    await import("@reprise/audit-log");
+    import { parseEnvironment, openServiceTracing, TRACING_NAMES } from "@reprise/runtime";
+    await import("@reprise/delivery-service");
+    await import("@reprise/inference-worker-service");
+    await import("@reprise/moderation-service");
+    await import("@reprise/audit-log-service");
     const tracing = await openServiceTracing("test", parseEnvironment(${JSON.stringify(env)}, TRACING_NAMES), console);
     tracing.start("work").end();
   `;

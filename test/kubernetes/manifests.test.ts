@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { ENVIRONMENT_TABLE, METRICS } from "@reprise/service";
+import { ENVIRONMENT_TABLE, METRICS } from "@reprise/runtime";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { readComposeFile } from "../containers/testing/compose-file.ts";

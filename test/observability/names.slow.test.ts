@@ -1,4 +1,4 @@
-import { type MetricName, METRICS } from "@reprise/service";
+import { type MetricName, METRICS } from "@reprise/runtime";
 import { expect, test } from "vitest";
 import { ruleFiles } from "../../infra/observability/rules/rule-files.ts";
 import { DASHBOARD_EXPRESSIONS } from "./testing/dashboards.ts";

@@ -9,9 +9,8 @@ import { createCredentials } from "./http/credentials.ts";
 import { createTransport, type Transport } from "./http/transport.ts";
 import { createRetryPolicy, type RetryOptions } from "./retry/retry-policy.ts";
 import { type ClientRuntime, SYSTEM_RUNTIME } from "./retry/runtime.ts";
-import type { ToolResult } from "./stream/tool-answers.ts";
+import type { ToolResult, ToolHandlers } from "./stream/tool-answers.ts";
 import type { StreamSource } from "./stream/stream-source.ts";
-import type { ToolHandlers } from "./stream/tool-answers.ts";
 
 export interface ClientOptions {
   /** Where the platform is: `https://…`, with a path if it has one, or a path of the page's own origin. */

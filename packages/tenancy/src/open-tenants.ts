@@ -1,5 +1,5 @@
 import { retryRejected } from "@reprise/async";
-import type { Broker, OnStale } from "@reprise/log";
+import type { Broker, OnStale } from "@reprise/broker";
 import { type RepriseError, type TenantId, toRepriseError } from "@reprise/protocol";
 import { followTenants, type LiveTenantDirectory } from "./directory/follow-tenants.ts";
 import { KeyUse } from "./directory/key-use.ts";

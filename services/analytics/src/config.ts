@@ -1,4 +1,4 @@
-import { BROKER_SERVICE_NAMES, type Environment, parseEnvironment } from "@reprise/service";
+import { BROKER_SERVICE_NAMES, type Environment, parseEnvironment } from "@reprise/runtime";
 
 const STORAGE_NAMES = [
   "REPRISE_DATA_DIR",

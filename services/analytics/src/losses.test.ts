@@ -1,5 +1,5 @@
-import { localFiles } from "@reprise/tables";
-import { createLogger, createMetrics } from "@reprise/service";
+import { localFiles } from "@reprise/facts/tables";
+import { createLogger, createMetrics } from "@reprise/runtime";
 import {
   asSeq,
   encodeEvent,

@@ -1,4 +1,4 @@
-import type { Logger, Metrics } from "@reprise/service";
+import type { Logger, Metrics } from "@reprise/runtime";
 import type { LostMessages } from "./lanes/lost-messages.ts";
 import type { LostLogs } from "./lanes/log-lane.ts";
 

@@ -2,7 +2,8 @@ import { cp, mkdir, readdir, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { createFileStore, createS3Store } from "@reprise/archive";
 import { startS3Server } from "@reprise/archive/testing";
-import { type Broker, createAnalyticsClient, createGenerationLog, openBroker } from "@reprise/log";
+import { type Broker, createAnalyticsClient, openBroker } from "@reprise/broker";
+import { createGenerationLog } from "@reprise/stream";
 import {
   asSeq,
   encodeEvent,
@@ -11,8 +12,8 @@ import {
   parseTenantId,
   streamOf,
 } from "@reprise/protocol";
-import { createLogger, createMetrics } from "@reprise/service";
-import { localFiles, openFetchedFiles } from "@reprise/tables";
+import { createLogger, createMetrics } from "@reprise/runtime";
+import { localFiles, openFetchedFiles } from "@reprise/facts/tables";
 import {
   completed,
   createRef,

@@ -1,4 +1,4 @@
-import { lowerPriority, runService, startBrokerService } from "@reprise/service";
+import { lowerPriority, runService, startBrokerService } from "@reprise/runtime";
 import { parseAnalyticsEnvironment } from "./config.ts";
 import { loadPrices } from "./prices.ts";
 import { startAnalytics } from "./service.ts";

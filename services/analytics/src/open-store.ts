@@ -1,6 +1,6 @@
 import { type BlobStore, probeStore } from "@reprise/archive";
-import { createBrokerFencedStore } from "@reprise/lane";
-import type { Broker, Publish } from "@reprise/log";
+import { createBrokerFencedStore } from "@reprise/facts/lane";
+import type { Broker, Publish } from "@reprise/broker";
 import { ANALYTICS_COMMITS, toRepriseError } from "@reprise/protocol";
 import { type FactStore, createFactStore } from "./facts/fact-store.ts";
 import { createIdentifiedStore, identifyRows } from "./facts/identity/identified-store.ts";

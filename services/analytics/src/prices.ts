@@ -1,5 +1,5 @@
-import { type Price, priceSchema } from "@reprise/metering";
-import { parseConfigFile, readConfigFile } from "@reprise/service";
+import { type Price, priceSchema } from "@reprise/facts";
+import { parseConfigFile, readConfigFile } from "@reprise/runtime";
 import * as z from "zod";
 
 /** By the public name of the model that served. */

@@ -1,6 +1,7 @@
 import type { BlobStore } from "@reprise/archive";
-import { type Batch, type BatchLimits, runLanes } from "@reprise/lane";
-import { type Broker, createGenerationLog, createWriterName } from "@reprise/log";
+import { type Batch, type BatchLimits, runLanes } from "@reprise/facts/lane";
+import { type Broker, createWriterName } from "@reprise/broker";
+import { createGenerationLog } from "@reprise/stream";
 import { asUnixMs, generationsStream, LEASE_GROUPS, OPS_STREAM } from "@reprise/protocol";
 import {
   createErrorLog,
@@ -11,8 +12,8 @@ import {
   ConsumerPlaces,
   observeConsumer,
   observeUnread,
-} from "@reprise/service";
-import type { Tracing } from "@reprise/telemetry";
+} from "@reprise/runtime";
+import type { Tracing } from "@reprise/runtime/telemetry";
 import { keepChecked } from "./facts/identity/store-identity.ts";
 import { type RecordedLaneOptions, recordLane } from "./facts/identity/recorded-lane.ts";
 import type { KeptListing } from "./facts/listing/kept-listing.ts";

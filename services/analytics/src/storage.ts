@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { type BlobStore, createFileStore, createS3Store } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { localFiles, openFetchedFiles } from "@reprise/tables";
+import { localFiles, openFetchedFiles } from "@reprise/facts/tables";
 import type { AnalyticsStorageEnvironment } from "./config.ts";
 import { ParquetRows } from "./facts/parquet-rows.ts";
 import type { KeptListing } from "./facts/listing/kept-listing.ts";

@@ -1,5 +1,5 @@
 import { toRepriseError } from "@reprise/protocol";
-import type { DependencyWatch } from "@reprise/service";
+import type { DependencyWatch } from "@reprise/runtime";
 
 /** Watches if the store takes the writes of all parts of the service: it is back when none of them fails any more. */
 export class StoreHealth {

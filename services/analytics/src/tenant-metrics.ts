@@ -1,5 +1,5 @@
-import type { GenerationRow } from "@reprise/metering";
-import { type Metrics, TenantLabels } from "@reprise/service";
+import type { GenerationRow } from "@reprise/facts";
+import { type Metrics, TenantLabels } from "@reprise/runtime";
 
 /** Counts ended generations and their tokens by tenant. */
 export class TenantMetrics {

@@ -1,4 +1,4 @@
-import type { Price } from "@reprise/metering";
+import type { Price } from "@reprise/facts";
 import { RepriseError } from "@reprise/protocol";
 import type { AnalyticsUsageEnvironment } from "./config.ts";
 import { createFileSink } from "./sinks/file-sink.ts";

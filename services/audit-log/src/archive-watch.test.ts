@@ -1,4 +1,4 @@
-import { createLogger, DependencyWatches } from "@reprise/service";
+import { createLogger, DependencyWatches } from "@reprise/runtime";
 import { RepriseError } from "@reprise/protocol";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { watchArchive } from "./archive-watch.ts";

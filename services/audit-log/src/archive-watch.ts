@@ -1,5 +1,5 @@
 import { toRepriseError } from "@reprise/protocol";
-import type { DependencyWatches } from "@reprise/service";
+import type { DependencyWatches } from "@reprise/runtime";
 
 /** An archive of which no failure is reported for so long is back, where there is nothing to commit. Longer than a request to a store may hang. */
 const QUIET_MS = 60_000;

@@ -1,4 +1,4 @@
-import { BROKER_SERVICE_NAMES, type Environment, parseEnvironment } from "@reprise/service";
+import { BROKER_SERVICE_NAMES, type Environment, parseEnvironment } from "@reprise/runtime";
 import { loadTenantsFile } from "@reprise/tenancy";
 import type { KeptTenant } from "./kept-tenant.ts";
 

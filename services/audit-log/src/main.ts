@@ -1,4 +1,4 @@
-import { lowerPriority, runService, startBrokerService } from "@reprise/service";
+import { lowerPriority, runService, startBrokerService } from "@reprise/runtime";
 import { followTenants, reportRefusedRecord } from "@reprise/tenancy";
 import { loadKeptTenants, parseAuditLogEnvironment } from "./config.ts";
 import { keptTenants } from "./kept-tenant.ts";

@@ -7,8 +7,10 @@ import {
   createBrokerFencedStore,
   runLanes,
   SHUTDOWN_MS,
-} from "@reprise/lane";
-import { blobs, type Broker, createGenerationLog, createWriterName } from "@reprise/log";
+} from "@reprise/facts/lane";
+import * as blobs from "@reprise/blobs";
+import { type Broker, createWriterName } from "@reprise/broker";
+import { createGenerationLog } from "@reprise/stream";
 import { asUnixMs, LEASE_GROUPS, unixNow } from "@reprise/protocol";
 import {
   type BrokerWatch,
@@ -18,16 +20,16 @@ import {
   type Logger,
   type Metrics,
   observeConsumer,
-} from "@reprise/service";
+} from "@reprise/runtime";
 import { watchArchive } from "./archive-watch.ts";
-import { localFiles, openFetchedFiles } from "@reprise/tables";
+import { localFiles, openFetchedFiles } from "@reprise/facts/tables";
 import { startAnswering } from "./answering/start-answering.ts";
 import { archiveLane } from "./archiving/lane/lane-archiver.ts";
 import { GenerationKeys } from "./archiving/generation-keys.ts";
 import { laneStreams } from "./archiving/lane/lane-kind.ts";
 import { ArchiveSearch } from "./search/archive-search.ts";
 import { startMaintenance } from "./lifecycle/maintenance/maintenance.ts";
-import type { Tracing } from "@reprise/telemetry";
+import type { Tracing } from "@reprise/runtime/telemetry";
 import type { KeptTenant } from "./kept-tenant.ts";
 import type { AuditStorage } from "./storage.ts";
 import { startWitnessing } from "./witnessing/start-witnessing.ts";

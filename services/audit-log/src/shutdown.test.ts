@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { type BlobStore, createNoteKey, openArchive } from "@reprise/archive";
 import { createFaultyStore, type FaultPlan } from "@reprise/archive/testing";
 import { auditCallSubject } from "@reprise/protocol";
-import { createLogger, createMetrics } from "@reprise/service";
+import { createLogger, createMetrics } from "@reprise/runtime";
 import { createRef, delta, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { startAuditLog } from "./service.ts";

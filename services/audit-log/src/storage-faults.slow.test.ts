@@ -10,7 +10,7 @@ import {
 } from "@reprise/archive/testing";
 import { createSeededRandom, createTempDir } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { createBrokerFencedStore } from "@reprise/lane";
+import { createBrokerFencedStore } from "@reprise/facts/lane";
 import { type FaultyWorld, openFaultyWorld, type RunningArchiver } from "./testing/worlds/faulty-world.ts";
 
 const SEED = Number(process.env["AUDIT_FAULT_SEED"] ?? 22);

@@ -13,7 +13,7 @@ import {
   type VerifierKey,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { openSecretFile } from "@reprise/service";
+import { openSecretFile } from "@reprise/runtime";
 import { openMasterKeyFile } from "./master-key-file.ts";
 import type { StorageEnvironment } from "./config.ts";
 

@@ -6,7 +6,7 @@ import {
   parseEnvironment,
   readConfigFile,
   topologyOf,
-} from "@reprise/service";
+} from "@reprise/runtime";
 import * as z from "zod";
 import {
   capabilitiesOf,

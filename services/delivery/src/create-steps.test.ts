@@ -1,4 +1,5 @@
-import { createRuleSetStore, type GenerationLog } from "@reprise/log";
+import { createRuleSetStore } from "@reprise/moderation";
+import { type GenerationLog } from "@reprise/stream";
 import {
   BLOB_TTL_SECONDS,
   encodeEvent,

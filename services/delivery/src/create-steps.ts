@@ -1,4 +1,4 @@
-import type { Logger } from "@reprise/service";
+import type { Logger } from "@reprise/runtime";
 import { type TurnSteps, turnSteps } from "./conversations/turn-steps.ts";
 import { type SummarizedCreates, withSummaries } from "./conversations/make-summaries.ts";
 import { admit } from "./create/admit.ts";

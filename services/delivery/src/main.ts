@@ -3,7 +3,7 @@ import {
   opsAddressBesideApi,
   runService,
   startBrokerService,
-} from "@reprise/service";
+} from "@reprise/runtime";
 import {
   assertKnownClassifiers,
   loadTenantsFile,

@@ -1,5 +1,5 @@
-import type { Hub } from "@reprise/log";
-import type { Metrics } from "@reprise/service";
+import type { Hub } from "@reprise/stream";
+import type { Metrics } from "@reprise/runtime";
 import type { RequestBodies } from "./bodies/request-bodies.ts";
 import type { DeliveryMarks } from "./readers/delivery-marks/delivery-marks.ts";
 import type { ReaderRegistry } from "./readers/reader-registry.ts";

@@ -1,4 +1,4 @@
-import { METRICS } from "@reprise/service";
+import { METRICS } from "@reprise/runtime";
 import { openSseReader } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import {

@@ -2,8 +2,8 @@ import { METHODS, type RequestListener } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import cors from "@fastify/cors";
 import { LIMITS, RepriseError } from "@reprise/protocol";
-import { boundPipelining } from "@reprise/service";
-import { traceFields } from "@reprise/telemetry";
+import { boundPipelining } from "@reprise/runtime";
+import { traceFields } from "@reprise/runtime/telemetry";
 import fastify, {
   type FastifyContextConfig,
   type FastifyInstance,

@@ -1,18 +1,8 @@
 import { Server as TlsServer } from "node:tls";
 import { retry } from "@reprise/async";
-import type { Broker } from "@reprise/log";
-import {
-  announceEnd,
-  createAnalyticsClient,
-  createAuditClient,
-  createGenerationLog,
-  createRuleSetStore,
-  createWriterName,
-  Hub,
-  subscribeEnds,
-  subscribeErasures,
-  subscribeEventsBehindEnds,
-} from "@reprise/log";
+import { type Broker, createAnalyticsClient, createAuditClient, createWriterName } from "@reprise/broker";
+import { announceEnd, createGenerationLog, Hub, subscribeEnds, subscribeErasures } from "@reprise/stream";
+import { createRuleSetStore, subscribeLateEvents } from "@reprise/moderation";
 import { parseNodeId, type ServedBy } from "@reprise/protocol";
 import {
   type BrokerWatch,
@@ -21,14 +11,14 @@ import {
   type Logger,
   type Metrics,
   observeLog,
-} from "@reprise/service";
+} from "@reprise/runtime";
 import {
   type BudgetLedger,
   createStreamTokens,
   openPlatformKeys,
   type TenantDirectory,
 } from "@reprise/tenancy";
-import { NO_TRACING, type Tracing } from "@reprise/telemetry";
+import { NO_TRACING, type Tracing } from "@reprise/runtime/telemetry";
 import { type BlobTimes, openBlobs } from "./blobs/open-blobs.ts";
 import { openCreates } from "./create-steps.ts";
 import { openConversations } from "./conversations/open-conversations.ts";
@@ -211,7 +201,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   stack.defer(platformKeys.onChange(() => readers.recheck()));
   const erasures = subscribeErasures(broker.main, { onErased: (ref) => hub.erase(ref), onError });
   stack.defer(() => erasures.unsubscribe());
-  const lateEvents = subscribeEventsBehindEnds(broker.main, {
+  const lateEvents = subscribeLateEvents(broker.main, {
     onLate: (ref, seq) => hub.expect(ref, seq),
     onError,
   });

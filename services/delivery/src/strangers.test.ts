@@ -1,6 +1,6 @@
 import { networkInterfaces } from "node:os";
 import { LIMITS } from "@reprise/protocol";
-import { MAX_UNANSWERED } from "@reprise/service";
+import { MAX_UNANSWERED } from "@reprise/runtime";
 import { afterAll, describe, expect, test } from "vitest";
 import { call, KEYS, openPlatform, REQUEST } from "./testing/platform.ts";
 import { openRawConnection, rawGet, type RawConnection } from "./testing/raw-connection.ts";

@@ -1,4 +1,4 @@
-import { runService, startBrokerService } from "@reprise/service";
+import { runService, startBrokerService } from "@reprise/runtime";
 import { parseWorkerEnvironment, toWorkerSettings } from "./config/config.ts";
 import { loadEngines } from "./config/create-engines.ts";
 import { startWorker } from "./service.ts";

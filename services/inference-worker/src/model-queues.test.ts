@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { Puller } from "@reprise/log";
+import type { Puller } from "@reprise/jobs";
 import { expect, test } from "vitest";
 import { ModelQueues, type ServedModel } from "./model-queues.ts";
 import { createFakeEngine } from "./testing/fake-engine.ts";

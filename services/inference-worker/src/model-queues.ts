@@ -1,4 +1,4 @@
-import type { Puller } from "@reprise/log";
+import type { Puller } from "@reprise/jobs";
 import type { Engine } from "./engines/engine.ts";
 
 /** One model's engines, and how many generations of it this worker runs at a time. */

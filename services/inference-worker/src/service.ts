@@ -1,15 +1,8 @@
 import { randomUUID } from "node:crypto";
-import {
-  answerHolderQueries,
-  blobs,
-  type Broker,
-  createGenerationLog,
-  type Job,
-  JobMemory,
-  pullJobs,
-  subscribeYieldRequests,
-  watchConnection,
-} from "@reprise/log";
+import * as blobs from "@reprise/blobs";
+import { answerHolderQueries, type Job, JobMemory, pullJobs } from "@reprise/jobs";
+import { type Broker, watchConnection } from "@reprise/broker";
+import { createGenerationLog, subscribeYieldRequests } from "@reprise/stream";
 import {
   CAPABILITIES,
   type GenerationId,
@@ -17,7 +10,7 @@ import {
   type TenantId,
   type WorkerId,
 } from "@reprise/protocol";
-import { NO_TRACING, type Tracing } from "@reprise/telemetry";
+import { NO_TRACING, type Tracing } from "@reprise/runtime/telemetry";
 import { type BudgetLedger, budgetMetricsOf, openShared } from "@reprise/tenancy";
 import {
   createErrorLog,
@@ -27,7 +20,7 @@ import {
   observeLog,
   WatchGroup,
   watchRedis,
-} from "@reprise/service";
+} from "@reprise/runtime";
 import { learnCapabilities } from "./engines/learn-capabilities.ts";
 import { type EngineReport, logEngineReport } from "./run/turn/engine-report.ts";
 import { ModelQueues, type ServedModel } from "./model-queues.ts";

@@ -1,4 +1,4 @@
-import { runService, startBrokerService } from "@reprise/service";
+import { runService, startBrokerService } from "@reprise/runtime";
 import { parseModerationEnvironment } from "./config.ts";
 import { loadClassifiers } from "./judging/load-classifiers.ts";
 import { startModeration } from "./service.ts";

@@ -1,4 +1,4 @@
-import { connectBroker } from "@reprise/log";
+import { connectBroker } from "@reprise/broker";
 import {
   decodeVerdict,
   RULES_STREAM,
@@ -8,8 +8,8 @@ import {
   verdictSubject,
   asSeq,
 } from "@reprise/protocol";
-import { createLogger, createMetrics } from "@reprise/service";
-import { recordSpans } from "@reprise/telemetry/testing";
+import { createLogger, createMetrics } from "@reprise/runtime";
+import { recordSpans } from "@reprise/runtime/telemetry/testing";
 import { PATIENCE_MS } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { createFakeClassifier, judged } from "./classifiers/testing/fake-classifier.ts";

@@ -1,16 +1,8 @@
 import { WorkShares } from "@reprise/async";
 import { unixNow } from "@reprise/protocol";
-import {
-  type Broker,
-  createGenerationLog,
-  followShard,
-  MODERATION_CONSUMER,
-  readRuleSet,
-  readShardBacklog,
-  type ShardEvent,
-  type ShardFollower,
-  watchRuleSets,
-} from "@reprise/log";
+import { type Broker, MODERATION_CONSUMER } from "@reprise/broker";
+import { createGenerationLog, followShard, readShardBacklog, type ShardEvent, type ShardFollower } from "@reprise/stream";
+import { readRuleSet, watchRuleSets, prepareFolding } from "@reprise/moderation";
 import {
   type BrokerWatch,
   createErrorLog,
@@ -20,9 +12,8 @@ import {
   observeConsumer,
   observeLog,
   WatchGroup,
-} from "@reprise/service";
-import { prepareFolding } from "@reprise/rules";
-import { NO_TRACING, type Tracing } from "@reprise/telemetry";
+} from "@reprise/runtime";
+import { NO_TRACING, type Tracing } from "@reprise/runtime/telemetry";
 import { watchClassifier } from "./classifiers/watch-classifier.ts";
 import { createClassifyWindow } from "./judging/classify-window.ts";
 import { decideExpiredReviews } from "./review-index/expired-reviews.ts";

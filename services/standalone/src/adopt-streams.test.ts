@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
-import { connectBroker } from "@reprise/log";
-import { createPasswordUsers, findNatsServer, startNatsServer } from "@reprise/service";
+import { connectBroker } from "@reprise/broker";
+import { createPasswordUsers, findNatsServer, startNatsServer } from "@reprise/runtime";
 import { createTempDir, PATIENCE_MS } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { adoptStreams } from "./adopt-streams.ts";

@@ -1,6 +1,6 @@
 import { rename } from "node:fs/promises";
 import { join } from "node:path";
-import { PLATFORM_ACCOUNT } from "@reprise/log";
+import { PLATFORM_ACCOUNT } from "@reprise/broker";
 
 /** nats-server's account of users that are in no other. */
 const GLOBAL_ACCOUNT = "$G";

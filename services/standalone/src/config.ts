@@ -1,6 +1,6 @@
-import { ANALYTICS_NAMES } from "@reprise/analytics";
-import { AUDIT_NAMES } from "@reprise/audit-log";
-import { BROKER_ADDRESS_NAMES, type Environment, parseEnvironment, TRACING_NAMES } from "@reprise/service";
+import { ANALYTICS_NAMES } from "@reprise/analytics-service";
+import { AUDIT_NAMES } from "@reprise/audit-log-service";
+import { BROKER_ADDRESS_NAMES, type Environment, parseEnvironment, TRACING_NAMES } from "@reprise/runtime";
 
 const NAMES = [
   "REPRISE_HOST",

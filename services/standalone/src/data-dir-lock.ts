@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { link, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { RepriseError } from "@reprise/protocol";
-import { readProcessStart } from "@reprise/service";
+import { readProcessStart } from "@reprise/runtime";
 
 /**
  * Keeps a second platform out of a data folder: two nats-servers on one store would destroy it. The lock is a file with the

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { replaceSecretFile } from "@reprise/service";
+import { replaceSecretFile } from "@reprise/runtime";
 import { createDevTenant, createOperatorKey, parseTenantsFile, type TenancyConfig } from "@reprise/tenancy";
 
 /*

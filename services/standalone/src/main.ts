@@ -1,5 +1,5 @@
-import { loadEngines } from "@reprise/inference-worker";
-import { createLogger, runService } from "@reprise/service";
+import { loadEngines } from "@reprise/inference-worker-service";
+import { createLogger, runService } from "@reprise/runtime";
 import { parsePlatformEnvironment } from "./config.ts";
 import { startPlatform } from "./service.ts";
 

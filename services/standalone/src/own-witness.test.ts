@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createLogger } from "@reprise/service";
+import { createLogger } from "@reprise/runtime";
 import { createTempDir } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { LOG } from "@reprise/archive/testing";

@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline";
 import { pause } from "@reprise/async";
 import { fileURLToPath } from "node:url";
-import { type Logger, spawnSupervised, type SupervisedProcess } from "@reprise/service";
+import { type Logger, spawnSupervised, type SupervisedProcess } from "@reprise/runtime";
 import { readEnd } from "./read-end.ts";
 
 export interface OwnWitnessOptions {
@@ -24,7 +24,7 @@ export interface OwnWitness extends AsyncDisposable {
   readonly url: Promise<string>;
 }
 
-const MAIN = fileURLToPath(import.meta.resolve("@reprise/witness/main"));
+const MAIN = fileURLToPath(import.meta.resolve("@reprise/witness-service/main"));
 const LAST_RETRY_MS = 60_000;
 const STOP_GRACE_S = 5;
 /** Characters that are kept of its stderr until it ended: room for a stack. */

@@ -1,6 +1,6 @@
-import { openBroker } from "@reprise/log";
+import { openBroker } from "@reprise/broker";
 import { RepriseError } from "@reprise/protocol";
-import { createLogger, createMetrics } from "@reprise/service";
+import { createLogger, createMetrics } from "@reprise/runtime";
 import { startTcpProxy, startTestBroker } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { ServiceBrokers } from "./service-brokers.ts";

@@ -1,4 +1,4 @@
-import { type Broker, type BrokerAddress, connectBroker, type ServiceUser } from "@reprise/log";
+import { type Broker, type BrokerAddress, connectBroker, type ServiceUser } from "@reprise/broker";
 import {
   type BrokerWatch,
   DependencyWatches,
@@ -7,7 +7,7 @@ import {
   type Metrics,
   observeBroker,
   watchBroker,
-} from "@reprise/service";
+} from "@reprise/runtime";
 
 export interface ServiceBrokersOptions {
   readonly addressOf: (user: ServiceUser) => BrokerAddress;

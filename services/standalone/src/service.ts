@@ -1,16 +1,16 @@
 import { join, resolve } from "node:path";
-import { type AuditStorage, openAuditStorage, startAuditLog } from "@reprise/audit-log";
+import { type AuditStorage, openAuditStorage, startAuditLog } from "@reprise/audit-log-service";
 import {
   loadPrices,
   openAnalyticsStorage,
   type Prices,
   startAnalytics,
   toUsageSinks,
-} from "@reprise/analytics";
-import { loadModelCosts, loadServedModels, startDelivery, toDeliverySettings } from "@reprise/delivery";
-import { type ServedModel, startWorker, toWorkerSettings } from "@reprise/inference-worker";
-import { type BrokerAddress, type BrokerUser, hostsOf, openBroker } from "@reprise/log";
-import { loadClassifiers, startModeration } from "@reprise/moderation";
+} from "@reprise/analytics-service";
+import { loadModelCosts, loadServedModels, startDelivery, toDeliverySettings } from "@reprise/delivery-service";
+import { type ServedModel, startWorker, toWorkerSettings } from "@reprise/inference-worker-service";
+import { type BrokerAddress, type BrokerUser, hostsOf, openBroker } from "@reprise/broker";
+import { loadClassifiers, startModeration } from "@reprise/moderation-service";
 import { RepriseError } from "@reprise/protocol";
 import {
   brokerAddressOf,
@@ -27,7 +27,7 @@ import {
   startOpsServer,
   topologyOf,
   writeOwnBrokerFile,
-} from "@reprise/service";
+} from "@reprise/runtime";
 import {
   MemoryLedger,
   assertKnownClassifiers,

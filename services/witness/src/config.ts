@@ -8,7 +8,7 @@ import {
   type VerifierKey,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { type Environment, openSecretFile, parseEnvironment } from "@reprise/service";
+import { type Environment, openSecretFile, parseEnvironment } from "@reprise/runtime";
 
 const NAMES = [
   "REPRISE_HOST",

@@ -8,7 +8,7 @@ import {
   opsAddressOf,
   runService,
   startOpsServer,
-} from "@reprise/service";
+} from "@reprise/runtime";
 import { openWitnessIdentity, parseWitnessEnvironment } from "./config.ts";
 import { createWitness } from "./witness.ts";
 import { COSIGN_RESULTS, startWitnessServer } from "./witness-server.ts";

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { type HttpAddress, type HttpMetrics, listenHttp } from "@reprise/service";
+import { type HttpAddress, type HttpMetrics, listenHttp } from "@reprise/runtime";
 import type { AddOutcome, Witness } from "./witness.ts";
 
 export interface WitnessServerOptions extends HttpAddress {

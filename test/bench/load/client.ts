@@ -2,9 +2,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { serveParent } from "../children/serve-parent.ts";
 import { nowMicros } from "../measure/clock.ts";
 import type { ReaderSpec } from "../targets/target.ts";
-import type { MeasureOrder } from "./measurement.ts";
+import { type MeasureOrder, type Measured, Measurement } from "./measurement.ts";
 import type { CatchUpOrder, CollectOrder, ConnectOrder } from "./load-client.ts";
-import { type Measured, Measurement } from "./measurement.ts";
 import { openReader, openStalledReader } from "./reader.ts";
 
 const CONNECT_AT_ONCE = 100;

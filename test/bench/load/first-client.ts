@@ -1,7 +1,7 @@
 import { hash, randomUUID } from "node:crypto";
 import { Agent, request } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
-import { type Broker, connectBroker } from "@reprise/log";
+import { type Broker, connectBroker } from "@reprise/broker";
 import {
   CHECKPOINTS_STREAM,
   checkpointSubject,

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { createFileStore } from "@reprise/archive";
-import { connectBroker } from "@reprise/log";
+import { connectBroker } from "@reprise/broker";
 import { createTempDir } from "@reprise/testkit";
 import { startChild } from "../children/child.ts";
 import type { ChurnMeasured, ChurnOrder } from "../load/churn-client.ts";

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { type Broker, createGenerationLog } from "@reprise/log";
+import { type Broker } from "@reprise/broker";
+import { createGenerationLog } from "@reprise/stream";
 import {
   asSeq,
   createGenerationId,

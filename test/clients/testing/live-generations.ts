@@ -1,5 +1,4 @@
-import type { Broker } from "@reprise/log";
-import { getStreamInfo } from "@reprise/log/testing";
+import { type Broker, getStreamInfo } from "@reprise/broker";
 import {
   decodeEvent,
   generationsStream,

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { ArchiveReader, createFileStore, openArchive, openKeyring, parseMasterKey } from "@reprise/archive";
-import { readStreamInfo } from "@reprise/log";
+import { readStreamInfo } from "@reprise/broker";
 import { generationsStream, OPS_STREAM, VERDICTS_STREAM } from "@reprise/protocol";
 import { expect } from "vitest";
 import { bundleProgram, untilAnswered } from "@reprise/testkit";

@@ -1,13 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  type Broker,
-  createGenerationLog,
-  type GenerationLog,
-  openBroker,
-  type ServiceUser,
-} from "@reprise/log";
+import { type Broker, openBroker, type ServiceUser } from "@reprise/broker";
+import { createGenerationLog, type GenerationLog } from "@reprise/stream";
 import {
   decodeEvent,
   type KnownEvent,
@@ -17,7 +12,7 @@ import {
   Transcript,
   asStreamSeq,
 } from "@reprise/protocol";
-import { createPasswordUsers } from "@reprise/service";
+import { createPasswordUsers } from "@reprise/runtime";
 import {
   createTempDir,
   type ServiceProcess,

@@ -1,4 +1,4 @@
-import { subscribeVerdicts } from "@reprise/log/testing";
+import { subscribeVerdicts } from "@reprise/moderation";
 import {
   decodeEvent,
   type JudgedSpan,

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { type Broker, connectBroker, openBroker } from "@reprise/log";
-import { createPasswordUsers } from "@reprise/service";
+import { type Broker, connectBroker, openBroker } from "@reprise/broker";
+import { createPasswordUsers } from "@reprise/runtime";
 import { type ServiceProcess, startService, startTestBroker, type TestBroker } from "@reprise/testkit";
 
 /** A broker with a user for each service. */

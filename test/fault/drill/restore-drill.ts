@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { access, cp, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { createGenerationLog, restoreBackup, takeBackup } from "@reprise/log";
+import { createGenerationLog, restoreBackup, takeBackup } from "@reprise/stream";
 import { parseGenerationId, STREAM_START } from "@reprise/protocol";
 import { createTempDir, untilAnswered } from "@reprise/testkit";
 import { createTenant, type Tenant } from "../world/tenant.ts";

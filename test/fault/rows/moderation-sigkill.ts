@@ -1,6 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { KnownEvent, Policy } from "@reprise/protocol";
-import { decodeEvent } from "@reprise/protocol";
+import { type KnownEvent, type Policy, decodeEvent } from "@reprise/protocol";
 import { watchCleared, untilAnswered } from "@reprise/testkit";
 import { hitRunning } from "../trial/acked.ts";
 import { startLoad } from "../trial/load.ts";

@@ -1,9 +1,8 @@
-import { isFlat, judgeMemory } from "./judge-memory.ts";
+import { isFlat, judgeMemory, type Growth } from "./judge-memory.ts";
 import { LONG, SETTINGS } from "./soak-plan.ts";
 import { parseSoakOptions, USAGE } from "./options.ts";
 import { runSoak } from "./run-soak.ts";
 import { startSoakedPlatform } from "./soaked-platform.ts";
-import type { Growth } from "./judge-memory.ts";
 import type { MemorySample } from "./process-memory.ts";
 
 /* `npm run soak`: thousands of generations of every kind, and exit code 1 when the platform's memory does not stay flat. */

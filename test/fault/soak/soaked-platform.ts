@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { findNatsServer } from "@reprise/service";
+import { findNatsServer } from "@reprise/runtime";
 import { createTempDir, readResidentBytes } from "@reprise/testkit";
 import type { ProcessMemory } from "./process-memory.ts";
 

@@ -1,4 +1,4 @@
-import { subscribeLive } from "@reprise/log";
+import { subscribeLive } from "@reprise/stream";
 import { decodeEvent, type KnownEvent, peekSeq } from "@reprise/protocol";
 import type { FaultWorld } from "../world/fault-world.ts";
 import type { TestedGeneration } from "./tested-generation.ts";

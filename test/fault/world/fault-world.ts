@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Broker, connectBroker, createGenerationLog, type GenerationLog } from "@reprise/log";
+import { type Broker, connectBroker } from "@reprise/broker";
+import { createGenerationLog, type GenerationLog } from "@reprise/stream";
 import { type GenerationRef, STREAM_START } from "@reprise/protocol";
 import { createTempDir, findFreePort, startTcpProxy, type TcpProxy, untilAnswered } from "@reprise/testkit";
 import { startBrokerLink } from "./broker-link.ts";

@@ -1,4 +1,4 @@
-import { createEngines, type Engine, parseModelsFile } from "@reprise/inference-worker";
+import { createEngines, type Engine, parseModelsFile } from "@reprise/inference-worker-service";
 
 const MODELS = JSON.stringify({ models: { sim: { engine: "sim" } } });
 

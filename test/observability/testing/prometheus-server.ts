@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { spawnSupervised } from "@reprise/service";
+import { spawnSupervised } from "@reprise/runtime";
 import { createTempDir, findFreePort, startOnFreePorts } from "@reprise/testkit";
 import { ruleTexts } from "../../../infra/observability/rule-texts.ts";
 import type { ObservedService } from "./observed-platform.ts";

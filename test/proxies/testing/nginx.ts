@@ -4,7 +4,7 @@ import { open, readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { spawnSupervised } from "@reprise/service";
+import { spawnSupervised } from "@reprise/runtime";
 import { eventually } from "@reprise/testkit";
 import { expect } from "vitest";
 import { copyNginxFiles, type NginxFiles, type NginxOptions } from "./nginx-files.ts";

@@ -1,4 +1,4 @@
-import type { Price } from "@reprise/metering";
+import type { Price } from "@reprise/facts";
 import type { BudgetCharge, TenantId } from "@reprise/protocol";
 import { parseMoney } from "./budget-meter.ts";
 import type { Budget, BudgetPeriod } from "./budget-settings.ts";

@@ -1,4 +1,4 @@
-import { costOf } from "@reprise/metering";
+import { costOf } from "@reprise/facts";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { formatUnits, MAX_MONEY_UNITS, meterOf } from "./budget-meter.ts";

@@ -1,4 +1,4 @@
-import { costOf, formatCost, type Price, type PricedTokens } from "@reprise/metering";
+import { costOf, formatCost, type Price, type PricedTokens } from "@reprise/facts";
 import { type BudgetCharge, RepriseError } from "@reprise/protocol";
 
 /*

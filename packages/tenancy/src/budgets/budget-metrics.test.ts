@@ -1,5 +1,5 @@
 import { parseTenantId } from "@reprise/protocol";
-import { createMetrics } from "@reprise/service";
+import { createMetrics } from "@reprise/runtime";
 import { expect, test } from "vitest";
 import { BudgetMetrics } from "./budget-metrics.ts";
 import { MemoryLedger } from "./memory-ledger.ts";

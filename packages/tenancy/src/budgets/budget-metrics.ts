@@ -1,4 +1,4 @@
-import { type Metrics, OTHER_TENANTS, TenantLabels } from "@reprise/service";
+import { type Metrics, OTHER_TENANTS, TenantLabels } from "@reprise/runtime";
 import type { BudgetAccount } from "./budget-account.ts";
 import type { BudgetClaim, BudgetGrant, BudgetLedger } from "./budget-ledger.ts";
 

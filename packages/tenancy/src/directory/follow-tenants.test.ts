@@ -1,4 +1,4 @@
-import { type OnStale, publishedHeaders, readStreamInfo } from "@reprise/log";
+import { type OnStale, publishedHeaders, readStreamInfo } from "@reprise/broker";
 import { PATIENCE_MS, startTcpProxy } from "@reprise/testkit";
 import { describe, expect, test, vi } from "vitest";
 import { ACME, BETA, openWorld, record, until } from "../testing/world.ts";

@@ -1,11 +1,4 @@
-import {
-  type Broker,
-  readAllMessages,
-  readStreamInfo,
-  RefreshLoop,
-  type OnStale,
-  type StreamMessage,
-} from "@reprise/log";
+import { type Broker, readAllMessages, readStreamInfo, RefreshLoop, type OnStale, type StreamMessage } from "@reprise/broker";
 import {
   LIVE_TENANTS_SUBJECTS,
   parseTenantSubject,

@@ -1,6 +1,6 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import { waitAtMost } from "@reprise/async";
-import { publishedHeaders, readAllMessages } from "@reprise/log";
+import { publishedHeaders, readAllMessages } from "@reprise/broker";
 import {
   KEY_USE_STREAM,
   parseKeyUseSubject,

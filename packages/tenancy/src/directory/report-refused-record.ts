@@ -1,5 +1,5 @@
 import type { RepriseError, TenantId } from "@reprise/protocol";
-import type { Logger } from "@reprise/service";
+import type { Logger } from "@reprise/runtime";
 
 /** Logs a record that cannot be used, as an error: the tenant keeps its earlier record, and an operator has to look. */
 export function reportRefusedRecord(logger: Logger): (tenant: TenantId, error: RepriseError) => void {

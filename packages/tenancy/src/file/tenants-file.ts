@@ -1,5 +1,5 @@
 import type { TenantId } from "@reprise/protocol";
-import { parseConfigFile, readConfigFile } from "@reprise/service";
+import { parseConfigFile, readConfigFile } from "@reprise/runtime";
 import * as z from "zod";
 import { hashKey } from "../keys/key-hash.ts";
 import { keyNameSchema, MAX_KEYS, sha256Schema, timeSchema } from "../records/key-record.ts";

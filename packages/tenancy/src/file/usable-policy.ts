@@ -6,7 +6,7 @@ import {
   policySchema,
   RepriseError,
 } from "@reprise/protocol";
-import { assertRules } from "@reprise/rules";
+import { assertRules } from "@reprise/moderation";
 import * as z from "zod";
 
 /** A policy whose rules can be used: what no schema can say of them is checked too, so that every bad one is named. */

@@ -1,5 +1,5 @@
 import { parseTenantId, policySchema, type RepriseError, type TenantId } from "@reprise/protocol";
-import { modelName, parseConfigFile } from "@reprise/service";
+import { modelName, parseConfigFile } from "@reprise/runtime";
 import * as z from "zod";
 import { budgetsSchema } from "../budgets/budget-settings.ts";
 import { conversationSettingsSchema } from "./conversation-settings.ts";

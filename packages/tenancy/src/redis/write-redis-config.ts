@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { isIP } from "node:net";
 import { join, resolve } from "node:path";
-import { ensurePrivateDir, openSecretFile, type ServerTls, replaceSecretFile } from "@reprise/service";
+import { ensurePrivateDir, openSecretFile, type ServerTls, replaceSecretFile } from "@reprise/runtime";
 import { encodeRedisAcl } from "./redis-acl.ts";
 
 export interface RedisConfigOptions {

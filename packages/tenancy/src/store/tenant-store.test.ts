@@ -1,4 +1,5 @@
-import { connectBroker, restoreBackup, takeBackup } from "@reprise/log";
+import { connectBroker } from "@reprise/broker";
+import { restoreBackup, takeBackup } from "@reprise/stream";
 import { createTempDir, startTestBroker } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { ACME, BETA, openWorld, record } from "../testing/world.ts";

@@ -1,7 +1,7 @@
 import { type KV, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { retry } from "@reprise/async";
-import { isRefusal, readLastRaw } from "@reprise/log";
+import { isRefusal, readLastRaw } from "@reprise/broker";
 import {
   RepriseError,
   TENANTS_BUCKET,

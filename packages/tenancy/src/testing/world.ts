@@ -1,4 +1,4 @@
-import { openBroker } from "@reprise/log";
+import { openBroker } from "@reprise/broker";
 import { parseTenantId, type RepriseError, TENANTS_STREAM } from "@reprise/protocol";
 import { PATIENCE_MS, startTestBroker, untilAnswered } from "@reprise/testkit";
 import {

@@ -1,6 +1,6 @@
 import { parseGenerationId, parseTenantId, type UnixMs, plusMs, toUnixMs } from "@reprise/protocol";
 import { connect } from "@nats-io/transport-node";
-import { type OnStale, publishedHeaders, readStreamInfo } from "@reprise/log";
+import { type OnStale, publishedHeaders, readStreamInfo } from "@reprise/broker";
 import { PATIENCE_MS, startTestBroker } from "@reprise/testkit";
 import { describe, expect, test, vi } from "vitest";
 import { mintStreamToken } from "./mint-stream-token.ts";

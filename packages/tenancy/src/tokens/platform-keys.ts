@@ -1,7 +1,7 @@
 import { type KV, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { retry } from "@reprise/async";
-import { isRefusal, notPublished, type OnStale, readLastRaw, RefreshLoop } from "@reprise/log";
+import { isRefusal, notPublished, type OnStale, readLastRaw, RefreshLoop } from "@reprise/broker";
 import {
   bucketStream,
   bucketSubjects,

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { findNatsServer } from "@reprise/service";
+import { findNatsServer } from "@reprise/runtime";
 import type { TestBroker, TestBrokerOptions } from "./test-broker.ts";
 import { findBrokerImage } from "../broker-image.ts";
 import { startBrokerBinary, type StoredBroker } from "./test-broker-binary.ts";

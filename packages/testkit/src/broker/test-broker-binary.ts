@@ -1,6 +1,6 @@
 import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { startNatsServer } from "@reprise/service";
+import { startNatsServer } from "@reprise/runtime";
 import { findFreePort, startOnFreePorts } from "../network/free-port.ts";
 import { isEndingSignal, sendSignal } from "../process/send-signal.ts";
 import { createTempDir } from "../process/temp-dir.ts";

@@ -1,4 +1,4 @@
-import type { SyncInterval } from "@reprise/service";
+import type { SyncInterval } from "@reprise/runtime";
 
 export interface TestBrokerOptions {
   /** The largest message. Default 8 MiB. */

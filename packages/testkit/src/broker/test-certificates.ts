@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createCertificateAuthority, issueCertificate } from "@reprise/service/certificates";
+import { createCertificateAuthority, issueCertificate } from "@reprise/runtime/certificates";
 
 /** One certificate authority, and what it has signed, as PEM files in a folder. */
 export interface TestCertificates {

@@ -1,6 +1,6 @@
 import { mkdir, open, readFile, rm, writeFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import { spawnSupervised, type SupervisedProcess } from "@reprise/service";
+import { spawnSupervised, type SupervisedProcess } from "@reprise/runtime";
 import { isEndingSignal, sendSignal } from "../process/send-signal.ts";
 import { encodeNodeConfig, nodeFiles, type NodeLayout, storeDirOf } from "./test-cluster-config.ts";
 

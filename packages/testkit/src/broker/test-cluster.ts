@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connect } from "@nats-io/transport-node";
-import { findNatsServer } from "@reprise/service";
+import { findNatsServer } from "@reprise/runtime";
 import { findFreePort, startOnFreePorts } from "../network/free-port.ts";
 import { createTempDir } from "../process/temp-dir.ts";
 import type { NodeLayout } from "./test-cluster-config.ts";

@@ -3,7 +3,7 @@ import { type IncomingHttpHeaders, type IncomingMessage, request as httpRequest 
 import { request as httpsRequest } from "node:https";
 import { TLSSocket } from "node:tls";
 import { createSseDecoder, type SseMessage } from "@reprise/protocol";
-import { resetSocket } from "@reprise/service";
+import { resetSocket } from "@reprise/runtime";
 
 export interface SseReaderOptions {
   method?: "GET" | "POST";

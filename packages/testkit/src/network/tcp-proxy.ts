@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { resetSocket } from "@reprise/service";
+import { resetSocket } from "@reprise/runtime";
 import { type ConnectionTap, type PumpFaults, startPump } from "./tcp-pump.ts";
 
 /** `toServer` is what the one that connected sends, `toClient` what it gets. */

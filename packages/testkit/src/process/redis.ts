@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
 import { RepriseError } from "@reprise/protocol";
-import { spawnSupervised } from "@reprise/service";
+import { spawnSupervised } from "@reprise/runtime";
 import { findFreePort, startOnFreePorts } from "../network/free-port.ts";
 import { createTempDir } from "./temp-dir.ts";
 

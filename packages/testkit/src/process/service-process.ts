@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { findNatsServer } from "@reprise/service";
+import { findNatsServer } from "@reprise/runtime";
 import { bundleProgram, toSourcePositions } from "./bundle-program.ts";
 import { type LogLine, readLogLines } from "./log-lines.ts";
 import { sendSignal } from "./send-signal.ts";

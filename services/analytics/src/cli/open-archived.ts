@@ -12,7 +12,7 @@ import {
   parseMasterKey,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { localFiles, openFetchedFiles } from "@reprise/tables";
+import { localFiles, openFetchedFiles } from "@reprise/facts/tables";
 import type { Command } from "commander";
 import type { CommandEnvironment } from "../config.ts";
 import { ArchivedGenerations } from "../rebuild/archived-generations.ts";

@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 import { RepriseError, toRepriseError } from "@reprise/protocol";
-import { collect, type CommandIo, runProgram } from "@reprise/service";
+import { collect, type CommandIo, runProgram } from "@reprise/runtime";
 import { Command } from "commander";
 import { parseCommandEnvironment } from "../config.ts";
 import { createFactStore } from "../facts/fact-store.ts";

@@ -1,9 +1,9 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { zstdDecompressSync } from "node:zlib";
-import type { LanePosition } from "@reprise/lane";
-import type { EncodedFold } from "@reprise/metering";
+import type { LanePosition } from "@reprise/facts/lane";
+import type { EncodedFold } from "@reprise/facts";
 import { OPS_STREAM, RepriseError } from "@reprise/protocol";
-import { createParquetEncoder, type ParquetEncoder, readParquetMetadata } from "@reprise/tables";
+import { createParquetEncoder, type ParquetEncoder, readParquetMetadata } from "@reprise/facts/tables";
 import { compressPieces, encodeJsonArray } from "./encode-json.ts";
 import type { FactTable, TableName } from "./fact-tables.ts";
 

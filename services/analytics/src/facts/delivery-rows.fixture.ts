@@ -8,7 +8,7 @@ import {
   type GenerationRow,
   Sketch,
   toBase64,
-} from "@reprise/metering";
+} from "@reprise/facts";
 import { asSeq, type DeliveryMark, type GenerationRef } from "@reprise/protocol";
 import type { SeededRandom } from "@reprise/testkit";
 

@@ -1,4 +1,4 @@
-import type { DeliveredRow, GenerationDelivery } from "@reprise/metering";
+import type { DeliveredRow, GenerationDelivery } from "@reprise/facts";
 import type { GenerationRef } from "@reprise/protocol";
 import { GENERATIONS } from "./fact-tables.ts";
 

@@ -1,5 +1,5 @@
-import type { LanePosition } from "@reprise/lane";
-import { type EncodedFold, GenerationFold, type GenerationRow } from "@reprise/metering";
+import type { LanePosition } from "@reprise/facts/lane";
+import { type EncodedFold, GenerationFold, type GenerationRow } from "@reprise/facts";
 import { asSeq, encodeEvent, type GenerationRef, logSubject, type StreamSeq } from "@reprise/protocol";
 import {
   completed,

@@ -1,8 +1,8 @@
 import type { BlobStore } from "@reprise/archive";
-import type { LanePosition } from "@reprise/lane";
-import type { DeliveryRow, EncodedConnection, GenerationRow } from "@reprise/metering";
+import type { LanePosition } from "@reprise/facts/lane";
+import type { DeliveryRow, EncodedConnection, GenerationRow } from "@reprise/facts";
 import { type GenerationRef, RepriseError } from "@reprise/protocol";
-import { readParquetRows } from "@reprise/tables";
+import { readParquetRows } from "@reprise/facts/tables";
 import { commitKeyOf, tableNameOf } from "./commit.ts";
 import { type LaneFacts, ObjectLaneFacts } from "./lane-facts.ts";
 import { ObjectPlaces } from "./object-places.ts";

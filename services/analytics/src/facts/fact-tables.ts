@@ -1,5 +1,5 @@
-import type { DeliveryRow, GenerationRow } from "@reprise/metering";
-import type { Column } from "@reprise/tables";
+import type { DeliveryRow, GenerationRow } from "@reprise/facts";
+import type { Column } from "@reprise/facts/tables";
 
 /** Rows of one kind, in Parquet and in DuckDB. A field without a type of its own is JSON. */
 export interface FactTable<Row> {

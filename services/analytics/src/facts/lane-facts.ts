@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { BlobStore } from "@reprise/archive";
-import type { LaneHistory, LanePosition, LaneStart } from "@reprise/lane";
-import type { EncodedFold, GenerationRow } from "@reprise/metering";
+import type { LaneHistory, LanePosition, LaneStart } from "@reprise/facts/lane";
+import type { EncodedFold, GenerationRow } from "@reprise/facts";
 import { RepriseError, STREAM_START, type StreamSeq } from "@reprise/protocol";
 import {
   type BaseName,

@@ -1,7 +1,7 @@
 import { createFileStore } from "@reprise/archive";
-import { attemptRow, type DeliveredRow, GenerationFold, type GenerationRow } from "@reprise/metering";
+import { attemptRow, type DeliveredRow, GenerationFold, type GenerationRow } from "@reprise/facts";
 import { type GenerationRef, generationsStream, OPS_STREAM, STREAM_START } from "@reprise/protocol";
-import { localFiles } from "@reprise/tables";
+import { localFiles } from "@reprise/facts/tables";
 import { createRef, createTempDir } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { generationRowOf } from "../testing/generation-row.ts";

@@ -1,9 +1,9 @@
 import { BIGINT, type DuckDBConnection, INTEGER, LIST, listValue, VARCHAR } from "@duckdb/node-api";
 import type { BlobStore } from "@reprise/archive";
 import { Semaphore, TimeSlices } from "@reprise/async";
-import type { DeliveredRow } from "@reprise/metering";
+import type { DeliveredRow } from "@reprise/facts";
 import { RepriseError } from "@reprise/protocol";
-import { Database, type SearchableFiles, type StoredFile } from "@reprise/tables";
+import { Database, type SearchableFiles, type StoredFile } from "@reprise/facts/tables";
 import {
   DELIVERIES_OF_FOUND,
   LATEST_RECORD_US,

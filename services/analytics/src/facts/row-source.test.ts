@@ -1,4 +1,4 @@
-import type { DeliveredRow, GenerationRow } from "@reprise/metering";
+import type { DeliveredRow, GenerationRow } from "@reprise/facts";
 import { OPS_STREAM, parseTenantId, STREAM_START } from "@reprise/protocol";
 import { createRef, withSeed } from "@reprise/testkit";
 import { expect, test } from "vitest";

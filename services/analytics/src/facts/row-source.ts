@@ -1,4 +1,4 @@
-import type { DeliveredRow, GenerationRow } from "@reprise/metering";
+import type { DeliveredRow, GenerationRow } from "@reprise/facts";
 import type { TenantId } from "@reprise/protocol";
 
 /** Which rows: of one tenant, or of all, by when their generations ended. */

@@ -1,4 +1,4 @@
-import type { Batch, LanePosition } from "@reprise/lane";
+import type { Batch, LanePosition } from "@reprise/facts/lane";
 import { STREAM_START } from "@reprise/protocol";
 
 /** Returns a lane's place after a batch. @param committed its place before the batch */

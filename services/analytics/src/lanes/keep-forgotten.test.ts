@@ -6,7 +6,8 @@ import {
   type GenerationRef,
   opsSubject,
 } from "@reprise/protocol";
-import { createGenerationLog, createWriterName } from "@reprise/log";
+import { createGenerationLog } from "@reprise/stream";
+import { createWriterName } from "@reprise/broker";
 import { completed, createRef, delta, PATIENCE_MS, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { keepErrors } from "../testing/keep-errors.ts";

@@ -1,5 +1,5 @@
 import { pause } from "@reprise/async";
-import { type Broker, readStreamInfo, readStreamMessages, type StreamMessage } from "@reprise/log";
+import { type Broker, readStreamInfo, readStreamMessages, type StreamMessage } from "@reprise/broker";
 import {
   decodeOpsRecord,
   ERASED_SUBJECTS,

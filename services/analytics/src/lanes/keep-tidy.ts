@@ -1,5 +1,5 @@
 import { pause } from "@reprise/async";
-import { type Broker, readStreamInfo } from "@reprise/log";
+import { type Broker, readStreamInfo } from "@reprise/broker";
 import type { CommitTidier } from "../facts/merging/tidy-commits.ts";
 
 export interface KeepTidyOptions {

@@ -7,9 +7,9 @@ import {
   type LanePosition,
   type LaneStart,
   retryWhileAway,
-} from "@reprise/lane";
-import type { Broker } from "@reprise/log";
-import { type EncodedFold, GenerationFold, type GenerationRow } from "@reprise/metering";
+} from "@reprise/facts/lane";
+import type { Broker } from "@reprise/broker";
+import { type EncodedFold, GenerationFold, type GenerationRow } from "@reprise/facts";
 import {
   decodeEvent,
   type GenerationRef,
@@ -18,8 +18,8 @@ import {
   peekSeq,
   REQUEST_SEQ,
 } from "@reprise/protocol";
-import { type CommitSpan, traceCommits } from "@reprise/service";
-import { NO_TRACING, type Tracing } from "@reprise/telemetry";
+import { type CommitSpan, traceCommits } from "@reprise/runtime";
+import { NO_TRACING, type Tracing } from "@reprise/runtime/telemetry";
 import type { LaneFacts } from "../facts/lane-facts.ts";
 import { positionBehind } from "./commit-position.ts";
 import { type LostMessages, toLostMessages } from "./lost-messages.ts";

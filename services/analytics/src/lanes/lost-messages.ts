@@ -1,5 +1,5 @@
 import type { StreamRange } from "@reprise/archive";
-import { type Batch, countSeqs, type LanePosition } from "@reprise/lane";
+import { type Batch, countSeqs, type LanePosition } from "@reprise/facts/lane";
 
 /** Messages that retention took from a stream before they were read. */
 export interface LostMessages {

@@ -7,7 +7,7 @@ import {
   type DeliveryRow,
   encodeConnection,
   type GenerationDelivery,
-} from "@reprise/metering";
+} from "@reprise/facts";
 import {
   asSeq,
   type AttemptRecord,
@@ -19,7 +19,7 @@ import {
   STREAM_START,
   type TimingsRecord,
 } from "@reprise/protocol";
-import { recordSpans } from "@reprise/telemetry/testing";
+import { recordSpans } from "@reprise/runtime/telemetry/testing";
 import { createRef, createSeededRandom, PATIENCE_MS, type SeededRandom } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import { recountDelivery } from "../facts/delivery-rows.fixture.ts";

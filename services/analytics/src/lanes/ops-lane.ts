@@ -7,8 +7,8 @@ import {
   type LanePosition,
   type LaneStart,
   retryWhileAway,
-} from "@reprise/lane";
-import type { Broker } from "@reprise/log";
+} from "@reprise/facts/lane";
+import type { Broker } from "@reprise/broker";
 import {
   attemptRow,
   clientRow,
@@ -17,10 +17,10 @@ import {
   type EncodedConnection,
   encodeConnection,
   lostConnectionRow,
-} from "@reprise/metering";
+} from "@reprise/facts";
 import { decodeOpsRecord, type GenerationRef, parseOpsSubject } from "@reprise/protocol";
-import { type CommitSpan, traceCommits } from "@reprise/service";
-import { NO_TRACING, type Tracing } from "@reprise/telemetry";
+import { type CommitSpan, traceCommits } from "@reprise/runtime";
+import { NO_TRACING, type Tracing } from "@reprise/runtime/telemetry";
 import type { LaneFacts } from "../facts/lane-facts.ts";
 import { positionBehind } from "./commit-position.ts";
 import { type LostMessages, toLostMessages } from "./lost-messages.ts";

@@ -1,4 +1,4 @@
-import type { LanePosition } from "@reprise/lane";
+import type { LanePosition } from "@reprise/facts/lane";
 import type { FactStore } from "../facts/fact-store.ts";
 
 interface KnownPlace {

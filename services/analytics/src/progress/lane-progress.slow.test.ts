@@ -1,5 +1,5 @@
 import { retryRejected } from "@reprise/async";
-import { readAllMessages } from "@reprise/log";
+import { readAllMessages } from "@reprise/broker";
 import {
   asSeq,
   decodeEvent,

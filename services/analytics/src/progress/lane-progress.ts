@@ -1,5 +1,5 @@
 import { pause, waitAtMost } from "@reprise/async";
-import type { Broker } from "@reprise/log";
+import type { Broker } from "@reprise/broker";
 import { unixNow } from "@reprise/protocol";
 import type { LanePlaces } from "./lane-places.ts";
 import { readStreamProgress, type StreamProgress } from "./stream-progress.ts";

@@ -1,4 +1,4 @@
-import type { Broker } from "@reprise/log";
+import type { Broker } from "@reprise/broker";
 import { ANALYTICS_CANCEL_SUBJECT, RepriseError, takeQuestion } from "@reprise/protocol";
 
 /** The questions that are answered or wait here, by the names that callers gave them: a caller that hangs up says so to all replicas. */

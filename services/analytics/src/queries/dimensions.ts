@@ -1,4 +1,4 @@
-import { type DeliveredRow, reachOf } from "@reprise/metering";
+import { type DeliveredRow, reachOf } from "@reprise/facts";
 import { type AnalyticsDimension, parseDimension, RepriseError } from "@reprise/protocol";
 
 /** The value of rows without the dimension. */

@@ -1,4 +1,4 @@
-import type { GroupKey } from "@reprise/metering";
+import type { GroupKey } from "@reprise/facts";
 import { RepriseError } from "@reprise/protocol";
 import * as z from "zod";
 

@@ -1,4 +1,4 @@
-import { GenerationFold, type GenerationRow } from "@reprise/metering";
+import { GenerationFold, type GenerationRow } from "@reprise/facts";
 import {
   ANALYTICS_REQUESTS,
   type AnalyticsCall,

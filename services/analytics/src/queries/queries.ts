@@ -11,7 +11,7 @@ import {
   type DeliveredRow,
   type Group,
   type Price,
-} from "@reprise/metering";
+} from "@reprise/facts";
 import {
   ANALYTICS_LIMITS,
   ANALYTICS_STEPS_S,

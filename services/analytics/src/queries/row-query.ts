@@ -1,4 +1,4 @@
-import { DEFAULT_TARGETS, type Targets } from "@reprise/metering";
+import { DEFAULT_TARGETS, type Targets } from "@reprise/facts";
 import {
   ANALYTICS_LIMITS,
   type AnalyticsCall,

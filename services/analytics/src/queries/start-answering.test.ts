@@ -1,9 +1,9 @@
 import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { createFileStore } from "@reprise/archive";
-import { createAnalyticsClient, openBroker } from "@reprise/log";
+import { createAnalyticsClient, openBroker } from "@reprise/broker";
 import { asStreamSeq, parseTenantId } from "@reprise/protocol";
-import { localFiles } from "@reprise/tables";
+import { localFiles } from "@reprise/facts/tables";
 import { createRef, createTempDir, startTestBroker } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { createIdentifiedStore } from "../facts/identity/identified-store.ts";

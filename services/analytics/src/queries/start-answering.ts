@@ -1,4 +1,4 @@
-import { answerCalls, type Broker, type CallAnswer } from "@reprise/log";
+import { answerCalls, type Broker, type CallAnswer } from "@reprise/broker";
 import {
   ANALYTICS_CALLS,
   ANALYTICS_QUEUE,

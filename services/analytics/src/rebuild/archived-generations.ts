@@ -1,7 +1,7 @@
 import { type Archive, ArchiveReader, type Keyring } from "@reprise/archive";
-import { GenerationFold } from "@reprise/metering";
+import { GenerationFold } from "@reprise/facts";
 import { type ErrorCode, type GenerationRef, RepriseError } from "@reprise/protocol";
-import { Database, escapeGlob, type SearchableFiles } from "@reprise/tables";
+import { Database, escapeGlob, type SearchableFiles } from "@reprise/facts/tables";
 import { LIST, listValue, VARCHAR } from "@duckdb/node-api";
 
 export interface ArchivedGenerationsOptions {

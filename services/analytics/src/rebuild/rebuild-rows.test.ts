@@ -1,8 +1,8 @@
 import { createFileStore } from "@reprise/archive";
-import { GenerationFold, type GenerationRow } from "@reprise/metering";
-import { history, type StoredBytes } from "@reprise/metering/testing";
+import { GenerationFold, type GenerationRow } from "@reprise/facts";
+import { history, type StoredBytes } from "@reprise/facts/testing";
 import { asSeq, encodeEvent, type GenerationRef, logSubject, streamOf } from "@reprise/protocol";
-import { localFiles } from "@reprise/tables";
+import { localFiles } from "@reprise/facts/tables";
 import { completed, createRef, createTempDir, delta, requested, started } from "@reprise/testkit";
 import fc from "fast-check";
 import { expect, test } from "vitest";

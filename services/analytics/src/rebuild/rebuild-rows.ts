@@ -1,5 +1,5 @@
-import type { LanePosition } from "@reprise/lane";
-import type { GenerationFold, EncodedFold, GenerationRow } from "@reprise/metering";
+import type { LanePosition } from "@reprise/facts/lane";
+import type { GenerationFold, EncodedFold, GenerationRow } from "@reprise/facts";
 import {
   generationsStream,
   type GenerationRef,

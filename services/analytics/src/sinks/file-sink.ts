@@ -1,6 +1,6 @@
 import { open } from "node:fs/promises";
 import { join } from "node:path";
-import { ensurePrivateDir } from "@reprise/service";
+import { ensurePrivateDir } from "@reprise/runtime";
 import type { UsageSink } from "./usage-sink.ts";
 
 const DAY_CHARS = "2026-11-23".length;

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type LagoEvent, toUsageEvent, type UsageEvent } from "@reprise/metering";
+import { type LagoEvent, toUsageEvent, type UsageEvent } from "@reprise/facts";
 import { createRef } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { generationRowOf } from "../testing/generation-row.ts";

@@ -1,4 +1,4 @@
-import { toLagoEvent, type UsageEvent } from "@reprise/metering";
+import { toLagoEvent, type UsageEvent } from "@reprise/facts";
 import type { UsageSink } from "./usage-sink.ts";
 
 export interface LagoSinkOptions {

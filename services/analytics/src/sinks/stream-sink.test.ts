@@ -1,5 +1,6 @@
-import { createGenerationLog, readStreamMessages } from "@reprise/log";
-import { GenerationFold, toUsageEvent } from "@reprise/metering";
+import { createGenerationLog } from "@reprise/stream";
+import { readStreamMessages } from "@reprise/broker";
+import { GenerationFold, toUsageEvent } from "@reprise/facts";
 import { asSeq, encodeEvent, STREAM_START, USAGE_STREAM } from "@reprise/protocol";
 import { completed, createRef, delta, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";

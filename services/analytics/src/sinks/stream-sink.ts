@@ -1,4 +1,4 @@
-import type { Publish } from "@reprise/log";
+import type { Publish } from "@reprise/broker";
 import { parseTenantId, RepriseError, usageSubject } from "@reprise/protocol";
 import type { UsageSink } from "./usage-sink.ts";
 

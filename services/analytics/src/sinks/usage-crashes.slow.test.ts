@@ -1,5 +1,5 @@
-import { toUsageEvent, type UsageEvent } from "@reprise/metering";
-import { history, recount } from "@reprise/metering/testing";
+import { toUsageEvent, type UsageEvent } from "@reprise/facts";
+import { history, recount } from "@reprise/facts/testing";
 import { type GenerationRef, generationsStream } from "@reprise/protocol";
 import { createRef } from "@reprise/testkit";
 import fc from "fast-check";

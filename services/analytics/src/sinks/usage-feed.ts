@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { backoffMs, pause } from "@reprise/async";
-import { type GenerationRow, toUsageEvent, type UsageEvent, type UsageOptions } from "@reprise/metering";
+import { type GenerationRow, toUsageEvent, type UsageEvent, type UsageOptions } from "@reprise/facts";
 import type { Outbox } from "../facts/fact-store.ts";
 import type { UsageSink } from "./usage-sink.ts";
 

@@ -1,4 +1,4 @@
-import type { UsageEvent } from "@reprise/metering";
+import type { UsageEvent } from "@reprise/facts";
 
 /** Where usage goes. One that was delivered may come again, as it was: who receives drops it by its `source` and `id`. */
 export interface UsageSink {

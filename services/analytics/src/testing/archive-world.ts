@@ -15,9 +15,9 @@ import {
   sealSegment,
   sha256Hex,
 } from "@reprise/archive";
-import type { StoredBytes } from "@reprise/metering/testing";
+import type { StoredBytes } from "@reprise/facts/testing";
 import { asSeq, asStreamSeq, decodeEvent, type GenerationRef, streamOf } from "@reprise/protocol";
-import { localFiles } from "@reprise/tables";
+import { localFiles } from "@reprise/facts/tables";
 import { createTempDir } from "@reprise/testkit";
 import { ArchivedGenerations } from "../rebuild/archived-generations.ts";
 

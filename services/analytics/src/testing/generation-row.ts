@@ -1,4 +1,4 @@
-import { GenerationFold, type GenerationRow } from "@reprise/metering";
+import { GenerationFold, type GenerationRow } from "@reprise/facts";
 import { asSeq, encodeEvent, type GenerationRef } from "@reprise/protocol";
 import { completed, delta, requested, started } from "@reprise/testkit";
 

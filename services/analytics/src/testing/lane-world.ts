@@ -1,14 +1,9 @@
 import type { BlobStore } from "@reprise/archive";
 import { retry } from "@reprise/async";
-import type { BatchLimits } from "@reprise/lane";
-import {
-  type Broker,
-  createGenerationLog,
-  createWriterName,
-  openBroker,
-  readAllMessages,
-} from "@reprise/log";
-import { GenerationFold, type GenerationRow } from "@reprise/metering";
+import type { BatchLimits } from "@reprise/facts/lane";
+import { type Broker, createWriterName, openBroker, readAllMessages } from "@reprise/broker";
+import { createGenerationLog } from "@reprise/stream";
+import { GenerationFold, type GenerationRow } from "@reprise/facts";
 import {
   encodeOpsRecord,
   generationsStream,
@@ -19,7 +14,7 @@ import {
   opsSubject,
   STREAM_START,
 } from "@reprise/protocol";
-import type { Tracing } from "@reprise/telemetry";
+import type { Tracing } from "@reprise/runtime/telemetry";
 import { PATIENCE_MS, startStoredBroker, type StoredBroker } from "@reprise/testkit";
 import type { RowSource } from "../facts/row-source.ts";
 import type { FactStore } from "../facts/fact-store.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { type BlobStore, createFileStore } from "@reprise/archive";
 import { createFaultyStore, dyingAt } from "@reprise/archive/testing";
-import { localFiles } from "@reprise/tables";
+import { localFiles } from "@reprise/facts/tables";
 import { createTempDir } from "@reprise/testkit";
 import { createFactStore, type FactStore } from "../facts/fact-store.ts";
 import { ParquetRows } from "../facts/parquet-rows.ts";

@@ -1,5 +1,5 @@
 import { ArchiveReader, openArchive, type PlacedSegment } from "@reprise/archive";
-import { connectBroker } from "@reprise/log";
+import { connectBroker } from "@reprise/broker";
 import {
   CALL_ERROR_HEADER,
   AUDIT_MORE_HEADER,
@@ -23,7 +23,7 @@ import {
 } from "@reprise/testkit";
 import { afterAll, describe, expect, it } from "vitest";
 import { ArchiveSearch } from "../search/archive-search.ts";
-import { localFiles } from "@reprise/tables";
+import { localFiles } from "@reprise/facts/tables";
 import { openFilledArchive } from "../testing/filled-archive.ts";
 import { type AnsweredCall, startAnswering } from "./start-answering.ts";
 

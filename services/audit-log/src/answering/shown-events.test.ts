@@ -1,4 +1,4 @@
-import { type Framing, GenerationCache } from "@reprise/log";
+import { type Framing, GenerationCache } from "@reprise/stream";
 import {
   encodeEvent,
   type EventDraft,

@@ -1,5 +1,6 @@
 import type { ArchiveReader, LogEvent, LogLayout, LogOutline, PlacedSegment } from "@reprise/archive";
-import { holdingModeration, readPolicy, Visibility } from "@reprise/log";
+import { holdingModeration, Visibility } from "@reprise/moderation";
+import { readPolicy } from "@reprise/stream";
 import { type GenerationRef, peekType, type Seq, REQUEST_SEQ, FIRST_SEQ, plus } from "@reprise/protocol";
 
 /** An event with the cursor that every reader gets with it. */

@@ -1,6 +1,6 @@
 import type { Archive, ArchiveReader } from "@reprise/archive";
 import { Semaphore } from "@reprise/async";
-import { answerCalls, type CallAnswer, type Broker } from "@reprise/log";
+import { answerCalls, type CallAnswer, type Broker } from "@reprise/broker";
 import {
   AUDIT_CALLS,
   AUDIT_MORE_HEADER,

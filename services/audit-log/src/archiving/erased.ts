@@ -1,6 +1,5 @@
 import type { ArchiveState, StreamRange } from "@reprise/archive";
-import type { Batch } from "@reprise/lane";
-import { mergeRanges } from "@reprise/lane";
+import { type Batch, mergeRanges } from "@reprise/facts/lane";
 
 /** The effect of erasures on a range of a stream that is archived. */
 export interface Erased {

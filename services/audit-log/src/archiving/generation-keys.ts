@@ -9,7 +9,7 @@ import {
   openSegmentFile,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { SKEW_US } from "@reprise/lane";
+import { SKEW_US } from "@reprise/facts/lane";
 import type { MessageOwner } from "./lane/lane-kind.ts";
 
 const MAX_KNOWN = 50_000;

@@ -2,8 +2,7 @@ import type { StreamSeq } from "@reprise/protocol";
 import type { ArchiveState, TenantDraft } from "@reprise/archive";
 import { erasuresIn } from "../records/erasures.ts";
 import { requestDraft } from "../records/request-draft.ts";
-import type { Batch } from "@reprise/lane";
-import { toRanges } from "@reprise/lane";
+import { type Batch, toRanges } from "@reprise/facts/lane";
 
 /**
  * Places of a batch that are left out because of erasures, of a stream that erasures purge nothing of: an erasure's own records, and the

@@ -1,5 +1,5 @@
 import type { Writable } from "node:stream";
-import type { CommandIo } from "@reprise/service";
+import type { CommandIo } from "@reprise/runtime";
 import type { Command } from "commander";
 
 /** The exit codes of every command. */

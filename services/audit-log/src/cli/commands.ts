@@ -1,4 +1,4 @@
-import type { CommandIo } from "@reprise/service";
+import type { CommandIo } from "@reprise/runtime";
 import { Command } from "commander";
 import { blob } from "./commands/blob.ts";
 import { checkProof } from "./commands/check-proof.ts";

@@ -1,5 +1,5 @@
 import { RepriseError, toRepriseError } from "@reprise/protocol";
-import { endWithReader, runProgram } from "@reprise/service";
+import { endWithReader, runProgram } from "@reprise/runtime";
 import { EXIT } from "./command.ts";
 import { createProgram } from "./commands.ts";
 

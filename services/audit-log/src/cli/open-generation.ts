@@ -1,6 +1,6 @@
 import { type Archive, ArchiveReader, type Keyring } from "@reprise/archive";
 import { type GenerationRef, parseGenerationId, parseTenantId, RepriseError } from "@reprise/protocol";
-import type { CommandIo } from "@reprise/service";
+import type { CommandIo } from "@reprise/runtime";
 import type { Command } from "commander";
 import { type ReadingValues, withReading } from "./commands/access.ts";
 import { openArchiveCopy, openKeyringCopy } from "./options.ts";

@@ -1,5 +1,5 @@
 import { type AuditSearch, auditSearchSchema, parseWith, RepriseError } from "@reprise/protocol";
-import { collect } from "@reprise/service";
+import { collect } from "@reprise/runtime";
 import type { Command } from "commander";
 
 /** Adds the options that select generations. */

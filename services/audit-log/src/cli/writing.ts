@@ -1,10 +1,11 @@
 import { access } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { openArchive, probeStore } from "@reprise/archive";
-import { connectBroker, createGenerationLog, readShardCount } from "@reprise/log";
+import { connectBroker, readShardCount } from "@reprise/broker";
+import { createGenerationLog } from "@reprise/stream";
 import { RepriseError } from "@reprise/protocol";
-import { findBrokerAddress, parseEnvironment, type CommandIo } from "@reprise/service";
-import { createBrokerFencedStore } from "@reprise/lane";
+import { findBrokerAddress, parseEnvironment, type CommandIo } from "@reprise/runtime";
+import { createBrokerFencedStore } from "@reprise/facts/lane";
 import { parseStorageEnvironment } from "../config.ts";
 import type { LifecycleContext } from "../lifecycle/lifecycle-context.ts";
 import { openAuditStorage } from "../storage.ts";

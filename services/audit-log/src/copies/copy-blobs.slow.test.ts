@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { BlobStore } from "@reprise/archive";
-import { blobs } from "@reprise/log";
+import * as blobs from "@reprise/blobs";
 import { OPS_STREAM, parseTenantId, RepriseError } from "@reprise/protocol";
 import { completed, createRef, delta, started } from "@reprise/testkit";
 import { expect, test } from "vitest";

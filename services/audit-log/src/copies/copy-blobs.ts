@@ -10,8 +10,8 @@ import {
   sealCopy,
 } from "@reprise/archive";
 import { pause, retryRejected } from "@reprise/async";
-import type { Batch } from "@reprise/lane";
-import { blobs } from "@reprise/log";
+import type { Batch } from "@reprise/facts/lane";
+import * as blobs from "@reprise/blobs";
 import {
   type BlobId,
   type BlobRecord,

@@ -1,6 +1,6 @@
 import { createNoteKey } from "@reprise/archive";
-import { blobs } from "@reprise/log";
-import { createLogger, createMetrics } from "@reprise/service";
+import * as blobs from "@reprise/blobs";
+import { createLogger, createMetrics } from "@reprise/runtime";
 import { parseTenantId } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { startAuditLog } from "../service.ts";

@@ -5,7 +5,7 @@ import { encodeEvent, asSeq } from "@reprise/protocol";
 import { completed, createRef, createTempDir, delta, redacted, requested, started } from "@reprise/testkit";
 import { describe, expect, it } from "vitest";
 import { ArchiveSearch } from "../search/archive-search.ts";
-import { localFiles } from "@reprise/tables";
+import { localFiles } from "@reprise/facts/tables";
 import { type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
 import { type ExportFormat, writeExport } from "./export-file.ts";
 import { exportGenerations } from "./export-generations.ts";

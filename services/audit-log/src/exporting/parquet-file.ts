@@ -1,5 +1,5 @@
 import { appendFile } from "node:fs/promises";
-import { type Column, createParquetEncoder } from "@reprise/tables";
+import { type Column, createParquetEncoder } from "@reprise/facts/tables";
 import type { ExportRow, RowFile } from "./row-file.ts";
 
 const COLUMNS: readonly Column<ExportRow>[] = [

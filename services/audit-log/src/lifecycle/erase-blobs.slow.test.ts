@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { blobs } from "@reprise/log";
+import * as blobs from "@reprise/blobs";
 import { type BlobId, type GenerationId, isBlobId, parseTenantId, uploadSubject } from "@reprise/protocol";
 import { completed, createRef, delta, started } from "@reprise/testkit";
 import { expect, test } from "vitest";

@@ -1,4 +1,5 @@
-import { blobs, logErasure } from "@reprise/log";
+import * as blobs from "@reprise/blobs";
+import { logErasure } from "@reprise/stream";
 import {
   BLOB_CHUNKS_STREAM,
   BLOB_CHUNKS_SUBJECTS,

@@ -1,5 +1,6 @@
 import type { Archive, BlobStore, Keyring } from "@reprise/archive";
-import type { Broker, GenerationLog } from "@reprise/log";
+import type { Broker } from "@reprise/broker";
+import type { GenerationLog } from "@reprise/stream";
 import type { RepriseError } from "@reprise/protocol";
 
 /** The streams that generations live in. */

@@ -1,4 +1,5 @@
-import { conversations, logErasure } from "@reprise/log";
+import * as conversations from "@reprise/conversations";
+import { logErasure } from "@reprise/stream";
 import {
   type ConversationRecord,
   CONVERSATIONS_STREAM,

@@ -4,7 +4,7 @@ import { completed, createRef, delta, requested, started } from "@reprise/testki
 import { describe, expect, it, vi } from "vitest";
 import { type FilledArchive, openFilledArchive } from "../testing/filled-archive.ts";
 import { ArchiveSearch } from "./archive-search.ts";
-import { localFiles } from "@reprise/tables";
+import { localFiles } from "@reprise/facts/tables";
 
 const NOON_US = Date.parse("2026-11-21T12:00:00.000Z") * 1_000;
 const HOUR_US = 3_600_000_000;

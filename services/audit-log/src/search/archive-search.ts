@@ -1,6 +1,6 @@
 import { type ArchiveFile, type ArchiveState, erasuresOf, type Keyring } from "@reprise/archive";
 import { type AuditSearch, type AuditSearchPage, RepriseError } from "@reprise/protocol";
-import { Database, type SearchableFiles } from "@reprise/tables";
+import { Database, type SearchableFiles } from "@reprise/facts/tables";
 import { metadataTag, subjectTag } from "../records/search-tags.ts";
 import { filesInRange, type TimeRange } from "./files-in-range.ts";
 import { encodePageCursor, parsePageCursor } from "./page-cursor.ts";

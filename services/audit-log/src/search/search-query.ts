@@ -1,5 +1,5 @@
 import { BIGINT, type DuckDBConnection, INTEGER, LIST, listValue, VARCHAR } from "@duckdb/node-api";
-import { escapeGlob } from "@reprise/tables";
+import { escapeGlob } from "@reprise/facts/tables";
 import type { PageCursor } from "./page-cursor.ts";
 import type { TimeRange } from "./files-in-range.ts";
 

@@ -9,7 +9,7 @@ import {
   openArchive,
   openKeyring,
 } from "@reprise/archive";
-import type { StreamMessage } from "@reprise/log";
+import type { StreamMessage } from "@reprise/broker";
 import {
   encodeEvent,
   encodeOpsRecord,

@@ -1,5 +1,5 @@
 import { Writable } from "node:stream";
-import { runProgram } from "@reprise/service";
+import { runProgram } from "@reprise/runtime";
 import type { MakeCommand } from "../cli/command.ts";
 import type { FilledArchive } from "./filled-archive.ts";
 import { MASTER_KEY } from "./test-keys.ts";

@@ -2,7 +2,7 @@ import { asStreamSeq } from "@reprise/protocol";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type BlobStore, type Keyring, openSegment, readSegmentFile } from "@reprise/archive";
-import { type Broker, readStreamMessages } from "@reprise/log";
+import { type Broker, readStreamMessages } from "@reprise/broker";
 import { PATIENCE_MS } from "@reprise/testkit";
 
 /** The files of a folder, at any depth, that hold a text as it is. */

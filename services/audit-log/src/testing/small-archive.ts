@@ -12,7 +12,7 @@ import {
   sha256Hex,
 } from "@reprise/archive";
 import { createMemoryStore } from "@reprise/archive/testing";
-import type { StreamMessage } from "@reprise/log";
+import type { StreamMessage } from "@reprise/broker";
 import {
   createGenerationId,
   DEFAULT_POLICY,

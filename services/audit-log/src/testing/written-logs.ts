@@ -1,5 +1,6 @@
 import { type BlobStore, openArchive, openKeyring } from "@reprise/archive";
-import { type Broker, createGenerationLog, openBroker, type Publish } from "@reprise/log";
+import { type Broker, openBroker, type Publish } from "@reprise/broker";
+import { createGenerationLog } from "@reprise/stream";
 import { encodeEvent, type GenerationRef, logSubject, streamOf, asSeq } from "@reprise/protocol";
 import { createRef, PATIENCE_MS, startTestBroker } from "@reprise/testkit";
 import { expect } from "vitest";

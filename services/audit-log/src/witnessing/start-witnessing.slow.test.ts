@@ -29,7 +29,7 @@ import {
   startWitnessProcess,
   type WitnessProcess,
 } from "@reprise/testkit";
-import { createLogger, createMetrics, DependencyWatches } from "@reprise/service";
+import { createLogger, createMetrics, DependencyWatches } from "@reprise/runtime";
 import { expect, test } from "vitest";
 import { openFilledArchive } from "../testing/filled-archive.ts";
 import { SIGNING_SEED } from "../testing/test-keys.ts";

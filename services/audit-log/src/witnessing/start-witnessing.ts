@@ -1,7 +1,7 @@
 import { type Archive, ARCHIVE_TREE, openTree } from "@reprise/archive";
 import { pause, raceAbort, retry } from "@reprise/async";
 import { RepriseError } from "@reprise/protocol";
-import type { DependencyWatch, DependencyWatches, Logger, Metrics } from "@reprise/service";
+import type { DependencyWatch, DependencyWatches, Logger, Metrics } from "@reprise/runtime";
 import { CosignedNotes } from "./cosigned-notes.ts";
 import { CurrentCheckpoints } from "./current-checkpoints.ts";
 import type { SignedCheckpoint } from "./signed-checkpoints.ts";

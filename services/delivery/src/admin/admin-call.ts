@@ -1,6 +1,7 @@
 import { type AddressClass, parseTenantId, RepriseError, type TenantId } from "@reprise/protocol";
-import type { AnalyticsClient, Broker, GenerationLog } from "@reprise/log";
-import type { Logger } from "@reprise/service";
+import type { AnalyticsClient, Broker } from "@reprise/broker";
+import type { GenerationLog } from "@reprise/stream";
+import type { Logger } from "@reprise/runtime";
 import { type PlatformKeys, type TenantRecord, tenantNotFound } from "@reprise/tenancy";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Administrator, type Authentication, onlyOperator } from "../http/auth.ts";

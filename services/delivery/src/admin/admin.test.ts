@@ -5,7 +5,7 @@ import {
   STREAM_START,
   type AdministrationRecord,
 } from "@reprise/protocol";
-import { readStreamMessages } from "@reprise/log";
+import { readStreamMessages } from "@reprise/broker";
 import { describe, expect, test } from "vitest";
 import { call, KEYS, openPlatform, type Platform } from "../testing/platform.ts";
 

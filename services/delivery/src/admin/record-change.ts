@@ -7,9 +7,9 @@ import {
   type TenantId,
   toRepriseError,
 } from "@reprise/protocol";
-import type { Logger } from "@reprise/service";
+import type { Logger } from "@reprise/runtime";
 import { hashKey, type TenantRecord, viewTenant } from "@reprise/tenancy";
-import { type Publish, recordOps } from "@reprise/log";
+import { type Publish, recordOps } from "@reprise/broker";
 import type { Administrator } from "../http/auth.ts";
 
 /** Milliseconds that a caller waits for a broker that does not take the first record. */

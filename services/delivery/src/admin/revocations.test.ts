@@ -1,5 +1,5 @@
 import { decodeOpsRecord, OPS_STREAM, parseTenantId, STREAM_START } from "@reprise/protocol";
-import { readStreamMessages } from "@reprise/log";
+import { readStreamMessages } from "@reprise/broker";
 import { openSseReader } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import {

@@ -1,4 +1,4 @@
-import type { AnalyticsClient } from "@reprise/log";
+import type { AnalyticsClient } from "@reprise/broker";
 import { parseWith, type TenantId } from "@reprise/protocol";
 import {
   accountsOf,

@@ -1,4 +1,4 @@
-import type { ArchivedEvents, AuditClient } from "@reprise/log";
+import type { ArchivedEvents, AuditClient } from "@reprise/broker";
 import { type GenerationRef, RepriseError, type Seq } from "@reprise/protocol";
 
 /** One generation in the archive. */

@@ -1,4 +1,4 @@
-import { Attempts } from "@reprise/log";
+import { Attempts } from "@reprise/stream";
 import { type Cursor, decodeEvent, peekType, FIRST_SEQ, plus } from "@reprise/protocol";
 import { type ArchivedLog, readArchived } from "./archived-events.ts";
 

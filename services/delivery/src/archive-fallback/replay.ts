@@ -1,5 +1,5 @@
 import { retry } from "@reprise/async";
-import type { ArchivedEvent } from "@reprise/log";
+import type { ArchivedEvent } from "@reprise/broker";
 import {
   encodeCursor,
   isTerminal,

@@ -1,4 +1,4 @@
-import type { Metrics } from "@reprise/service";
+import type { Metrics } from "@reprise/runtime";
 
 const RESULTS = ["stored", "joined", "refused"] as const;
 const REMOVED = ["blob", "upload", "orphan"] as const;

@@ -1,6 +1,6 @@
 import type { NodeBlobs } from "./open-blobs.ts";
 import type { Authentication } from "../http/auth.ts";
-import { blobs } from "@reprise/log";
+import * as blobs from "@reprise/blobs";
 import {
   BLOB_LIMITS,
   blobNotFound,

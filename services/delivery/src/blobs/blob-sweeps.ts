@@ -1,5 +1,5 @@
 import { pause } from "@reprise/async";
-import { blobs } from "@reprise/log";
+import * as blobs from "@reprise/blobs";
 import type { BlobMetrics } from "./blob-metrics.ts";
 
 export interface BlobSweepsOptions {

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { connect } from "node:net";
-import { blobs } from "@reprise/log";
+import * as blobs from "@reprise/blobs";
 import { parseTenantId } from "@reprise/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { authorization, KEYS, openPlatform, type Platform } from "../testing/platform.ts";

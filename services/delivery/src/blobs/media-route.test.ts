@@ -1,4 +1,4 @@
-import { blobs } from "@reprise/log";
+import * as blobs from "@reprise/blobs";
 import { type BlobId, blobKeySubject, parseTenantId } from "@reprise/protocol";
 import fastify from "fastify";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

@@ -1,5 +1,5 @@
 import type { NodeBlobs } from "./open-blobs.ts";
-import { blobs } from "@reprise/log";
+import * as blobs from "@reprise/blobs";
 import { blobNotFound, isTenantId, parseBlobId, parseWith } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";

@@ -1,6 +1,8 @@
-import { blobs, type Broker, type GenerationLog } from "@reprise/log";
+import * as blobs from "@reprise/blobs";
+import { type Broker } from "@reprise/broker";
+import { type GenerationLog } from "@reprise/stream";
 import { BLOB_TTL_SECONDS, type TenantId } from "@reprise/protocol";
-import type { Metrics } from "@reprise/service";
+import type { Metrics } from "@reprise/runtime";
 import type { TenantDirectory } from "@reprise/tenancy";
 import type { DeliverySettings } from "../config.ts";
 import { toAllowedHost } from "../egress/allowed-hosts.ts";

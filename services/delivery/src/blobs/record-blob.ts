@@ -1,4 +1,4 @@
-import { recordOps, type Publish } from "@reprise/log";
+import { recordOps, type Publish } from "@reprise/broker";
 import type { BlobRecord } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { request as httpRequest } from "node:http";
 import { connect } from "node:http2";
-import { blobs } from "@reprise/log";
+import * as blobs from "@reprise/blobs";
 import { type BlobId, parseTenantId } from "@reprise/protocol";
 import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import { expect, test } from "vitest";

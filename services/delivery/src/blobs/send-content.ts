@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { blobs } from "@reprise/log";
+import * as blobs from "@reprise/blobs";
 import { RepriseError } from "@reprise/protocol";
 import type { FastifyReply } from "fastify";
 import { hasLeft } from "../connections/http2.ts";

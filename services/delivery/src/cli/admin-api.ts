@@ -1,4 +1,4 @@
-import type { CommandIo } from "@reprise/service";
+import type { CommandIo } from "@reprise/runtime";
 import { RepriseError } from "@reprise/protocol";
 import * as z from "zod";
 

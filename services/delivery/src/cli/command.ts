@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 import { RepriseError } from "@reprise/protocol";
-import type { CommandIo } from "@reprise/service";
+import type { CommandIo } from "@reprise/runtime";
 import type { Command } from "commander";
 
 /** The exit codes of every command. */

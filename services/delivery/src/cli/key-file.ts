@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { RepriseError } from "@reprise/protocol";
-import { createSecretFile } from "@reprise/service";
+import { createSecretFile } from "@reprise/runtime";
 import {
   generateSigningKey,
   type PrivateKey,

@@ -1,4 +1,4 @@
-import { endWithReader } from "@reprise/service";
+import { endWithReader } from "@reprise/runtime";
 import { runCommand } from "./run-command.ts";
 
 /* `reprise-admin <command>`: the end of every command is one of `EXIT`. */

@@ -1,5 +1,5 @@
 import { RepriseError, toRepriseError } from "@reprise/protocol";
-import { type CommandIo, runProgram } from "@reprise/service";
+import { type CommandIo, runProgram } from "@reprise/runtime";
 import { Command } from "commander";
 import { RefusedError } from "./admin-api.ts";
 import { EXIT, writeLine } from "./command.ts";

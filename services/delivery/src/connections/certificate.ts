@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createSecureContext, type Server } from "node:tls";
 import { RepriseError } from "@reprise/protocol";
-import type { Logger } from "@reprise/service";
+import type { Logger } from "@reprise/runtime";
 
 /** Paths of PEM files. */
 export interface CertificateFiles {

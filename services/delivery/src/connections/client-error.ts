@@ -3,7 +3,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Duplex } from "node:stream";
 import type { Socket } from "node:net";
 import { RepriseError, toErrorBody, toHttpStatus } from "@reprise/protocol";
-import { resetSocket } from "@reprise/service";
+import { resetSocket } from "@reprise/runtime";
 import { tcpSocketOf } from "./tls-connections.ts";
 import { bareAnswerHeaders } from "../http/answer-headers.ts";
 

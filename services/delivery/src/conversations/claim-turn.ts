@@ -1,4 +1,5 @@
-import { type conversations, waitUntilBegun } from "@reprise/log";
+import type * as conversations from "@reprise/conversations";
+import { waitUntilBegun } from "@reprise/stream";
 import {
   asUnixMs,
   CONVERSATION_LIMITS,

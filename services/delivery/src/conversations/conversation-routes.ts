@@ -2,7 +2,7 @@ import type { TurnSources } from "./read-turn.ts";
 import type { NodeConversations } from "./open-conversations.ts";
 import type { RequestBodies } from "../bodies/request-bodies.ts";
 import type { ReaderRegistry } from "../readers/reader-registry.ts";
-import type { GenerationLog } from "@reprise/log";
+import type { GenerationLog } from "@reprise/stream";
 import type { Authentication } from "../http/auth.ts";
 import {
   asStreamSeq,

@@ -1,4 +1,4 @@
-import type { conversations } from "@reprise/log";
+import type * as conversations from "@reprise/conversations";
 import {
   type ConversationSummary,
   conversationSubject,
@@ -6,7 +6,7 @@ import {
   type TenantId,
   type TurnContext,
 } from "@reprise/protocol";
-import type { Logger } from "@reprise/service";
+import type { Logger } from "@reprise/runtime";
 import type { Principal } from "@reprise/tenancy";
 import type { CreateGeneration } from "../create/create-generation.ts";
 import type { PlannedSummary } from "./summarize.ts";

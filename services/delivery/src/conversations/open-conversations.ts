@@ -1,6 +1,8 @@
 import { pause } from "@reprise/async";
-import { type Broker, conversations, type GenerationLog } from "@reprise/log";
-import type { Metrics } from "@reprise/service";
+import * as conversations from "@reprise/conversations";
+import { type Broker } from "@reprise/broker";
+import { type GenerationLog } from "@reprise/stream";
+import type { Metrics } from "@reprise/runtime";
 
 /** Ports of the conversation routes. */
 export interface NodeConversations {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { conversations } from "@reprise/log";
+import * as conversations from "@reprise/conversations";
 import {
   blobsIn,
   type ConversationId,

@@ -1,4 +1,4 @@
-import { conversations } from "@reprise/log";
+import * as conversations from "@reprise/conversations";
 import {
   CONVERSATION_LIMITS,
   type ConversationId,

@@ -1,13 +1,7 @@
-import {
-  type AuditClient,
-  type Broker,
-  conversations,
-  type GenerationLog,
-  hasMessage,
-  type Hub,
-  type LogSnapshot,
-} from "@reprise/log";
-import type { Logger } from "@reprise/service";
+import * as conversations from "@reprise/conversations";
+import { type AuditClient, type Broker, hasMessage } from "@reprise/broker";
+import { type GenerationLog, type Hub, type LogSnapshot } from "@reprise/stream";
+import type { Logger } from "@reprise/runtime";
 import {
   type ConversationId,
   FIRST_SEQ,

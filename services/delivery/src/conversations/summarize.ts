@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
-import { conversations, type GenerationLog } from "@reprise/log";
+import * as conversations from "@reprise/conversations";
+import { type GenerationLog } from "@reprise/stream";
 import {
   bytesOf,
   type ConversationRecord,

@@ -1,4 +1,4 @@
-import { blobs } from "@reprise/log";
+import * as blobs from "@reprise/blobs";
 import { type BlobId, blobSubject, effectiveRequest, LIMITS } from "@reprise/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PNG, upload } from "../blobs/uploads.fixture.ts";

@@ -1,4 +1,4 @@
-import type { conversations } from "@reprise/log";
+import type * as conversations from "@reprise/conversations";
 import {
   CONVERSATION_LIMITS,
   hasNeverBegun,

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
-import { conversations, openJobs } from "@reprise/log";
+import * as conversations from "@reprise/conversations";
+import { openJobs } from "@reprise/jobs";
 import {
   conversationSubject,
   deriveGenerationId,

@@ -1,5 +1,5 @@
 import { GENERATION_ID_HEADER } from "../http/header-names.ts";
-import type { NewLog } from "@reprise/log";
+import type { NewLog } from "@reprise/stream";
 import type { GenerationRef, RequestedEvent } from "@reprise/protocol";
 import type { RequestBodies } from "../bodies/request-bodies.ts";
 import type { ReaderMetrics } from "../telemetry/reader-metrics.ts";

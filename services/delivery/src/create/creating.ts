@@ -1,5 +1,5 @@
 import { hash, randomBytes } from "node:crypto";
-import type { BufferedFeed, StoredEvent } from "@reprise/log";
+import type { BufferedFeed, StoredEvent } from "@reprise/stream";
 import {
   type BudgetCharge,
   createGenerationId,

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { GenerationLog } from "@reprise/log";
+import type { GenerationLog } from "@reprise/stream";
 import { type GenerationRequest, RepriseError, type RequestedEvent } from "@reprise/protocol";
 import { toRequested } from "../domain/to-requested.ts";
 import type { Step } from "./run-steps.ts";

@@ -1,12 +1,8 @@
 import { SHOULD_RETRY_HEADER } from "../http/header-names.ts";
-import {
-  beginLog,
-  type Broker,
-  bufferLiveFeed,
-  enqueueJob,
-  type GenerationLog,
-  type RuleSetStore,
-} from "@reprise/log";
+import { beginLog, bufferLiveFeed, type GenerationLog } from "@reprise/stream";
+import { type Broker } from "@reprise/broker";
+import { enqueueJob } from "@reprise/jobs";
+import { type RuleSetStore } from "@reprise/moderation";
 import { asUnixMs } from "@reprise/protocol";
 import {
   formatTraceparent,
@@ -17,7 +13,7 @@ import {
   REPRISE,
   type Tracing,
   type TraceSpan,
-} from "@reprise/telemetry";
+} from "@reprise/runtime/telemetry";
 import { toRequested } from "../domain/to-requested.ts";
 import type { RequestLimits } from "../limits/request-limits.ts";
 import type { RequestTraces } from "../telemetry/request-traces.ts";

@@ -1,4 +1,4 @@
-import type { Hub } from "@reprise/log";
+import type { Hub } from "@reprise/stream";
 import { expect, test } from "vitest";
 import { lagging } from "../testing/lagging.ts";
 import { append, createGeneration, delta, openPlatform, started, toolCall } from "../testing/platform.ts";

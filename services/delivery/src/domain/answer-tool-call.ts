@@ -1,12 +1,6 @@
-import {
-  appendDecision,
-  createWriterName,
-  type Decision,
-  type GenerationLog,
-  holdingModeration,
-  readPolicy,
-  type GenerationCache,
-} from "@reprise/log";
+import { appendDecision, type Decision, type GenerationLog, readPolicy, type GenerationCache } from "@reprise/stream";
+import { createWriterName } from "@reprise/broker";
+import { holdingModeration } from "@reprise/moderation";
 import {
   type Generation,
   type GenerationRef,

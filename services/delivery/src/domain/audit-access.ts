@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Publish } from "@reprise/log";
-import { type OpsTopic, recordOps } from "@reprise/log";
+import { type Publish, type OpsTopic, recordOps } from "@reprise/broker";
 import { type AccessRecord, type AuditSearch, RepriseError } from "@reprise/protocol";
 
 /** Milliseconds that a caller waits for a broker that does not take the record. */

@@ -1,4 +1,4 @@
-import { type GenerationLog, readCurrentLog } from "@reprise/log";
+import { type GenerationLog, readCurrentLog } from "@reprise/stream";
 
 /** A reader whose whole logs are current. Its other reads are those of any replica. */
 export function createCurrentReader(log: Pick<GenerationLog, "reader" | "leader">): GenerationLog["reader"] {

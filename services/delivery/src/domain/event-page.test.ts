@@ -1,4 +1,4 @@
-import { type Hub, GenerationCache } from "@reprise/log";
+import { type Hub, GenerationCache } from "@reprise/stream";
 import { encodeEvent, asSeq, asStreamSeq } from "@reprise/protocol";
 import { createRef } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";

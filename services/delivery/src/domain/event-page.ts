@@ -1,5 +1,5 @@
 import { type Seq, plus } from "@reprise/protocol";
-import type { Hub, GenerationCache } from "@reprise/log";
+import type { Hub, GenerationCache } from "@reprise/stream";
 import { waitForCache } from "./wait-for-cache.ts";
 
 export interface PageOptions {

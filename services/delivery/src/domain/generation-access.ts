@@ -1,4 +1,4 @@
-import { type GenerationLog, isExpiredOrErased } from "@reprise/log";
+import { type GenerationLog, isExpiredOrErased } from "@reprise/stream";
 import { decodeEvent, generationNotFound, type GenerationRef, parseGenerationId } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 

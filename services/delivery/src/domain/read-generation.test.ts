@@ -1,4 +1,4 @@
-import { Hub, type GenerationLog } from "@reprise/log";
+import { Hub, type GenerationLog } from "@reprise/stream";
 import { completed } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import { httpSseFraming } from "../readers/streams/http-sse-framing.ts";

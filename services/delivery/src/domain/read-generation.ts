@@ -1,4 +1,5 @@
-import { appendDecision, createWriterName, type GenerationCache } from "@reprise/log";
+import { appendDecision, type GenerationCache } from "@reprise/stream";
+import { createWriterName } from "@reprise/broker";
 import {
   type Generation,
   generationNotFound,

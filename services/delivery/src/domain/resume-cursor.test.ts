@@ -1,4 +1,4 @@
-import { type Hub, type StoredEvent, GenerationCache } from "@reprise/log";
+import { type Hub, type StoredEvent, GenerationCache } from "@reprise/stream";
 import {
   createGenerationId,
   DEFAULT_POLICY,

@@ -1,5 +1,5 @@
 import { retry } from "@reprise/async";
-import type { Hub, GenerationCache } from "@reprise/log";
+import type { Hub, GenerationCache } from "@reprise/stream";
 import { type Cursor, parseCursor, RepriseError, START, type Seq, plus } from "@reprise/protocol";
 
 /** The cursor that a reader resumes from, and the parameter that it came in. */

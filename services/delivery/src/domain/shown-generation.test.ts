@@ -1,5 +1,5 @@
 import { asSeq } from "@reprise/protocol";
-import { Hub } from "@reprise/log";
+import { Hub } from "@reprise/stream";
 import { expect, test } from "vitest";
 import { httpSseFraming } from "../readers/streams/http-sse-framing.ts";
 import { decide, judge, moderatedBody } from "../testing/moderation.ts";

@@ -1,4 +1,4 @@
-import { type GenerationLog, type Hub, readPolicy, type GenerationCache } from "@reprise/log";
+import { type GenerationLog, type Hub, readPolicy, type GenerationCache } from "@reprise/stream";
 import { decodeEvent, type Generation, type GenerationRef, MediaTranscript } from "@reprise/protocol";
 import { toGeneration } from "./to-generation.ts";
 import { toRequested } from "./to-requested.ts";

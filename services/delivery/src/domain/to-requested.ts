@@ -1,4 +1,4 @@
-import type { GenerationLog } from "@reprise/log";
+import type { GenerationLog } from "@reprise/stream";
 import {
   decodeEvent,
   generationNotFound,

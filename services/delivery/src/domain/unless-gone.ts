@@ -1,4 +1,4 @@
-import { isExpiredOrErased } from "@reprise/log";
+import { isExpiredOrErased } from "@reprise/stream";
 import { RepriseError } from "@reprise/protocol";
 
 /** For a generation that a client's own name leads to: undefined where it is out of the caller's reach or no longer kept. Throws any other error. */

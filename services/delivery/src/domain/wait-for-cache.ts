@@ -1,4 +1,4 @@
-import type { GenerationCache } from "@reprise/log";
+import type { GenerationCache } from "@reprise/stream";
 
 /** Resolves as soon as a condition on a cache is met, the time is up where there is one, or the signal is aborted. */
 export function waitForCache(

@@ -1,4 +1,5 @@
-import { type Job, openBroker, pullJobs } from "@reprise/log";
+import { type Job, pullJobs } from "@reprise/jobs";
+import { openBroker } from "@reprise/broker";
 import { expect, test } from "vitest";
 import { call, createGeneration, openPlatform, type Platform } from "../testing/platform.ts";
 

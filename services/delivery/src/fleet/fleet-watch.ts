@@ -1,7 +1,8 @@
 import { pause } from "@reprise/async";
-import { type Broker, QueueDepths, WorkersWatch } from "@reprise/log";
+import { type Broker } from "@reprise/broker";
+import { QueueDepths, WorkersWatch } from "@reprise/jobs";
 import { toRepriseError } from "@reprise/protocol";
-import type { BrokerWatch, Metrics } from "@reprise/service";
+import type { BrokerWatch, Metrics } from "@reprise/runtime";
 
 export interface FleetWatchOptions {
   broker: Broker;

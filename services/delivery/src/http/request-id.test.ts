@@ -1,6 +1,6 @@
 import { openSseReader } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
-import { recordOps } from "@reprise/log";
+import { recordOps } from "@reprise/broker";
 import {
   append,
   authorization,

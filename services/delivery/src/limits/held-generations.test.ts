@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { appendDecision, createWriterName } from "@reprise/log";
+import { appendDecision } from "@reprise/stream";
+import { createWriterName } from "@reprise/broker";
 import {
   asSeq,
   asStreamSeq,

@@ -1,5 +1,5 @@
 import { pause, waitAtMost } from "@reprise/async";
-import type { GenerationLog } from "@reprise/log";
+import type { GenerationLog } from "@reprise/stream";
 import {
   type GenerationRef,
   isTerminal,

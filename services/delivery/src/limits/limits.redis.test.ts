@@ -1,4 +1,4 @@
-import { announceEnd } from "@reprise/log";
+import { announceEnd } from "@reprise/stream";
 import { parseGenerationId, parseTenantId } from "@reprise/protocol";
 import { openSseReader, startRedis, startTcpProxy } from "@reprise/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

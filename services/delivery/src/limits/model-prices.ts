@@ -1,5 +1,5 @@
-import { priceSchema } from "@reprise/metering";
-import { parseConfigFile, readConfigFile } from "@reprise/service";
+import { priceSchema } from "@reprise/facts";
+import { parseConfigFile, readConfigFile } from "@reprise/runtime";
 import { maxOutputTokensSchema, type ModelPrices, UNSEEN_TOKENS } from "@reprise/tenancy";
 import * as z from "zod";
 

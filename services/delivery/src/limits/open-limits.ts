@@ -1,6 +1,6 @@
-import type { GenerationLog } from "@reprise/log";
+import type { GenerationLog } from "@reprise/stream";
 import type { NodeId } from "@reprise/protocol";
-import { type DependencyWatches, type Metrics, watchRedis } from "@reprise/service";
+import { type DependencyWatches, type Metrics, watchRedis } from "@reprise/runtime";
 import { type BudgetLedger, openShared } from "@reprise/tenancy";
 import { createRequestBudgets, type RequestBudgets } from "./request-budgets.ts";
 import { RequestLimits } from "./request-limits.ts";

@@ -1,4 +1,4 @@
-import type { GenerationCache } from "@reprise/log";
+import type { GenerationCache } from "@reprise/stream";
 import { asSeq } from "@reprise/protocol";
 
 const VIEW_BYTES = 64 * 1_024;

@@ -8,7 +8,7 @@ import {
   type TenantId,
   unixNow,
 } from "@reprise/protocol";
-import type { Metrics } from "@reprise/service";
+import type { Metrics } from "@reprise/runtime";
 import {
   accountsOf,
   type BudgetLedger,

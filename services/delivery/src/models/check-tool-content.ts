@@ -1,5 +1,6 @@
 import type { NodeBlobs } from "../blobs/open-blobs.ts";
-import { blobs, type GenerationLog } from "@reprise/log";
+import * as blobs from "@reprise/blobs";
+import { type GenerationLog } from "@reprise/stream";
 import {
   type GenerationRef,
   generationNotFound,

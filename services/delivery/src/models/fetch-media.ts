@@ -1,5 +1,5 @@
 import { Semaphore } from "@reprise/async";
-import { blobs } from "@reprise/log";
+import * as blobs from "@reprise/blobs";
 import {
   BLOB_LIMITS,
   type BlobRecord,

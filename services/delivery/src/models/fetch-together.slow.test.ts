@@ -1,4 +1,4 @@
-import { blobs } from "@reprise/log";
+import * as blobs from "@reprise/blobs";
 import { type BlobId, blobSubject, LIMITS, parseTenantId } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { PNG, upload } from "../blobs/uploads.fixture.ts";

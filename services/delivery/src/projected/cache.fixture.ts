@@ -1,4 +1,4 @@
-import { GenerationCache } from "@reprise/log";
+import { GenerationCache } from "@reprise/stream";
 import {
   asSeq,
   asStreamSeq,

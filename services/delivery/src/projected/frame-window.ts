@@ -1,4 +1,4 @@
-import { FrameBuffer, type Framing } from "@reprise/log";
+import { FrameBuffer, type Framing } from "@reprise/stream";
 import type { Frame } from "@reprise/projections";
 import { asSeq } from "@reprise/protocol";
 import { encodeFrame } from "./encode-frame.ts";

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Derived } from "@reprise/log";
+import type { Derived } from "@reprise/stream";
 import type { Frame } from "@reprise/projections";
 import { FIRST_SEQ, type Seq } from "@reprise/protocol";
 import { FrameWindow } from "./frame-window.ts";

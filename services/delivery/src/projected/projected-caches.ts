@@ -1,4 +1,4 @@
-import type { Derived, GenerationCache, Hub } from "@reprise/log";
+import type { Derived, GenerationCache, Hub } from "@reprise/stream";
 import type { Projection } from "@reprise/projections";
 import { ProjectedFrames } from "./projected-frames.ts";
 import type { Fold } from "./projection-fold.ts";

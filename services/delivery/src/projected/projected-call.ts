@@ -1,4 +1,4 @@
-import type { NewLog } from "@reprise/log";
+import type { NewLog } from "@reprise/stream";
 import type { GenerationRef, ReaderProtocol } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { ReadingRole } from "../http/auth.ts";

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Derived, GenerationCache, Hub } from "@reprise/log";
+import type { Derived, GenerationCache, Hub } from "@reprise/stream";
 import type { Frame, Projection } from "@reprise/projections";
 import { FIRST_SEQ, plus, type RepriseError, type Seq, toRepriseError } from "@reprise/protocol";
 import { FrameWindow } from "./frame-window.ts";

@@ -1,4 +1,4 @@
-import type { GenerationCache, Hub } from "@reprise/log";
+import type { GenerationCache, Hub } from "@reprise/stream";
 import type { Frame, ProjectedRun } from "@reprise/projections";
 import {
   decodeEvent,

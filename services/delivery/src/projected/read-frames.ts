@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Hub } from "@reprise/log";
+import type { Hub } from "@reprise/stream";
 import type { Frame, Projection } from "@reprise/projections";
 import type { Seq } from "@reprise/protocol";
 import type { FastifyReply } from "fastify";

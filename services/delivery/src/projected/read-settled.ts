@@ -1,4 +1,4 @@
-import type { GenerationCache, Hub } from "@reprise/log";
+import type { GenerationCache, Hub } from "@reprise/stream";
 import { FIRST_SEQ } from "@reprise/protocol";
 import type { FastifyReply } from "fastify";
 import { hasLeft } from "../connections/http2.ts";

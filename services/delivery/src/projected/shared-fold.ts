@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Derived, GenerationCache, Hub } from "@reprise/log";
+import type { Derived, GenerationCache, Hub } from "@reprise/stream";
 import type { ProjectedRun } from "@reprise/projections";
 import type { Seq } from "@reprise/protocol";
 import { type Fold, ProjectionFold } from "./projection-fold.ts";

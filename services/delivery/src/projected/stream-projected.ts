@@ -1,4 +1,4 @@
-import type { Hub } from "@reprise/log";
+import type { Hub } from "@reprise/stream";
 import type { Frame, Projection } from "@reprise/projections";
 import { FIRST_SEQ, plus, type RepriseError, REQUEST_SEQ, SSE_HEADERS } from "@reprise/protocol";
 import type { FastifyReply } from "fastify";

@@ -1,6 +1,6 @@
 import { asSeq } from "@reprise/protocol";
-import { createLogger, createMetrics } from "@reprise/service";
-import { NO_TRACING } from "@reprise/telemetry";
+import { createLogger, createMetrics } from "@reprise/runtime";
+import { NO_TRACING } from "@reprise/runtime/telemetry";
 import { completed, delta, openSseReader, started } from "@reprise/testkit";
 import fastify from "fastify";
 import { expect, test } from "vitest";

@@ -1,8 +1,8 @@
-import type { GenerationCache, Hub } from "@reprise/log";
+import type { GenerationCache, Hub } from "@reprise/stream";
 import { plus, type ReaderProtocol, REQUEST_SEQ, type Seq } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { FastifyReply } from "fastify";
-import type { Logger } from "@reprise/service";
+import type { Logger } from "@reprise/runtime";
 import type { Authentication, ReadingRole } from "../http/auth.ts";
 import type { ReaderMetrics, StreamCall } from "../telemetry/reader-metrics.ts";
 import type { RequestMetrics } from "../telemetry/request-metrics.ts";

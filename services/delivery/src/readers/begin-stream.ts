@@ -1,6 +1,6 @@
 import { encodeSseRetry, type GenerationRef, RepriseError, SSE_RECONNECT_MS } from "@reprise/protocol";
-import type { Logger } from "@reprise/service";
-import { traceFields, type TraceSpan } from "@reprise/telemetry";
+import type { Logger } from "@reprise/runtime";
+import { traceFields, type TraceSpan } from "@reprise/runtime/telemetry";
 import type { FastifyReply } from "fastify";
 import { hasLeft } from "../connections/http2.ts";
 import { openHttp2Socket } from "./streams/http2-socket.ts";

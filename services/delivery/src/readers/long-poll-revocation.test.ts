@@ -1,4 +1,4 @@
-import { readPresence } from "@reprise/log";
+import { readPresence } from "@reprise/jobs";
 import { parseTenantId } from "@reprise/protocol";
 import { hashKey, type TenantRecord } from "@reprise/tenancy";
 import { describe, expect, test, vi } from "vitest";

@@ -1,4 +1,4 @@
-import type { Sketch } from "@reprise/metering";
+import type { Sketch } from "@reprise/facts";
 import type { Seq } from "@reprise/protocol";
 
 /** Progress of a connection. Timers read it and no event announces it, so it has to be cheap. */

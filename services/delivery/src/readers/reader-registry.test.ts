@@ -9,8 +9,9 @@ import {
   plusMs,
   unixNow,
 } from "@reprise/protocol";
-import { GenerationCache, type Publish } from "@reprise/log";
-import { decodePresenceRecord } from "@reprise/log/testing";
+import { GenerationCache } from "@reprise/stream";
+import { type Publish } from "@reprise/broker";
+import { decodePresenceRecord } from "@reprise/jobs";
 import { createRef, requested } from "@reprise/testkit";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Principal } from "@reprise/tenancy";

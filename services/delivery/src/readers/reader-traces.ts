@@ -1,4 +1,4 @@
-import type { GenerationCache } from "@reprise/log";
+import type { GenerationCache } from "@reprise/stream";
 import type { RepriseError, Seq } from "@reprise/protocol";
 import {
   GEN_AI,
@@ -10,7 +10,7 @@ import {
   REPRISE,
   type Tracing,
   type TraceSpan,
-} from "@reprise/telemetry";
+} from "@reprise/runtime/telemetry";
 import type { Position } from "./position.ts";
 
 export interface ReadingOptions {

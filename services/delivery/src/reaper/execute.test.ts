@@ -1,4 +1,4 @@
-import { type QueuedJob, openJobs } from "@reprise/log";
+import { type QueuedJob, openJobs } from "@reprise/jobs";
 import { DEFAULT_POLICY, type GenerationRef, asStreamSeq, plusMs } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import {

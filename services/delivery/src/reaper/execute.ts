@@ -1,11 +1,6 @@
-import {
-  appendDecision,
-  type Broker,
-  createWriterName,
-  type GenerationLog,
-  isExpiredOrErased,
-  openJobs,
-} from "@reprise/log";
+import { appendDecision, type GenerationLog, isExpiredOrErased } from "@reprise/stream";
+import { type Broker, createWriterName } from "@reprise/broker";
+import { openJobs } from "@reprise/jobs";
 import {
   logSubject,
   peekSeq,

@@ -1,5 +1,7 @@
 import { abandonedSince } from "./abandoned-since.ts";
-import { type Broker, type GenerationLog, readPresence } from "@reprise/log";
+import { type Broker } from "@reprise/broker";
+import { type GenerationLog } from "@reprise/stream";
+import { readPresence } from "@reprise/jobs";
 import { isTerminal, peekType, type UnixMs } from "@reprise/protocol";
 import { type Absence, type Observation, type Phase, queueEndOf, type WatchedJob } from "./plan.ts";
 import { readWaitedUntil } from "./read-waited-until.ts";

@@ -1,4 +1,6 @@
-import { createWriterName, enqueueJob, Hub, openJobs } from "@reprise/log";
+import { createWriterName } from "@reprise/broker";
+import { enqueueJob, openJobs } from "@reprise/jobs";
+import { Hub } from "@reprise/stream";
 import {
   createGenerationId,
   encodeEvent,
@@ -10,7 +12,7 @@ import {
   asSeq,
   asStreamSeq,
 } from "@reprise/protocol";
-import { createLogger } from "@reprise/service";
+import { createLogger } from "@reprise/runtime";
 import { expect, test } from "vitest";
 import { httpSseFraming } from "../readers/streams/http-sse-framing.ts";
 import {

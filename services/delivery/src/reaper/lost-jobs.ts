@@ -1,5 +1,7 @@
 import { pause, waitAtMost } from "@reprise/async";
-import { type Broker, enqueueJob, type GenerationLog, type GenerationCache, openJobs } from "@reprise/log";
+import { type Broker } from "@reprise/broker";
+import { enqueueJob, openJobs } from "@reprise/jobs";
+import { type GenerationLog, type GenerationCache } from "@reprise/stream";
 import {
   isTerminal,
   peekSeq,
@@ -9,8 +11,8 @@ import {
   type Seq,
   STREAM_START,
 } from "@reprise/protocol";
-import type { Logger } from "@reprise/service";
-import { traceIdFields } from "@reprise/telemetry";
+import type { Logger } from "@reprise/runtime";
+import { traceIdFields } from "@reprise/runtime/telemetry";
 import { toRequested } from "../domain/to-requested.ts";
 
 export interface LostJobsOptions {

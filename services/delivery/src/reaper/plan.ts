@@ -1,4 +1,4 @@
-import type { OpenJob } from "@reprise/log";
+import type { OpenJob } from "@reprise/jobs";
 import { type EffectivePolicy, type GenerationId, type UnixMs, plusMs, NEVER } from "@reprise/protocol";
 
 /*

@@ -1,4 +1,6 @@
-import { type Broker, conversations, type GenerationLog, readLastStored } from "@reprise/log";
+import * as conversations from "@reprise/conversations";
+import { type Broker } from "@reprise/broker";
+import { type GenerationLog, readLastStored } from "@reprise/stream";
 import {
   type GenerationRef,
   isTerminal,

@@ -1,5 +1,6 @@
 import { jetstreamManager } from "@nats-io/jetstream";
-import { createWriterName, enqueueJob, publishPresence, readPresence, openJobs } from "@reprise/log";
+import { createWriterName } from "@reprise/broker";
+import { enqueueJob, publishPresence, readPresence, openJobs } from "@reprise/jobs";
 import {
   encodeEvent,
   type EventDraft,
@@ -13,7 +14,7 @@ import {
   asSeq,
   asStreamSeq,
 } from "@reprise/protocol";
-import { createLogger } from "@reprise/service";
+import { createLogger } from "@reprise/runtime";
 import { createRef, openSseReader } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import {

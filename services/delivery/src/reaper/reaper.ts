@@ -1,14 +1,7 @@
 import { pause, waitAtMost } from "@reprise/async";
-import {
-  assertPresenceStored,
-  type Broker,
-  type GenerationLog,
-  type OpenJob,
-  type QueuedJob,
-  PRESENCE_LEASE_MS,
-  watchConnection,
-  openJobs,
-} from "@reprise/log";
+import { assertPresenceStored, type OpenJob, type QueuedJob, PRESENCE_LEASE_MS, openJobs } from "@reprise/jobs";
+import { type Broker, watchConnection } from "@reprise/broker";
+import { type GenerationLog } from "@reprise/stream";
 import {
   type GenerationRef,
   jobSubject,
@@ -18,8 +11,8 @@ import {
   type UnixMs,
   plusMs,
 } from "@reprise/protocol";
-import type { Logger } from "@reprise/service";
-import { traceIdFields } from "@reprise/telemetry";
+import type { Logger } from "@reprise/runtime";
+import { traceIdFields } from "@reprise/runtime/telemetry";
 import { execute } from "./execute.ts";
 import { ObservationWindow } from "./observation-window.ts";
 import { inspect } from "./inspect.ts";

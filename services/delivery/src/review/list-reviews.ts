@@ -1,10 +1,6 @@
-import {
-  type Broker,
-  type GenerationLog,
-  isExpiredOrErased,
-  type ListedReview,
-  reviewList,
-} from "@reprise/log";
+import { type Broker } from "@reprise/broker";
+import { type GenerationLog, isExpiredOrErased } from "@reprise/stream";
+import { type ListedReview, reviewList } from "@reprise/moderation";
 import {
   type GenerationRef,
   RepriseError,

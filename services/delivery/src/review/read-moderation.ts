@@ -1,4 +1,4 @@
-import { type GenerationLog, headOf } from "@reprise/log";
+import { type GenerationLog, headOf } from "@reprise/stream";
 import {
   generationNotFound,
   type GenerationId,

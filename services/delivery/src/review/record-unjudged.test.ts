@@ -1,5 +1,5 @@
 import { asSeq } from "@reprise/protocol";
-import { readPolicy, type GenerationCache } from "@reprise/log";
+import { readPolicy, type GenerationCache } from "@reprise/stream";
 import { expect, test } from "vitest";
 import { moderatedBody } from "../testing/moderation.ts";
 import { append, createGeneration, delta, openPlatform, started } from "../testing/platform.ts";

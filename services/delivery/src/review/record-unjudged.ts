@@ -1,5 +1,6 @@
 import type { Seq } from "@reprise/protocol";
-import { appendDecision, createWriterName, type GenerationLog, type GenerationCache } from "@reprise/log";
+import { appendDecision, type GenerationLog, type GenerationCache } from "@reprise/stream";
+import { createWriterName } from "@reprise/broker";
 
 /**
  * Records in the log that moderation does not judge what readers of a generation wait for, and what its policy gives them meanwhile: once

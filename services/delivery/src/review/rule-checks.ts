@@ -1,6 +1,6 @@
 import { WorkShares } from "@reprise/async";
 import { type ModerationRule, RepriseError, ruleSetId, type TenantId } from "@reprise/protocol";
-import { checkingRules, prepareFolding, priceRules, REQUEST_RULE_LIMITS } from "@reprise/rules";
+import { checkingRules, prepareFolding, priceRules, REQUEST_RULE_LIMITS } from "@reprise/moderation";
 
 const RULES = "policy.moderation.rules";
 /** Results of checks that are kept for one tenant. */

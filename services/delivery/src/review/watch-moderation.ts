@@ -1,6 +1,6 @@
 import { Semaphore } from "@reprise/async";
-import type { GenerationLog, Hub } from "@reprise/log";
-import type { Metrics } from "@reprise/service";
+import type { GenerationLog, Hub } from "@reprise/stream";
+import type { Metrics } from "@reprise/runtime";
 import { recordUnjudged } from "./record-unjudged.ts";
 
 const RECORDINGS = 16;

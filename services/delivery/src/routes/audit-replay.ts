@@ -2,7 +2,7 @@ import type { RequestTraces } from "../telemetry/request-traces.ts";
 import type { ReaderMetrics } from "../telemetry/reader-metrics.ts";
 import type { RequestMetrics } from "../telemetry/request-metrics.ts";
 import type { RequestNotes } from "../telemetry/request-notes.ts";
-import type { Logger } from "@reprise/service";
+import type { Logger } from "@reprise/runtime";
 import type { ReaderRegistry } from "../readers/reader-registry.ts";
 import type { Authentication } from "../http/auth.ts";
 import type { Principal } from "@reprise/tenancy";

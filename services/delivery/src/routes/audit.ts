@@ -1,4 +1,5 @@
-import type { AuditClient, GenerationLog } from "@reprise/log";
+import type { AuditClient } from "@reprise/broker";
+import type { GenerationLog } from "@reprise/stream";
 import type { Authentication } from "../http/auth.ts";
 import { parseGenerationId, parseWith } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";

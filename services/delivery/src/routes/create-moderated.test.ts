@@ -1,5 +1,6 @@
 import { jetstreamManager } from "@nats-io/jetstream";
-import { readPolicy, readRuleSet } from "@reprise/log";
+import { readPolicy } from "@reprise/stream";
+import { readRuleSet } from "@reprise/moderation";
 import { JOBS_STREAM, type ModerationRule, ruleSetId } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { moderatedBody } from "../testing/moderation.ts";

@@ -1,7 +1,8 @@
 import type { RequestNotes } from "../telemetry/request-notes.ts";
 import type { RequestLimits } from "../limits/request-limits.ts";
 import type { ReaderRegistry } from "../readers/reader-registry.ts";
-import type { NewLog, AuditClient, GenerationLog, Hub } from "@reprise/log";
+import type { NewLog, GenerationLog, Hub } from "@reprise/stream";
+import type { AuditClient } from "@reprise/broker";
 import { encodeCursor, FIRST_SEQ, type GenerationRef, LIMITS, parseWith, plus } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import type { FastifyInstance, FastifyReply } from "fastify";

@@ -1,4 +1,4 @@
-import { type ReviewRecord, storeVerdict, reviewList } from "@reprise/log";
+import { type ReviewRecord, storeVerdict, reviewList } from "@reprise/moderation";
 import {
   type EventDraft,
   type GenerationRef,

@@ -1,5 +1,6 @@
 import type { RequestBodies } from "../bodies/request-bodies.ts";
-import type { Broker, GenerationLog } from "@reprise/log";
+import type { Broker } from "@reprise/broker";
+import type { GenerationLog } from "@reprise/stream";
 import type { Authentication } from "../http/auth.ts";
 import { LIMITS, parseGenerationId, parseWith, REVIEW_DECISIONS } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";

@@ -1,6 +1,5 @@
-import { type Generation, unixNow } from "@reprise/protocol";
+import { type Generation, unixNow, parseTenantId } from "@reprise/protocol";
 import { generateSigningKey, importPrivateKey, mintStreamToken, toPublicKey } from "@reprise/tenancy";
-import { parseTenantId } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import {
   append,

@@ -1,5 +1,5 @@
 import type { RequestBodies } from "../bodies/request-bodies.ts";
-import type { GenerationLog } from "@reprise/log";
+import type { GenerationLog } from "@reprise/stream";
 import {
   END_USER_RULE,
   generationNotFound,

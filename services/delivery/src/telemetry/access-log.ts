@@ -1,5 +1,5 @@
-import type { Logger } from "@reprise/service";
-import { traceFields } from "@reprise/telemetry";
+import type { Logger } from "@reprise/runtime";
+import { traceFields } from "@reprise/runtime/telemetry";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { streamOf } from "../connections/http2.ts";
 import type { RequestNotes } from "./request-notes.ts";

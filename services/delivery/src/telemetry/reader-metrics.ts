@@ -7,7 +7,7 @@ import {
   type UnixMs,
   unixNow,
 } from "@reprise/protocol";
-import type { Metrics } from "@reprise/service";
+import type { Metrics } from "@reprise/runtime";
 
 export type ResumeResult = "resumed" | "ended" | "fallback" | "gone";
 /** Which call a stream answers. */

@@ -1,4 +1,4 @@
-import type { Logger, Metrics } from "@reprise/service";
+import type { Logger, Metrics } from "@reprise/runtime";
 
 const WARN_EVERY_MS = 60_000;
 

@@ -1,4 +1,4 @@
-import { HttpMetrics, type Metrics } from "@reprise/service";
+import { HttpMetrics, type Metrics } from "@reprise/runtime";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { NO_STALLS, type StalledTime } from "./stalls.ts";
 

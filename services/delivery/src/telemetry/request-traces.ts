@@ -9,7 +9,7 @@ import {
   type TraceContext,
   type Tracing,
   type TraceSpan,
-} from "@reprise/telemetry";
+} from "@reprise/runtime/telemetry";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Authentication } from "../http/auth.ts";
 import type { RequestMetrics } from "./request-metrics.ts";

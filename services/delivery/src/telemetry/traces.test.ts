@@ -1,6 +1,6 @@
 import { parseGenerationId, parseTenantId } from "@reprise/protocol";
-import { parseTraceparent } from "@reprise/telemetry";
-import { recordSpans } from "@reprise/telemetry/testing";
+import { parseTraceparent } from "@reprise/runtime/telemetry";
+import { recordSpans } from "@reprise/runtime/telemetry/testing";
 import { openSseReader } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import {

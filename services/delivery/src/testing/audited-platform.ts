@@ -1,5 +1,6 @@
 import { jetstreamManager } from "@nats-io/jetstream";
-import { readStreamMessages, logErasure } from "@reprise/log";
+import { readStreamMessages } from "@reprise/broker";
+import { logErasure } from "@reprise/stream";
 import {
   checkpointSubject,
   decodeOpsRecord,

@@ -1,4 +1,4 @@
-import { answerCalls, type Broker } from "@reprise/log";
+import { answerCalls, type Broker } from "@reprise/broker";
 import {
   ANALYTICS_CALLS,
   ANALYTICS_QUEUE,

@@ -1,4 +1,5 @@
-import { answerCalls, type CallAnswer, type Broker, type GenerationLog } from "@reprise/log";
+import { answerCalls, type CallAnswer, type Broker } from "@reprise/broker";
+import { type GenerationLog } from "@reprise/stream";
 import {
   AUDIT_CALLS,
   AUDIT_MORE_HEADER,

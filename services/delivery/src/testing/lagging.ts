@@ -1,5 +1,5 @@
 import { asStreamSeq } from "@reprise/protocol";
-import type { GenerationLog } from "@reprise/log";
+import type { GenerationLog } from "@reprise/stream";
 
 /** The log as a replica has it that lacks its last events. */
 export function lagging(log: GenerationLog, by: number): GenerationLog {

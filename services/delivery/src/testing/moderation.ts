@@ -1,4 +1,6 @@
-import { appendDecision, createWriterName, storeVerdict } from "@reprise/log";
+import { appendDecision } from "@reprise/stream";
+import { createWriterName } from "@reprise/broker";
+import { storeVerdict } from "@reprise/moderation";
 import {
   type EventDraft,
   type GenerationRef,

@@ -1,14 +1,6 @@
 import { randomUUID } from "node:crypto";
-import {
-  Appender,
-  type Broker,
-  connectBroker,
-  createGenerationLog,
-  type GenerationLog,
-  headOf,
-  openBroker,
-  type Publish,
-} from "@reprise/log";
+import { Appender, createGenerationLog, type GenerationLog, headOf } from "@reprise/stream";
+import { type Broker, connectBroker, openBroker, type Publish } from "@reprise/broker";
 import {
   type EventDraft,
   type Generation,
@@ -17,7 +9,7 @@ import {
   parseTenantId,
   asSeq,
 } from "@reprise/protocol";
-import { createLogger, createMetrics, createOpsHandler, startOpsServer } from "@reprise/service";
+import { createLogger, createMetrics, createOpsHandler, startOpsServer } from "@reprise/runtime";
 import {
   createTenantDirectory,
   type FixedTenantDirectory,

@@ -1,5 +1,5 @@
 import type { Threads } from "./threads.ts";
-import type { GenerationLog } from "@reprise/log";
+import type { GenerationLog } from "@reprise/stream";
 import { type GenerationRef, isGenerationId, type RequestedEvent, toUnixMs } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 import { accessGeneration } from "../domain/generation-access.ts";

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
-import { askPatiently, type RowBroker, readLastRaw, storeAfter } from "@reprise/log";
+import { askPatiently, type RowBroker, storeAfter } from "@reprise/stream";
+import { readLastRaw } from "@reprise/broker";
 import {
   decodeThreadRow,
   encodeThreadRow,

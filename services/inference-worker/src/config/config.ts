@@ -1,4 +1,4 @@
-import { BROKER_SERVICE_NAMES, type Environment, parseEnvironment } from "@reprise/service";
+import { BROKER_SERVICE_NAMES, type Environment, parseEnvironment } from "@reprise/runtime";
 
 const NAMES = [
   ...BROKER_SERVICE_NAMES,

@@ -1,4 +1,4 @@
-import { priceSchema } from "@reprise/metering";
+import { priceSchema } from "@reprise/facts";
 import {
   CAPABILITIES,
   capabilitiesOf,
@@ -15,7 +15,7 @@ import {
   parseConfigFile,
   readConfigFile,
   toConfigPath,
-} from "@reprise/service";
+} from "@reprise/runtime";
 import { maxOutputTokensSchema } from "@reprise/tenancy";
 import * as z from "zod";
 import { CACHE_SALTS } from "../engines/openai/request/cache-salt.ts";

@@ -1,5 +1,4 @@
-import type { EventDraft, JsonObject, Transcript } from "@reprise/protocol";
-import { LIMITS } from "@reprise/protocol";
+import { type EventDraft, type JsonObject, type Transcript, LIMITS } from "@reprise/protocol";
 import type { ToolCallEvent } from "../engines/engine.ts";
 
 /** The turn's counts, carried by the first call of the turn. */

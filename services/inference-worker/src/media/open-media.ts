@@ -1,4 +1,4 @@
-import { blobs } from "@reprise/log";
+import * as blobs from "@reprise/blobs";
 import {
   blobNotFound,
   isBlobId,

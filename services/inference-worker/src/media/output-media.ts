@@ -1,4 +1,5 @@
-import { blobs, type Publish, recordOps } from "@reprise/log";
+import * as blobs from "@reprise/blobs";
+import { type Publish, recordOps } from "@reprise/broker";
 import {
   BLOB_LIMITS,
   BLOB_TTL_SECONDS,

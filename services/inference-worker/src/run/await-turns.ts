@@ -1,5 +1,5 @@
 import { pause } from "@reprise/async";
-import { conversations } from "@reprise/log";
+import * as conversations from "@reprise/conversations";
 import { toRepriseError } from "@reprise/protocol";
 import { finishRun } from "./finish-run.ts";
 import type { Run } from "./open-run.ts";

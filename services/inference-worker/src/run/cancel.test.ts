@@ -1,4 +1,5 @@
-import { Appender, appendDecision, connectBroker, type Publish, watchConnection } from "@reprise/log";
+import { Appender, appendDecision } from "@reprise/stream";
+import { connectBroker, type Publish, watchConnection } from "@reprise/broker";
 import { parseTenantId, type Transcript } from "@reprise/protocol";
 import { startTcpProxy } from "@reprise/testkit";
 import { expect, onTestFinished, test, vi } from "vitest";

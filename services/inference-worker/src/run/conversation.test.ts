@@ -1,4 +1,5 @@
-import { conversations, type GenerationLog } from "@reprise/log";
+import * as conversations from "@reprise/conversations";
+import { type GenerationLog } from "@reprise/stream";
 import {
   asSeq,
   type EventDraft,

@@ -1,4 +1,5 @@
-import { announceEnd, type Appender, enqueueJob } from "@reprise/log";
+import { announceEnd, type Appender } from "@reprise/stream";
+import { enqueueJob } from "@reprise/jobs";
 import {
   type Fault,
   isErrorCode,
@@ -17,7 +18,7 @@ import {
   NO_SPAN,
   REPRISE,
   type TraceSpan,
-} from "@reprise/telemetry";
+} from "@reprise/runtime/telemetry";
 import type { EndDraft } from "../domain/after-turn.ts";
 import type { Run } from "./open-run.ts";
 import { recoverLog } from "./log/recover-log.ts";

@@ -1,6 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { type GenerationLog, type Job, publishPresence, type StoredEvent } from "@reprise/log";
+import { type GenerationLog, type StoredEvent } from "@reprise/stream";
+import { type Job, publishPresence } from "@reprise/jobs";
 import { type GenerationRef, parseNodeId, asSeq, STREAM_START } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { EngineEvent } from "../engines/engine.ts";

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { answerHolderQueries, connectBroker } from "@reprise/log";
+import { answerHolderQueries } from "@reprise/jobs";
+import { connectBroker } from "@reprise/broker";
 import { parseWorkerId, workerSubject } from "@reprise/protocol";
 import { startTcpProxy } from "@reprise/testkit";
 import { expect, test } from "vitest";

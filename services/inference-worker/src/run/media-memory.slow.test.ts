@@ -1,6 +1,6 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import type { blobs } from "@reprise/log";
+import type * as blobs from "@reprise/blobs";
 import { OPTIONAL_EVENTS, type RequestMedia } from "@reprise/protocol";
 import { base64HashOf, startMediaModel } from "@reprise/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";

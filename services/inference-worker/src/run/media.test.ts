@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
-import { blobs } from "@reprise/log";
+import * as blobs from "@reprise/blobs";
 import { type MediaMap, parseTenantId, RepriseError } from "@reprise/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createOpenaiEngine, type OpenaiEngineOptions } from "../engines/openai/openai-engine.ts";

@@ -1,4 +1,6 @@
-import { type Job, type LogSnapshot, recordOps } from "@reprise/log";
+import { type Job } from "@reprise/jobs";
+import { type LogSnapshot } from "@reprise/stream";
+import { recordOps } from "@reprise/broker";
 import {
   type EffectivePolicy,
   type RepriseError,
@@ -9,7 +11,7 @@ import {
   toUnixMs,
   waitsOf,
 } from "@reprise/protocol";
-import type { TraceSpan } from "@reprise/telemetry";
+import type { TraceSpan } from "@reprise/runtime/telemetry";
 import type { EndDraft } from "../domain/after-turn.ts";
 import type { AttemptPlan } from "../domain/plan-attempt.ts";
 import type { RunTranscript } from "../domain/run-transcript.ts";

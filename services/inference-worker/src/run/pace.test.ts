@@ -1,4 +1,4 @@
-import { publishPresence } from "@reprise/log";
+import { publishPresence } from "@reprise/jobs";
 import { type KnownEvent, parseNodeId, asSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { createFakeEngine } from "../testing/fake-engine.ts";

@@ -1,10 +1,6 @@
-import {
-  type Broker,
-  type LogSnapshot,
-  PRESENCE_LEASE_MS,
-  type StoredEvent,
-  subscribePresence,
-} from "@reprise/log";
+import { type Broker } from "@reprise/broker";
+import { type LogSnapshot, type StoredEvent } from "@reprise/stream";
+import { PRESENCE_LEASE_MS, subscribePresence } from "@reprise/jobs";
 import {
   decodeEvent,
   type EffectivePolicy,

@@ -1,4 +1,5 @@
-import { announceEnd, isHeld, type Job, storeCheckpoint, toEffectivePolicy } from "@reprise/log";
+import { announceEnd, storeCheckpoint, toEffectivePolicy } from "@reprise/stream";
+import { isHeld, type Job } from "@reprise/jobs";
 import {
   decodeEvent,
   DEFAULT_POLICY,

@@ -1,7 +1,9 @@
-import type { blobs, Broker, GenerationLog, LogSnapshot } from "@reprise/log";
+import type * as blobs from "@reprise/blobs";
+import type { Broker } from "@reprise/broker";
+import type { GenerationLog, LogSnapshot } from "@reprise/stream";
 import type { GenerationId, TenantId, WorkerId } from "@reprise/protocol";
 import type { BudgetLedger } from "@reprise/tenancy";
-import type { Tracing } from "@reprise/telemetry";
+import type { Tracing } from "@reprise/runtime/telemetry";
 import type { MediaStore } from "../media/open-media.ts";
 import type { EngineReport } from "./turn/engine-report.ts";
 import type { WorkerMetrics } from "./metrics/worker-metrics.ts";

@@ -1,4 +1,4 @@
-import type { GenerationLog } from "@reprise/log";
+import type { GenerationLog } from "@reprise/stream";
 import { type EventDraft, peekSeq, RepriseError, asStreamSeq } from "@reprise/protocol";
 import { moderatedPolicy } from "@reprise/testkit";
 import { expect, test } from "vitest";

@@ -1,4 +1,6 @@
-import { announceEnd, appendDecision, createWriterName, type Job } from "@reprise/log";
+import { announceEnd, appendDecision } from "@reprise/stream";
+import { createWriterName } from "@reprise/broker";
+import { type Job } from "@reprise/jobs";
 import {
   failedDraft,
   RepriseError,

@@ -1,4 +1,4 @@
-import type { Job } from "@reprise/log";
+import type { Job } from "@reprise/jobs";
 import {
   asSeq,
   type EventDraft,

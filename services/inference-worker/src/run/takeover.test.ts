@@ -1,4 +1,4 @@
-import { subscribeEnds } from "@reprise/log";
+import { subscribeEnds } from "@reprise/stream";
 import type { EventDraft } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { Prefix } from "../engines/engine.ts";

@@ -1,5 +1,5 @@
-import type { Job } from "@reprise/log";
-import { storeVerdict } from "@reprise/log";
+import type { Job } from "@reprise/jobs";
+import { storeVerdict } from "@reprise/moderation";
 import {
   asSeq,
   asStreamSeq,

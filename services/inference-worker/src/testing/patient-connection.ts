@@ -1,4 +1,4 @@
-import type { Broker } from "@reprise/log";
+import type { Broker } from "@reprise/broker";
 import { PATIENCE_MS } from "@reprise/testkit";
 
 type Connection = Broker["main"];

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { blobs } from "@reprise/log";
+import * as blobs from "@reprise/blobs";
 import { parseTenantId, type RequestMedia } from "@reprise/protocol";
 
 const TENANT = parseTenantId("acme");

@@ -1,16 +1,8 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import {
-  Appender,
-  blobs,
-  type Broker,
-  createGenerationLog,
-  enqueueJob,
-  type GenerationLog,
-  headOf,
-  type Job,
-  openBroker,
-  type StoredEvent,
-} from "@reprise/log";
+import * as blobs from "@reprise/blobs";
+import { Appender, createGenerationLog, type GenerationLog, headOf, type StoredEvent } from "@reprise/stream";
+import { type Broker, openBroker } from "@reprise/broker";
+import { enqueueJob, type Job } from "@reprise/jobs";
 import {
   type BudgetCharge,
   createGenerationId,
@@ -37,8 +29,8 @@ import {
   asSeq,
   asStreamSeq,
 } from "@reprise/protocol";
-import { createLogger, createMetrics, type Metrics } from "@reprise/service";
-import { NO_TRACING, type Tracing } from "@reprise/telemetry";
+import { createLogger, createMetrics, type Metrics } from "@reprise/runtime";
+import { NO_TRACING, type Tracing } from "@reprise/runtime/telemetry";
 import { type BudgetLedger, MemoryLedger } from "@reprise/tenancy";
 import {
   eventually,

@@ -4,7 +4,7 @@ import {
   type KeyEnvironment,
   parseConfigFile,
   readConfigFile,
-} from "@reprise/service";
+} from "@reprise/runtime";
 import * as z from "zod";
 
 export interface ClassifierConfig {

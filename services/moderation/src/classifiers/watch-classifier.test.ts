@@ -1,4 +1,4 @@
-import { createLogger, createMetrics, DependencyWatches } from "@reprise/service";
+import { createLogger, createMetrics, DependencyWatches } from "@reprise/runtime";
 import { expect, test } from "vitest";
 import type { Judgement } from "./classifier.ts";
 import { createFakeClassifier, judged } from "./testing/fake-classifier.ts";

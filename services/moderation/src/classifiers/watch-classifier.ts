@@ -1,4 +1,4 @@
-import type { DependencyWatch, Metrics } from "@reprise/service";
+import type { DependencyWatch, Metrics } from "@reprise/runtime";
 import type { Classifier, Judgement } from "./classifier.ts";
 
 export interface ClassifierWatching {

@@ -1,4 +1,4 @@
-import { type GenerationLog, readPolicy } from "@reprise/log";
+import { type GenerationLog, readPolicy } from "@reprise/stream";
 import { type GenerationRef, type JudgedSpan, peekSeq } from "@reprise/protocol";
 import { uncovered } from "../domain/coverage.ts";
 

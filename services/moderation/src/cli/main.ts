@@ -5,8 +5,8 @@ import {
   RepriseError,
   type TenantId,
 } from "@reprise/protocol";
-import { connectBroker, readShardCount } from "@reprise/log";
-import { endWithReader, findBrokerAddress, parseEnvironment, runProgram, topologyOf } from "@reprise/service";
+import { connectBroker, readShardCount } from "@reprise/broker";
+import { endWithReader, findBrokerAddress, parseEnvironment, runProgram, topologyOf } from "@reprise/runtime";
 import { Command } from "commander";
 import { type CliOptions, runCli } from "./run.ts";
 

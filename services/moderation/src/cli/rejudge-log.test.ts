@@ -1,6 +1,5 @@
-import { announceEventBehindEnd, subscribeEventsBehindEnds } from "@reprise/log";
+import { announceLateEvent, subscribeLateEvents, compileRuleSet } from "@reprise/moderation";
 import { type EffectiveModeration, logSubject, Transcript } from "@reprise/protocol";
-import { compileRuleSet } from "@reprise/rules";
 import { expect, test } from "vitest";
 import { COMPLETED, delta, STARTED } from "../testing/log-of.ts";
 import { openWorld } from "../testing/world.ts";
@@ -15,7 +14,7 @@ test.each(["observe", "retract", "gate", undefined] satisfies (EffectiveModerati
       : await world.createUnmoderated();
     await written.append(STARTED, delta("a se"), delta("cret and more"), COMPLETED);
     const told = Promise.withResolvers<unknown>();
-    subscribeEventsBehindEnds(world.broker.reads, {
+    subscribeLateEvents(world.broker.reads, {
       onLate: (ref, seq) => told.resolve([ref, seq]),
       onError: told.reject,
     });
@@ -23,7 +22,7 @@ test.each(["observe", "retract", "gate", undefined] satisfies (EffectiveModerati
     const ruleSet = compileRuleSet("x".repeat(26), [{ terms: ["secret"] }]);
     const { findingCount, decisions } = await rejudgeLog(world.log, written.ref, {
       ruleSet,
-      apply: (ref, seq) => announceEventBehindEnd(world.broker.main, ref, seq),
+      apply: (ref, seq) => announceLateEvent(world.broker.main, ref, seq),
     });
     expect([findingCount, decisions.length]).toEqual([1, 1]);
     const events = await world.read(written.ref);

@@ -1,11 +1,7 @@
 import { retry } from "@reprise/async";
-import {
-  createWriterName,
-  type GenerationLog,
-  type LogSnapshot,
-  readPolicy,
-  storeVerdict,
-} from "@reprise/log";
+import { createWriterName } from "@reprise/broker";
+import { type GenerationLog, type LogSnapshot, readPolicy } from "@reprise/stream";
+import { storeVerdict, type RuleSet } from "@reprise/moderation";
 import {
   type EffectiveModeration,
   encodeEvent,
@@ -23,7 +19,6 @@ import {
   type Verdict,
   unixNow,
 } from "@reprise/protocol";
-import type { RuleSet } from "@reprise/rules";
 import { type Rejudgement, rejudge } from "../domain/rejudge.ts";
 
 /** For logs whose own policy had moderation off; its mode counts for one that was only observed, too: to apply is to withdraw. */

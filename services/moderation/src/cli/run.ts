@@ -1,11 +1,7 @@
 import { readFile } from "node:fs/promises";
-import {
-  announceEventBehindEnd,
-  type Broker,
-  createGenerationLog,
-  createRuleSetStore,
-  listGenerations,
-} from "@reprise/log";
+import { announceLateEvent, createRuleSetStore, assertRules, compileRuleSet } from "@reprise/moderation";
+import { type Broker } from "@reprise/broker";
+import { createGenerationLog, listGenerations } from "@reprise/stream";
 import {
   type GenerationId,
   type GenerationRef,
@@ -16,7 +12,6 @@ import {
   type Seq,
   type TenantId,
 } from "@reprise/protocol";
-import { assertRules, compileRuleSet } from "@reprise/rules";
 import { checkCoverage } from "./check-coverage.ts";
 import { rejudgeLog } from "./rejudge-log.ts";
 
@@ -68,7 +63,7 @@ export async function runCli(
   for await (const ref of refs) {
     const { findingCount, decisions } = await rejudgeLog(log, ref, {
       ruleSet,
-      apply: apply ? (of, seq) => announceEventBehindEnd(broker.main, of, seq) : undefined,
+      apply: apply ? (of, seq) => announceLateEvent(broker.main, of, seq) : undefined,
     });
     count++;
     decided += decisions.length;

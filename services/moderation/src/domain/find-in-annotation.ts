@@ -1,5 +1,5 @@
 import { type KnownEvent, textOf } from "@reprise/protocol";
-import type { RuleSet } from "@reprise/rules";
+import type { RuleSet } from "@reprise/moderation";
 import { ChannelText } from "./text/channel-text.ts";
 import type { FoundIn } from "./text/channels.ts";
 import { type Judging, pushInPieces } from "./text/push-in-pieces.ts";

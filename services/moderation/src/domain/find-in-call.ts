@@ -1,5 +1,5 @@
 import { type KnownEvent, NAME_CHANNEL } from "@reprise/protocol";
-import type { RuleFinding, RuleSet } from "@reprise/rules";
+import type { RuleFinding, RuleSet } from "@reprise/moderation";
 import { ChannelText } from "./text/channel-text.ts";
 import type { FoundIn } from "./text/channels.ts";
 import type { Judging } from "./text/push-in-pieces.ts";

@@ -1,6 +1,6 @@
 import { encodeEvent, type EventDraft, Withdrawals, asSeq } from "@reprise/protocol";
 import fc from "fast-check";
-import { compileRuleSet } from "@reprise/rules";
+import { compileRuleSet } from "@reprise/moderation";
 import { expect, test } from "vitest";
 import { COMPLETED, delta, GATE, JudgedLog } from "../testing/log-of.ts";
 import { wordRules } from "../testing/word-rules.ts";

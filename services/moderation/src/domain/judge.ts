@@ -15,7 +15,7 @@ import {
   plus,
   type UnixMs,
 } from "@reprise/protocol";
-import type { RuleFinding, RuleSet } from "@reprise/rules";
+import type { RuleFinding, RuleSet } from "@reprise/moderation";
 import type { ChannelText } from "./text/channel-text.ts";
 import { Channels, type FoundIn } from "./text/channels.ts";
 import type { JudgedAttempt } from "./attempts.ts";

@@ -7,7 +7,7 @@ import {
   plus,
   type UnixMs,
 } from "@reprise/protocol";
-import type { RuleSet } from "@reprise/rules";
+import type { RuleSet } from "@reprise/moderation";
 import { Judge } from "./judge.ts";
 import { keptTexts } from "./text/kept-texts.ts";
 

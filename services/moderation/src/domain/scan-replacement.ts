@@ -1,5 +1,5 @@
 import { type EffectiveModeration, REQUEST_SEQ } from "@reprise/protocol";
-import type { RuleFinding, RuleSet } from "@reprise/rules";
+import type { RuleFinding, RuleSet } from "@reprise/moderation";
 import { ChannelText } from "./text/channel-text.ts";
 import { drain } from "./text/push-in-pieces.ts";
 

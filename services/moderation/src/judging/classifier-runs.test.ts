@@ -1,5 +1,5 @@
 import { type EventDraft, type KnownEvent, asSeq } from "@reprise/protocol";
-import { compileRuleSet } from "@reprise/rules";
+import { compileRuleSet } from "@reprise/moderation";
 import { expect, test } from "vitest";
 import { ClassifierRuns } from "./classifier-runs.ts";
 import { COMPLETED, delta, toolCall, toolResult } from "../testing/log-of.ts";

@@ -12,7 +12,7 @@ import {
   plus,
   textsOf,
 } from "@reprise/protocol";
-import type { RuleSet } from "@reprise/rules";
+import type { RuleSet } from "@reprise/moderation";
 import type { ClassifierFinding } from "../domain/pending-decision.ts";
 import { createWindows, type Window, type Windows } from "../domain/text/windows.ts";
 

@@ -1,4 +1,5 @@
-import { appendDecision, createWriterName, type GenerationLog } from "@reprise/log";
+import { appendDecision, type GenerationLog } from "@reprise/stream";
+import { createWriterName } from "@reprise/broker";
 import type { GenerationRef } from "@reprise/protocol";
 
 /**

@@ -1,11 +1,7 @@
 import { pause, retry } from "@reprise/async";
-import {
-  createWriterName,
-  type LogSnapshot,
-  publishLiveVerdict,
-  readCurrentLog,
-  reviewList,
-} from "@reprise/log";
+import { createWriterName } from "@reprise/broker";
+import { type LogSnapshot, readCurrentLog } from "@reprise/stream";
+import { publishLiveVerdict, reviewList, type RuleSet } from "@reprise/moderation";
 import {
   decodeEvent,
   type EffectiveModeration,
@@ -23,8 +19,7 @@ import {
   type StreamSeq,
   unixNow,
 } from "@reprise/protocol";
-import type { RuleSet } from "@reprise/rules";
-import { REPRISE, type TraceSpan } from "@reprise/telemetry";
+import { REPRISE, type TraceSpan } from "@reprise/runtime/telemetry";
 import { Judge } from "../domain/judge.ts";
 import { drain, type Judging } from "../domain/text/push-in-pieces.ts";
 import { keptTexts } from "../domain/text/kept-texts.ts";

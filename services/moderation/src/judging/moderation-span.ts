@@ -1,4 +1,4 @@
-import type { LogSnapshot } from "@reprise/log";
+import type { LogSnapshot } from "@reprise/stream";
 import {
   decodeEvent,
   type EffectiveModeration,
@@ -13,7 +13,7 @@ import {
   REPRISE,
   type Tracing,
   type TraceSpan,
-} from "@reprise/telemetry";
+} from "@reprise/runtime/telemetry";
 
 /** Begins the span of a process that judges a generation, in the trace of the request that created that: its decisions are events of it. */
 export function startModerationSpan(

@@ -1,8 +1,9 @@
 import type { WorkShares } from "@reprise/async";
-import type { Broker, GenerationLog, StoredEvent } from "@reprise/log";
+import type { Broker } from "@reprise/broker";
+import type { GenerationLog, StoredEvent } from "@reprise/stream";
 import type { TenantId } from "@reprise/protocol";
-import type { RuleSet } from "@reprise/rules";
-import type { Tracing } from "@reprise/telemetry";
+import type { RuleSet } from "@reprise/moderation";
+import type { Tracing } from "@reprise/runtime/telemetry";
 import type { ClassifyWindow } from "./classifier-runs.ts";
 
 /** An event as a consumer has it. */

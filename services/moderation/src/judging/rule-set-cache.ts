@@ -1,6 +1,6 @@
 import type { WorkShares } from "@reprise/async";
 import type { ModerationRule, TenantId } from "@reprise/protocol";
-import { compilingRuleSet, type RuleSet } from "@reprise/rules";
+import { compilingRuleSet, type RuleSet } from "@reprise/moderation";
 import { TenantQueues } from "./tenant-queues.ts";
 
 const MAX_SETS = 256;

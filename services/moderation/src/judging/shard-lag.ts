@@ -1,4 +1,4 @@
-import type { ShardEvent } from "@reprise/log";
+import type { ShardEvent } from "@reprise/stream";
 import type { StreamSeq, UnixMs } from "@reprise/protocol";
 
 interface Mark {

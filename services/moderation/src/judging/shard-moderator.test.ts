@@ -10,12 +10,12 @@ import {
   asSeq,
   STREAM_START,
 } from "@reprise/protocol";
-import { type GenerationLog, storeVerdict } from "@reprise/log";
+import { type GenerationLog } from "@reprise/stream";
+import { storeVerdict, compileRuleSet } from "@reprise/moderation";
 import { WorkShares } from "@reprise/async";
-import { NO_TRACING } from "@reprise/telemetry";
+import { NO_TRACING } from "@reprise/runtime/telemetry";
 import { eventually } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
-import { compileRuleSet } from "@reprise/rules";
 import { ShardModerator, type IncomingEvent } from "./shard-moderator.ts";
 import type { ClassifyWindow } from "./classifier-runs.ts";
 import { COMPLETED, delta, STARTED } from "../testing/log-of.ts";

@@ -1,5 +1,5 @@
 import { retry, Semaphore } from "@reprise/async";
-import { isExpiredOrErased, type LogSnapshot, readPolicy } from "@reprise/log";
+import { isExpiredOrErased, type LogSnapshot, readPolicy } from "@reprise/stream";
 import {
   type EffectiveModeration,
   type GenerationId,

@@ -1,4 +1,4 @@
-import type { StoredVerdict } from "@reprise/log";
+import type { StoredVerdict } from "@reprise/moderation";
 import { type JudgedBy, type Verdict, type StreamSeq, type Seq, STREAM_START } from "@reprise/protocol";
 import { discardVerdict, type JudgedSoFar, mergeVerdict } from "../domain/merge-verdict.ts";
 

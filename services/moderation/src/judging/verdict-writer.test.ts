@@ -1,4 +1,5 @@
-import type { GenerationLog, Publish } from "@reprise/log";
+import type { GenerationLog } from "@reprise/stream";
+import type { Publish } from "@reprise/broker";
 import { createGenerationId, encodeEvent, parseTenantId, asSeq, asStreamSeq } from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
 import { STARTED } from "../testing/log-of.ts";

@@ -1,4 +1,5 @@
-import { type GenerationLog, storeVerdict } from "@reprise/log";
+import { type GenerationLog } from "@reprise/stream";
+import { storeVerdict } from "@reprise/moderation";
 import {
   type GenerationRef,
   type JudgedBy,

@@ -1,13 +1,6 @@
-import {
-  appendDecision,
-  type Broker,
-  createWriterName,
-  type GenerationLog,
-  isExpiredOrErased,
-  type ListedReview,
-  readPolicy,
-  reviewList,
-} from "@reprise/log";
+import { appendDecision, type GenerationLog, isExpiredOrErased, readPolicy } from "@reprise/stream";
+import { type Broker, createWriterName } from "@reprise/broker";
+import { type ListedReview, reviewList } from "@reprise/moderation";
 import {
   decodeEvent,
   type EffectiveModeration,

@@ -1,4 +1,4 @@
-import type { Publish } from "@reprise/log";
+import type { Publish } from "@reprise/broker";
 import {
   createGenerationId,
   parseTenantId,

@@ -1,5 +1,6 @@
 import { retry } from "@reprise/async";
-import { type GenerationLog, reviewList } from "@reprise/log";
+import { type GenerationLog } from "@reprise/stream";
+import { reviewList } from "@reprise/moderation";
 import {
   type EffectiveModeration,
   type GenerationRef,

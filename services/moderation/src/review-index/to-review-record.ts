@@ -1,4 +1,4 @@
-import type { ReviewRecord } from "@reprise/log";
+import type { ReviewRecord } from "@reprise/moderation";
 import type { Review } from "../domain/reviews.ts";
 
 /** @param waitMs how long the policy waits for an answer */

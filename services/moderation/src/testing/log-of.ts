@@ -8,7 +8,7 @@ import {
   Withdrawals,
   asUnixMs,
 } from "@reprise/protocol";
-import type { RuleSet } from "@reprise/rules";
+import type { RuleSet } from "@reprise/moderation";
 import { Judge } from "../domain/judge.ts";
 import { keptTexts } from "../domain/text/kept-texts.ts";
 

@@ -1,5 +1,5 @@
 import type { ModerationAction } from "@reprise/protocol";
-import type { RuleFinding, RuleSet, Scanner } from "@reprise/rules";
+import type { RuleFinding, RuleSet, Scanner } from "@reprise/moderation";
 
 /** Rules of plain words, found anywhere: slow, and simple enough to be right at sight. */
 export function wordRules(words: Readonly<Record<string, ModerationAction>>): RuleSet {

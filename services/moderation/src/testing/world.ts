@@ -1,16 +1,7 @@
 import { randomBytes } from "node:crypto";
-import {
-  Appender,
-  type Broker,
-  connectBroker,
-  createGenerationLog,
-  createRuleSetStore,
-  createWriterName,
-  type GenerationLog,
-  headOf,
-  openBroker,
-  subscribeLive,
-} from "@reprise/log";
+import { Appender, createGenerationLog, type GenerationLog, headOf, subscribeLive } from "@reprise/stream";
+import { type Broker, connectBroker, createWriterName, openBroker } from "@reprise/broker";
+import { createRuleSetStore } from "@reprise/moderation";
 import {
   createGenerationId,
   decodeEvent,
@@ -25,8 +16,8 @@ import {
   type Verdict,
   asStreamSeq,
 } from "@reprise/protocol";
-import { createLogger, createMetrics } from "@reprise/service";
-import { NO_TRACING, type Tracing } from "@reprise/telemetry";
+import { createLogger, createMetrics } from "@reprise/runtime";
+import { NO_TRACING, type Tracing } from "@reprise/runtime/telemetry";
 import { eventually, startTestBroker, type TestBroker, untilAnswered } from "@reprise/testkit";
 import type { Classifiers } from "../judging/load-classifiers.ts";
 import { type Moderation, startModeration } from "../service.ts";

@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createEngines, parseModelsFile } from "@reprise/inference-worker";
-import { createLogger } from "@reprise/service";
+import { createEngines, parseModelsFile } from "@reprise/inference-worker-service";
+import { createLogger } from "@reprise/runtime";
 import { parsePlatformEnvironment } from "../config.ts";
 import { startPlatform } from "../service.ts";
 import { type EngineWatch, watchEngine } from "./watched-engine.ts";

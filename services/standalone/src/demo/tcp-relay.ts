@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { resetSocket } from "@reprise/service";
+import { resetSocket } from "@reprise/runtime";
 
 export interface TcpRelay extends AsyncDisposable {
   /** The relay's own address, to be used in the target's place. */

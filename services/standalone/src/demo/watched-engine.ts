@@ -1,4 +1,4 @@
-import type { Engine } from "@reprise/inference-worker";
+import type { Engine } from "@reprise/inference-worker-service";
 
 /** The demo's view of an engine from inside the worker. */
 export interface EngineWatch {

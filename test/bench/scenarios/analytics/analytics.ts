@@ -1,6 +1,6 @@
-import { openAnalyticsStorage, parseAnalyticsEnvironment, startAnalytics } from "@reprise/analytics";
-import { connectBroker } from "@reprise/log";
-import { DEFAULT_TARGETS, encodeSketch, GenerationFold, GenerationSummary, Sketch } from "@reprise/metering";
+import { openAnalyticsStorage, parseAnalyticsEnvironment, startAnalytics } from "@reprise/analytics-service";
+import { connectBroker } from "@reprise/broker";
+import { DEFAULT_TARGETS, encodeSketch, GenerationFold, GenerationSummary, Sketch } from "@reprise/facts";
 import {
   asSeq,
   DEFAULT_POLICY,
@@ -9,7 +9,7 @@ import {
   parseGenerationId,
   parseTenantId,
 } from "@reprise/protocol";
-import { createLogger, createMetrics } from "@reprise/service";
+import { createLogger, createMetrics } from "@reprise/runtime";
 import { createTempDir } from "@reprise/testkit";
 import { proseToken } from "../../measure/prose.ts";
 import { SHARDS, startBenchBroker } from "../../targets/reprise/broker.ts";

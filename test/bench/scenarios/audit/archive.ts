@@ -8,10 +8,10 @@ import {
   openKeyring,
   verifyArchive,
 } from "@reprise/archive";
-import { startAuditLog } from "@reprise/audit-log";
-import { connectBroker } from "@reprise/log";
+import { startAuditLog } from "@reprise/audit-log-service";
+import { connectBroker } from "@reprise/broker";
 import { FIRST_SEQ } from "@reprise/protocol";
-import { createLogger, createMetrics } from "@reprise/service";
+import { createLogger, createMetrics } from "@reprise/runtime";
 import { createTempDir } from "@reprise/testkit";
 import { type Samples, summarize } from "../../measure/samples.ts";
 import { SHARDS, startBenchBroker } from "../../targets/reprise/broker.ts";

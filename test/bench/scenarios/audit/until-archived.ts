@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type BlobStore, openArchive } from "@reprise/archive";
-import { type Broker, readStreamInfo } from "@reprise/log";
+import { type Broker, readStreamInfo } from "@reprise/broker";
 import { generationsStream } from "@reprise/protocol";
 import { SHARDS } from "../../targets/reprise/broker.ts";
 

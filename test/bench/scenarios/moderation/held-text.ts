@@ -1,5 +1,6 @@
-import { connectBroker, subscribeLive } from "@reprise/log";
-import { subscribeVerdicts } from "@reprise/log/testing";
+import { connectBroker } from "@reprise/broker";
+import { subscribeLive } from "@reprise/stream";
+import { subscribeVerdicts } from "@reprise/moderation";
 import { decodeEvent, type GenerationRef, textOf, type Verdict } from "@reprise/protocol";
 import { type Samples, summarize } from "../../measure/samples.ts";
 import type { ModeratedTarget } from "../../targets/reprise/moderated-target.ts";

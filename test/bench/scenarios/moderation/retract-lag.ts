@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type Broker, connectBroker, createGenerationLog, type StoredEvent } from "@reprise/log";
+import { type Broker, connectBroker } from "@reprise/broker";
+import { createGenerationLog, type StoredEvent } from "@reprise/stream";
 import {
   decodeEvent,
   type GenerationRef,

@@ -18,13 +18,13 @@ export interface RulesResult {
   readonly rows: readonly RulesRow[];
 }
 
-const SCRIPT = fileURLToPath(new URL("../../../../packages/rules/bench.ts", import.meta.url));
+const SCRIPT = fileURLToPath(new URL("../../../../packages/moderation/bench.ts", import.meta.url));
 /** What it prints of each set of rules. */
 const LINE = /^\w\) (.+): ([\d.]+) M chunks .*pending mean ([\d.]+), p99 (\d+)/gm;
 /** The terms alone, and with the sets that come with the platform; what follows has tenants' patterns. */
 const LEAST_ROWS = 2;
 
-/** RULES: how much text one core judges, without anything around the rules: the own bench of packages/rules, in a process of its own. */
+/** RULES: how much text one core judges, without anything around the rules: the own bench of packages/moderation, in a process of its own. */
 export async function runRules({ signal, say }: RunContext): Promise<RulesResult> {
   say("RULES");
   const { stdout } = await promisify(execFile)(process.execPath, [SCRIPT], { signal });
@@ -34,6 +34,6 @@ export async function runRules({ signal, say }: RunContext): Promise<RulesResult
     pending: { mean: Number(mean), p99: Number(p99) },
   }));
   if (rows.length < LEAST_ROWS)
-    throw new Error(`The bench of packages/rules has said nothing known: ${stdout}`);
+    throw new Error(`The bench of packages/moderation has said nothing known: ${stdout}`);
   return { scenario: "RULES", rows };
 }

@@ -1,4 +1,4 @@
-import { createGenerationLog } from "@reprise/log";
+import { createGenerationLog } from "@reprise/stream";
 import { parseTenantId } from "@reprise/protocol";
 import { serveParent } from "../../children/serve-parent.ts";
 import { nowMicros } from "../../measure/clock.ts";

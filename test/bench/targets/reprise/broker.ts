@@ -1,6 +1,6 @@
 import { createTempDir } from "@reprise/testkit";
-import { type BrokerUser, openBroker } from "@reprise/log";
-import { createPasswordUsers, type NatsServer, startNatsServer } from "@reprise/service";
+import { type BrokerUser, openBroker } from "@reprise/broker";
+import { createPasswordUsers, type NatsServer, startNatsServer } from "@reprise/runtime";
 
 /** As `REPRISE_SHARDS` has it by default. */
 export const SHARDS = 4;

@@ -1,4 +1,4 @@
-import { type Broker, connectBroker } from "@reprise/log";
+import { type Broker, connectBroker } from "@reprise/broker";
 
 /** A worker's connection to the broker that REPRISE_NATS_URL names, with the user and password in that. */
 export function connectBenchWorker(name: string): Promise<Broker> {

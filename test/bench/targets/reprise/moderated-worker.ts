@@ -1,4 +1,5 @@
-import { type Appender, createGenerationLog, createRuleSetStore } from "@reprise/log";
+import { type Appender, createGenerationLog } from "@reprise/stream";
+import { createRuleSetStore } from "@reprise/moderation";
 import { type EffectiveModeration, parseTenantId, tightenModeration } from "@reprise/protocol";
 import { serveProducer } from "../serve-producer.ts";
 import { type ModerationText, type ModerationUse, RULES, TOKEN_OF } from "./moderation-load.ts";

@@ -1,13 +1,6 @@
 import { hash, randomBytes } from "node:crypto";
-import {
-  createWriterName,
-  headOf,
-  Appender,
-  type Broker,
-  createCheckpointer,
-  type GenerationLog,
-  type StoredEvent,
-} from "@reprise/log";
+import { createWriterName, type Broker } from "@reprise/broker";
+import { headOf, Appender, createCheckpointer, type GenerationLog, type StoredEvent } from "@reprise/stream";
 import {
   createGenerationId,
   DEFAULT_POLICY,

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type Appender, createGenerationLog } from "@reprise/log";
+import { type Appender, createGenerationLog } from "@reprise/stream";
 import { parseChatRequest } from "@reprise/projections";
 import { parseTenantId } from "@reprise/protocol";
 import { serveProducer } from "../serve-producer.ts";

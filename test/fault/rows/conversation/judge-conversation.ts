@@ -1,4 +1,5 @@
-import { type Broker, listGenerations } from "@reprise/log";
+import { type Broker } from "@reprise/broker";
+import { listGenerations } from "@reprise/stream";
 import type { RequestedEvent } from "@reprise/protocol";
 import type { Trial } from "../../trial/trial.ts";
 import { callConversations, historyOf, type TestedConversation } from "./tested-conversation.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { PRESENCE_LEASE_MS } from "@reprise/log";
+import { PRESENCE_LEASE_MS } from "@reprise/jobs";
 import type { TestedGeneration } from "../../trial/tested-generation.ts";
 import { type LogWatch, watchLog } from "../../trial/log-watch.ts";
 import type { GenerationOptions, Trial } from "../../trial/trial.ts";

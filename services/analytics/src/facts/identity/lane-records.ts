@@ -1,5 +1,6 @@
-import type { LanePosition } from "@reprise/lane";
-import { type Broker, keepRecord, type Publish, readKeptRecord } from "@reprise/log";
+import type { LanePosition } from "@reprise/facts/lane";
+import { type Broker, type Publish } from "@reprise/broker";
+import { keepRecord, readKeptRecord } from "@reprise/jobs";
 import { LEASE_GROUPS, RepriseError } from "@reprise/protocol";
 
 /** Up to where a lane had come in a store. */

@@ -1,5 +1,5 @@
-import type { LanePosition } from "@reprise/lane";
-import { type Broker, readStreamInfo } from "@reprise/log";
+import type { LanePosition } from "@reprise/facts/lane";
+import { type Broker, readStreamInfo } from "@reprise/broker";
 import { RepriseError, STREAM_START } from "@reprise/protocol";
 import type { LaneFacts } from "../lane-facts.ts";
 import type { LaneRecord, LaneRecords } from "./lane-records.ts";

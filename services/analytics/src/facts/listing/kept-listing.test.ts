@@ -2,7 +2,7 @@ import type { BlobStore } from "@reprise/archive";
 import { createMemoryStore } from "@reprise/archive/testing";
 import { generationsStream, type StreamSeq } from "@reprise/protocol";
 import { createTempDir, createRef } from "@reprise/testkit";
-import { openFetchedFiles } from "@reprise/tables";
+import { openFetchedFiles } from "@reprise/facts/tables";
 import { expect, test } from "vitest";
 import { generationRowOf } from "../../testing/generation-row.ts";
 import { commitKeyOf, COMMITS_PER_BASE } from "../commit.ts";

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { BlobInfo, BlobStore, ByteRange } from "@reprise/archive";
 import { Semaphore } from "@reprise/async";
 import { RepriseError } from "@reprise/protocol";
-import type { StoredFile } from "@reprise/tables";
+import type { StoredFile } from "@reprise/facts/tables";
 import { commitPrefix, parseCommitKey, tableNameOf } from "../commit.ts";
 import type { TableName } from "../fact-tables.ts";
 import { parseMergedKey } from "../merging/merged-file.ts";

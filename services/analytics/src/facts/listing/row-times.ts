@@ -1,6 +1,6 @@
 import type { BlobInfo, BlobStore } from "@reprise/archive";
 import { Semaphore } from "@reprise/async";
-import { readParquetRange } from "@reprise/tables";
+import { readParquetRange } from "@reprise/facts/tables";
 
 /** Microseconds since 1970, both included. */
 interface Times {

@@ -2,7 +2,7 @@ import { GENERATIONS } from "../fact-tables.ts";
 import { join } from "node:path";
 import { type BlobStore, createFileStore } from "@reprise/archive";
 import { createFaultyStore, dyingAt } from "@reprise/archive/testing";
-import { GenerationFold, type GenerationRow } from "@reprise/metering";
+import { GenerationFold, type GenerationRow } from "@reprise/facts";
 import {
   asSeq,
   asStreamSeq,
@@ -11,7 +11,7 @@ import {
   generationsStream,
   logSubject,
 } from "@reprise/protocol";
-import { localFiles, readParquetRows } from "@reprise/tables";
+import { localFiles, readParquetRows } from "@reprise/facts/tables";
 import { completed, createRef, createTempDir, delta, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { decodeBase, COMMITS_PER_BASE, decodeCommit, parseCommitKey } from "../commit.ts";

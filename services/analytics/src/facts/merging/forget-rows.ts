@@ -1,7 +1,7 @@
 import type { BlobStore } from "@reprise/archive";
-import type { EncodedFold, GenerationRow } from "@reprise/metering";
+import type { EncodedFold, GenerationRow } from "@reprise/facts";
 import { type GenerationRef, logSubject } from "@reprise/protocol";
-import { readParquetRows } from "@reprise/tables";
+import { readParquetRows } from "@reprise/facts/tables";
 import {
   type Commit,
   commitKeyOf,

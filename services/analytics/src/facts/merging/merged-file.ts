@@ -1,6 +1,6 @@
 import type { BlobInfo } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { createParquetEncoder, readParquetMetadata, readParquetRows } from "@reprise/tables";
+import { createParquetEncoder, readParquetMetadata, readParquetRows } from "@reprise/facts/tables";
 import { encodeGroups } from "../commit.ts";
 import type { FactTable } from "../fact-tables.ts";
 import { type CommitRange, overlaps } from "../superseded.ts";

@@ -1,5 +1,5 @@
 import type { BlobStore } from "@reprise/archive";
-import type { GenerationRow } from "@reprise/metering";
+import type { GenerationRow } from "@reprise/facts";
 import { decodeMerged, type MergedFile, type RowsByCommit } from "./merged-file.ts";
 import { GENERATIONS } from "../fact-tables.ts";
 import { listingOf } from "../listing/kept-listing.ts";

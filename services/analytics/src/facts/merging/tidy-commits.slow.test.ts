@@ -1,9 +1,9 @@
 import { GENERATIONS } from "../fact-tables.ts";
 import type { BlobStore } from "@reprise/archive";
 import { createFaultyStore, createMemoryStore, dyingAt } from "@reprise/archive/testing";
-import { GenerationFold, type GenerationRow } from "@reprise/metering";
+import { GenerationFold, type GenerationRow } from "@reprise/facts";
 import { asSeq, asStreamSeq, encodeEvent, generationsStream, type StreamSeq } from "@reprise/protocol";
-import { readParquetRows } from "@reprise/tables";
+import { readParquetRows } from "@reprise/facts/tables";
 import { completed, createRef, delta, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { COMMITS_PER_BASE, commitKeyOf } from "../commit.ts";

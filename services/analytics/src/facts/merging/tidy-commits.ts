@@ -1,6 +1,6 @@
 import type { BlobStore } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { readParquetRows } from "@reprise/tables";
+import { readParquetRows } from "@reprise/facts/tables";
 import { COMMITS_PER_BASE, commitKeyOf, decodeCommit } from "../commit.ts";
 import { decodeMerged, encodeMerged, mergedKey } from "./merged-file.ts";
 import type { FactTable } from "../fact-tables.ts";

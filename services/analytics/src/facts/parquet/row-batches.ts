@@ -2,7 +2,7 @@ import type { DuckDBDataChunk, DuckDBListVector, DuckDBVarCharVector } from "@du
 import { DELIVERY_SUMS } from "../delivery-sums.ts";
 import { GENERATIONS } from "../fact-tables.ts";
 import { type DeliveryNumbers, type Facets, type RowNumbers, toDelivered, toRow } from "./rows-of-columns.ts";
-import type { DeliveredRow } from "@reprise/metering";
+import type { DeliveredRow } from "@reprise/facts";
 
 /*
  * Rows leave DuckDB in batches: of each column of numbers a list, which is one array of doubles here, and of each column of text one text for the whole batch. A row as an object of node-api takes

@@ -1,4 +1,4 @@
-import type { DeliveredRow, GenerationDelivery, GenerationRow } from "@reprise/metering";
+import type { DeliveredRow, GenerationDelivery, GenerationRow } from "@reprise/facts";
 
 /*
  * Rows made of columns. Each field is written out: an object that is filled by names in a loop takes ten times as long, and a question makes a million.

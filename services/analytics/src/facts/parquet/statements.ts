@@ -9,7 +9,7 @@ import {
   VARCHAR,
 } from "@duckdb/node-api";
 import { LIMITS } from "@reprise/protocol";
-import { escapeGlob } from "@reprise/tables";
+import { escapeGlob } from "@reprise/facts/tables";
 import {
   countedOnce,
   joinDelivery,

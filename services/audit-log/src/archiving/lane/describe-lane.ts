@@ -1,7 +1,6 @@
 import { type StreamSeq, STREAM_START } from "@reprise/protocol";
 import type { Lane, SegmentKind, StreamRange } from "@reprise/archive";
-import type { Batch } from "@reprise/lane";
-import { countSeqs, mergeRanges, toRanges, subtractRanges } from "@reprise/lane";
+import { type Batch, countSeqs, mergeRanges, toRanges, subtractRanges } from "@reprise/facts/lane";
 
 export interface LaneContext {
   readonly kind: SegmentKind;

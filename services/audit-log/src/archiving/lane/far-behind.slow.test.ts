@@ -1,6 +1,6 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { readStreamInfo } from "@reprise/log";
+import { readStreamInfo } from "@reprise/broker";
 import { encodeEvent, logSubject, asSeq } from "@reprise/protocol";
 import { createRef, delta, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { createNoteKey } from "@reprise/archive";
-import { createLogger, createMetrics } from "@reprise/service";
+import { createLogger, createMetrics } from "@reprise/runtime";
 import { createRef, delta, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { startAuditLog } from "../../service.ts";

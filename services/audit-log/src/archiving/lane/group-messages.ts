@@ -1,4 +1,4 @@
-import { notPublished, type StreamMessage } from "@reprise/log";
+import { notPublished, type StreamMessage } from "@reprise/broker";
 import { isFillerSubject, peekSeq, type StreamSeq, type Seq, REQUEST_SEQ } from "@reprise/protocol";
 import { laneKind, type OwnedKind, parseOwner } from "./lane-kind.ts";
 

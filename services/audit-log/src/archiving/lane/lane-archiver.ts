@@ -6,10 +6,10 @@ import {
   type Lane,
   parseCommit,
 } from "@reprise/archive";
-import { type Batch, type BatchLimits, followLane, type LaneHistory, retryWhileAway } from "@reprise/lane";
-import type { Broker } from "@reprise/log";
-import { type CommitSpan, traceCommits } from "@reprise/service";
-import { NO_TRACING, type Tracing } from "@reprise/telemetry";
+import { type Batch, type BatchLimits, followLane, type LaneHistory, retryWhileAway } from "@reprise/facts/lane";
+import type { Broker } from "@reprise/broker";
+import { type CommitSpan, traceCommits } from "@reprise/runtime";
+import { NO_TRACING, type Tracing } from "@reprise/runtime/telemetry";
 import { copyBlobs, type CopySource } from "../../copies/copy-blobs.ts";
 import { discardErasedCopies, toCopyDrafts } from "../../copies/copy-drafts.ts";
 import { type Erased, erasedIn } from "../erased.ts";

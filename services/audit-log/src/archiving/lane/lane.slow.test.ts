@@ -1,7 +1,7 @@
 import { ArchiveReader, type Lane } from "@reprise/archive";
-import { readStreamInfo } from "@reprise/log";
+import { readStreamInfo } from "@reprise/broker";
 import { encodeEvent, logSubject, asSeq, asStreamSeq, type StreamSeq } from "@reprise/protocol";
-import { recordSpans } from "@reprise/telemetry/testing";
+import { recordSpans } from "@reprise/runtime/telemetry/testing";
 import { completed, createRef, delta, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { recordsDraft } from "../../records/request-draft.ts";

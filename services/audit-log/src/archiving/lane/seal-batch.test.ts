@@ -4,7 +4,7 @@ import { encodeEvent, logSubject, streamOf, asSeq, asStreamSeq } from "@reprise/
 import { createRef, delta, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { MASTER_KEY, SIGNING_SEED } from "../../testing/test-keys.ts";
-import type { Batch } from "@reprise/lane";
+import type { Batch } from "@reprise/facts/lane";
 import { GenerationKeys } from "../generation-keys.ts";
 import { sealBatch } from "./seal-batch.ts";
 

@@ -12,7 +12,7 @@ import {
   type Segment,
   type TenantDraft,
 } from "@reprise/archive";
-import type { Batch } from "@reprise/lane";
+import type { Batch } from "@reprise/facts/lane";
 import { describeFile } from "../describe-file.ts";
 import { describeLane } from "./describe-lane.ts";
 import { erasedIn } from "../erased.ts";

@@ -1,5 +1,5 @@
-import { findLaneStart, LaneReader } from "@reprise/lane";
-import { readStreamInfo } from "@reprise/log";
+import { findLaneStart, LaneReader } from "@reprise/facts/lane";
+import { readStreamInfo } from "@reprise/broker";
 import {
   encodeVerdict,
   type GenerationRef,

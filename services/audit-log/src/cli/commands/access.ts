@@ -1,5 +1,6 @@
 import { userInfo } from "node:os";
-import { connectBroker, createGenerationLog } from "@reprise/log";
+import { connectBroker } from "@reprise/broker";
+import { createGenerationLog } from "@reprise/stream";
 import {
   type AccessRecord,
   encodeOpsRecord,
@@ -8,7 +9,7 @@ import {
   RepriseError,
   type TenantId,
 } from "@reprise/protocol";
-import { findBrokerAddress, type CommandIo } from "@reprise/service";
+import { findBrokerAddress, type CommandIo } from "@reprise/runtime";
 import type { Command } from "commander";
 import { writeLine } from "../command.ts";
 import { type ArchiveValues, withArchive } from "../options.ts";

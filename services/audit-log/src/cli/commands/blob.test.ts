@@ -1,7 +1,7 @@
 import { hash, randomBytes } from "node:crypto";
 import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { openBroker, readStreamMessages } from "@reprise/log";
+import { openBroker, readStreamMessages } from "@reprise/broker";
 import { asStreamSeq, decodeOpsRecord, OPS_STREAM } from "@reprise/protocol";
 import { createTempDir, startTestBroker } from "@reprise/testkit";
 import { expect, test } from "vitest";

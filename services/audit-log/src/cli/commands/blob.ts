@@ -8,7 +8,7 @@ import {
   readCopy,
 } from "@reprise/archive";
 import { parseTenantId, RepriseError } from "@reprise/protocol";
-import type { CommandIo } from "@reprise/service";
+import type { CommandIo } from "@reprise/runtime";
 import { Command } from "commander";
 import { EXIT, type MakeCommand, writeLine } from "../command.ts";
 import { openArchiveCopy, openKeyringCopy } from "../options.ts";

@@ -6,7 +6,7 @@ import {
   parseVerifierKey,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { collect, type CommandIo } from "@reprise/service";
+import { collect, type CommandIo } from "@reprise/runtime";
 import { Command } from "commander";
 import { EXIT, type MakeCommand, writeLine } from "../command.ts";
 

@@ -1,7 +1,7 @@
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ArchiveReader, createFileStore, createNoteKey, openKeyring } from "@reprise/archive";
-import { openBroker, publishedHeaders, readStreamMessages } from "@reprise/log";
+import { openBroker, publishedHeaders, readStreamMessages } from "@reprise/broker";
 import { decodeOpsRecord, type GenerationRef, OPS_STREAM, asStreamSeq } from "@reprise/protocol";
 import {
   completed,

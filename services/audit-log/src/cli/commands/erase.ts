@@ -1,5 +1,5 @@
 import { parseGenerationId, parseTenantId, RepriseError } from "@reprise/protocol";
-import type { CommandIo } from "@reprise/service";
+import type { CommandIo } from "@reprise/runtime";
 import { Command } from "commander";
 import { eraseSubject } from "../../lifecycle/erasure/erase.ts";
 import { minDaysOf } from "../../lifecycle/erasure/tenant-minimum.ts";

@@ -1,11 +1,11 @@
 import { ArchiveReader } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import type { CommandIo } from "@reprise/service";
+import type { CommandIo } from "@reprise/runtime";
 import { Command } from "commander";
 import { EXPORT_FORMATS, type ExportFormat, writeExport } from "../../exporting/export-file.ts";
 import { exportGenerations, type ExportOutcome } from "../../exporting/export-generations.ts";
 import { ArchiveSearch } from "../../search/archive-search.ts";
-import { localFiles } from "@reprise/tables";
+import { localFiles } from "@reprise/facts/tables";
 import { type ReadingValues, recordAccess, withReading } from "./access.ts";
 import { EXIT, type MakeCommand, writeLine } from "../command.ts";
 import { archiveDir, openArchiveCopy, openKeyringCopy } from "../options.ts";

@@ -1,5 +1,5 @@
 import { parseGenerationId, parseTenantId, RepriseError, type TenantId } from "@reprise/protocol";
-import type { CommandIo } from "@reprise/service";
+import type { CommandIo } from "@reprise/runtime";
 import { Argument, Command } from "commander";
 import { liftHold, setHold } from "../../lifecycle/hold.ts";
 import { recordAccess } from "./access.ts";

@@ -1,5 +1,5 @@
 import { RepriseError, type Seq, asSeq } from "@reprise/protocol";
-import type { CommandIo } from "@reprise/service";
+import type { CommandIo } from "@reprise/runtime";
 import { Command } from "commander";
 import { proveEvent } from "../../proving/prove-event.ts";
 import { recordAccess } from "./access.ts";

@@ -9,7 +9,7 @@ import {
   asSeq,
   asStreamSeq,
 } from "@reprise/protocol";
-import { openBroker, readStreamMessages } from "@reprise/log";
+import { openBroker, readStreamMessages } from "@reprise/broker";
 import { completed, createRef, delta, redacted, requested, started, startTestBroker } from "@reprise/testkit";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { openFilledArchive } from "../../testing/filled-archive.ts";

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createFileStore, parseMasterKey, rewrapKeys } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import type { CommandIo } from "@reprise/service";
+import type { CommandIo } from "@reprise/runtime";
 import { Command } from "commander";
 import { EXIT, type MakeCommand, writeLine } from "../command.ts";
 import { openMasterKeyFile } from "../../master-key-file.ts";

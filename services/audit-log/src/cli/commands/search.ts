@@ -1,8 +1,8 @@
 import type { AuditSummary } from "@reprise/protocol";
-import type { CommandIo } from "@reprise/service";
+import type { CommandIo } from "@reprise/runtime";
 import { Command } from "commander";
 import { ArchiveSearch } from "../../search/archive-search.ts";
-import { localFiles } from "@reprise/tables";
+import { localFiles } from "@reprise/facts/tables";
 import { type ReadingValues, recordAccess, withReading } from "./access.ts";
 import { EXIT, type MakeCommand, writeLine } from "../command.ts";
 import { archiveDir, openArchiveCopy, openKeyringCopy } from "../options.ts";

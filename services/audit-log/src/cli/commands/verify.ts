@@ -10,7 +10,7 @@ import {
   verifyArchive,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { collect, type CommandIo } from "@reprise/service";
+import { collect, type CommandIo } from "@reprise/runtime";
 import { Command, Option } from "commander";
 import { EXIT, type MakeCommand, writeLine } from "../command.ts";
 import {

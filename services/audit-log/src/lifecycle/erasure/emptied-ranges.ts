@@ -1,6 +1,7 @@
 import type { PlacesByStream, StreamRange } from "@reprise/archive";
-import { readStreamInfo, type logErasure } from "@reprise/log";
-import { mergeRanges } from "@reprise/lane";
+import { readStreamInfo } from "@reprise/broker";
+import { type logErasure } from "@reprise/stream";
+import { mergeRanges } from "@reprise/facts/lane";
 import type { LiveStreams } from "../lifecycle-context.ts";
 
 /**

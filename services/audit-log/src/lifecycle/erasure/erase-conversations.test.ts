@@ -1,4 +1,5 @@
-import { conversations, enqueueJob } from "@reprise/log";
+import * as conversations from "@reprise/conversations";
+import { enqueueJob } from "@reprise/jobs";
 import {
   asSeq,
   type ConversationRecord,

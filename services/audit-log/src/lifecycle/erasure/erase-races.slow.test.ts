@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import type { BlobStore } from "@reprise/archive";
-import type { Appender } from "@reprise/log";
+import type { Appender } from "@reprise/stream";
 import { opsSubject, streamOf } from "@reprise/protocol";
 import { completed, createRef, delta, started } from "@reprise/testkit";
 import { createInterruptedStore } from "../../testing/worlds/interrupted-store.ts";

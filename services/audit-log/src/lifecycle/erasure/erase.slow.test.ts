@@ -8,7 +8,8 @@ import {
   asSeq,
   asStreamSeq,
 } from "@reprise/protocol";
-import { enqueueJob, readStreamMessages } from "@reprise/log";
+import { enqueueJob } from "@reprise/jobs";
+import { readStreamMessages } from "@reprise/broker";
 import { completed, createRef, delta, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import {

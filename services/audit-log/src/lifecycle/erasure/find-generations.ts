@@ -1,5 +1,7 @@
 import { type BlobStore, mayHold } from "@reprise/archive";
-import { listGenerations, readStreamMessages, openJobs } from "@reprise/log";
+import { listGenerations } from "@reprise/stream";
+import { readStreamMessages } from "@reprise/broker";
+import { openJobs } from "@reprise/jobs";
 import {
   decodeEvent,
   type GenerationRef,

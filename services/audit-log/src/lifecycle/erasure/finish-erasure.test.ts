@@ -1,6 +1,6 @@
 import { asStreamSeq, type StreamSeq } from "@reprise/protocol";
 import { type ArchiveRecord, erasuresOf, type PlacesByStream } from "@reprise/archive";
-import { logErasure } from "@reprise/log";
+import { logErasure } from "@reprise/stream";
 import { completed, createRef, delta } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { beginErasure } from "../../testing/worlds/begun-erasure.ts";

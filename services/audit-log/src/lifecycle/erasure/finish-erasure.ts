@@ -1,6 +1,6 @@
 import type { ArchiveState, PlacesByStream } from "@reprise/archive";
 import { pause } from "@reprise/async";
-import { logErasure } from "@reprise/log";
+import { logErasure } from "@reprise/stream";
 import { type GenerationRef, RepriseError, type TenantId } from "@reprise/protocol";
 import { copiesOf } from "../../copies/copy-owners.ts";
 import { sweepCopies } from "../../copies/sweep-copies.ts";

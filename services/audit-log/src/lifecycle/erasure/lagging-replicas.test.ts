@@ -1,4 +1,4 @@
-import { enqueueJob } from "@reprise/log";
+import { enqueueJob } from "@reprise/jobs";
 import { encodeEvent, type GenerationRef, JOBS_STREAM, streamOf, asSeq } from "@reprise/protocol";
 import { completed, createLaggingConnection, createRef, delta, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";

@@ -1,5 +1,6 @@
 import type { PlacesByStream } from "@reprise/archive";
-import { hasMessage, logErasure, readLastMessage } from "@reprise/log";
+import { hasMessage, readLastMessage } from "@reprise/broker";
+import { logErasure } from "@reprise/stream";
 import {
   CHECKPOINTS_STREAM,
   checkpointSubject,

@@ -1,4 +1,4 @@
-import type { Broker } from "@reprise/log";
+import type { Broker } from "@reprise/broker";
 import { RepriseError, type TenantId } from "@reprise/protocol";
 import { followTenants, loadTenantsFile } from "@reprise/tenancy";
 

@@ -1,4 +1,4 @@
-import { conversations } from "@reprise/log";
+import * as conversations from "@reprise/conversations";
 import {
   asSeq,
   conversationOwner,
@@ -9,7 +9,7 @@ import {
   parseConversationId,
   STREAM_START,
 } from "@reprise/protocol";
-import { enqueueJob } from "@reprise/log";
+import { enqueueJob } from "@reprise/jobs";
 import { completed, createRef, delta, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { keepErrors } from "../../testing/keep-errors.ts";

@@ -1,6 +1,6 @@
 import { plusMs, unixNow } from "@reprise/protocol";
 import { createFaultyStore } from "@reprise/archive/testing";
-import { logErasure } from "@reprise/log";
+import { logErasure } from "@reprise/stream";
 import { completed, createRef, delta } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { keepErrors } from "../../testing/keep-errors.ts";

@@ -1,4 +1,4 @@
-import { storeCheckpoint, logErasure } from "@reprise/log";
+import { storeCheckpoint, logErasure } from "@reprise/stream";
 import {
   CHECKPOINTS_STREAM,
   encodeEvent,

@@ -1,9 +1,10 @@
 import type { PlacesByStream } from "@reprise/archive";
 import { waitAtMost } from "@reprise/async";
-import { holdLeases, logErasure } from "@reprise/log";
+import { holdLeases } from "@reprise/jobs";
+import { logErasure } from "@reprise/stream";
 import { LEASE_GROUPS, parseTenantId, type UnixMs, unixNow } from "@reprise/protocol";
 import type { AuditRetention } from "@reprise/tenancy";
-import { SHUTDOWN_MS } from "@reprise/lane";
+import { SHUTDOWN_MS } from "@reprise/facts/lane";
 import { sweepCopies } from "../../copies/sweep-copies.ts";
 import { compact } from "./compaction.ts";
 import { DeletedConversations } from "./deleted-conversations.ts";

@@ -1,5 +1,6 @@
 import { type BlobCopy, type BlobStore, openCopy, readCopy } from "@reprise/archive";
-import { blobs, type Broker, type Publish, recordOps } from "@reprise/log";
+import * as blobs from "@reprise/blobs";
+import { type Broker, type Publish, recordOps } from "@reprise/broker";
 import { type BlobRecord, type GenerationId, OPS_STREAM, type TenantId } from "@reprise/protocol";
 import { eventually } from "@reprise/testkit";
 import type { LifecycleContext } from "../../lifecycle/lifecycle-context.ts";

@@ -1,7 +1,9 @@
 // An archiver that kills itself: node crashing-archiver.ts <NATS URL> <folder> <shards> <calls of the stores until then> <before|after>
 import { join } from "node:path";
 import { createFileStore, createNoteKey, openArchive, openKeyring } from "@reprise/archive";
-import { blobs, connectBroker, createGenerationLog } from "@reprise/log";
+import * as blobs from "@reprise/blobs";
+import { connectBroker } from "@reprise/broker";
+import { createGenerationLog } from "@reprise/stream";
 import { GenerationKeys } from "../../archiving/generation-keys.ts";
 import { archiveLane } from "../../archiving/lane/lane-archiver.ts";
 import { laneStreams } from "../../archiving/lane/lane-kind.ts";

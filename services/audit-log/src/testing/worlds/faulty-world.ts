@@ -1,5 +1,5 @@
 import { createNoteKey, openArchive, openKeyring } from "@reprise/archive";
-import { type Broker, createWriterName } from "@reprise/log";
+import { type Broker, createWriterName } from "@reprise/broker";
 import { expect } from "vitest";
 import { GenerationKeys } from "../../archiving/generation-keys.ts";
 import { archiveLane, type LaneOptions } from "../../archiving/lane/lane-archiver.ts";

@@ -10,7 +10,8 @@ import {
   openArchive,
   openKeyring,
 } from "@reprise/archive";
-import { type Broker, createGenerationLog, createWriterName, openBroker } from "@reprise/log";
+import { type Broker, createWriterName, openBroker } from "@reprise/broker";
+import { createGenerationLog } from "@reprise/stream";
 import {
   encodeEvent,
   type EventDraft,
@@ -19,11 +20,11 @@ import {
   logSubject,
   asSeq,
 } from "@reprise/protocol";
-import type { Tracing } from "@reprise/telemetry";
+import type { Tracing } from "@reprise/runtime/telemetry";
 import { createTempDir, PATIENCE_MS, startStoredBroker, type StoredBroker } from "@reprise/testkit";
 import { GenerationKeys } from "../../archiving/generation-keys.ts";
 import { archiveLane } from "../../archiving/lane/lane-archiver.ts";
-import type { BatchLimits } from "@reprise/lane";
+import type { BatchLimits } from "@reprise/facts/lane";
 import { verify } from "../../cli/commands/verify.ts";
 import { runCommand } from "../run-command.ts";
 import { keepErrors } from "../keep-errors.ts";

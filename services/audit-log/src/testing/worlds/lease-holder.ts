@@ -1,4 +1,4 @@
-import { type Broker, publishedHeaders, readStreamMessages } from "@reprise/log";
+import { type Broker, publishedHeaders, readStreamMessages } from "@reprise/broker";
 import { PATIENCE_MS } from "@reprise/testkit";
 import { LEASES_STREAM, leaseSubject, asStreamSeq } from "@reprise/protocol";
 

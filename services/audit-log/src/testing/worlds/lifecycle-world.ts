@@ -9,14 +9,8 @@ import {
   openArchive,
   openKeyring,
 } from "@reprise/archive";
-import {
-  Appender,
-  createGenerationLog,
-  createWriterName,
-  type GenerationLog,
-  headOf,
-  openBroker,
-} from "@reprise/log";
+import { Appender, createGenerationLog, type GenerationLog, headOf } from "@reprise/stream";
+import { createWriterName, openBroker } from "@reprise/broker";
 import {
   type EventDraft,
   type GenerationRef,

@@ -1,4 +1,4 @@
-import type { GenerationLog } from "@reprise/log";
+import type { GenerationLog } from "@reprise/stream";
 import { eventually, PATIENCE_MS } from "@reprise/testkit";
 
 /** A log over a broker with which nothing is wrong, but which takes its time on a busy machine. */

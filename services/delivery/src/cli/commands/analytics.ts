@@ -1,4 +1,4 @@
-import type { CommandIo } from "@reprise/service";
+import type { CommandIo } from "@reprise/runtime";
 import type { Command } from "commander";
 import * as z from "zod";
 import { openApi } from "../admin-api.ts";

@@ -20,7 +20,7 @@ import {
   TOKEN_LIMITS,
   UNBOUND_WARNING,
 } from "@reprise/tenancy";
-import type { CommandIo } from "@reprise/service";
+import type { CommandIo } from "@reprise/runtime";
 import * as z from "zod";
 import { openAdminApi } from "../admin-api.ts";
 import { type AddCommands, type JsonOption, parseSeconds, writeJson, writeLine } from "../command.ts";

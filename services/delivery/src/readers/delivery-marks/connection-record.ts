@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import type { GenerationCache } from "@reprise/log";
-import { encodeSketch, toBase64 } from "@reprise/metering";
+import type { GenerationCache } from "@reprise/stream";
+import { encodeSketch, toBase64 } from "@reprise/facts";
 import { type DeliveryMark, type ReaderProtocol, type Seq, unixNow } from "@reprise/protocol";
 import { NO_STALLS, type StalledTime } from "../../telemetry/stalls.ts";
 import type { Position } from "../position.ts";

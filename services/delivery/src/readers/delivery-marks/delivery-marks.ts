@@ -1,5 +1,5 @@
 import { Semaphore } from "@reprise/async";
-import { type Publish, recordOps } from "@reprise/log";
+import { type Publish, recordOps } from "@reprise/broker";
 import type { DeliveryMark, GenerationRef, NodeId } from "@reprise/protocol";
 import { toParts } from "./to-parts.ts";
 

@@ -1,6 +1,6 @@
-import { recordOps } from "@reprise/log";
+import { recordOps } from "@reprise/broker";
 import { decodeOpsRecord, type GenerationRef, opsSubject, type DeliveryMark } from "@reprise/protocol";
-import { decodeSketch, fromBase64 } from "@reprise/metering";
+import { decodeSketch, fromBase64 } from "@reprise/facts";
 import { openSseReader } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { decide, judge, moderatedBody, redacted } from "../../testing/moderation.ts";

@@ -1,4 +1,4 @@
-import type { PresenceRecord } from "@reprise/log";
+import type { PresenceRecord } from "@reprise/jobs";
 
 /** The least time between two announcements about one generation: what changes meanwhile is in the next one. */
 export const MIN_INTERVAL_MS = 100;

@@ -1,5 +1,6 @@
-import { GenerationCache, type Publish } from "@reprise/log";
-import { decodePresenceRecord } from "@reprise/log/testing";
+import { GenerationCache } from "@reprise/stream";
+import { type Publish } from "@reprise/broker";
+import { decodePresenceRecord } from "@reprise/jobs";
 import {
   DEFAULT_POLICY,
   encodeEvent,

@@ -1,10 +1,6 @@
-import {
-  type GenerationCache,
-  PRESENCE_LEASE_MS,
-  type PresenceRecord,
-  type Publish,
-  publishPresence,
-} from "@reprise/log";
+import { type GenerationCache } from "@reprise/stream";
+import { PRESENCE_LEASE_MS, type PresenceRecord, publishPresence } from "@reprise/jobs";
+import { type Publish } from "@reprise/broker";
 import { type NodeId, type Seq, plus, REQUEST_SEQ } from "@reprise/protocol";
 import type { Audience } from "../reader.ts";
 import { type AnnouncementState, isAnnouncementDue } from "./announcement.ts";

@@ -1,4 +1,4 @@
-import { readPresence } from "@reprise/log";
+import { readPresence } from "@reprise/jobs";
 import { encodeOpsRecord, type GenerationRef, LIMITS, opsSubject } from "@reprise/protocol";
 import { openSseReader } from "@reprise/testkit";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-import type { GenerationCache } from "@reprise/log";
+import type { GenerationCache } from "@reprise/stream";
 import type { Position } from "../position.ts";
 
 /** A reader that counts as present. */

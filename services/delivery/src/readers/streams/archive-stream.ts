@@ -1,4 +1,4 @@
-import { FrameBuffer } from "@reprise/log";
+import { FrameBuffer } from "@reprise/stream";
 import { type RepriseError, toRepriseError, REQUEST_SEQ, type Seq } from "@reprise/protocol";
 import { type Replay, unfinished } from "../../archive-fallback/replay.ts";
 import { httpSseFraming } from "./http-sse-framing.ts";

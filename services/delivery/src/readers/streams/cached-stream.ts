@@ -1,5 +1,5 @@
-import type { GenerationCache, Hub } from "@reprise/log";
-import { Sketch } from "@reprise/metering";
+import type { GenerationCache, Hub } from "@reprise/stream";
+import { Sketch } from "@reprise/facts";
 import type { RepriseError, Seq, UnixMs } from "@reprise/protocol";
 import type { Position } from "../position.ts";
 import { Smoothing } from "./smoothing.ts";

@@ -1,4 +1,4 @@
-import { FrameBuffer } from "@reprise/log";
+import { FrameBuffer } from "@reprise/stream";
 import { encodeCursor, encodeSseFrame, asSeq } from "@reprise/protocol";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-import type { Framing } from "@reprise/log";
+import type { Framing } from "@reprise/stream";
 import { MAX_CURSOR_LENGTH } from "@reprise/protocol";
 
 /*

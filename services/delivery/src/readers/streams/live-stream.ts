@@ -1,4 +1,4 @@
-import { FrameBuffer } from "@reprise/log";
+import { FrameBuffer } from "@reprise/stream";
 import { RepriseError, toRepriseError } from "@reprise/protocol";
 import { CachedStream, type CachedStreamOptions } from "./cached-stream.ts";
 import { httpSseFraming } from "./http-sse-framing.ts";

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { SSE_HEADERS } from "@reprise/protocol";
-import { resetSocket } from "@reprise/service";
+import { resetSocket } from "@reprise/runtime";
 import { tcpSocketOf } from "../../connections/tls-connections.ts";
 import { encodeChunk, unwrapChunks } from "./http-sse-framing.ts";
 

@@ -2,7 +2,7 @@ import type { RequestLimits } from "../../limits/request-limits.ts";
 import type { RequestBodies } from "../../bodies/request-bodies.ts";
 import type { ProjectedCaches } from "../../projected/projected-caches.ts";
 import type { CreateGeneration } from "../../create/create-generation.ts";
-import type { Hub } from "@reprise/log";
+import type { Hub } from "@reprise/stream";
 import { agUiProjection, agUiSoFar, parseRunInput, restartsOf, snapshotFrames } from "@reprise/projections";
 import { parseWith } from "@reprise/protocol";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";

@@ -1,4 +1,4 @@
-import type { GenerationLog } from "@reprise/log";
+import type { GenerationLog } from "@reprise/stream";
 import { hash } from "node:crypto";
 import { RUN_ID_METADATA } from "@reprise/projections";
 import { generationNotFound, RepriseError } from "@reprise/protocol";

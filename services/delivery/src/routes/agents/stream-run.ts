@@ -2,7 +2,7 @@ import type { RequestNotes } from "../../telemetry/request-notes.ts";
 import type { RequestLimits } from "../../limits/request-limits.ts";
 import type { Authentication } from "../../http/auth.ts";
 import { GENERATION_ID_HEADER } from "../../http/header-names.ts";
-import type { NewLog } from "@reprise/log";
+import type { NewLog } from "@reprise/stream";
 import { type Frame, type Projection, toRunErrorFrames } from "@reprise/projections";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Opening, streamProjected, type ProjectedPorts } from "../../projected/stream-projected.ts";

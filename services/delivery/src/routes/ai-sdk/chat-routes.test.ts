@@ -1,5 +1,4 @@
-import type { Generation } from "@reprise/protocol";
-import { parseGenerationId, parseTenantId } from "@reprise/protocol";
+import { type Generation, parseGenerationId, parseTenantId } from "@reprise/protocol";
 import { openSseReader, type SseReader } from "@reprise/testkit";
 import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
 import {

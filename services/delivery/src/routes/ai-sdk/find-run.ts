@@ -1,5 +1,5 @@
 import type { ReadSources } from "../../domain/shown-generation.ts";
-import type { GenerationLog } from "@reprise/log";
+import type { GenerationLog } from "@reprise/stream";
 import { MESSAGE_ID_METADATA } from "@reprise/projections";
 import { type GenerationRef, isGenerationId } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";

@@ -6,7 +6,7 @@ import {
   TAIL_INDEX_HEADER,
   UI_STREAM_HEADER,
 } from "../../http/header-names.ts";
-import type { NewLog } from "@reprise/log";
+import type { NewLog } from "@reprise/stream";
 import {
   createUiStream,
   endUiStreamAgain,

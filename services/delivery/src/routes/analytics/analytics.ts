@@ -1,4 +1,4 @@
-import type { AnalyticsClient } from "@reprise/log";
+import type { AnalyticsClient } from "@reprise/broker";
 import type { Authentication } from "../../http/auth.ts";
 import { type AnalyticsCall, unixNow } from "@reprise/protocol";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";

@@ -1,5 +1,5 @@
 import { decodeOpsRecord, OPS_STREAM, STREAM_START } from "@reprise/protocol";
-import { readAllMessages } from "@reprise/log";
+import { readAllMessages } from "@reprise/broker";
 import { expect, test } from "vitest";
 import { call, createGeneration, KEYS, openPlatform, type Platform } from "../../testing/platform.ts";
 

@@ -1,4 +1,4 @@
-import { readStreamHealth } from "@reprise/log";
+import { readStreamHealth } from "@reprise/broker";
 import { parseGenerationId, parseTenantId, THREADS_STREAM } from "@reprise/protocol";
 import { openSseReader, type SseReader } from "@reprise/testkit";
 import { authorization, call, type CallOptions, openWorker, type Platform } from "../../testing/platform.ts";

@@ -1,10 +1,10 @@
 import type { ReadSources } from "../../domain/shown-generation.ts";
 import type { RequestNotes } from "../../telemetry/request-notes.ts";
-import type { Logger } from "@reprise/service";
+import type { Logger } from "@reprise/runtime";
 import type { Threads } from "../../threads/threads.ts";
 import type { RequestLimits } from "../../limits/request-limits.ts";
 import type { RequestBodies } from "../../bodies/request-bodies.ts";
-import type { GenerationLog } from "@reprise/log";
+import type { GenerationLog } from "@reprise/stream";
 import { GENERATION_ID_HEADER, SHOULD_RETRY_HEADER } from "../../http/header-names.ts";
 import { hash } from "node:crypto";
 import type { GenerationRef } from "@reprise/protocol";

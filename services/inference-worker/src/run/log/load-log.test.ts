@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { GenerationLog, Job } from "@reprise/log";
+import type { GenerationLog } from "@reprise/stream";
+import type { Job } from "@reprise/jobs";
 import {
   encodeEvent,
   type GenerationRef,

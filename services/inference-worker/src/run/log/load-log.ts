@@ -1,4 +1,6 @@
-import { beginLog, type Broker, type GenerationLog, type Job, type LogSnapshot } from "@reprise/log";
+import { beginLog, type GenerationLog, type LogSnapshot } from "@reprise/stream";
+import { type Broker } from "@reprise/broker";
+import { type Job } from "@reprise/jobs";
 import { type GenerationRef, peekSeq } from "@reprise/protocol";
 
 interface LoadLogContext {

@@ -1,4 +1,4 @@
-import type { RemainingLog } from "@reprise/log";
+import type { RemainingLog } from "@reprise/stream";
 import { planLogRecovery } from "../../domain/plan-log-recovery.ts";
 import { createNonce } from "../attempt-nonce.ts";
 import type { Run } from "../open-run.ts";

@@ -1,18 +1,6 @@
-import {
-  Appender,
-  type Broker,
-  type Checkpointer,
-  createCheckpointer,
-  createWriterName,
-  extendFromLeader,
-  type GenerationLog,
-  headOf,
-  type Job,
-  type LogSnapshot,
-  readCurrentLog,
-  type StoredEvent,
-  subscribeLive,
-} from "@reprise/log";
+import { Appender, type Checkpointer, createCheckpointer, extendFromLeader, type GenerationLog, headOf, type LogSnapshot, readCurrentLog, type StoredEvent, subscribeLive } from "@reprise/stream";
+import { type Broker, createWriterName } from "@reprise/broker";
+import { type Job } from "@reprise/jobs";
 import {
   decodeEvent,
   type GenerationRef,

@@ -1,4 +1,4 @@
-import { createLogger, createMetrics, DependencyWatches } from "@reprise/service";
+import { createLogger, createMetrics, DependencyWatches } from "@reprise/runtime";
 import { expect, test } from "vitest";
 import type { Engine, ReplicaObserver } from "../../engines/engine.ts";
 import { createFakeEngine } from "../../testing/fake-engine.ts";

@@ -1,4 +1,4 @@
-import { type DependencyWatches, type Metrics, WatchGroup } from "@reprise/service";
+import { type DependencyWatches, type Metrics, WatchGroup } from "@reprise/runtime";
 import type { Engine, ReplicaView } from "../../engines/engine.ts";
 import type { ServedModel } from "../../model-queues.ts";
 

@@ -1,5 +1,5 @@
 import type { Usage } from "@reprise/protocol";
-import type { Observer } from "@reprise/service";
+import type { Observer } from "@reprise/runtime";
 
 export interface TokenObservers {
   readonly input: Observer;

@@ -1,4 +1,4 @@
-import { createMetrics } from "@reprise/service";
+import { createMetrics } from "@reprise/runtime";
 import { expect, test } from "vitest";
 import { WorkerMetrics } from "./worker-metrics.ts";
 

@@ -1,4 +1,4 @@
-import type { Observer } from "@reprise/service";
+import type { Observer } from "@reprise/runtime";
 
 export interface TurnObservers {
   readonly firstChunk: Observer;

@@ -1,5 +1,5 @@
 import { RepriseError } from "@reprise/protocol";
-import { createMetrics } from "@reprise/service";
+import { createMetrics } from "@reprise/runtime";
 import { describe, expect, test } from "vitest";
 import type { EngineEvent } from "../../engines/engine.ts";
 import { answered } from "../../testing/drafts.ts";

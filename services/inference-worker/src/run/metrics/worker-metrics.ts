@@ -1,6 +1,6 @@
 import type { Fault } from "@reprise/protocol";
-import type { Metrics } from "@reprise/service";
-import { GEN_AI_OPERATION } from "@reprise/telemetry";
+import type { Metrics } from "@reprise/runtime";
+import { GEN_AI_OPERATION } from "@reprise/runtime/telemetry";
 import { providerOf } from "../trace/provider-of.ts";
 import type { TokenObservers } from "./token-meter.ts";
 import { TurnTiming } from "./turn-timing.ts";

@@ -1,4 +1,4 @@
-import { recordSpans } from "@reprise/telemetry/testing";
+import { recordSpans } from "@reprise/runtime/telemetry/testing";
 import { RepriseError } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { Engine, EngineEvent, FinishEvent, ToolCallEvent } from "../../engines/engine.ts";

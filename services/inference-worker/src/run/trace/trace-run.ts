@@ -1,4 +1,4 @@
-import type { Job } from "@reprise/log";
+import type { Job } from "@reprise/jobs";
 import { type RequestedEvent, toUnixMs, type UnixMs } from "@reprise/protocol";
 import {
   inSpan,
@@ -8,7 +8,7 @@ import {
   REPRISE,
   type Tracing,
   type TraceSpan,
-} from "@reprise/telemetry";
+} from "@reprise/runtime/telemetry";
 import type { EndDraft } from "../../domain/after-turn.ts";
 import type { RunResult, StalePlan } from "../run-context.ts";
 

@@ -1,4 +1,4 @@
-import { GEN_AI, GEN_AI_OPERATION, REPRISE, SERVER, type TraceSpan } from "@reprise/telemetry";
+import { GEN_AI, GEN_AI_OPERATION, REPRISE, SERVER, type TraceSpan } from "@reprise/runtime/telemetry";
 import type { AnswerNames, Engine, Server } from "../../engines/engine.ts";
 import type { TurnTiming } from "../metrics/turn-timing.ts";
 import type { Run } from "../open-run.ts";

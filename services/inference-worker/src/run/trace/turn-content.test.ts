@@ -1,5 +1,5 @@
 import { parseGenerationRequest } from "@reprise/protocol";
-import { GEN_AI } from "@reprise/telemetry";
+import { GEN_AI } from "@reprise/runtime/telemetry";
 import { expect, test } from "vitest";
 import { TurnContent } from "./turn-content.ts";
 

@@ -1,5 +1,5 @@
 import { type GenerationRequest, isMediaPart, partsOf, textsOf } from "@reprise/protocol";
-import { GEN_AI, type SpanAttributes } from "@reprise/telemetry";
+import { GEN_AI, type SpanAttributes } from "@reprise/runtime/telemetry";
 import type { ToolCallEvent } from "../../engines/engine.ts";
 import type { SaidEvent } from "../turn/run-engine.ts";
 

@@ -1,5 +1,5 @@
 import { type TimeoutName, type Transcript, unixNow } from "@reprise/protocol";
-import { inSpan } from "@reprise/telemetry";
+import { inSpan } from "@reprise/runtime/telemetry";
 import { afterTimeout, type NextStep } from "../../domain/after-turn.ts";
 import { toPlanContext } from "../../domain/plan-attempt.ts";
 import type { EngineChoice } from "../../model-queues.ts";

@@ -1,5 +1,5 @@
 import { createGenerationId, parseGenerationId, RepriseError } from "@reprise/protocol";
-import { createLogger, DependencyWatches } from "@reprise/service";
+import { createLogger, DependencyWatches } from "@reprise/runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type EngineReport, logEngineReport } from "./engine-report.ts";
 import { EngineError } from "../../engines/engine-error.ts";

@@ -1,5 +1,5 @@
 import type { GenerationId, RepriseError } from "@reprise/protocol";
-import type { DependencyWatch, Logger } from "@reprise/service";
+import type { DependencyWatch, Logger } from "@reprise/runtime";
 import { EngineSilence, SILENT_MS } from "../../engines/engine.ts";
 import { EngineError } from "../../engines/engine-error.ts";
 

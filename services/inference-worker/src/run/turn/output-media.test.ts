@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { blobs, readStreamMessages } from "@reprise/log";
+import * as blobs from "@reprise/blobs";
+import { readStreamMessages } from "@reprise/broker";
 import {
   asStreamSeq,
   type BlobId,

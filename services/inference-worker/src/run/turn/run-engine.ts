@@ -1,5 +1,5 @@
 import { pause } from "@reprise/async";
-import type { Appender } from "@reprise/log";
+import type { Appender } from "@reprise/stream";
 import {
   type EffectiveTimeouts,
   type EventDraft,

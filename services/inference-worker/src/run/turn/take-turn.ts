@@ -1,6 +1,6 @@
-import { holdingModeration } from "@reprise/log";
+import { holdingModeration } from "@reprise/moderation";
 import { failedDraft, type RepriseError, toRepriseError } from "@reprise/protocol";
-import { formatTraceparent, traceFields, type TraceSpan } from "@reprise/telemetry";
+import { formatTraceparent, traceFields, type TraceSpan } from "@reprise/runtime/telemetry";
 import { afterTurn, type EngineOutcome, mayFallBack, type NextStep } from "../../domain/after-turn.ts";
 import { fitsFormat } from "../../domain/fits-format.ts";
 import { type PlanContext, toPlanContext, toTurn } from "../../domain/plan-attempt.ts";

@@ -1,4 +1,4 @@
-import type { Job } from "@reprise/log";
+import type { Job } from "@reprise/jobs";
 import type { Seam } from "../../engines/engine.ts";
 import type { SaidEvent } from "./run-engine.ts";
 

@@ -7,7 +7,7 @@ import {
   REQUEST_SEQ,
   BEYOND_LOG,
 } from "@reprise/protocol";
-import type { RuleFinding, RuleSet, Scanner } from "@reprise/rules";
+import type { RuleFinding, RuleSet, Scanner } from "@reprise/moderation";
 import { type Judging, pushInPieces } from "./push-in-pieces.ts";
 import { type Mask, Masks } from "./masks.ts";
 

@@ -1,5 +1,5 @@
 import type { Seq } from "@reprise/protocol";
-import type { RuleFinding, RuleSet } from "@reprise/rules";
+import type { RuleFinding, RuleSet } from "@reprise/moderation";
 import { ChannelText } from "./channel-text.ts";
 import type { KeptText } from "./kept-texts.ts";
 import type { Judging } from "./push-in-pieces.ts";

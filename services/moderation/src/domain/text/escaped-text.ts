@@ -1,4 +1,4 @@
-import type { RuleFinding, RuleSet } from "@reprise/rules";
+import type { RuleFinding, RuleSet } from "@reprise/moderation";
 import { type Judging, pushInPieces } from "./push-in-pieces.ts";
 
 const ESCAPE = /\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))/g;

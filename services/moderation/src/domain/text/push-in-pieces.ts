@@ -1,4 +1,4 @@
-import type { RuleFinding, Scanner } from "@reprise/rules";
+import type { RuleFinding, Scanner } from "@reprise/moderation";
 
 /** Text may be judged piece by piece: each `next` judges one, and others may go before the following. */
 export type Judging<T = void> = Generator<void, T, void>;

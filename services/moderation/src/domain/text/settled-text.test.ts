@@ -1,5 +1,5 @@
 import type { EventDraft } from "@reprise/protocol";
-import { compileRuleSet } from "@reprise/rules";
+import { compileRuleSet } from "@reprise/moderation";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { COMPLETED, delta, GATE, JudgedLog, reasoning, toolCall, toolResult } from "../../testing/log-of.ts";

@@ -1,4 +1,4 @@
-import { conversations } from "@reprise/log";
+import * as conversations from "@reprise/conversations";
 import { STREAM_START } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { requestedOf } from "../../../conversations/conversations.fixture.ts";

@@ -1,5 +1,5 @@
 import type { NodeConversations } from "../../../conversations/open-conversations.ts";
-import type { GenerationLog, Hub } from "@reprise/log";
+import type { GenerationLog, Hub } from "@reprise/stream";
 import type { Behind } from "@reprise/projections";
 import {
   type GenerationId,

@@ -1,5 +1,5 @@
 import type { ProjectedCaches } from "../../../projected/projected-caches.ts";
-import type { GenerationLog, Hub } from "@reprise/log";
+import type { GenerationLog, Hub } from "@reprise/stream";
 import { generationOfItem, itemsIn, responsesAnswer } from "@reprise/projections";
 import {
   type ErrorCode,

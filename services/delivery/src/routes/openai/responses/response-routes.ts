@@ -2,7 +2,8 @@ import type { ReaderMetrics } from "../../../telemetry/reader-metrics.ts";
 import type { RequestNotes } from "../../../telemetry/request-notes.ts";
 import type { RequestLimits } from "../../../limits/request-limits.ts";
 import type { RequestBodies } from "../../../bodies/request-bodies.ts";
-import { announceEnd, type Broker, type GenerationLog } from "@reprise/log";
+import { announceEnd, type GenerationLog } from "@reprise/stream";
+import { type Broker } from "@reprise/broker";
 import {
   openaiResponses,
   parseProtocolId,

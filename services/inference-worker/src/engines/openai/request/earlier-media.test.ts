@@ -1,5 +1,5 @@
 import { buffer } from "node:stream/consumers";
-import { conversations } from "@reprise/log";
+import * as conversations from "@reprise/conversations";
 import {
   asSeq,
   DIALECTS,

@@ -1,0 +1,1 @@
+export { halted, moderatedRequest, redacted, unavailable, verdict } from "./moderated.ts";
