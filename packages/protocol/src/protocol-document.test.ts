@@ -162,6 +162,14 @@ describe("PROTOCOL.md with its annexes", () => {
     expect(list?.split(",").map((reason) => unquote(reason.trim()))).toEqual([...FINISH_REASONS]);
   });
 
+  it("gives each requirement a number of its own, and each of a server a MUST", () => {
+    const requirements = [...DOCUMENT.matchAll(/\*\*([MC]-\d+)\*\* ((?:(?!\*\*[MC]-).)*)/g)];
+    const ids = requirements.map(([, id]) => id!);
+    expect(new Set(ids).size).toBe(ids.length);
+    const weak = requirements.filter(([, id, text]) => id!.startsWith("M") && !/\bMUST\b/.test(text!));
+    expect(weak.map(([, id]) => id)).toEqual([]);
+  });
+
   it("refers only to sections that it has", () => {
     const sections = new Set(
       [...DOCUMENT.matchAll(/^(?:#+ )?(\d+(?:\.\d+)*)\.? /gm)].map(([, number]) => number),
