@@ -10,13 +10,45 @@ export { type BrokerAddress, hostsOf } from "./nats/broker-access.ts";
 export { type Broker, connectBroker, flushConnection } from "./nats/connection.ts";
 export { getBatchDirect, getLastDirect, storedAtOf, streamSeqOf, subjectOf } from "./nats/direct-get.ts";
 export { FOR_EVER, HEADER } from "./nats/header.ts";
-export { isAnsweredPublished, isPublished, isStoredPublished, publishedHeaders } from "./nats/is-published.ts";
+export {
+  isAnsweredPublished,
+  isPublished,
+  isStoredPublished,
+  publishedHeaders,
+} from "./nats/is-published.ts";
 export { isRefusal } from "./nats/jetstream-errors.ts";
 export { type Publish, type PublishOutcome, createPublish } from "./nats/publisher.ts";
 export { type PullEnd, PullLoop, RENEW_MS } from "./nats/pull-loop.ts";
 export { type NoReply, inboxOf } from "./nats/reply-inbox.ts";
-export { MADE_AT, type StoredMessage, deleteMessage, getLastMessage, getNextMessage, getStreamInfo, headerOf, ifUnavailable, isUnavailable, purgeSubject, streamUnavailable } from "./nats/stream-api.ts";
-export { type ReadRequest, type StreamInfo, type StreamMessage, hasMessage, notPublished, readAllMessages, readLastMessage, readLastRaw, readRawFromLeader, readStoredAtUs, readStreamBatch, readStreamInfo, readStreamMessages, toMicroseconds } from "./nats/stream-messages.ts";
+export {
+  MADE_AT,
+  type StoredMessage,
+  deleteMessage,
+  getLastMessage,
+  getNextMessage,
+  getStreamInfo,
+  headerOf,
+  ifUnavailable,
+  isUnavailable,
+  purgeSubject,
+  streamUnavailable,
+} from "./nats/stream-api.ts";
+export {
+  type ReadRequest,
+  type StreamInfo,
+  type StreamMessage,
+  hasMessage,
+  notPublished,
+  readAllMessages,
+  readLastMessage,
+  readLastRaw,
+  readRawFromLeader,
+  readStoredAtUs,
+  readStreamBatch,
+  readStreamInfo,
+  readStreamMessages,
+  toMicroseconds,
+} from "./nats/stream-messages.ts";
 export { subscribeGuarded } from "./nats/subscribe-guarded.ts";
 export { watchConnection } from "./nats/watch-connection.ts";
 export { createWriterName } from "./nats/writer-name.ts";

@@ -3,7 +3,14 @@ export { type ModelWorkers, WorkersWatch } from "./fleet/workers-watch.ts";
 export { keepRecord, readKeptRecord } from "./leases/kept-record.ts";
 export { holdLeases } from "./leases/leases.ts";
 export { subscribePresence } from "./presence/presence-feed.ts";
-export { PRESENCE_LEASE_MS, type PresenceRecord, assertPresenceStored, decodePresenceRecord, publishPresence, readPresence } from "./presence/presence-records.ts";
+export {
+  PRESENCE_LEASE_MS,
+  type PresenceRecord,
+  assertPresenceStored,
+  decodePresenceRecord,
+  publishPresence,
+  readPresence,
+} from "./presence/presence-records.ts";
 export { enqueueJob } from "./queue/enqueue-job.ts";
 export { answerHolderQueries, isHeld } from "./queue/job-holder.ts";
 export { JobMemory } from "./queue/job-memory.ts";

@@ -5,7 +5,14 @@ export { prepareFolding } from "./rules/scanning/fold-table.ts";
 export { announceLateEvent, subscribeLateEvents } from "./verdicts/late-events.ts";
 export { type ListedReview, type ReviewRecord, reviewList } from "./verdicts/review-list.ts";
 export { type RuleSetStore, createRuleSetStore, readRuleSet } from "./verdicts/rule-sets.ts";
-export { type StoredVerdict, type VerdictReader, createVerdictReader, publishLiveVerdict, storeVerdict, subscribeVerdicts } from "./verdicts/verdicts.ts";
+export {
+  type StoredVerdict,
+  type VerdictReader,
+  createVerdictReader,
+  publishLiveVerdict,
+  storeVerdict,
+  subscribeVerdicts,
+} from "./verdicts/verdicts.ts";
 export { watchRuleSets } from "./verdicts/watch-rule-sets.ts";
 export type { ModerationLag } from "./visibility/moderation-lead.ts";
 export { ModerationTimeout } from "./visibility/moderation-timeout.ts";

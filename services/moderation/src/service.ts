@@ -1,7 +1,13 @@
 import { WorkShares } from "@reprise/async";
 import { unixNow } from "@reprise/protocol";
 import { type Broker, MODERATION_CONSUMER } from "@reprise/broker";
-import { createGenerationLog, followShard, readShardBacklog, type ShardEvent, type ShardFollower } from "@reprise/stream";
+import {
+  createGenerationLog,
+  followShard,
+  readShardBacklog,
+  type ShardEvent,
+  type ShardFollower,
+} from "@reprise/stream";
 import { readRuleSet, watchRuleSets, prepareFolding } from "@reprise/moderation";
 import {
   type BrokerWatch,

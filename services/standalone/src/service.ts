@@ -7,7 +7,12 @@ import {
   startAnalytics,
   toUsageSinks,
 } from "@reprise/analytics-service";
-import { loadModelCosts, loadServedModels, startDelivery, toDeliverySettings } from "@reprise/delivery-service";
+import {
+  loadModelCosts,
+  loadServedModels,
+  startDelivery,
+  toDeliverySettings,
+} from "@reprise/delivery-service";
 import { type ServedModel, startWorker, toWorkerSettings } from "@reprise/inference-worker-service";
 import { type BrokerAddress, type BrokerUser, hostsOf, openBroker } from "@reprise/broker";
 import { loadClassifiers, startModeration } from "@reprise/moderation-service";

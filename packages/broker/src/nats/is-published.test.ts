@@ -34,7 +34,16 @@ import {
 import { eventually } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { subscribeErasures, createGenerationLog, subscribeLive } from "@reprise/stream";
-import { enqueueJob, readAllJobs, readJob, readJobsAfter, pullJobs, subscribePresence, publishPresence, readPresence } from "@reprise/jobs";
+import {
+  enqueueJob,
+  readAllJobs,
+  readJob,
+  readJobsAfter,
+  pullJobs,
+  subscribePresence,
+  publishPresence,
+  readPresence,
+} from "@reprise/jobs";
 import { reviewList, readRuleSet, subscribeVerdicts } from "@reprise/moderation";
 import { type Broker, flushConnection } from "./connection.ts";
 import { createPublish } from "./publisher.ts";

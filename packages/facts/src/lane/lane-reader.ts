@@ -1,6 +1,12 @@
 import type { StreamRange } from "@reprise/archive";
 import { pause } from "@reprise/async";
-import { type Broker, type StreamMessage, readStreamMessages, readStoredAtUs, type StreamInfo } from "@reprise/broker";
+import {
+  type Broker,
+  type StreamMessage,
+  readStreamMessages,
+  readStoredAtUs,
+  type StreamInfo,
+} from "@reprise/broker";
 import { RepriseError, type StreamSeq, plus } from "@reprise/protocol";
 import type { Batch } from "./batch.ts";
 import { SKEW_US } from "./clock-skew.ts";

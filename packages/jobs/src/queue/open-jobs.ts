@@ -13,7 +13,15 @@ import {
   toUnixMs,
   asUnixMs,
 } from "@reprise/protocol";
-import { isStoredPublished, deleteMessage, getLastMessage, getStreamInfo, readAllMessages, readStreamBatch, type StreamMessage } from "@reprise/broker";
+import {
+  isStoredPublished,
+  deleteMessage,
+  getLastMessage,
+  getStreamInfo,
+  readAllMessages,
+  readStreamBatch,
+  type StreamMessage,
+} from "@reprise/broker";
 
 /*
  * The queue as a reaper sees it: a job lies in it for as long as its generation has not ended, whether it waits, runs

@@ -10,7 +10,19 @@ import {
   verdictSubject,
   type StreamSeq,
 } from "@reprise/protocol";
-import { getLastDirect, streamSeqOf, isAnsweredPublished, isPublished, isStoredPublished, publishedHeaders, type Publish, type PublishOutcome, getLastMessage, notPublished, subscribeGuarded } from "@reprise/broker";
+import {
+  getLastDirect,
+  streamSeqOf,
+  isAnsweredPublished,
+  isPublished,
+  isStoredPublished,
+  publishedHeaders,
+  type Publish,
+  type PublishOutcome,
+  getLastMessage,
+  notPublished,
+  subscribeGuarded,
+} from "@reprise/broker";
 
 /*
  * Verdicts of moderation. Every verdict goes out live, a hint that may be lost; some are stored, the last one of each

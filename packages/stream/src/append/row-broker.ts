@@ -1,6 +1,12 @@
 import { retryRejected, type RetryOptions } from "@reprise/async";
 import type { NatsConnection } from "@nats-io/transport-node";
-import { type Publish, isUnavailable, readAllMessages, type ReadRequest, type StreamMessage } from "@reprise/broker";
+import {
+  type Publish,
+  isUnavailable,
+  readAllMessages,
+  type ReadRequest,
+  type StreamMessage,
+} from "@reprise/broker";
 
 /** Reads rows, and stores them with the expected last sequence. */
 export interface RowBroker {

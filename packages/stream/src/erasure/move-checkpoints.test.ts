@@ -10,7 +10,14 @@ import {
 import { eventually, startStoredBroker } from "@reprise/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { storeCheckpoint } from "../append/checkpoint.ts";
-import { connectBroker, HEADER, getLastMessage, purgeSubject, type StoredMessage, ensureTopology } from "@reprise/broker";
+import {
+  connectBroker,
+  HEADER,
+  getLastMessage,
+  purgeSubject,
+  type StoredMessage,
+  ensureTopology,
+} from "@reprise/broker";
 import { createGenerationLog } from "../read/generation-log.ts";
 import { moveCheckpoints, parseTtlSeconds } from "./move-checkpoints.ts";
 import { fillStream, purgeFiller, streamsWithTextOf } from "./fill-stream.ts";

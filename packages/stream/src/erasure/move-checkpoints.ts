@@ -8,7 +8,17 @@ import {
   plus,
   STREAM_START,
 } from "@reprise/protocol";
-import { type Broker, getBatchDirect, storedAtOf, streamSeqOf, subjectOf, HEADER, getNextMessage, readStreamInfo, toMicroseconds } from "@reprise/broker";
+import {
+  type Broker,
+  getBatchDirect,
+  storedAtOf,
+  streamSeqOf,
+  subjectOf,
+  HEADER,
+  getNextMessage,
+  readStreamInfo,
+  toMicroseconds,
+} from "@reprise/broker";
 import type { GenerationLog } from "../read/generation-log.ts";
 import type { TextInterval } from "./text-interval.ts";
 

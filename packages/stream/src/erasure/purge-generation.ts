@@ -25,7 +25,17 @@ import {
   STREAM_START,
   usageAtEnd,
 } from "@reprise/protocol";
-import { type Broker, HEADER, getLastMessage, getNextMessage, headerOf, isUnavailable, purgeSubject, readAllMessages, createWriterName } from "@reprise/broker";
+import {
+  type Broker,
+  HEADER,
+  getLastMessage,
+  getNextMessage,
+  headerOf,
+  isUnavailable,
+  purgeSubject,
+  readAllMessages,
+  createWriterName,
+} from "@reprise/broker";
 import { appendDecision } from "../append/append-decision.ts";
 import type { GenerationLog } from "../read/generation-log.ts";
 import { isHeld } from "@reprise/jobs";

@@ -5,7 +5,14 @@ import {
   type StreamSeq,
   asStreamSeq,
 } from "@reprise/protocol";
-import { type Broker, HEADER, getLastMessage, headerOf, type StoredMessage, toMicroseconds } from "@reprise/broker";
+import {
+  type Broker,
+  HEADER,
+  getLastMessage,
+  headerOf,
+  type StoredMessage,
+  toMicroseconds,
+} from "@reprise/broker";
 import type { GenerationLog } from "../read/generation-log.ts";
 
 /*

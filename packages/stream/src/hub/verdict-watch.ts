@@ -1,7 +1,12 @@
 import type { NatsConnection, Subscription } from "@nats-io/transport-node";
 import { toRepriseError, type Verdict, type Seq, REQUEST_SEQ } from "@reprise/protocol";
 import { flushConnection } from "@reprise/broker";
-import { ModerationTimeout, type ModerationLag, subscribeVerdicts, type VerdictReader } from "@reprise/moderation";
+import {
+  ModerationTimeout,
+  type ModerationLag,
+  subscribeVerdicts,
+  type VerdictReader,
+} from "@reprise/moderation";
 import type { GenerationCache } from "./cache/generation-cache.ts";
 
 export interface VerdictWatchOptions {

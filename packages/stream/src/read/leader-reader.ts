@@ -1,6 +1,13 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import { type GenerationRef, logSubject, shardOf, streamOf, type StreamSeq } from "@reprise/protocol";
-import { HEADER, isRefusal, getLastMessage, getNextMessage, headerOf, type StoredMessage } from "@reprise/broker";
+import {
+  HEADER,
+  isRefusal,
+  getLastMessage,
+  getNextMessage,
+  headerOf,
+  type StoredMessage,
+} from "@reprise/broker";
 import type { StoredEvent } from "./stored-event.ts";
 
 /**

@@ -1,5 +1,14 @@
 import type { NatsConnection } from "@nats-io/transport-node";
-import { checkpointSubject, encodeEvent, parseGenerationId, peekSeq, RepriseError, asStreamSeq, asSeq, type GenerationRef } from "@reprise/protocol";
+import {
+  checkpointSubject,
+  encodeEvent,
+  parseGenerationId,
+  peekSeq,
+  RepriseError,
+  asStreamSeq,
+  asSeq,
+  type GenerationRef,
+} from "@reprise/protocol";
 import { eventually } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { createCheckpointer } from "../append/checkpoint.ts";

@@ -12,7 +12,16 @@ import {
   STREAM_START,
 } from "@reprise/protocol";
 import { decodeCheckpoint } from "./decode-checkpoint.ts";
-import { HEADER, isRefusal, getBatchDirect, getLastDirect, storedAtOf, streamSeqOf, getStreamInfo, type NoReply } from "@reprise/broker";
+import {
+  HEADER,
+  isRefusal,
+  getBatchDirect,
+  getLastDirect,
+  storedAtOf,
+  streamSeqOf,
+  getStreamInfo,
+  type NoReply,
+} from "@reprise/broker";
 import type { LogObserver, LogRead } from "./log-observer.ts";
 import type { LeaderReader } from "./leader-reader.ts";
 import { headOf, isHead, type LogHead, readAfterHead } from "./log-head.ts";

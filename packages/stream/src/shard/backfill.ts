@@ -1,7 +1,15 @@
 import { retry } from "@reprise/async";
 import { generationsStream, shardSubjects, type StreamSeq, toUnixMs } from "@reprise/protocol";
 import type { Msg } from "@nats-io/transport-node";
-import { type Broker, getBatchDirect, storedAtOf, streamSeqOf, subjectOf, type DeliveryInfo, getStreamInfo } from "@reprise/broker";
+import {
+  type Broker,
+  getBatchDirect,
+  storedAtOf,
+  streamSeqOf,
+  subjectOf,
+  type DeliveryInfo,
+  getStreamInfo,
+} from "@reprise/broker";
 
 /** A message at one place of a shard's stream. `data` is part of a larger chunk: copy it to keep it. */
 export interface BackfilledMessage extends Pick<DeliveryInfo, "streamSeq" | "storedAtMs"> {

@@ -8,7 +8,14 @@ import {
   type StreamSeq,
   type UnixMs,
 } from "@reprise/protocol";
-import { type Broker, consumerCall, inboxOf, watchConnection, type DeliveryInfo, readAckSubject } from "@reprise/broker";
+import {
+  type Broker,
+  consumerCall,
+  inboxOf,
+  watchConnection,
+  type DeliveryInfo,
+  readAckSubject,
+} from "@reprise/broker";
 import { ShardAcks } from "./acks.ts";
 import { readBackfill } from "./backfill.ts";
 import {

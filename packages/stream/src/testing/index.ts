@@ -1,4 +1,15 @@
 export { callAway } from "./call-away.ts";
 export { denseSeqs, readBack } from "./read-back.ts";
 export { LOGINS, TOPOLOGY, startWithUsers } from "./start-with-users.ts";
-export { SHARDS, type World, completed, delta, newRef, openWorld, openWorldBehindProxy, requested, started, writeLog } from "./world.ts";
+export {
+  SHARDS,
+  type World,
+  completed,
+  delta,
+  newRef,
+  openWorld,
+  openWorldBehindProxy,
+  requested,
+  started,
+  writeLog,
+} from "./world.ts";

@@ -1,4 +1,11 @@
-import { type Broker, readAllMessages, readStreamInfo, RefreshLoop, type OnStale, type StreamMessage } from "@reprise/broker";
+import {
+  type Broker,
+  readAllMessages,
+  readStreamInfo,
+  RefreshLoop,
+  type OnStale,
+  type StreamMessage,
+} from "@reprise/broker";
 import {
   LIVE_TENANTS_SUBJECTS,
   parseTenantSubject,

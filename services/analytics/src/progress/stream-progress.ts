@@ -1,5 +1,11 @@
 import { type LanePosition, SKEW_US } from "@reprise/facts/lane";
-import { type Broker, readRawFromLeader, readStoredAtUs, readStreamInfo, type StreamInfo } from "@reprise/broker";
+import {
+  type Broker,
+  readRawFromLeader,
+  readStoredAtUs,
+  readStreamInfo,
+  type StreamInfo,
+} from "@reprise/broker";
 import { STREAM_START, type StreamSeq } from "@reprise/protocol";
 
 /** The lag of a lane's commits. Microseconds since 1970, by the broker's clock. */

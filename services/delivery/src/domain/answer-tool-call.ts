@@ -1,4 +1,10 @@
-import { appendDecision, type Decision, type GenerationLog, readPolicy, type GenerationCache } from "@reprise/stream";
+import {
+  appendDecision,
+  type Decision,
+  type GenerationLog,
+  readPolicy,
+  type GenerationCache,
+} from "@reprise/stream";
 import { createWriterName } from "@reprise/broker";
 import { holdingModeration } from "@reprise/moderation";
 import {

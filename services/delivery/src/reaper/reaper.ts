@@ -1,5 +1,11 @@
 import { pause, waitAtMost } from "@reprise/async";
-import { assertPresenceStored, type OpenJob, type QueuedJob, PRESENCE_LEASE_MS, openJobs } from "@reprise/jobs";
+import {
+  assertPresenceStored,
+  type OpenJob,
+  type QueuedJob,
+  PRESENCE_LEASE_MS,
+  openJobs,
+} from "@reprise/jobs";
 import { type Broker, watchConnection } from "@reprise/broker";
 import { type GenerationLog } from "@reprise/stream";
 import {

@@ -1,4 +1,11 @@
-import { dniLetter, hasCpfChecks, hasFiscalCodeCheck, hasIbanCheck, hasPeselCheck, hasTaxIdCheck } from "../shapes/check-digits.ts";
+import {
+  dniLetter,
+  hasCpfChecks,
+  hasFiscalCodeCheck,
+  hasIbanCheck,
+  hasPeselCheck,
+  hasTaxIdCheck,
+} from "../shapes/check-digits.ts";
 import { DIGITS, type Draw, LOWER, UPPER } from "./draw.ts";
 import type { Kind } from "./kind.ts";
 

@@ -6,7 +6,13 @@ import {
   type Lane,
   parseCommit,
 } from "@reprise/archive";
-import { type Batch, type BatchLimits, followLane, type LaneHistory, retryWhileAway } from "@reprise/facts/lane";
+import {
+  type Batch,
+  type BatchLimits,
+  followLane,
+  type LaneHistory,
+  retryWhileAway,
+} from "@reprise/facts/lane";
 import type { Broker } from "@reprise/broker";
 import { type CommitSpan, traceCommits } from "@reprise/runtime";
 import { NO_TRACING, type Tracing } from "@reprise/runtime/telemetry";
