@@ -16,59 +16,59 @@ export const METRICS = {
     help: "1; the labels are the versions of Reprise and Node.",
     labels: ["version", "node"],
   },
-  reprise_generations_running: { kind: "gauge", help: "Generations that this worker runs now." },
+  reprise_generations_running: { kind: "gauge", help: "Running generations." },
   reprise_generations_ended_total: {
     kind: "counter",
-    help: "Generations ended by this process: a worker's own, or cancels at delivery. `fault` is `platform`, `engine`, `tenant` (a budget), `client`, or `none` if completed.",
+    help: "Generations ended by this worker, or cancelled at this node. `fault` is `platform`, `engine`, `tenant` (a budget), `client`, or `none` if completed.",
     labels: ["status", "fault"],
   },
   reprise_generations_reaped_total: {
     kind: "counter",
-    help: "Generations ended by this delivery node because no worker ended them in time or they had no reader. `fault` is `engine` for `total_timeout`, `client` for `abandoned`, else `platform`.",
+    help: "Generations ended by this node's reaper. `fault` is `engine` for `total_timeout`, `client` for `abandoned`, else `platform`.",
     labels: ["reason", "fault"],
   },
   reprise_events_delivered_total: {
     kind: "counter",
-    help: "Events written to readers, once for each reader.",
+    help: "Events written to readers, each reader counted.",
   },
   reprise_readers: { kind: "gauge", help: "Connected readers." },
   reprise_readers_fallen_back_total: {
     kind: "counter",
-    help: "Times that a slow reader fell out of the node's memory and continued from the log.",
+    help: "Slow readers that continued from the log.",
   },
   reprise_reader_marks_lost_total: {
     kind: "counter",
-    help: "Readers whose last delivery mark was not recorded because the broker was away for too long.",
+    help: "Last delivery marks lost in an outage of the broker.",
   },
   reprise_connections_refused_total: {
     kind: "counter",
-    help: "Connections refused because their address had too many.",
+    help: "Connections refused: too many of their address.",
   },
   reprise_requests_refused_total: {
     kind: "counter",
-    help: "Requests refused because their tenant had too many bytes of requests under way.",
+    help: "Requests refused: too many bytes of their tenant under way.",
   },
   reprise_limits_exceeded_total: {
     kind: "counter",
     labels: ["limit"],
-    help: "Calls refused by a limit of their tenant; `budget` stands for all budgets.",
+    help: "Calls refused by a tenant's limit; `budget` stands for all budgets.",
   },
   reprise_limits_local: {
     kind: "gauge",
-    help: "1 while Redis does not answer and this node grants its share of limits and budgets; else 0.",
+    help: "1 while Redis is away and this node grants its share of limits and budgets.",
   },
   reprise_analytics_lanes: { kind: "gauge", help: "Streams that this process reads now." },
   reprise_analytics_open_generations: {
     kind: "gauge",
-    help: "Generations without an end of which this process keeps a fold.",
+    help: "Folds of generations without an end.",
   },
   reprise_analytics_open_connections: {
     kind: "gauge",
-    help: "Open readers' connections that this process knows of.",
+    help: "Readers' connections known to be open.",
   },
   reprise_analytics_deliveries_total: {
     kind: "counter",
-    help: "Committed rows of readers' connections, workers' attempts and clients' reports.",
+    help: "Committed rows of connections, attempts and clients' reports.",
   },
   reprise_analytics_events_total: {
     kind: "counter",
@@ -85,12 +85,12 @@ export const METRICS = {
   },
   reprise_analytics_strays_total: {
     kind: "counter",
-    help: "Messages left out: after a generation's end, of a log whose beginning expired or that never ended, or malformed.",
+    help: "Messages left out: after an end, of an incomplete log, or malformed.",
   },
   reprise_analytics_lost_total: {
     kind: "counter",
     labels: ["what"],
-    help: "Data that expired unread: `events` of logs, `records` of OPS, `generations` with no row or an incomplete one. Alert on any.",
+    help: "`events`, `records` of OPS or `generations` that expired unread. Alert on any.",
   },
   reprise_analytics_forgotten_total: {
     kind: "counter",
@@ -107,12 +107,12 @@ export const METRICS = {
   reprise_dependency_up: {
     kind: "gauge",
     labels: ["service", "dependency"],
-    help: "1 while a service's dependency answers, as far as its use shows; 0 while it is away.",
+    help: "1 while a dependency answers, as far as its use shows.",
   },
   reprise_dependency_losses_total: {
     kind: "counter",
     labels: ["service", "dependency"],
-    help: "Times that a dependency was away for longer than its grace period.",
+    help: "Absences longer than the grace period.",
   },
   reprise_repairs_total: {
     kind: "counter",
@@ -120,11 +120,11 @@ export const METRICS = {
   },
   reprise_malformed_messages_total: {
     kind: "counter",
-    help: "Malformed messages from the broker that were refused. Alert on any.",
+    help: "Malformed messages of the broker. Alert on any.",
   },
   reprise_hub_memory_bytes: {
     kind: "gauge",
-    help: "Bytes of events in memory, with their frames of other protocols.",
+    help: "Bytes of events and other protocols' frames in memory.",
   },
   reprise_hub_generations: { kind: "gauge", help: "Generations in memory." },
   reprise_moderation_events_total: { kind: "counter", help: "Events judged." },
@@ -136,43 +136,43 @@ export const METRICS = {
   reprise_moderation_generations: { kind: "gauge", help: "Generations that this process judges now." },
   reprise_moderation_held_characters: {
     kind: "gauge",
-    help: "Characters not cleared because they could become part of a match.",
+    help: "Characters held because they could become part of a match.",
   },
   reprise_moderation_unavailable_total: {
     kind: "counter",
-    help: "Times that this delivery node recorded that moderation is unavailable.",
+    help: "Recorded absences of moderation.",
     labels: ["answer"],
   },
   reprise_moderation_lag_seconds: {
     kind: "histogram",
-    help: "Age of the oldest unjudged text when it was judged; mode retract, with a reader.",
+    help: "Age of the oldest unjudged text when judged; `retract`, with a reader.",
     buckets: [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   },
   reprise_moderation_lag_characters: {
     kind: "histogram",
-    help: "Characters shown before they were judged; mode retract, with a reader.",
+    help: "Characters shown before they were judged; `retract`, with a reader.",
     buckets: [0, 10, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000],
   },
   reprise_classifier_seconds: {
     kind: "histogram",
     labels: ["classifier"],
-    help: "Time from asking a classifier about a window to its answer or failure, including the queue.",
+    help: "Time of a classifier for a window, with its queue.",
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   },
   reprise_classifier_failures_total: {
     kind: "counter",
     labels: ["classifier"],
-    help: "Windows that a classifier did not answer in time or at all.",
+    help: "Windows without an answer in time.",
   },
   reprise_classifier_open: {
     kind: "gauge",
     labels: ["classifier"],
-    help: "1 while a classifier is not asked because it failed too often; else 0.",
+    help: "1 while a classifier is not asked after failures.",
   },
   reprise_consumer_lag_seconds: {
     kind: "gauge",
     labels: ["consumer"],
-    help: "Age of the oldest event read and not processed: `moderation` or `analytics`. The audit log has `reprise_audit_lag_seconds`.",
+    help: "Age of the oldest event read and not processed.",
   },
   reprise_audit_events_total: { kind: "counter", help: "Messages archived." },
   reprise_audit_commits_total: {
@@ -191,17 +191,17 @@ export const METRICS = {
   reprise_witness_lag_size: {
     kind: "gauge",
     labels: ["witness"],
-    help: "Archive commits not cosigned by a witness, as far as this process knows; all of them until its first answer.",
+    help: "Archive commits without a witness's cosignature, as known.",
   },
   reprise_witness_requests_total: {
     kind: "counter",
     labels: ["result"],
-    help: "Checkpoints that this witness was asked to cosign. Alert on `inconsistent`: a log shows two histories.",
+    help: "Checkpoints submitted. Alert on `inconsistent`: a log shows two histories.",
   },
   reprise_audit_lanes: { kind: "gauge", help: "Streams that this process archives now." },
   reprise_audit_lost_total: {
     kind: "counter",
-    help: "Messages that expired before they were archived. Alert on any.",
+    help: "Messages expired before they were archived. Alert on any.",
   },
   reprise_audit_lag_seconds: {
     kind: "gauge",

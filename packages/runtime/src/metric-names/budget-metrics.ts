@@ -5,20 +5,20 @@ export const BUDGET_METRICS = {
   reprise_budget_used_ratio: {
     kind: "gauge",
     labels: ["tenant", "budget"],
-    help: "Share of a budget that is used or granted, as this process saw it in the last ten minutes. `tenant` is one of the first `REPRISE_METRICS_TENANTS`; `other` has the largest share of the rest, with the budget `other`.",
+    help: "Used or granted share of a budget, as last seen within ten minutes; `other` has the largest of further tenants.",
   },
   reprise_budget_refusals_total: {
     kind: "counter",
     labels: ["tenant", "reason"],
-    help: "Creates refused by a budget: `exceeded`, `unavailable` (Redis did not answer) or `unpriced` (the model has no price).",
+    help: "Creates refused by a budget: `exceeded`, `unavailable` (Redis) or `unpriced`.",
   },
   reprise_budget_cut_offs_total: {
     kind: "counter",
     labels: ["tenant"],
-    help: "Generations ended by this worker because a budget was used up.",
+    help: "Generations ended by a used-up budget.",
   },
   reprise_budget_ledger_errors_total: {
     kind: "counter",
-    help: "Claims on budgets that this process answered alone because Redis did not.",
+    help: "Claims on budgets answered without Redis.",
   },
 } as const satisfies Partial<Metrics>;

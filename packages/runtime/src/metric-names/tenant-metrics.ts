@@ -5,11 +5,11 @@ export const TENANT_METRICS = {
   reprise_tenant_generations_total: {
     kind: "counter",
     labels: ["tenant", "status"],
-    help: "Generations whose row is committed, by status. `tenant` is one of the first `REPRISE_METRICS_TENANTS` that this process met, or `other`.",
+    help: "Committed rows by status; `tenant` is one of `REPRISE_METRICS_TENANTS`, or `other`.",
   },
   reprise_tenant_output_tokens_total: {
     kind: "counter",
     labels: ["tenant"],
-    help: "Tokens produced for these generations, including rewound ones.",
+    help: "Their produced tokens, with rewound ones.",
   },
 } as const satisfies Partial<Metrics>;
