@@ -1,4 +1,5 @@
 export { type Decision, appendDecision } from "./append/append-decision.ts";
+export { AppendPressure, chunkingOf, type Chunking } from "./append/chunking.ts";
 export { Appender } from "./append/appender.ts";
 export { beginLog } from "./append/begin-log.ts";
 export { changeAccount } from "./append/change-account.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import * as blobs from "@reprise/blobs";
 import { answerHolderQueries, type Job, JobMemory, pullJobs } from "@reprise/jobs";
 import { type Broker, watchConnection } from "@reprise/broker";
-import { createGenerationLog, subscribeYieldRequests } from "@reprise/stream";
+import { AppendPressure, createGenerationLog, subscribeYieldRequests } from "@reprise/stream";
 import {
   CAPABILITIES,
   type GenerationId,
@@ -139,6 +139,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     onEngineAnswered: (model: string) => engines.of(model).worked(),
     handover: handover.signal,
     running,
+    pressure: new AppendPressure(),
     connectedAtMs: () => connectedAtMs,
   };
   const stopAnswering = answerHolderQueries(broker.main, worker, (generation) => running.has(generation));

@@ -18,6 +18,13 @@ const anyPolicy: fc.Arbitrary<Policy> = fc.record(
     on_disconnect: fc.oneof(fc.constant("keep" as const), fc.record({ cancel_after: fc.nat(86_400_000) })),
     timeouts: anyTimeouts,
     pace: fc.record({ max_lead_tokens: fc.integer({ min: 1, max: 1_000_000 }) }),
+    chunking: fc.oneof(
+      fc.constantFrom("off" as const, "auto" as const),
+      fc.record({
+        max_ms: fc.integer({ min: 1, max: 1_000 }),
+        max_tokens: fc.integer({ min: 1, max: 1_000 }),
+      }),
+    ),
     delivery: fc.record({ min_interval_ms: fc.nat(10_000) }),
   },
   { requiredKeys: [] },
@@ -45,6 +52,7 @@ describe("two policies made one", () => {
         expect(patience(both)).toBe(Math.min(patience(a), patience(b)));
         expect(lead(both)).toBe(Math.min(lead(a), lead(b)));
         expect(interval(both)).toBe(Math.max(interval(a), interval(b)));
+        expect(hold(both)).toBe(Math.min(hold(a), hold(b), (a.chunking ?? b.chunking) ? Infinity : AUTO));
         expect(both.timeouts).toEqual(tightenTimeouts(a.timeouts ?? {}, b.timeouts ?? {}));
       }),
     );
@@ -87,6 +95,10 @@ describe("a policy", () => {
     { pace: {} },
     { pace: { max_lead_tokens: 0 } },
     { delivery: { min_interval_ms: 10_001 } },
+    { chunking: "on" },
+    { chunking: { max_ms: 10 } },
+    { chunking: { max_ms: 1_001, max_tokens: 1 } },
+    { chunking: { max_ms: 1, max_tokens: 0 } },
     { moderation: { mode: "block" } },
     { moderation: { rules: ["everything"] } },
     { audit: {} },
@@ -112,6 +124,14 @@ function lead({ pace }: Policy): number {
 
 function interval({ delivery }: Policy): number {
   return delivery?.min_interval_ms ?? 0;
+}
+
+const AUTO = 0.5;
+
+/** A number that grows with how long a delta is held; infinite if the policy does not say. */
+function hold({ chunking }: Policy): number {
+  if (typeof chunking === "object") return chunking.max_ms;
+  return chunking === "off" ? 0 : chunking === "auto" ? AUTO : Infinity;
 }
 
 function strictness(answer: (typeof WORKER_LOSS_ANSWERS)[number]): number {

@@ -8,12 +8,23 @@ export const WORKER_LOSS_ANSWERS = ["continue", "restart", "fail"] as const;
 const MAX_CANCEL_AFTER_MS = 86_400_000;
 const MAX_LEAD_TOKENS = 1_000_000;
 const MAX_INTERVAL_MS = 10_000;
+const MAX_CHUNK_MS = 1_000;
+const MAX_CHUNK_TOKENS = 1_000;
+/** From the strictest: a delta is never held, or only under pressure. */
+const CHUNKINGS = ["off", "auto"] as const;
 
 const cancelWhenAbsent = z.strictObject({ cancel_after: z.int().min(0).max(MAX_CANCEL_AFTER_MS) });
 const onDisconnect = z.union([z.literal("keep"), cancelWhenAbsent], {
   error: `must be "keep", or {cancel_after: 0 to ${MAX_CANCEL_AFTER_MS} ms}`,
 });
 const pace = z.strictObject({ max_lead_tokens: z.int().min(1).max(MAX_LEAD_TOKENS) });
+const fixedChunking = z.strictObject({
+  max_ms: z.int().min(1).max(MAX_CHUNK_MS),
+  max_tokens: z.int().min(1).max(MAX_CHUNK_TOKENS),
+});
+const chunking = z.union([z.enum(CHUNKINGS), fixedChunking], {
+  error: `must be "auto", "off", or {max_ms: 1 to ${MAX_CHUNK_MS}, max_tokens: 1 to ${MAX_CHUNK_TOKENS}}`,
+});
 const delivery = z.strictObject({ min_interval_ms: z.int().min(0).max(MAX_INTERVAL_MS) });
 
 /**
@@ -31,6 +42,11 @@ export const policySchema = z.strictObject({
   timeouts: timeoutsSchema.optional(),
   /** Tokens that the furthest reader may lag before the engine is asked for no more. Default: the engine is never slowed. */
   pace: pace.optional(),
+  /**
+   * Whether deltas wait to be stored as one event, after the first one is stored. `auto` (default): only while the worker's appends take longer than
+   * usual, for at most 40 ms. `off`: never. `max_ms`, `max_tokens`: always, until one of the two is reached.
+   */
+  chunking: chunking.optional(),
   /** Milliseconds between two writes to a reader, at least. Default 0: at once. */
   delivery: delivery.optional(),
   /** Rules by which the output is judged, and their effect on readers. Default: it is not judged. */
@@ -42,6 +58,7 @@ export const DEFAULT_POLICY = {
   on_worker_loss: "continue",
   on_disconnect: "keep",
   timeouts: DEFAULT_TIMEOUTS,
+  chunking: "auto",
   delivery: { min_interval_ms: 0 },
 } as const satisfies Policy;
 
@@ -55,6 +72,7 @@ export const effectivePolicySchema = z.object({
   on_disconnect: z.union([z.literal("keep"), cancelWhenAbsent.strip()]).default(DEFAULT_POLICY.on_disconnect),
   timeouts: effectiveTimeoutsSchema,
   pace: pace.strip().optional(),
+  chunking: z.union([z.enum(CHUNKINGS), fixedChunking.strip()]).default(DEFAULT_POLICY.chunking),
   delivery: delivery.strip().default(DEFAULT_POLICY.delivery),
   /** Undefined: off. Its rules are stored apart, so `tightenPolicy` leaves it to `tightenModeration`. */
   moderation: effectiveModerationSchema.optional(),
@@ -80,6 +98,18 @@ export function tightenPolicy(tenant: Policy, request: Policy): EffectivePolicy 
     on_disconnect: cancelAfter === undefined ? "keep" : { cancel_after: cancelAfter },
     timeouts: tightenTimeouts(tenant.timeouts ?? {}, request.timeouts ?? {}),
     ...(leads.length > 0 && { pace: { max_lead_tokens: Math.min(...leads) } }),
+    chunking: tightenChunking(said("chunking")),
     delivery: { min_interval_ms: Math.max(DEFAULT_POLICY.delivery.min_interval_ms, ...intervals) },
+  };
+}
+
+/** The one that holds a delta for a shorter time: `off`, `auto`, then the smaller limits. */
+function tightenChunking(said: readonly NonNullable<Policy["chunking"]>[]): EffectivePolicy["chunking"] {
+  const fixed = said.filter((one) => typeof one === "object");
+  const named = CHUNKINGS.find((one) => said.includes(one));
+  if (named || fixed.length === 0) return named ?? DEFAULT_POLICY.chunking;
+  return {
+    max_ms: Math.min(...fixed.map((one) => one.max_ms)),
+    max_tokens: Math.min(...fixed.map((one) => one.max_tokens)),
   };
 }

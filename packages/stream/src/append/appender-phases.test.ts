@@ -6,6 +6,7 @@ const INPUTS = [
   "draft",
   "yield",
   "read",
+  "hold",
   "nothing",
   "stored",
   "unheard",
@@ -21,16 +22,17 @@ const INPUTS = [
 
 /** The phase after each input of `INPUTS`, in that order; "-" for a pair that is a defect. */
 const EXPECTED: Record<AppenderPhase, string> = {
-  idle: "ready - - - - - - - - - - - - - -",
-  ready: "ready publishing yielding catching_up idle - - - - - - - - - ended",
-  yielding: "yielding - - - - - - - - - - - publishing - ended",
-  publishing: "publishing - - - - ready backing_off conflicted unacknowledged - - - - - ended",
-  conflicted: "conflicted - - - - - - - - ready backing_off rereading - - ended",
-  unacknowledged: "unacknowledged - - - - - - - - ready backing_off backing_off - - ended",
-  backing_off: "backing_off - - - - - - - - - - - publishing - ended",
-  rereading: "rereading - - - - - - - - - - - conflicted - ended",
-  catching_up: "catching_up - - - - - - - - - - - - ready ended",
-  ended: "ended - - - - - - - - - - - - - -",
+  idle: "ready - - - - - - - - - - - - - - -",
+  ready: "ready publishing yielding catching_up holding idle - - - - - - - - - ended",
+  holding: "holding - - - - - - - - - - - - ready - ended",
+  yielding: "yielding - - - - - - - - - - - - publishing - ended",
+  publishing: "publishing - - - - - ready backing_off conflicted unacknowledged - - - - - ended",
+  conflicted: "conflicted - - - - - - - - - ready backing_off rereading - - ended",
+  unacknowledged: "unacknowledged - - - - - - - - - ready backing_off backing_off - - ended",
+  backing_off: "backing_off - - - - - - - - - - - - publishing - ended",
+  rereading: "rereading - - - - - - - - - - - - conflicted - ended",
+  catching_up: "catching_up - - - - - - - - - - - - - ready ended",
+  ended: "ended - - - - - - - - - - - - - - -",
 };
 
 const phases = Object.keys(EXPECTED) as AppenderPhase[];
@@ -40,7 +42,7 @@ const rows = phases.flatMap((phase) => {
 });
 
 test("the table has a row for every phase and input", () => {
-  expect(rows).toHaveLength(10 * 15);
+  expect(rows).toHaveLength(11 * 16);
   expect(rows.every(([, , after]) => after !== undefined)).toBe(true);
 });
 

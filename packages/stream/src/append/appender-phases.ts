@@ -9,7 +9,9 @@ import { RepriseError } from "@reprise/protocol";
  *   ready           chooses what comes next                            draft            publishing
  *                                                                      yield            yielding
  *                                                                      read             catching_up
+ *                                                                      hold             holding
  *                                                                      nothing          idle
+ *   holding         waits for further deltas                           waited           ready
  *   yielding        pauses, since another process wants to append      waited           publishing
  *   publishing      publishes a draft after the head                   stored           ready
  *                                                                      unheard          backing_off
@@ -33,6 +35,7 @@ import { RepriseError } from "@reprise/protocol";
 /** A phase in which the appender does something. */
 export type RunningPhase =
   | "ready"
+  | "holding"
   | "yielding"
   | "publishing"
   | "conflicted"
@@ -48,6 +51,7 @@ export type AppenderInput =
   | "draft"
   | "yield"
   | "read"
+  | "hold"
   | "nothing"
   | "stored"
   /** No server that could store it has received the publish. */
@@ -74,6 +78,7 @@ export function next(phase: AppenderPhase, input: AppenderInput): AppenderPhase 
       if (input === "draft") return "publishing";
       if (input === "yield") return "yielding";
       if (input === "read") return "catching_up";
+      if (input === "hold") return "holding";
       if (input === "nothing") return "idle";
       break;
     case "publishing":
@@ -90,6 +95,9 @@ export function next(phase: AppenderPhase, input: AppenderInput): AppenderPhase 
     case "unacknowledged":
       if (input === "landed") return "ready";
       if (input === "absent" || input === "no_leader") return "backing_off";
+      break;
+    case "holding":
+      if (input === "waited") return "ready";
       break;
     case "yielding":
     case "backing_off":

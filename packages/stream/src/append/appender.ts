@@ -4,6 +4,7 @@ import {
   encodeEvent,
   type EventDraft,
   type GenerationRef,
+  isDelta,
   type KnownEvent,
   logSubject,
   RepriseError,
@@ -21,6 +22,7 @@ import {
   type RunningPhase,
 } from "./appender-phases.ts";
 import { isHead, type LogHead, readAfterHead, toHead } from "../read/log-head.ts";
+import type { Chunking } from "./chunking.ts";
 import { AppendQueue } from "./pending-drafts.ts";
 import { resolvePublish } from "./resolve-publish.ts";
 import { findRemainingLog, type RemainingLog } from "./rollback.ts";
@@ -58,6 +60,8 @@ export interface AppenderOptions {
   onEnd?: (state: AppenderState) => void;
   /** Called for each of its own events once it is stored, with how long its oldest part has waited for that since it was appended. */
   onStoredAfter?: ((ms: number) => void) | undefined;
+  /** How long deltas wait for further ones, once the appender has stored one. Default: they are stored at once. */
+  chunking?: Chunking | undefined;
   /** Milliseconds to keep trying while the broker does not answer. Default 30 s, because an election takes up to 10. */
   retryBudgetMs?: number;
 }
@@ -78,6 +82,8 @@ const LONGEST_PAUSE_MS = 250;
  * publish again with the next `seq`, or end if it is a fence. Nothing is there, or no leader: publish again, same expectation. A
  * publish that was given up may still arrive after that reading; then the second one conflicts, and is judged in turn.
  * The head itself is not there: the store was rolled back, and the appender ends.
+ *
+ * Under pressure the next publish waits until more deltas have joined it (`chunking.ts`).
  *
  * A writer that appends without a pause would win against every other process. So a process that has lost to it asks it to yield, and its
  * next publish waits until that process's event is seen, or the pause is over. The request decides nothing: the log does.
@@ -102,6 +108,10 @@ export class Appender {
   #reads = 0;
   #syncWanted = false;
   readonly #yieldPause = new YieldPause();
+  /** True once a delta of this appender is stored. */
+  #hasShown = false;
+  /** Ends the hold of the next draft. */
+  #endHold: (() => void) | undefined;
   #observedSeq = NO_SEQ;
   /** The last event that the live feed has shown. */
   #shownSeq = NO_SEQ;
@@ -131,6 +141,7 @@ export class Appender {
     if (this.#state.kind !== "open") return;
     if (this.#queue.isEmpty) this.#waitsSinceMs = performance.now();
     this.#queue.push(draft);
+    if (this.#endHold && this.#holdMs <= 0) this.#endHold();
     this.#work();
   }
 
@@ -146,6 +157,7 @@ export class Appender {
     // While a publish is in flight the event may be ours: its answer decides, and then `ready` looks again.
     if (!this.#isBehind) return;
     if (this.#phase === "idle") this.sync();
+    else if (this.#phase === "holding") this.#endHold?.();
     else if (this.#phase === "yielding") this.#yieldPause.end();
   }
 
@@ -166,7 +178,11 @@ export class Appender {
 
   /** Resolves when nothing is queued or in flight, or the appender has ended; the state says which. */
   async settled(): Promise<AppenderState> {
-    if (isRunning(this.#phase)) await new Promise<void>((resolve) => this.#waiters.push(resolve));
+    if (isRunning(this.#phase))
+      await new Promise<void>((resolve) => {
+        this.#waiters.push(resolve);
+        this.#endHold?.();
+      });
     return this.#state;
   }
 
@@ -197,6 +213,8 @@ export class Appender {
     switch (phase) {
       case "ready":
         return this.#choose();
+      case "holding":
+        return this.#hold();
       case "yielding":
         return this.#yieldPause.wait();
       case "publishing":
@@ -216,6 +234,7 @@ export class Appender {
   /** A read that was only asked for can wait: a publish finds out by itself if others have stored anything. */
   #choose(): AppenderInput {
     if (this.#isBehind) return "read";
+    if (this.#holdMs > 0) return "hold";
     this.#draft = this.#queue.shift();
     if (!this.#draft) return this.#syncWanted ? "read" : "nothing";
     this.#draftSinceMs = this.#waitsSinceMs;
@@ -224,12 +243,36 @@ export class Appender {
     return this.#yieldPause.isRequested ? "yield" : "draft";
   }
 
+  /** Milliseconds for which the next draft still waits for further deltas; at most 0 if it goes out now. */
+  get #holdMs(): number {
+    const { chunking } = this.#options;
+    if (!chunking || !this.#hasShown || this.#waiters.length > 0) return 0;
+    const tokens = this.#queue.openTokens;
+    if (tokens === 0 || tokens >= chunking.maxTokens || chunking.holdMs === 0) return 0;
+    return this.#waitsSinceMs + chunking.holdMs - performance.now();
+  }
+
+  #hold(): Promise<AppenderInput> {
+    return new Promise((resolve) => {
+      const end = () => {
+        clearTimeout(timer);
+        this.#endHold = undefined;
+        resolve("waited");
+      };
+      const timer = setTimeout(end, this.#holdMs);
+      this.#endHold = end;
+    });
+  }
+
   async #publish(): Promise<AppenderInput> {
-    const { publish, writer } = this.#options;
+    const { publish, writer, chunking } = this.#options;
     if (!this.#draft) throw new RepriseError("internal", "An appender publishes without a draft.");
     const payload = encodeEvent((this.#head.seq + 1) as Seq, this.#draft);
+    const beganMs = performance.now();
     const outcome = await publish(this.#subject, payload, { expectedLast: this.#head.streamSeq, writer });
     if (outcome.kind === "stored") {
+      chunking?.stored(performance.now() - beganMs);
+      if (isDelta(this.#draft)) this.#hasShown = true;
       this.#acceptOwn({ payload, streamSeq: outcome.streamSeq, writer });
       return "stored";
     }

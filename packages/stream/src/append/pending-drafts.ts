@@ -31,6 +31,12 @@ export class AppendQueue {
     return this.#length;
   }
 
+  /** Tokens of the only draft that waits, if further deltas may join it; else 0. */
+  get openTokens(): number {
+    const [first, second] = this.#drafts;
+    return first && !second && isDelta(first) ? tokensOf(first) : 0;
+  }
+
   push(draft: EventDraft): void {
     if (isDelta(draft) && draft.text.length > MAX_UNCOUNTED_LENGTH)
       for (const piece of splitDelta(draft)) this.#push(piece);

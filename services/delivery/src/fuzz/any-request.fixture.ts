@@ -24,6 +24,13 @@ const policy = fc.record(
     on_disconnect: fc.oneof(fc.constant("keep"), fc.record({ cancel_after: fc.nat(86_400_000) })),
     timeouts: fc.record({ queue: fc.record({ after_ms: fc.integer({ min: 1, max: 86_400_000 }) }) }, open),
     pace: fc.record({ max_lead_tokens: fc.integer({ min: 1, max: 1_000_000 }) }),
+    chunking: fc.oneof(
+      fc.constantFrom("auto", "off"),
+      fc.record({
+        max_ms: fc.integer({ min: 1, max: 1_000 }),
+        max_tokens: fc.integer({ min: 1, max: 1_000 }),
+      }),
+    ),
     delivery: fc.record({ min_interval_ms: fc.nat(10_000) }),
     moderation: fc.record(
       { mode: fc.constantFrom("off", "observe", "retract", "gate"), rules: fc.array(rule, { maxLength: 3 }) },

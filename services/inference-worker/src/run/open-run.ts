@@ -1,5 +1,5 @@
 import { type Job } from "@reprise/jobs";
-import { type LogSnapshot } from "@reprise/stream";
+import { chunkingOf, type LogSnapshot } from "@reprise/stream";
 import { recordOps } from "@reprise/broker";
 import {
   type EffectivePolicy,
@@ -98,7 +98,8 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
     context.metrics.storedAfter(ms);
     attemptTiming.stored(ms);
   };
-  const options = { connection, log: context.log, job, ackWaitMs, onStoredAfter, onError };
+  const chunking = chunkingOf(policy, context.pressure);
+  const options = { connection, log: context.log, job, ackWaitMs, onStoredAfter, chunking, onError };
   const log = stack.use(new RunLog({ ...options, snapshot, ...(pace && { onStored: pace.stored }) }));
   const attempt = first.kind === "begin" ? first.attempt : undefined;
   if (requested && attempt === 1)

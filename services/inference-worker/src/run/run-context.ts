@@ -1,6 +1,6 @@
 import type * as blobs from "@reprise/blobs";
 import type { Broker } from "@reprise/broker";
-import type { GenerationLog, LogSnapshot } from "@reprise/stream";
+import type { AppendPressure, GenerationLog, LogSnapshot } from "@reprise/stream";
 import type { GenerationId, TenantId, WorkerId } from "@reprise/protocol";
 import type { BudgetLedger } from "@reprise/tenancy";
 import type { Tracing } from "@reprise/runtime/telemetry";
@@ -13,6 +13,8 @@ import type { RunLog } from "./log/run-log.ts";
 export interface RunContext {
   readonly connection: Broker["main"];
   readonly log: GenerationLog;
+  /** The pressure on this worker's appends, by which deltas are held. */
+  readonly pressure: AppendPressure;
   /** The media that requests name. Its storage asks the broker once: a turn asks again, in time that is not the engine's. */
   readonly media: MediaStore;
   /** Storage of the media that models make. */

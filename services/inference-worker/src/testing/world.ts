@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import * as blobs from "@reprise/blobs";
-import { Appender, createGenerationLog, type GenerationLog, headOf, type StoredEvent } from "@reprise/stream";
+import { Appender, AppendPressure, createGenerationLog, type GenerationLog, headOf, type StoredEvent } from "@reprise/stream";
 import { type Broker, openBroker } from "@reprise/broker";
 import { enqueueJob, type Job } from "@reprise/jobs";
 import {
@@ -253,6 +253,7 @@ function runOne(run: OneRun): Promise<RunResult> {
     onEngineReport,
     onEngineAnswered,
     handover,
+    pressure: new AppendPressure(),
     running: new Map(holding.map((generation) => [generation, {}])) as RunContext["running"],
     connectedAtMs: () => Number.NEGATIVE_INFINITY,
   };

@@ -1,4 +1,16 @@
-import { Appender, type Checkpointer, createCheckpointer, extendFromLeader, type GenerationLog, headOf, type LogSnapshot, readCurrentLog, type StoredEvent, subscribeLive } from "@reprise/stream";
+import {
+  Appender,
+  type Checkpointer,
+  type Chunking,
+  createCheckpointer,
+  extendFromLeader,
+  type GenerationLog,
+  headOf,
+  type LogSnapshot,
+  readCurrentLog,
+  type StoredEvent,
+  subscribeLive,
+} from "@reprise/stream";
 import { type Broker, createWriterName } from "@reprise/broker";
 import { type Job } from "@reprise/jobs";
 import {
@@ -22,6 +34,8 @@ interface RunLogOptions {
   readonly onStored?: (event: StoredEvent) => void;
   /** Called for each of this run's own events once it is stored, with how long that took. */
   readonly onStoredAfter?: (ms: number) => void;
+  /** How long deltas wait for further ones. Default: they are stored at once. */
+  readonly chunking?: Chunking | undefined;
   readonly onError: (error: unknown) => void;
 }
 
@@ -65,6 +79,7 @@ export class RunLog implements Disposable {
       writer: this.#writer,
       onStored: (event) => this.#stored(event),
       onStoredAfter: options.onStoredAfter,
+      chunking: options.chunking,
       isFence: (event) => !this.#begun || isFence(event) || event.type === "moderation.halted",
       onEnd: () => this.#ended.abort(),
     });

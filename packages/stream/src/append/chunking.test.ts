@@ -1,0 +1,115 @@
+import { DEFAULT_POLICY } from "@reprise/protocol";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { Appender } from "./appender.ts";
+import { AppendPressure, type Chunking, chunkingOf } from "./chunking.ts";
+import { appenderOf, completed, delta, newRef, openWorld, type World } from "../testing/world.ts";
+import { readBack } from "../testing/read-back.ts";
+
+let world: World;
+
+beforeEach(async () => {
+  world = await openWorld();
+});
+
+afterEach(() => world[Symbol.asyncDispose]());
+
+/** A hold that no clock ends. */
+const held = (more: Partial<Chunking> = {}): Chunking => ({
+  holdMs: 1e6,
+  maxTokens: Number.POSITIVE_INFINITY,
+  stored() {},
+  ...more,
+});
+
+const atSeq = (appender: Appender, seq: number) =>
+  vi.waitFor(() => expect(appender.head.seq).toBe(seq), { timeout: 120_000 });
+
+/** An appender that has stored a first delta. */
+async function begun(chunking: Chunking | undefined) {
+  const ref = newRef();
+  const publish = vi.fn(world.log.publish);
+  const appender = appenderOf(world.log, ref, { chunking, publish });
+  appender.append(delta("first "));
+  await atSeq(appender, 0);
+  const texts = async () =>
+    (await readBack(world.log, ref)).map((event) => ("text" in event ? event.text : event.type));
+  return { ref, appender, publish, texts };
+}
+
+test("stores the first delta at once, holds further ones, and stores these as one event", async () => {
+  const { appender, publish, texts } = await begun(held());
+  for (const text of "abc") appender.append(delta(text));
+  expect(publish).toHaveBeenCalledTimes(1);
+  await appender.settled();
+  expect(await texts()).toEqual(["first ", "abc"]);
+});
+
+test("an event of another kind ends the hold", async () => {
+  const { appender, texts } = await begun(held());
+  for (const draft of [delta("a"), delta("b"), completed()]) appender.append(draft);
+  await atSeq(appender, 2);
+  expect(await texts()).toEqual(["first ", "ab", "generation.completed"]);
+});
+
+test("a hold ends with the policy's number of tokens", async () => {
+  const { appender, texts } = await begun(held({ maxTokens: 2 }));
+  for (const text of "ab") appender.append(delta(text));
+  await atSeq(appender, 1);
+  expect(await texts()).toEqual(["first ", "ab"]);
+});
+
+test("a hold ends when its time is over", async () => {
+  const { appender } = await begun(held({ holdMs: 1 }));
+  appender.append(delta("a"));
+  await atSeq(appender, 1);
+});
+
+test("another writer's event ends the hold", async () => {
+  const { ref, appender } = await begun(held());
+  appender.append(delta("a"));
+  const other = appenderOf(world.log, ref, { head: appender.head });
+  other.append(completed());
+  await other.settled();
+  appender.observe(other.head.seq);
+  await atSeq(appender, 1);
+});
+
+test("without chunking every delta goes out as soon as the one before is stored", async () => {
+  const { appender, publish } = await begun(undefined);
+  appender.append(delta("a"));
+  expect(publish).toHaveBeenCalledTimes(2);
+  await appender.settled();
+});
+
+test("a policy names its chunking: off, under pressure, or fixed", () => {
+  const pressure = new AppendPressure();
+  expect(chunkingOf({ ...DEFAULT_POLICY, chunking: "off" }, pressure)).toBeUndefined();
+  expect(chunkingOf({ ...DEFAULT_POLICY, chunking: "auto" }, pressure)).toBe(pressure);
+  const fixed = { max_ms: 7, max_tokens: 3 };
+  expect(chunkingOf({ ...DEFAULT_POLICY, chunking: fixed }, pressure)).toMatchObject({
+    holdMs: 7,
+    maxTokens: 3,
+  });
+});
+
+test("pressure holds nothing while appends take about as long as the fastest, and up to 40 ms when they are late", () => {
+  const pressure = new AppendPressure();
+  const store = (ms: number, nowMs: number) => {
+    for (let i = 0; i < 2_000; i++) pressure.stored(ms, nowMs);
+    return pressure.holdMs;
+  };
+  expect(store(2, 0)).toBe(0);
+  expect(store(5, 0)).toBe(0);
+  expect(store(9, 0)).toBeCloseTo(15, 0);
+  expect(store(30, 0)).toBe(40);
+  expect(store(2, 0)).toBe(0);
+});
+
+test("one append that takes long is no pressure, and a slow broker that stays slow is none either", () => {
+  const pressure = new AppendPressure();
+  for (let i = 0; i < 2_000; i++) pressure.stored(1, 0);
+  pressure.stored(10_000, 0);
+  expect(pressure.holdMs).toBe(0);
+  for (const atMs of [31_000, 62_000, 93_000]) for (let i = 0; i < 2_000; i++) pressure.stored(25, atMs);
+  expect(pressure.holdMs).toBe(0);
+});
