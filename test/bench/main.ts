@@ -5,8 +5,8 @@ import { type BenchOptions, parseBenchOptions, USAGE } from "./options.ts";
 import { runBench } from "./run-bench.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-/** Above what a run takes on a slow machine: two minutes with --quick, 15 without; one with a trace lasts as long as it was told. */
-const MOST_SECONDS = { quick: 180, full: 1_080, beyondTrace: 120 };
+/** Above what a run takes on a slow machine: two minutes with --quick, 15 without. */
+const MOST_SECONDS = { quick: 180, full: 1_080 };
 
 const args = process.argv.slice(2);
 const isAsked = args.includes("--help");
@@ -20,7 +20,7 @@ try {
 }
 if (options) await run(options);
 
-/** Ends with every child ended, whether the run is done, fails, is interrupted or takes too long. */
+/** Ends every child, whether the run is done, fails, is interrupted or takes too long. */
 async function run(chosen: BenchOptions): Promise<void> {
   const abort = new AbortController();
   const unwind = (why: string) => {
@@ -30,9 +30,7 @@ async function run(chosen: BenchOptions): Promise<void> {
   const onInterrupt = () => unwind("interrupted");
   process.once("SIGINT", onInterrupt);
   process.once("SIGTERM", onInterrupt);
-  const { quick, trace, seconds } = chosen;
-  const limit =
-    trace === undefined ? MOST_SECONDS[quick ? "quick" : "full"] : seconds + MOST_SECONDS.beyondTrace;
+  const limit = MOST_SECONDS[chosen.quick ? "quick" : "full"];
   const timer = setTimeout(() => unwind(`not done after ${limit} s`), limit * 1e3);
   try {
     const dataDir = resolve(ROOT, process.env["REPRISE_DATA_DIR"] ?? ".reprise");

@@ -1,25 +1,21 @@
 import { findNatsServer } from "@reprise/runtime";
 import { type MachineFacts, readMachineFacts } from "./measure/machine.ts";
 import type { BenchOptions } from "./options.ts";
-import { formatResult } from "./report/format-result.ts";
-import { formatVerdicts } from "./report/format-verdicts.ts";
-import { judge } from "./report/verdict.ts";
-import { type Report, writeReport } from "./report/write-report.ts";
-import { RUN, type ScenarioResult } from "./scenarios/all.ts";
-import type { RunContext } from "./scenarios/run-context.ts";
-import { runTrace } from "./scenarios/trace/trace.ts";
+import { formatResult, writeReport } from "./report.ts";
+import { SCENARIOS } from "./scenarios/all.ts";
+import type { RunContext, ScenarioResult } from "./scenarios/run.ts";
 import { NEEDS_REDIS } from "./targets/all.ts";
 
 export interface BenchRun {
   options: BenchOptions;
-  /** Aborted when the run is to unwind. */
+  /** Ends the run when it aborts. */
   signal: AbortSignal;
   env: Readonly<Record<string, string | undefined>>;
   dataDir: string;
   print: (text: string) => void;
 }
 
-/** Runs what the options say, prints a table per scenario as it ends and the verdicts at the end, and writes the JSON file. */
+/** Runs the scenarios of the options, prints a table after each, and writes the JSON file. */
 export async function runBench({ options, signal, env, dataDir, print }: BenchRun): Promise<void> {
   const startedAt = new Date().toISOString();
   const { path: natsServer } = await findNatsServer(env, dataDir);
@@ -40,18 +36,12 @@ export async function runBench({ options, signal, env, dataDir, print }: BenchRu
   const say = (line: string) => print(`… ${line}`);
   const context: RunContext = { settings, targets, quick: options.quick, signal, say };
   const results: ScenarioResult[] = [];
-  const keep = (result: ScenarioResult) => {
+  for (const scenario of options.only) {
+    const result: ScenarioResult = await SCENARIOS[scenario](context);
     results.push(result);
     print(`\n${formatResult(result)}\n`);
-  };
-  if (options.trace !== undefined) {
-    keep(await runTrace({ path: options.trace, speed: options.speed, seconds: options.seconds }, context));
-  } else {
-    for (const scenario of options.only) keep(await RUN[scenario](context));
   }
-
-  const report: Report = { startedAt, machine, options, notes, results, verdicts: judge(results) };
-  print(formatVerdicts(report.verdicts));
+  const report = { startedAt, machine, options, notes, results };
   print(`\nWritten to ${await writeReport(report, { out: options.out, dataDir })}`);
 }
 

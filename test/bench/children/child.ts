@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
-import type { Answer, Call } from "./messages.ts";
+import type { Answer, Call } from "./serve-parent.ts";
 
 /** A process of the bench's own, that answers calls. It ends with this one, however that ends. */
 export interface Child extends AsyncDisposable {

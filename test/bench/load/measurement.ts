@@ -1,7 +1,15 @@
 import { Histogram, type Percentiles } from "../measure/histogram.ts";
 import { dueMicrosOf, type Schedule } from "../children/schedule.ts";
 import { nowMicros } from "../measure/clock.ts";
-import type { ReaderEvents } from "./reader-events.ts";
+
+/** Callbacks of one reader. */
+export interface ReaderEvents {
+  /** A token with its due time. */
+  onToken: (dueMicros: number) => void;
+  /** A token without a due time; the first one of the stream is 0. */
+  onCounted: (index: number) => void;
+  onLost: () => void;
+}
 
 export interface MeasureOrder {
   fromMicros: number;
@@ -10,8 +18,8 @@ export interface MeasureOrder {
 }
 
 export interface Measured {
-  /** From a token's due time to its reader, in microseconds. */
-  readonly latency: Percentiles;
+  /** From a token's due time to its reader. */
+  readonly latencyMicros: Percentiles;
   /** Tokens of the measured time that no reader got, over all readers. */
   readonly missing: number;
   /** Tokens that came twice or after a later one. */
@@ -60,7 +68,8 @@ export class Measurement {
   }
 
   result(expected: number): Measured {
-    const latency = this.#histogram.percentiles();
-    return { latency, missing: expected - latency.count, disordered: this.#disordered, lost: this.#lost };
+    const latencyMicros = this.#histogram.percentiles();
+    const missing = expected - latencyMicros.count;
+    return { latencyMicros, missing, disordered: this.#disordered, lost: this.#lost };
   }
 }

@@ -1,7 +1,6 @@
-import { StampScanner } from "../measure/token.ts";
-import { TokenCounter } from "../measure/token-counter.ts";
+import { StampScanner, TokenCounter } from "../measure/token.ts";
 import type { ReaderSpec } from "../targets/target.ts";
-import type { ReaderEvents } from "./reader-events.ts";
+import type { ReaderEvents } from "./measurement.ts";
 import { openSseConnection } from "./sse-connection.ts";
 import { openSocketIo } from "./socket-io.ts";
 

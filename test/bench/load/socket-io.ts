@@ -1,6 +1,6 @@
 import { io } from "socket.io-client";
 import { StampScanner } from "../measure/token.ts";
-import type { ReaderEvents } from "./reader-events.ts";
+import type { ReaderEvents } from "./measurement.ts";
 
 /** A reader with the library's own client, which costs this process more than a bare socket does. */
 export async function openSocketIo(

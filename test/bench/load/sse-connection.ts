@@ -4,8 +4,6 @@ export interface SseConnectionOptions {
   port: number;
   path: string;
   headers: Readonly<Record<string, string>>;
-  /** JSON that is sent with POST. Default: GET. */
-  body?: string;
   /** Body bytes, chunk heads and all. Valid only during the call: all connections share one buffer. */
   onBytes: (bytes: Buffer) => void;
   /** The connection is gone, and not by `destroy`. */
@@ -21,7 +19,7 @@ const shared = Buffer.allocUnsafe(256 * 1_024);
  * @throws Error for any status but 200
  */
 export async function openSseConnection(options: SseConnectionOptions): Promise<Socket> {
-  const { port, path, headers, body: sent, onBytes, onLost } = options;
+  const { port, path, headers, onBytes, onLost } = options;
   let head = "";
   let body = false;
   const opened = Promise.withResolvers<void>();
@@ -55,10 +53,8 @@ export async function openSseConnection(options: SseConnectionOptions): Promise<
     if (body) onLost();
   });
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  if (sent !== undefined)
-    lines.push(`content-type: application/json\r\ncontent-length: ${Buffer.byteLength(sent)}\r\n`);
   socket.write(
-    `${sent === undefined ? "GET" : "POST"} ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\naccept: text/event-stream\r\n${lines.join("")}\r\n${sent ?? ""}`,
+    `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\naccept: text/event-stream\r\n${lines.join("")}\r\n`,
   );
   await opened.promise;
   socket.removeListener("error", opened.reject);

@@ -11,9 +11,6 @@ export interface Usage {
   /** CPU time since the process began, user and system, in microseconds. Steps of 10 ms. */
   readonly cpuMicros: number;
   readonly rssBytes: number;
-  /** What it has read and written so far, files, sockets and pipes alike; 0 where the system does not tell. */
-  readonly readBytes: number;
-  readonly writtenBytes: number;
 }
 
 export type UsageByRole = Readonly<Record<string, Usage>>;
@@ -30,14 +27,11 @@ export async function readUsage(processes: readonly MeasuredProcess[]): Promise<
       try {
         const stat = await readFile(`/proc/${pid}/stat`, "utf8");
         const status = await readFile(`/proc/${pid}/status`, "utf8");
-        const io = await readFile(`/proc/${pid}/io`, "utf8").catch(() => "");
         // The second field is the name in brackets, which may hold blanks.
         const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
         const cpuMicros = (Number(fields[UTIME]) + Number(fields[STIME])) * MICROS_PER_TICK;
         const rssBytes = Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0) * 1_024;
-        const readBytes = Number(/^rchar: (\d+)/m.exec(io)?.[1] ?? 0);
-        const writtenBytes = Number(/^wchar: (\d+)/m.exec(io)?.[1] ?? 0);
-        return [role, { cpuMicros, rssBytes, readBytes, writtenBytes }];
+        return [role, { cpuMicros, rssBytes }];
       } catch {
         return undefined;
       }

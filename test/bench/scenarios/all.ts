@@ -1,52 +1,25 @@
-import type { ScenarioName } from "../options.ts";
-import { type AnalyticsResult, runAnalytics } from "./analytics/analytics.ts";
-import { type ObservedResult, runObserved } from "./analytics/observed.ts";
-import { type AppendResult, runAppend } from "./append.ts";
-import { type ArchiveResult, runArchive } from "./audit/archive.ts";
-import { type AuditResult, runAudit } from "./audit/audit.ts";
-import { type BacklogResult, runBacklog } from "./backlog.ts";
-import { type ChurnResult, runChurn } from "./churn.ts";
-import { type FairResult, runFair } from "./tenants/fair.ts";
-import { type FanOutResult, runFanOut } from "./fan-out.ts";
-import { type FloodResult, runFlood } from "./tenants/flood.ts";
-import { type FirstResult, runFirst } from "./first.ts";
-import { type IdleResult, runIdle } from "./idle.ts";
-import { type ModerationResult, runModeration } from "./moderation/moderation.ts";
-import { type RetractLagResult, runRetractLag } from "./moderation/retract-lag.ts";
-import { type RulesResult, runRules } from "./moderation/rules.ts";
-import { type LimitsResult, runLimits } from "./tenants/limits.ts";
-import { type ProtocolsResult, runProtocols } from "./protocols.ts";
-import type { RunContext } from "./run-context.ts";
-import { runScale, type ScaleResult } from "./scale.ts";
-import { runStalled, type StalledResult } from "./stalled.ts";
-import type { TraceResult } from "./trace/trace.ts";
+import { runAnalytics } from "./analytics.ts";
+import { runAppend } from "./append.ts";
+import { runArchive } from "./archive.ts";
+import { runAudit } from "./audit.ts";
+import { runBacklog } from "./backlog.ts";
+import { runChurn } from "./churn.ts";
+import { runFair } from "./fair.ts";
+import { runS1, runS2 } from "./fan-out.ts";
+import { runFirst } from "./first.ts";
+import { runFlood } from "./flood.ts";
+import { runIdle } from "./idle.ts";
+import { runLimits } from "./limits.ts";
+import { runModeration } from "./moderation.ts";
+import { runObserved } from "./observed.ts";
+import type { RunContext, ScenarioResult } from "./run.ts";
+import { runScale } from "./scale.ts";
+import { runStalled } from "./stalled.ts";
 
-export type ScenarioResult =
-  | FanOutResult
-  | BacklogResult
-  | FirstResult
-  | IdleResult
-  | AppendResult
-  | ChurnResult
-  | StalledResult
-  | ScaleResult
-  | ProtocolsResult
-  | ModerationResult
-  | RetractLagResult
-  | RulesResult
-  | AuditResult
-  | ArchiveResult
-  | AnalyticsResult
-  | ObservedResult
-  | FloodResult
-  | FairResult
-  | LimitsResult
-  | TraceResult;
-
-/** The scenarios by name. */
-export const RUN: Readonly<Record<ScenarioName, (context: RunContext) => Promise<ScenarioResult>>> = {
-  S1: (context) => runFanOut("S1", context),
-  S2: (context) => runFanOut("S2", context),
+/** The scenarios by name, in the order in which they run. */
+export const SCENARIOS = {
+  S1: runS1,
+  S2: runS2,
   S3: runBacklog,
   FIRST: runFirst,
   IDLE: runIdle,
@@ -54,10 +27,7 @@ export const RUN: Readonly<Record<ScenarioName, (context: RunContext) => Promise
   CHURN: runChurn,
   STALLED: runStalled,
   SCALE: runScale,
-  PROTOCOLS: runProtocols,
   MODERATION: runModeration,
-  "RETRACT-LAG": runRetractLag,
-  RULES: runRules,
   AUDIT: runAudit,
   ARCHIVE: runArchive,
   ANALYTICS: runAnalytics,
@@ -65,4 +35,19 @@ export const RUN: Readonly<Record<ScenarioName, (context: RunContext) => Promise
   FLOOD: runFlood,
   FAIR: runFair,
   LIMITS: runLimits,
-};
+} as const satisfies Record<string, (context: RunContext) => Promise<ScenarioResult>>;
+
+export type ScenarioName = keyof typeof SCENARIOS;
+
+export const SCENARIO_NAMES = Object.keys(SCENARIOS) as ScenarioName[];
+
+/** Scenarios that `--quick` leaves out. */
+export const LONG_SCENARIOS: ReadonlySet<ScenarioName> = new Set([
+  "STALLED",
+  "SCALE",
+  "AUDIT",
+  "ANALYTICS",
+  "OBSERVED",
+  "FLOOD",
+  "FAIR",
+]);

@@ -2,25 +2,16 @@ import { startChild } from "../children/child.ts";
 import { nowMicros, untilMicros } from "../measure/clock.ts";
 import { cpuBetween, readUsage } from "../measure/process-usage.ts";
 import { SHARDS, startBenchBroker } from "../targets/reprise/broker.ts";
-import type { RunContext } from "./run-context.ts";
-
-export interface AppendResult {
-  readonly scenario: "APPEND";
-  readonly generations: number;
-  readonly eventsPerSecond: number;
-  /** CPU microseconds per event, by process. */
-  readonly cpuPerEvent: Readonly<Record<string, number>>;
-}
+import type { RunContext, ScenarioResult } from "./run.ts";
 
 const GENERATIONS = 1_000;
 const WARM_UP_MICROS = 1e6;
 
 /**
- * APPEND: how many events one worker process stores per second, over 1,000 generations that each append their next event as
- * soon as the last one is stored. Nothing coalesces: every event is a compare-and-set publish of its own, and checkpoints are
- * written as ever.
+ * APPEND: events that one worker process stores per second, over 1,000 generations that each append their next event once the last one is
+ * stored. Nothing coalesces: every event is one compare-and-set publish; checkpoints are written as usual.
  */
-export async function runAppend({ settings, quick, signal, say }: RunContext): Promise<AppendResult> {
+export async function runAppend({ settings, quick, signal, say }: RunContext): Promise<ScenarioResult> {
   say("APPEND");
   await using broker = await startBenchBroker(settings.natsServer);
   const script = new URL("../targets/reprise/append-worker.ts", import.meta.url);
@@ -48,8 +39,12 @@ export async function runAppend({ settings, quick, signal, say }: RunContext): P
   const cpu = Object.entries(cpuBetween(before.usage, after.usage));
   return {
     scenario: "APPEND",
-    generations: GENERATIONS,
-    eventsPerSecond: events / ((after.micros - before.micros) / 1e6),
-    cpuPerEvent: Object.fromEntries(cpu.map(([role, micros]) => [role, micros / events])),
+    what: `one worker, ${GENERATIONS} generations`,
+    rows: [
+      {
+        eventsPerSecond: events / ((after.micros - before.micros) / 1e6),
+        cpuPerEvent: Object.fromEntries(cpu.map(([role, micros]) => [role, micros / events])),
+      },
+    ],
   };
 }

@@ -1,37 +1,21 @@
 import { Histogram, type Percentiles } from "../measure/histogram.ts";
 import { type TargetName, TARGETS } from "../targets/all.ts";
-import type { RunContext } from "./run-context.ts";
-import { startRun } from "./start-run.ts";
-
-export interface BacklogRow {
-  readonly target: TargetName;
-  /** From a reader's first packet until it has caught up, in microseconds. Undefined where late readers get nothing. */
-  readonly caughtUp: Percentiles | undefined;
-}
-
-export interface BacklogResult {
-  readonly scenario: "S3";
-  readonly events: number;
-  readonly readers: number;
-  readonly rows: readonly BacklogRow[];
-}
+import { type RunContext, type ScenarioResult, startRun } from "./run.ts";
 
 const EVENTS = 2_000;
 const READERS = 50;
 
-/**
- * S3: readers that are 2,000 events behind come back, 50 in the same moment. Each round takes a stream that no reader has
- * read yet, so that nothing is in a cache.
- */
-export async function runBacklog(context: RunContext): Promise<BacklogResult> {
-  const rows: BacklogRow[] = [];
+/** S3: 50 readers that are 2,000 events behind come back at once. Each round has a stream without earlier readers: nothing is cached. */
+export async function runBacklog(context: RunContext): Promise<ScenarioResult> {
+  const rows: object[] = [];
   for (const target of context.targets) {
     context.say(`S3 ${target}`);
-    rows.push({ target, caughtUp: await runOne(target, context) });
+    rows.push({ target, caughtUpMicros: await runOne(target, context) });
   }
-  return { scenario: "S3", events: EVENTS, readers: READERS, rows };
+  return { scenario: "S3", what: `${READERS} readers at once, ${EVENTS} events behind`, rows };
 }
 
+/** Times from a reader's first packet until it has caught up. Undefined if late readers get nothing. */
 async function runOne(
   name: TargetName,
   { settings, quick, signal }: RunContext,

@@ -4,12 +4,12 @@ import { nowMicros, untilMicros } from "../measure/clock.ts";
 import { cpuBetween, readUsage, type UsageByRole } from "../measure/process-usage.ts";
 import type { ReaderSpec, RunningTarget } from "../targets/target.ts";
 
-/** A load: so many streams, so many tokens per second in each, so many readers of each. */
+/** A load of streams and their readers. */
 export interface StreamShape {
   readonly streams: number;
   readonly tokensPerSecond: number;
   readonly readersPerStream: number;
-  /** Readers of each stream that don't read. Default 0. */
+  /** Readers per stream that don't read. Default 0. */
   readonly stalledPerStream?: number;
   readonly warmUpSeconds: number;
   readonly seconds: number;
@@ -17,12 +17,27 @@ export interface StreamShape {
 
 export interface StreamMeasurement extends Measured {
   /** CPU microseconds per delivered token, by process. */
-  readonly cpuPerToken: Readonly<Record<string, number>>;
+  readonly cpuMicrosPerToken: Readonly<Record<string, number>>;
   readonly rssBytes: Readonly<Record<string, number>>;
   /** The same before the readers came. */
   readonly rssBytesBefore: Readonly<Record<string, number>>;
   /** Of the load client, in CPU seconds per second: near 1 it is itself what limits. */
   readonly clientLoad: number;
+}
+
+/** The load of S1. */
+export function s1Shape({ quick }: { readonly quick: boolean }, warmUpSeconds = 2, seconds = 4): StreamShape {
+  return {
+    streams: 100,
+    tokensPerSecond: 50,
+    readersPerStream: 1,
+    warmUpSeconds: quick ? 1 : warmUpSeconds,
+    seconds: quick ? 2 : seconds,
+  };
+}
+
+export function describeShape({ streams, tokensPerSecond, readersPerStream }: StreamShape): string {
+  return `${streams} streams x ${tokensPerSecond} tokens/s x ${readersPerStream} readers, from due time to reader`;
 }
 
 const HEAD_START_MICROS = 300_000;
@@ -67,7 +82,7 @@ export async function measureStream(
     Object.fromEntries(target.processes.map(({ role }) => [role, usage[role]?.rssBytes ?? 0]));
   return {
     ...measured,
-    cpuPerToken: Object.fromEntries(perToken),
+    cpuMicrosPerToken: Object.fromEntries(perToken),
     rssBytes: rssOf(after),
     rssBytesBefore: rssOf(atFirst),
     clientLoad: clientMicros / (seconds * 1e6),

@@ -1,38 +1,22 @@
 import { TARGETS } from "../targets/all.ts";
 import { measureStream, type StreamMeasurement } from "./measure-stream.ts";
-import type { RunContext } from "./run-context.ts";
-import { startRun } from "./start-run.ts";
-
-export interface StalledRow extends StreamMeasurement {
-  /** Readers that never read, beside those that do. */
-  readonly stalled: number;
-  /** What delivery's resident memory has grown by since before the first reader came. */
-  readonly growthBytes: number;
-}
-
-export interface StalledResult {
-  readonly scenario: "STALLED";
-  readonly tokensPerSecond: number;
-  readonly readers: number;
-  /** Without stalled readers, and then with them, of one stream in one run. */
-  readonly rows: readonly [StalledRow, StalledRow];
-}
+import { type RunContext, type ScenarioResult, startRun } from "./run.ts";
 
 const TOKENS_PER_SECOND = 5_000;
 const READERS = 100;
 const STALLED = 200;
 const SECONDS = 4;
 /**
- * The kernel takes 4 MB for a reader that does not read, which are 7 s of the stream: until then it is one more reader. Those who
- * come after the first measurement get its 6 s at once.
+ * The kernel buffers 4 MB for a reader that does not read, which is 7 s of the stream. Readers that come after the first measurement get its
+ * 6 s at once.
  */
 const WARM_UP_SECONDS = { without: 2, beside: 4 };
 
 /**
- * STALLED: what readers that never read cost the others, and delivery's memory. Reprise only. The memory holds the events of the
- * stream as well, 0.7 MB/s of them.
+ * STALLED: the cost of readers that never read, in the latency of the others and delivery's memory, which holds the stream's events too,
+ * 0.7 MB/s. Reprise only.
  */
-export async function runStalled({ settings, signal, say }: RunContext): Promise<StalledResult> {
+export async function runStalled({ settings, signal, say }: RunContext): Promise<ScenarioResult> {
   await using run = await startRun(signal, () => TARGETS.reprise(settings));
   const { load, target } = run;
   const specs = await target.openStreams(1);
@@ -50,13 +34,12 @@ export async function runStalled({ settings, signal, say }: RunContext): Promise
   const beside = await measure(WARM_UP_SECONDS.beside, STALLED);
   const role = target.deliveryRole;
   const atFirst = without.rssBytesBefore[role] ?? 0;
-  const rowOf = (stalled: number, measured: StreamMeasurement): StalledRow => {
+  const rowOf = (stalled: number, measured: StreamMeasurement) => {
     return { stalled, ...measured, growthBytes: (measured.rssBytes[role] ?? 0) - atFirst };
   };
   return {
     scenario: "STALLED",
-    tokensPerSecond: TOKENS_PER_SECOND,
-    readers: READERS,
+    what: `1 stream x ${TOKENS_PER_SECOND} tokens/s x ${READERS} readers, alone and beside readers that never read`,
     rows: [rowOf(0, without), rowOf(STALLED, beside)],
   };
 }

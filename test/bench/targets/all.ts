@@ -1,8 +1,5 @@
-import { startDurableStreams } from "./durable-streams/target.ts";
-import { startFloor } from "./floor/target.ts";
+import { startDurableStreams, startFloor, startResumableStream, startSocketIo } from "./peers.ts";
 import { startReprise } from "./reprise/target.ts";
-import { startResumableStream } from "./resumable-stream/target.ts";
-import { startSocketIo } from "./socket-io/target.ts";
 import type { RunningTarget } from "./target.ts";
 
 /** What targets are started with. */

@@ -2,7 +2,16 @@ import { type Schedule, runSchedule } from "../children/schedule.ts";
 import { type Methods, serveParent } from "../children/serve-parent.ts";
 import { nowMicros } from "../measure/clock.ts";
 import { encodeToken } from "../measure/token.ts";
-import type { Sink } from "./sink.ts";
+
+/** The part of a producer process that differs by target: the schedule is the same code for all. */
+export interface Sink {
+  /** Begins a stream and returns its id. */
+  open(): Promise<string>;
+  /** Takes a token without waiting: if the target is slow, it queues, which shows as latency. */
+  append(id: string, text: string): void;
+  /** Resolves when a late reader would find all tokens of the stream. */
+  stored(id: string): Promise<void>;
+}
 
 const OPEN_AT_ONCE = 100;
 

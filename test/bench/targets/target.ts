@@ -9,8 +9,6 @@ export type ReaderSpec =
       port: number;
       path: string;
       headers: Readonly<Record<string, string>>;
-      /** JSON that is sent with POST. Default: GET. */
-      body?: string;
       /** For tokens that don't say when they were due: the place in the schedule of the stream that is read. */
       countedAs?: number;
     }

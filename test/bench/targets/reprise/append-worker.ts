@@ -3,8 +3,7 @@ import { parseTenantId } from "@reprise/protocol";
 import { serveParent } from "../../children/serve-parent.ts";
 import { nowMicros } from "../../measure/clock.ts";
 import { encodeToken } from "../../measure/token.ts";
-import { connectBenchWorker } from "./connect-worker.ts";
-import { openGeneration } from "./open-generation.ts";
+import { connectBenchWorker, openGeneration } from "./open-generation.ts";
 
 const OPEN_AT_ONCE = 100;
 

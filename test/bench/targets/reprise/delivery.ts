@@ -18,17 +18,13 @@ export interface BenchDelivery extends AsyncDisposable {
 export interface BenchDeliveryOptions {
   /** Of the collector that it sends the spans of all requests to. Default: it traces nothing. */
   readonly otlpUrl?: string | undefined;
-  /** Default: it counts limits alone. */
-  readonly redisUrl?: string | undefined;
-  /** Further fields of the measured tenant: limits, a policy. */
-  readonly tenantFields?: object | undefined;
 }
 
 /** Delivery's own main.ts as a process, with two tenants: the one that is measured, and one to disturb it. */
 export async function startBenchDelivery(
   broker: BenchBroker,
   profileDir: string | undefined,
-  { otlpUrl, redisUrl, tenantFields }: BenchDeliveryOptions = {},
+  { otlpUrl }: BenchDeliveryOptions = {},
 ): Promise<BenchDelivery> {
   await using stack = new AsyncDisposableStack();
   const dir = stack.use(await createTempDir("bench-delivery"));
@@ -36,9 +32,8 @@ export async function startBenchDelivery(
   const tenantsFile = join(dir.path, "tenants.json");
   const otherKey = `rk_other_${randomBytes(24).toString("base64url")}`;
   const { tenants } = JSON.parse(file) as { tenants: object[] };
-  const measured = tenants.map((each) => ({ ...each, ...tenantFields }));
   const other = { id: "other", keys: [{ secret: otherKey, roles: ["create", "read"] }] };
-  await writeFile(tenantsFile, JSON.stringify({ tenants: [...measured, other] }));
+  await writeFile(tenantsFile, JSON.stringify({ tenants: [...tenants, other] }));
   const { child, url } = await startService({
     name: "delivery",
     readyMessage: "listening",
@@ -49,7 +44,6 @@ export async function startBenchDelivery(
       REPRISE_PORT: "0",
       // All readers of a run have one address.
       REPRISE_MAX_CONNECTIONS_PER_ADDRESS: "0",
-      ...(redisUrl !== undefined && { REPRISE_REDIS_URL: redisUrl }),
       ...(otlpUrl !== undefined && {
         OTEL_EXPORTER_OTLP_ENDPOINT: otlpUrl,
         OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",

@@ -1,14 +1,12 @@
-import { hash, randomBytes } from "node:crypto";
-import { createWriterName, type Broker } from "@reprise/broker";
+import { randomBytes } from "node:crypto";
+import { type Broker, connectBroker, createWriterName } from "@reprise/broker";
 import { headOf, Appender, createCheckpointer, type GenerationLog, type StoredEvent } from "@reprise/stream";
 import {
   createGenerationId,
   DEFAULT_POLICY,
-  deriveGenerationId,
   type EffectiveModeration,
   encodeEvent,
   type GenerationId,
-  type GenerationRequest,
   isTerminal,
   liveSubject,
   logSubject,
@@ -24,8 +22,6 @@ export interface GenerationOptions {
   log: GenerationLog;
   tenant: TenantId;
   shards: number;
-  /** What a create with this key and this request joins. Default: a request without a key. */
-  created?: { readonly key: string; readonly request: GenerationRequest } | undefined;
   /** Default none. */
   moderation?: EffectiveModeration | undefined;
   /** Called for every event that is stored, after the checkpoint has it. */
@@ -49,20 +45,15 @@ export async function openGeneration({
   log,
   tenant,
   shards,
-  created,
   moderation,
   onStored,
 }: GenerationOptions): Promise<OpenGeneration> {
-  const generation = created
-    ? deriveGenerationId(tenant, created.key, shards, (text) => hash("sha256", text, "buffer"))
-    : createGenerationId(randomBytes(17), shards);
-  const ref = { tenant, generation };
+  const ref = { tenant, generation: createGenerationId(randomBytes(17), shards) };
   const requested = encodeEvent(REQUEST_SEQ, {
     type: "generation.requested",
     ...ref,
     created_at: new Date().toISOString(),
-    request: created?.request ?? { model: "sim", input: "bench" },
-    ...(created && { idempotency_key: created.key }),
+    request: { model: "sim", input: "bench" },
     policy: { ...DEFAULT_POLICY, moderation },
   });
   const first = await log.publish(logSubject(ref), requested, {
@@ -97,4 +88,11 @@ export async function openGeneration({
   appender.append({ type: "generation.started", attempt: 1, worker: WORKER, model: "sim", nonce: "5e0f9a" });
   await appender.settled();
   return { id: ref.generation, appender };
+}
+
+/** A worker's connection to the broker that REPRISE_NATS_URL names, with its user and password. */
+export function connectBenchWorker(name: string): Promise<Broker> {
+  const url = process.env["REPRISE_NATS_URL"];
+  if (url === undefined) throw new Error("REPRISE_NATS_URL is not set.");
+  return connectBroker({ url, name, user: "inference-worker", onError: complain });
 }

@@ -1,11 +1,11 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createTempDir } from "@reprise/testkit";
+import { type Child, startChild } from "../../children/child.ts";
 import type { MeasuredProcess } from "../../measure/process-usage.ts";
-import { startBenchAuditLog } from "./audit-log.ts";
 import { type BenchBroker, startBenchBroker } from "./broker.ts";
 import { startBenchDelivery } from "./delivery.ts";
-import { type RepriseSettings, startService } from "./service-child.ts";
+import { type RepriseSettings, startBeside, startService } from "./service-child.ts";
 
 export interface BenchPlatform extends AsyncDisposable {
   readonly url: string;
@@ -50,7 +50,7 @@ export async function startPlatform(
   const { url, tenant, apiKey, otherKey, child } = delivery;
   const beside: MeasuredProcess[] = [];
   if (auditDir !== undefined) {
-    const audit = stack.use(await startBenchAuditLog(broker, auditDir, profileDir));
+    const audit = stack.use(await startBeside("audit-log", broker, { dataDir: auditDir, profileDir }));
     beside.push({ role: "audit-log", pid: audit.pid });
   }
   const running = stack.move();
@@ -68,4 +68,9 @@ export async function startPlatform(
     ],
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
+}
+
+/** A process that sends creates: `load/create-client.ts`. */
+export function startCreateClient(name: string): Promise<Child> {
+  return startChild({ name, script: new URL("../../load/create-client.ts", import.meta.url) });
 }

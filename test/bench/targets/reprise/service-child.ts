@@ -1,5 +1,6 @@
 import { createInterface } from "node:readline";
 import { type Child, startChild } from "../../children/child.ts";
+import type { BenchBroker } from "./broker.ts";
 
 const PROBE = new URL("../../children/probe.ts", import.meta.url);
 
@@ -60,4 +61,19 @@ export async function startService({
 
 function isError(level: number | string | undefined): boolean {
   return level === "error" || level === "fatal" || (typeof level === "number" && level >= 50);
+}
+
+const READY = { "audit-log": "archiving", analytics: "measuring", moderation: "judging" } as const;
+
+/** Starts a service that reads the log, with its data in `dataDir`. */
+export async function startBeside(
+  name: keyof typeof READY,
+  broker: BenchBroker,
+  { dataDir, profileDir }: { dataDir?: string | undefined; profileDir: string | undefined },
+): Promise<Child> {
+  const env = {
+    REPRISE_NATS_URL: broker.urlFor(name),
+    ...(dataDir !== undefined && { REPRISE_DATA_DIR: dataDir }),
+  };
+  return (await startService({ name, readyMessage: READY[name], env, profileDir })).child;
 }

@@ -1,52 +1,52 @@
-import { startChild } from "../../children/child.ts";
+import { type GenerationRef, parseGenerationId, parseTenantId } from "@reprise/protocol";
+import { type Child, startChild } from "../../children/child.ts";
 import type { MeasuredProcess } from "../../measure/process-usage.ts";
 import { createTarget, type RunningTarget } from "../target.ts";
-import { startBenchAnalytics } from "./analytics.ts";
-import { startBenchAuditLog } from "./audit-log.ts";
-import { SHARDS, startBenchBroker } from "./broker.ts";
+import { type BenchBroker, SHARDS, startBenchBroker } from "./broker.ts";
 import { startBenchDelivery } from "./delivery.ts";
-import { type ProtocolCall, PROTOCOLS, type ProtocolName } from "../protocols.ts";
-import type { RepriseSettings } from "./service-child.ts";
+import type { ModerationLoad } from "./moderation-load.ts";
+import { type RepriseSettings, startBeside } from "./service-child.ts";
 
-/** What runs beside, as processes of their own, and how streams are read. Default: nothing, natively. */
+/** Processes beside the others. Default: none. */
 export interface Beside {
-  readonly protocol?: ProtocolName;
-  /** Where the audit log keeps what it archives. */
+  /** Folder of the audit log's archive. */
   readonly auditDir?: string | undefined;
-  /** Where analytics keeps rows. */
+  /** Folder of analytics' rows. */
   readonly analyticsDir?: string | undefined;
-  /** Of the collector that delivery sends the spans of all requests to. */
+  /** URL of the collector that delivery sends the spans of all requests to. */
   readonly otlpUrl?: string | undefined;
+  /** Text that rules can read, in place of stamps, and moderation unless its use is `off`. */
+  readonly moderation?: ModerationLoad;
+}
+
+export interface RepriseTarget extends RunningTarget {
+  readonly natsUrl: string;
+  /** The generations that `openStreams` has begun. */
+  readonly refs: readonly GenerationRef[];
 }
 
 /** nats-server, a process that appends as a worker does, and delivery. */
 export async function startReprise(
   { natsServer, profileDir }: RepriseSettings,
-  { auditDir, analyticsDir, otlpUrl, protocol = "native" }: Beside = {},
-): Promise<RunningTarget> {
+  { auditDir, analyticsDir, otlpUrl, moderation }: Beside = {},
+): Promise<RepriseTarget> {
   await using stack = new AsyncDisposableStack();
   const broker = stack.use(await startBenchBroker(natsServer));
-  const { child, url, tenant, apiKey } = stack.use(await startBenchDelivery(broker, profileDir, { otlpUrl }));
+  const delivery = stack.use(await startBenchDelivery(broker, profileDir, { otlpUrl }));
+  const { child, url, tenant, apiKey } = delivery;
   const beside: MeasuredProcess[] = [];
-  if (auditDir !== undefined) {
-    const audit = stack.use(await startBenchAuditLog(broker, auditDir, profileDir));
-    beside.push({ role: "audit-log", pid: audit.pid });
-  }
-  if (analyticsDir !== undefined) {
-    const analytics = stack.use(await startBenchAnalytics(broker, analyticsDir, profileDir));
-    beside.push({ role: "analytics", pid: analytics.pid });
-  }
-  const worker = stack.use(
-    await startChild({
-      name: "worker",
-      script: new URL("./worker.ts", import.meta.url),
-      args: [tenant, String(SHARDS), protocol],
-      env: { REPRISE_NATS_URL: broker.urlFor("inference-worker") },
-    }),
-  );
+  const start = async (role: "audit-log" | "analytics" | "moderation", dataDir?: string) => {
+    const { pid } = stack.use(await startBeside(role, broker, { dataDir, profileDir }));
+    beside.push({ role, pid });
+  };
+  if (auditDir !== undefined) await start("audit-log", auditDir);
+  if (analyticsDir !== undefined) await start("analytics", analyticsDir);
+  if (moderation && moderation.use !== "off") await start("moderation");
+  const worker = stack.use(await startWorker(broker, tenant, moderation));
   const port = Number(new URL(url).port);
   const headers = { authorization: `Bearer ${apiKey}` };
-  return createTarget({
+  const refs: GenerationRef[] = [];
+  const target = createTarget({
     processes: [
       { role: "worker", pid: worker.pid },
       { role: "nats-server", pid: broker.server.pid },
@@ -56,11 +56,26 @@ export async function startReprise(
     deliveryRole: "delivery",
     producer: worker,
     probed: child,
-    readerOf(made) {
-      const [id = "", key = ""] = made.split(" ");
-      const call: ProtocolCall = PROTOCOLS[protocol](id, key);
-      return { transport: "sse", port, ...call, headers: { ...headers, ...call.headers } };
+    readerOf(id) {
+      const index = refs.push({ tenant: parseTenantId(tenant), generation: parseGenerationId(id) }) - 1;
+      const path = `/v1/generations/${id}/events`;
+      return { transport: "sse", port, path, headers, ...(moderation && { countedAs: index }) };
     },
     stack: stack.move(),
+  });
+  return { ...target, natsUrl: broker.urlFor("admin"), refs };
+}
+
+/** A process in the worker's role, which appends on the bench's schedule. */
+export function startWorker(
+  broker: BenchBroker,
+  tenant: string,
+  moderation?: ModerationLoad,
+): Promise<Child> {
+  return startChild({
+    name: "worker",
+    script: new URL("./worker.ts", import.meta.url),
+    args: [tenant, String(SHARDS), ...(moderation ? [moderation.use, moderation.text] : [])],
+    env: { REPRISE_NATS_URL: broker.urlFor("inference-worker") },
   });
 }

@@ -1,32 +1,66 @@
-import { randomUUID } from "node:crypto";
+import { createRuleSetStore } from "@reprise/moderation";
+import { type EffectiveModeration, parseTenantId, tightenModeration } from "@reprise/protocol";
 import { type Appender, createGenerationLog } from "@reprise/stream";
-import { parseChatRequest } from "@reprise/projections";
-import { parseTenantId } from "@reprise/protocol";
-import { serveProducer } from "../serve-producer.ts";
-import { connectBenchWorker } from "./connect-worker.ts";
-import { openGeneration } from "./open-generation.ts";
-import { CHAT } from "../protocols.ts";
+import { serveProducer, type Sink } from "../serve-producer.ts";
+import { type ModerationText, type ModerationUse, RULES, TOKEN_OF } from "./moderation-load.ts";
+import { connectBenchWorker, openGeneration } from "./open-generation.ts";
 
-/** The worker's part, with the bench's schedule in place of an engine: what is measured begins where a worker has a token. */
-const [tenantId, shards, protocol] = process.argv.slice(2) as [string, string, string | undefined];
+/*
+ * The worker's part, with the bench's schedule in place of an engine: latency begins where a worker has a token. With moderation it appends
+ * plain text in place of stamps, and plays delivery's part of a policy: it stores the rules.
+ */
+const [tenantId, shards, use, text] = process.argv.slice(2) as [
+  string,
+  string,
+  ModerationUse | undefined,
+  ModerationText | undefined,
+];
+const RETENTION_MS = 3_600_000;
 const tenant = parseTenantId(tenantId);
 const broker = await connectBenchWorker("bench-worker");
 const log = createGenerationLog(broker);
+const ruleSets = createRuleSetStore(log.publish, RETENTION_MS);
 const appenders = new Map<string, Appender>();
+const moderation = use && (await prepareModeration(use));
 
-serveProducer({
-  /** @returns its id; of one that chats join, behind a blank its key */
+/** If another tenant has rules, moderation reads every log; without any, it reads nothing. */
+async function prepareModeration(mode: ModerationUse): Promise<EffectiveModeration | undefined> {
+  if (mode === "off") return undefined;
+  if (mode === "idle") await ruleSets.keep(parseTenantId("other"), RULES);
+  const open = tightenModeration({ mode: mode === "idle" ? "off" : mode, rules: [...RULES] });
+  if (!open) return undefined;
+  const { rules, ...effective } = open;
+  return { ...effective, rule_set: await ruleSets.keep(tenant, rules) };
+}
+
+const sink: Sink = {
   async open() {
-    const key = protocol === "openai-chat" ? randomUUID() : undefined;
-    const created = key === undefined ? undefined : { key, request: parseChatRequest(CHAT).request };
-    const { id, appender } = await openGeneration({ broker, log, tenant, shards: Number(shards), created });
-    const name = key === undefined ? id : `${id} ${key}`;
-    appenders.set(name, appender);
-    return name;
+    const { id, appender } = await openGeneration({
+      broker,
+      log,
+      tenant,
+      shards: Number(shards),
+      moderation,
+    });
+    appenders.set(id, appender);
+    return id;
   },
-  append: (name, text) => appenders.get(name)!.append({ type: "output.delta", text }),
-  async stored(name) {
-    const state = await appenders.get(name)!.settled();
+  append: (id, token) => appenders.get(id)!.append({ type: "output.delta", text: token }),
+  async stored(id) {
+    const appender = appenders.get(id)!;
+    // A blank line, which counts as no token, releases the last word that a gate holds.
+    if (text) appender.append({ type: "output.delta", text: "\n\n", tokens: 0 });
+    const state = await appender.settled();
     if (state.kind !== "open") throw new Error(`The log could not be written: ${state.kind}.`);
   },
-});
+};
+
+if (text === undefined) serveProducer(sink);
+else {
+  const produced: number[] = [];
+  serveProducer(sink, {}, (_dueMicros, stream) => {
+    const index = produced[stream] ?? 0;
+    produced[stream] = index + 1;
+    return TOKEN_OF[text](stream, index);
+  });
+}

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { serveParent } from "../../children/serve-parent.ts";
 import { createIo } from "./create-io.ts";
 
-const io = await createIo(process.argv[2]!);
+const io = await createIo();
 const server = createServer();
 io.attach(server);
 io.on("connection", (socket) => {

@@ -1,28 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { type Counters, openShared, type TenantLimits, toLimitChecks } from "@reprise/tenancy";
 import { createClient } from "redis";
-import { type Samples, summarize } from "../../measure/samples.ts";
-import { startBenchRedis } from "../../targets/bench-redis.ts";
-import type { RunContext } from "../run-context.ts";
-
-export interface LimitsRow {
-  readonly scopes: string;
-  /** Limits that a call is checked against. */
-  readonly checks: number;
-  /** Milliseconds of a check, one after the other. */
-  readonly alone: Samples;
-  /** Milliseconds of a check while so many are under way. */
-  readonly together: Samples;
-  /** Scripts that Redis has run for each check, by its own count. */
-  readonly roundTrips: number;
-}
-
-export interface LimitsResult {
-  readonly scenario: "LIMITS";
-  readonly calls: number;
-  readonly atOnce: number;
-  readonly rows: readonly LimitsRow[];
-}
+import { summarize } from "../measure/samples.ts";
+import { startBenchRedis } from "../targets/bench-redis.ts";
+import type { RunContext, ScenarioResult } from "./run.ts";
 
 const AT_ONCE = 64;
 const WARM_UP_CALLS = 500;
@@ -38,8 +19,8 @@ const LIMITS: Readonly<Record<string, TenantLimits>> = {
   },
 };
 
-/** LIMITS: what checking a call against its tenant's limits adds to it, with a Redis on loopback and the connection that delivery has. */
-export async function runLimits({ settings, quick, signal, say }: RunContext): Promise<LimitsResult> {
+/** LIMITS: the time of checking a call against its tenant's limits, with a Redis on loopback and delivery's own connection. */
+export async function runLimits({ settings, quick, signal, say }: RunContext): Promise<ScenarioResult> {
   const calls = quick ? 2_000 : 20_000;
   await using redis = await startBenchRedis(settings.redis);
   const fail = (error: unknown) => {
@@ -59,7 +40,7 @@ export async function runLimits({ settings, quick, signal, say }: RunContext): P
   await client.connect();
   const scriptsRun = async () =>
     Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(await client.info("commandstats"))?.[1] ?? 0);
-  const rows: LimitsRow[] = [];
+  const rows: object[] = [];
   for (const [scopes, limits] of Object.entries(LIMITS)) {
     say(`LIMITS ${scopes}`);
     const check = () => timeOneCheck(opened.counters, limits);
@@ -77,18 +58,18 @@ export async function runLimits({ settings, quick, signal, say }: RunContext): P
     rows.push({
       scopes,
       checks: toLimitChecks(limits, SUBJECT, useOf("any")).length,
-      alone: summarize(alone),
-      together: summarize(together),
+      aloneMs: summarize(alone),
+      togetherMs: summarize(together),
       roundTrips: ((await scriptsRun()) - before) / (alone.length + together.length),
     });
   }
-  return { scenario: "LIMITS", calls, atOnce: AT_ONCE, rows };
+  return { scenario: "LIMITS", what: `${calls} checks, one by one and ${AT_ONCE} at once`, rows };
 }
 
 const SUBJECT = { tenant: "acme", keyId: "key_1", endUser: "ann", address: "192.0.2.1" };
 const useOf = (generation: string) => ({ requests: 1, tokens: 100, generation });
 
-/** Milliseconds, with the list of checks made anew as for each call. What it holds is given back, unmeasured. */
+/** Times one check in milliseconds, with a new list of checks as for each call. Releases its leases, unmeasured. */
 async function timeOneCheck(counters: Counters, limits: TenantLimits): Promise<number> {
   const startedAt = performance.now();
   const checks = toLimitChecks(limits, SUBJECT, useOf(randomUUID()));

@@ -2,19 +2,19 @@ import { connectBroker } from "@reprise/broker";
 import { subscribeLive } from "@reprise/stream";
 import { subscribeVerdicts } from "@reprise/moderation";
 import { decodeEvent, type GenerationRef, textOf, type Verdict } from "@reprise/protocol";
-import { type Samples, summarize } from "../../measure/samples.ts";
-import type { ModeratedTarget } from "../../targets/reprise/moderated-target.ts";
+import { type Samples, summarize } from "../measure/samples.ts";
+import type { RepriseTarget } from "../targets/reprise/target.ts";
 
 export interface HeldWatch extends AsyncDisposable {
   /** Characters that were judged and not cleared, at each verdict so far. */
   samples(): Samples;
 }
 
-/** Some of the streams: watching takes CPU from what is measured. */
+/** Streams to watch: watching takes CPU from what is measured. */
 const WATCHED = 10;
 
-/** Compares what is stored with what moderation clears, from the live feeds of some generations. */
-export async function watchHeld({ natsUrl, refs }: ModeratedTarget): Promise<HeldWatch> {
+/** Compares the stored text with the cleared text, from the live feeds of some generations. */
+export async function watchHeld({ natsUrl, refs }: RepriseTarget): Promise<HeldWatch> {
   const broker = await connectBroker({ url: natsUrl, name: "bench-held" });
   const held: number[] = [];
   for (const ref of refs.slice(0, WATCHED)) watch(ref);
@@ -25,7 +25,7 @@ export async function watchHeld({ natsUrl, refs }: ModeratedTarget): Promise<Hel
     let waiting: Verdict[] = [];
     let judged = -1;
     const count = (verdict: Verdict) => {
-      // What is stored comes a second time.
+      // Stored verdicts come a second time.
       if (verdict.judged <= judged) return;
       judged = verdict.judged;
       let characters = 0;

@@ -1,7 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import {
   ArchiveReader,
+  type BlobStore,
   createFileStore,
   createNoteKey,
   openArchive,
@@ -9,41 +11,23 @@ import {
   verifyArchive,
 } from "@reprise/archive";
 import { startAuditLog } from "@reprise/audit-log-service";
-import { connectBroker } from "@reprise/broker";
-import { FIRST_SEQ } from "@reprise/protocol";
+import { type Broker, connectBroker, readStreamInfo } from "@reprise/broker";
+import { FIRST_SEQ, generationsStream } from "@reprise/protocol";
 import { createLogger, createMetrics } from "@reprise/runtime";
 import { createTempDir } from "@reprise/testkit";
-import { type Samples, summarize } from "../../measure/samples.ts";
-import { SHARDS, startBenchBroker } from "../../targets/reprise/broker.ts";
-import { fillBroker } from "../fill-broker.ts";
-import type { RunContext } from "../run-context.ts";
-import { untilArchived } from "./until-archived.ts";
+import { summarize } from "../measure/samples.ts";
+import { SHARDS, startBenchBroker } from "../targets/reprise/broker.ts";
+import { fillBroker } from "./fill-broker.ts";
+import type { RunContext, ScenarioResult } from "./run.ts";
 
-export interface ArchiveResult {
-  readonly scenario: "ARCHIVE";
-  readonly events: number;
-  readonly generations: number;
-  readonly tenants: number;
-  readonly archivedPerSecond: number;
-  /** Of one core, while archiving. */
-  readonly cores: number;
-  /** Data files and commits. */
-  readonly bytesPerEvent: number;
-  readonly verifiedPerSecond: number;
-  /** From asking for a generation to its first event, each generation once. */
-  readonly replayStartMs: Samples;
-}
-
-/** As the audit log has them, save that the last batches, which are not full, are not waited for. */
+/** The audit log's limits, but without a wait for the last batches, which are not full. */
 const LIMITS = { maxMessages: 20_000, maxAgeMs: 250, maxBytes: 16 * 1_024 * 1_024 };
 const TENANTS = 10;
 const REPLAYS = 200;
+const POLL_MS = 20;
 
-/**
- * ARCHIVE: how fast one process archives what has piled up in the broker, to files that are synced; what it takes on disk; how fast all of it is
- * verified, every segment opened; and how soon one generation of it begins to replay. Generations are as long as the mean of real ones.
- */
-export async function runArchive({ settings, quick, signal, say }: RunContext): Promise<ArchiveResult> {
+/** ARCHIVE: one process archives the broker's backlog to synced files; all of it is verified, every segment opened; generations of it begin to replay. */
+export async function runArchive({ settings, quick, signal, say }: RunContext): Promise<ScenarioResult> {
   say("ARCHIVE: storing events");
   await using bench = await startBenchBroker(settings.natsServer);
   await using dir = await createTempDir("bench-archive");
@@ -116,13 +100,31 @@ export async function runArchive({ settings, quick, signal, say }: RunContext): 
   }
   return {
     scenario: "ARCHIVE",
-    events,
-    generations: refs.length,
-    tenants: TENANTS,
-    archivedPerSecond: events / (ms / 1_000),
-    cores: (user + system) / 1_000 / ms,
-    bytesPerEvent: bytes / events,
-    verifiedPerSecond: events / (verifyMs / 1_000),
-    replayStartMs: summarize(starts),
+    what: `${events} events of ${refs.length} generations of ${TENANTS} tenants`,
+    rows: [
+      {
+        archivedPerSecond: events / (ms / 1_000),
+        cores: (user + system) / 1_000 / ms,
+        bytesPerEvent: bytes / events,
+        verifiedPerSecond: events / (verifyMs / 1_000),
+        replayStartMs: summarize(starts),
+      },
+    ],
   };
+}
+
+/** Resolves when an archive has all events that are stored now. */
+export async function untilArchived(
+  { broker, store, name }: { broker: Broker; store: BlobStore; name: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const archive = await openArchive({ store, name });
+  const streams = Array.from({ length: SHARDS }, (_, shard) => generationsStream(shard));
+  for (const stream of streams) {
+    const { lastStreamSeq } = await readStreamInfo(broker.reads, stream);
+    while ((archive.state.lanes.get(stream)?.last ?? 0) < lastStreamSeq) {
+      await delay(POLL_MS, undefined, { signal });
+      await archive.refresh();
+    }
+  }
 }
