@@ -74,14 +74,26 @@ function choiceIn(choice: unknown): string {
   return typeof choice === "object" && choice !== null ? "{function}" : String(choice);
 }
 
-describe("the README's table of fields", () => {
-  test("says of every field what each dialect sends", () => {
-    const head = `| field | ${DIALECTS.join(" | ")} |`;
-    const rule = `|${"---|".repeat(DIALECTS.length + 1)}`;
-    const rows = Object.entries(FIELDS).map(([name, fields]) => {
-      const cells = DIALECTS.map((dialect) => cellOf(fields, dialect));
-      return `| ${[name, ...cells].map((cell) => `\`${cell}\``).join(" | ")} |`;
-    });
-    expect(README).toContain([head, rule, ...rows].join("\n"));
+const toTable = (rows: readonly (readonly string[])[]) => {
+  const [head = [], ...others] = rows;
+  const lines = others.map((cells) => `| ${cells.map((cell) => `\`${cell}\``).join(" | ")} |`);
+  return [`| ${head.join(" | ")} |`, `|${"---|".repeat(head.length)}`, ...lines].join("\n");
+};
+
+describe("the README's tables of fields", () => {
+  const rows = Object.entries(FIELDS).map(([name, fields]) => ({
+    name,
+    cells: DIALECTS.map((dialect) => cellOf(fields, dialect)),
+  }));
+  const isSame = ({ cells }: { cells: readonly string[] }) => new Set(cells).size === 1;
+
+  test("say what each dialect sends of every field that dialects differ in", () => {
+    const others = rows.filter((row) => !isSame(row)).map(({ name, cells }) => [name, ...cells]);
+    expect(README).toContain(toTable([["field", ...DIALECTS], ...others]));
+  });
+
+  test("say what every dialect sends of all other fields", () => {
+    const same = rows.filter(isSame).map(({ name, cells }) => [name, cells[0]!]);
+    expect(README).toContain(toTable([["field", "every dialect"], ...same]));
   });
 });
