@@ -148,7 +148,7 @@ export const ENVIRONMENT_VARIABLES = {
   REPRISE_AUDIT_NAME: defaulted(
     "reprise",
     word(),
-    "Name of the archive, its checkpoints and its signing key.",
+    "Name of the archive, its signed checkpoints and its signing key.",
   ),
   REPRISE_AUDIT_DIR: optional(text(), "Folder of the archive; default `audit` in the data folder."),
   REPRISE_AUDIT_S3_URL: optional(
@@ -172,7 +172,7 @@ export const ENVIRONMENT_VARIABLES = {
   ),
   REPRISE_AUDIT_SIGNING_KEY_FILE: optional(
     text(),
-    "File with the key that signs checkpoints; default `signing.key` in the folder of keys, created if missing.",
+    "File with the archive's signing key; default `signing.key` in the folder of keys, created if missing.",
   ),
   REPRISE_AUDIT_EARLIER_VKEYS: optional(
     list(text()),
@@ -180,7 +180,7 @@ export const ENVIRONMENT_VARIABLES = {
   ),
   REPRISE_AUDIT_WITNESS_URLS: optional(
     list(url("http", "https")),
-    "URLs of the witnesses that cosign checkpoints, separated by commas.",
+    "URLs of the witnesses that cosign signed checkpoints, separated by commas.",
   ),
   REPRISE_WITNESS: defaulted(
     "on",
