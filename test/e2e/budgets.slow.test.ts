@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createClient } from "@reprise/client";
@@ -15,7 +14,6 @@ const isEnd = ({ type }: KnownEvent) => isTerminal(type);
 const PRICE = { currency: "EUR", input: "0.5", output: "1.7" };
 /** The price of 2,000 output tokens. */
 const IN_MONEY = { name: "spend", unit: "money", currency: "EUR", limit: "0.0034", period: "month" };
-const OPERATOR_KEY = "ro_0123456789abcdef01234567";
 const PICO_PER_NANO = 1_000;
 const NANO_PER_TOKEN = 1_700_000 / PICO_PER_NANO;
 const SLICE_NANO = SLICE * NANO_PER_TOKEN;
@@ -36,10 +34,9 @@ async function openPlatform(redisUrl: string, budget: object) {
   if (tenant) tenant.budgets = [budget];
   await writeFile(cluster.tenantsFile, JSON.stringify(file));
   const env = { REPRISE_REDIS_URL: redisUrl, REPRISE_MODELS_FILE: models };
-  const operator = { REPRISE_OPERATOR_KEY_SHA256: createHash("sha256").update(OPERATOR_KEY).digest("hex") };
-  const [one, other, worker, second] = await Promise.all([
-    cluster.startDelivery({ ...env, ...operator }),
-    cluster.startDelivery({ ...env, ...operator }),
+  const [one, other] = await Promise.all([
+    cluster.startDelivery(env),
+    cluster.startDelivery(env),
     cluster.startWorker(env),
     cluster.startWorker(env),
   ]);
@@ -66,8 +63,6 @@ async function openPlatform(redisUrl: string, budget: object) {
   const kept = stack.move();
   return {
     cluster,
-    env: { ...env, ...operator },
-    processes: [one, other, worker, second],
     create,
     createAll,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
@@ -123,27 +118,4 @@ test("many concurrent generations stay within one budget in money, and Redis has
   // The rest of the budget may suffice for a short one.
   const refused = await platform.create(0, {}, "x".repeat(SLICE * 16));
   expect([refused.status, await refused.json()]).toMatchObject([429, { error: { code: "budget_exceeded" } }]);
-});
-
-test("after a restart of Redis and all processes, a budget is seeded by analytics with the usage of the logs", async () => {
-  const redis = await startRedis();
-  await using platform = await openPlatform(redis.url, { ...IN_MONEY, limit: "0.003" });
-  const { cluster, env, processes } = platform;
-  await cluster.startAnalytics({ REPRISE_MODELS_FILE: env.REPRISE_MODELS_FILE });
-  const ids = await platform.createAll({ tokens: 100, tokens_per_second: 0 });
-  const { used } = await readUses(cluster, ids);
-  await Promise.all([redis.stop(), ...processes.map((process) => process.stop())]);
-  await using _ = await startRedis({ port: redis.port });
-  const delivery = await cluster.startDelivery(env);
-  const seed = async () => {
-    const response = await fetch(`${delivery.url}/v1/admin/tenants/acme/budgets/seed`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${OPERATOR_KEY}` },
-    });
-    return ((await response.json()) as { data: { used: string }[] }).data;
-  };
-  const text = `0.00${used} EUR`.replace(/0+ /, " ");
-  // Analytics has the last row some seconds later.
-  await expect.poll(seed).toMatchObject([{ name: "spend", used: text }]);
-  expect(await seed()).toMatchObject([{ used_before: text, used: text }]);
 });

@@ -96,6 +96,20 @@ async function runAll(cluster: Cluster): Promise<Map<string, string>> {
   return ids;
 }
 
+/** Counts produced and kept tokens of a log, without any code of analytics. */
+function count(events: readonly KnownEvent[]): [produced: number, kept: number] {
+  let produced = 0;
+  let kept: { seq: number; tokens: number }[] = [];
+  for (const event of events) {
+    if (event.type === "output.delta") {
+      const { seq, tokens = 1 } = event;
+      produced += tokens;
+      kept.push({ seq, tokens });
+    } else if (event.type === "output.rewind") kept = kept.filter(({ seq }) => seq <= event.to_seq);
+  }
+  return [produced, kept.reduce((sum, { tokens }) => sum + tokens, 0)];
+}
+
 async function deliveredTo(dir: string): Promise<string[]> {
   const names = await readdir(dir).catch(() => []);
   const texts = await Promise.all(names.map((name) => readFile(join(dir, name), "utf8")));
@@ -105,7 +119,7 @@ async function deliveredTo(dir: string): Promise<string[]> {
     .filter((line) => line !== "");
 }
 
-test("rows, usage files and the USAGE stream agree, and a rebuild from the archive gives the same rows, for every kind of history", async () => {
+test("rows, usage files, the USAGE stream and the logs agree, and a rebuild from the archive has the same rows, for every kind of history", async () => {
   await using cluster = await startCluster({ ackWaitMs: 5_000 });
   await using dir = await createTempDir("usage");
   const [, analytics] = await Promise.all([
@@ -136,6 +150,13 @@ test("rows, usage files and the USAGE stream agree, and a rebuild from the archi
   const used = (of: Used) => `${of.generation} ${of.output_tokens} ${of.output_tokens_kept}`;
   const delivered = (await deliveredTo(dir.path)).map((line) => (JSON.parse(line) as { data: Used }).data);
   expect(delivered.map(used).toSorted()).toEqual(rows.map(used).toSorted());
+  for (const row of rows) {
+    const events = await cluster.untilLog("acme", row.generation, () => true);
+    expect([row.generation, row.output_tokens, row.output_tokens_kept]).toEqual([
+      row.generation,
+      ...count(events),
+    ]);
+  }
   await using rebuilt = await createTempDir("rebuilt");
   await rebuild(cluster, rebuilt.path);
   expect(await readRows(rebuilt.path)).toEqual(rows);

@@ -1,13 +1,12 @@
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readFile } from "node:fs/promises";
-import { formatTable, formatViolations } from "./campaign/format-table.ts";
-import { formatTrial } from "./campaign/format-trial.ts";
+import { formatTable, formatTrial, formatViolations } from "./campaign/format-table.ts";
 import { type CampaignOptions, parseCampaignOptions, USAGE } from "./campaign/options.ts";
 import { mergeCampaigns, mergeRowResults, type RowResult } from "./campaign/row-result.ts";
 import { runJobs } from "./campaign/run-jobs.ts";
 import { runTask, splitIntoTasks, type Task } from "./campaign/task.ts";
-import { WorldPool } from "./campaign/world-pool.ts";
+import { WorldPool } from "./campaign/run-row.ts";
 import { type Report, writeReport } from "./campaign/write-report.ts";
 
 /* `npm run test:fault`: tries every fault, and exits with 1 when an invariant did not hold. */

@@ -43,8 +43,6 @@ export interface Platform extends AsyncDisposable {
   cutNow(): void;
   /** How many generations the tenant has: 1 behind one call, however often it was sent. */
   runs(tenant?: Tenant): Promise<number>;
-  /** Their ids. */
-  generations(tenant?: Tenant): Promise<string[]>;
   /** Resolves with the id of a generation that goes on and has said so many deltas. */
   untilSaid(deltas: number, tenant?: Tenant): Promise<string>;
   /** Resolves with a generation's log, seq 0 included, once it holds what is asked for. */
@@ -98,7 +96,6 @@ export async function startPlatform({
     },
     cutNow: () => void (cuts += proxy.cutNow()),
     runs: async (tenant = "plain") => (await generations.list(tenant)).length,
-    generations: (tenant = "plain") => generations.list(tenant),
     untilSaid: (deltas, tenant = "plain") => generations.untilSaid(deltas, tenant),
     untilLog: (id, holds, tenant = "plain") => cluster.untilLog(tenant, id, holds),
     async killWorkerOf(id, tenant = "plain") {

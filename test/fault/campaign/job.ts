@@ -1,7 +1,7 @@
-import { formatTrial } from "./format-trial.ts";
+import { formatTrial } from "./format-table.ts";
 import type { RowResult } from "./row-result.ts";
 import { runTask, type Task } from "./task.ts";
-import { WorldPool } from "./world-pool.ts";
+import { WorldPool } from "./run-row.ts";
 
 /* One of the processes among which `--jobs` divides a campaign: takes tasks from its parent until that has none left. */
 

@@ -3,8 +3,8 @@ import type { FaultRow } from "../rows/row.ts";
 import type { FinalLog } from "../trial/judge-readers.ts";
 import { runTrial, type TrialResult } from "../trial/run-trial.ts";
 import type { Violation } from "../trial/violation.ts";
-import type { FaultWorld } from "../world/fault-world.ts";
-import type { WorldPool } from "./world-pool.ts";
+import { type FaultWorld, startFaultWorld } from "../world/fault-world.ts";
+import type { WorldOptions } from "../world/world-options.ts";
 
 export interface RunRowOptions {
   readonly worlds: WorldPool;
@@ -71,4 +71,33 @@ async function judgeAftermath({ log }: FaultWorld, logs: readonly FinalLog[]): P
     if (!isSame) violations.push({ kind: "log", what });
   }
   return violations;
+}
+
+/** Keeps a world for the rows that follow, as long as they ask for the same: most of a short row's time is the start of its world. */
+export class WorldPool implements AsyncDisposable {
+  #world: FaultWorld | undefined;
+
+  /** The world that is there, if it is such a one, or a new one in its place. */
+  async take(options: WorldOptions): Promise<FaultWorld> {
+    if (this.#world && toKey(this.#world.options) === toKey(options)) return this.#world;
+    await this.discard();
+    this.#world = await startFaultWorld(options);
+    return this.#world;
+  }
+
+  /** After a trial that hung, whose rest might disturb the next one. */
+  async discard(): Promise<void> {
+    const world = this.#world;
+    this.#world = undefined;
+    await world?.[Symbol.asyncDispose]();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.discard();
+  }
+}
+
+/** Rows write their options down in the same order. */
+function toKey(options: WorldOptions): string {
+  return JSON.stringify(options);
 }

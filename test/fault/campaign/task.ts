@@ -3,7 +3,7 @@ import type { FaultRow } from "../rows/row.ts";
 import type { TrialResult } from "../trial/run-trial.ts";
 import { type RowResult, toRowResult } from "./row-result.ts";
 import { runRow } from "./run-row.ts";
-import type { WorldPool } from "./world-pool.ts";
+import type { WorldPool } from "./run-row.ts";
 
 /** Some trials of one row, which one process runs. Plain data: it goes from one process to another. */
 export interface Task {

@@ -4,10 +4,14 @@ import { startLoad } from "../trial/load.ts";
 import { runTrial, type TrialResult } from "../trial/run-trial.ts";
 import type { ViolationKind } from "../trial/violation.ts";
 import { startFaultWorld } from "../world/fault-world.ts";
-import { FAULTS } from "./faults.ts";
-import type { ChaosOptions } from "./options.ts";
+import { FAULTS, type FaultName } from "./faults.ts";
 import { type Output, startPulse } from "./pulse.ts";
 import { count, readingNow } from "./scene.ts";
+
+export interface ChaosOptions {
+  readonly fault: FaultName;
+  readonly times: number;
+}
 
 const GENERATIONS = 6;
 const TOKENS_PER_SECOND = 50;

@@ -1,10 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { parseCursor, type RepriseError } from "@reprise/protocol";
+import { type ErrorBody, isErrorCode, parseCursor, RepriseError } from "@reprise/protocol";
 import { openSseReader, type SseReader } from "@reprise/testkit";
-import { parseAnswerError } from "./answer-error.ts";
-import { backoffMs } from "./backoff.ts";
-import { Gate } from "./gate.ts";
-import { type Reader, type ReaderEnd, type ReaderRecord, type ResponseEnd, toEnd } from "./reader-record.ts";
+import {
+  Gate,
+  type Reader,
+  type ReaderEnd,
+  type ReaderRecord,
+  type ResponseEnd,
+  toEnd,
+} from "./reader-record.ts";
 
 export interface RawReaderOptions {
   /** Nodes to read from; a reader whose connection breaks goes on to the next one. */
@@ -23,6 +27,8 @@ type Ending =
   | { readonly type: "broken"; readonly progressed: boolean; readonly serverSaidMs: number };
 
 const IDLE_MS = 45_000;
+const BASE_MS = 250;
+const MOST_MS = 8_000;
 const LEFT: ReaderEnd = { type: "left" };
 /** Said without parsing the event: thousands of these readers share two cores with what they test. */
 const TERMINAL = /^\{"seq":[0-9]+,"type":"generation\.(?:completed|failed|cancelled)"/;
@@ -135,4 +141,24 @@ export function followRaw(record: ReaderRecord, options: RawReaderOptions): Read
       connection?.cut();
     },
   };
+}
+
+/** Returns the wait before the next connection (PROTOCOL.md §8.3.1): the server's, plus a random part of a delay that doubles with every failure in a row. */
+function backoffMs(failures: number, serverSaidMs: number, random: () => number): number {
+  return serverSaidMs + random() * Math.min(MOST_MS, BASE_MS * 2 ** (failures - 1));
+}
+
+/** Parses the error of an answer or of an error frame. A body that is cut short or not the platform's is a broken connection, which is retried. */
+function parseAnswerError(body: string): RepriseError {
+  const { code, message } = readError(body) ?? {};
+  if (isErrorCode(code)) return new RepriseError(code, String(message));
+  return new RepriseError("connection_lost", "The answer is cut short.");
+}
+
+function readError(body: string): Partial<ErrorBody["error"]> | undefined {
+  try {
+    return (JSON.parse(body) as Partial<ErrorBody>).error;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,7 +1,5 @@
-import { createClient } from "@reprise/client";
-import { BALANCED_URL, balancedFetch } from "./balanced-fetch.ts";
-import { Gate } from "./gate.ts";
-import { type Reader, type ReaderEnd, type ReaderRecord, toEnd } from "./reader-record.ts";
+import { type ClientOptions, createClient } from "@reprise/client";
+import { Gate, type Reader, type ReaderEnd, type ReaderRecord, toEnd } from "./reader-record.ts";
 
 export interface SdkReaderOptions {
   readonly urls: readonly string[];
@@ -40,5 +38,27 @@ export function followWithSdk(record: ReaderRecord, { urls, first }: SdkReaderOp
       leaving.abort();
       gate.open();
     },
+  };
+}
+
+/** Stands in for every node's address: see `balancedFetch`. */
+export const BALANCED_URL = "http://platform.invalid";
+
+export interface BalancerOptions {
+  readonly urls: readonly string[];
+  /** Where in `urls` the first request goes. */
+  readonly first: number;
+  /** Called with where in `urls` each request goes. */
+  readonly onRequest?: (node: number) => void;
+}
+
+/** What a load balancer does for an SDK: each request goes to the next node, whether or not the last one failed. */
+export function balancedFetch(options: BalancerOptions): NonNullable<ClientOptions["fetch"]> {
+  const { urls, first, onRequest } = options;
+  let requests = 0;
+  return (url, init) => {
+    const node = (first + requests++) % urls.length;
+    onRequest?.(node);
+    return fetch(url.replace(BALANCED_URL, urls[node]!), init);
   };
 }

@@ -1,8 +1,6 @@
 import { abandoned, abandonedNodeKilled } from "./delivery/abandoned.ts";
-import { ackLost } from "./broker/ack-lost.ts";
 import { brokerOutage, brokerOutageLong } from "./broker/broker-outage.ts";
-import { brokerSigkill } from "./broker/broker-sigkill.ts";
-import { brokerSigstop } from "./broker/broker-sigstop.ts";
+import { ackLost, brokerSigkill, brokerSigstop } from "./broker/broker-signals.ts";
 import { cancelRaces } from "./reader/cancel-races.ts";
 import { clusterLeaderRestart, clusterLeaderSigkill, clusterLeaderSigstop } from "./broker/cluster-leader.ts";
 import {
@@ -12,9 +10,7 @@ import {
   conversationWorkerSigkill,
 } from "./conversation/conversation-sigkill.ts";
 import { cursorFuzz } from "./delivery/cursor-fuzz.ts";
-import { deliveryCutOff } from "./delivery/delivery-cut-off.ts";
-import { deliveryRollingRestart } from "./delivery/delivery-rolling-restart.ts";
-import { deliverySigkill } from "./delivery/delivery-sigkill.ts";
+import { deliveryCutOff, deliveryRollingRestart, deliverySigkill } from "./delivery/delivery-signals.ts";
 import { foreignTenant } from "./delivery/foreign-tenant.ts";
 import { moderationSigkill } from "./moderation-sigkill.ts";
 import { attemptsUsedUp, noWorker, workersGone } from "./worker/no-worker.ts";
@@ -27,9 +23,12 @@ import type { FaultRow } from "./row.ts";
 import { powerLoss, storeRolledBack } from "./broker/store-rolled-back.ts";
 import { timeouts } from "./worker/timeouts.ts";
 import { toolResultRaces } from "./worker/tool-result-races.ts";
-import { workerSigkill, workerSigkillDefault } from "./worker/worker-sigkill.ts";
-import { workerSigstop } from "./worker/worker-sigstop.ts";
-import { workerSigterm } from "./worker/worker-sigterm.ts";
+import {
+  workerSigkill,
+  workerSigkillDefault,
+  workerSigstop,
+  workerSigterm,
+} from "./worker/worker-signals.ts";
 
 /** Every row, in the order of the table. Those that ask for the same world stand together, so that they share it. */
 export const ROWS: readonly FaultRow[] = [

@@ -1,4 +1,18 @@
-import type { MemorySample } from "./process-memory.ts";
+/** What a process holds after a garbage collection. */
+export interface ProcessMemory {
+  readonly heapBytes: number;
+  /** Buffers, outside of the heap. */
+  readonly externalBytes: number;
+  readonly descriptors: number;
+}
+
+/** One sample of the platform. */
+export interface MemorySample extends ProcessMemory {
+  /** Generations that were begun before it. */
+  readonly generations: number;
+  /** nats-server's resident memory. */
+  readonly brokerBytes: number;
+}
 
 /** How much a figure may grow from the first half of a soak to the second; what has no bound is not judged. */
 export interface MemoryBounds {

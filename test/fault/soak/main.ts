@@ -1,11 +1,27 @@
-import { isFlat, judgeMemory, type Growth } from "./judge-memory.ts";
+import { parseArgs } from "node:util";
+import { type Growth, isFlat, judgeMemory, type MemorySample } from "./judge-memory.ts";
 import { LONG, SETTINGS } from "./soak-plan.ts";
-import { parseSoakOptions, USAGE } from "./options.ts";
 import { runSoak } from "./run-soak.ts";
 import { startSoakedPlatform } from "./soaked-platform.ts";
-import type { MemorySample } from "./process-memory.ts";
 
 /* `npm run soak`: thousands of generations of every kind, and exit code 1 when the platform's memory does not stay flat. */
+
+const USAGE = `npm run soak -- [options]
+
+  --generations 20000   how many, the warm-up among them (default 24000; at least 12000)`;
+
+/** The warm-up is 4,000 of them, and a garbage collection of nats-server weighs more the fewer there are. */
+const LEAST = 12_000;
+const MOST = 10_000_000;
+
+/** @throws Error that names the option and what it may be */
+function parseSoakOptions(args: readonly string[]): { readonly generations: number | undefined } {
+  const { values } = parseArgs({ args: [...args], options: { generations: { type: "string" } } });
+  if (values.generations === undefined) return { generations: undefined };
+  const generations = Number(values.generations);
+  if (Number.isInteger(generations) && generations >= LEAST && generations <= MOST) return { generations };
+  throw new Error(`--generations: a whole number from ${LEAST} to ${MOST}, not "${values.generations}".`);
+}
 
 const MIB = 1_024 * 1_024;
 const mib = (bytes: number) => `${(bytes / MIB).toFixed(1)} MiB`;

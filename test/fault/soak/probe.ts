@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { ProcessMemory } from "./process-memory.ts";
+import type { ProcessMemory } from "./judge-memory.ts";
 
 /* Loaded into the platform's process with `--import`: on a message it collects garbage and says what is left. Needs `--expose-gc`. */
 

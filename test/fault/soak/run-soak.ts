@@ -1,6 +1,6 @@
 import { ApiCaller } from "./api-caller.ts";
 import { GENERATION_KINDS } from "./generation-kinds.ts";
-import type { MemorySample } from "./process-memory.ts";
+import type { MemorySample } from "./judge-memory.ts";
 import type { SoakedPlatform } from "./soaked-platform.ts";
 
 export interface SoakOptions {

@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { findNatsServer } from "@reprise/runtime";
 import { createTempDir, readResidentBytes } from "@reprise/testkit";
-import type { ProcessMemory } from "./process-memory.ts";
+import type { ProcessMemory } from "./judge-memory.ts";
 
 /** `npm start` as it is, in a process and a folder of its own. */
 export interface SoakedPlatform extends AsyncDisposable {

@@ -3,7 +3,7 @@ import { formatViolations } from "../campaign/format-table.ts";
 import { DEFAULT_SEED } from "../campaign/options.ts";
 import { toRowResult } from "../campaign/row-result.ts";
 import { runRow } from "../campaign/run-row.ts";
-import { WorldPool } from "../campaign/world-pool.ts";
+import { WorldPool } from "../campaign/run-row.ts";
 import type { FaultRow } from "../rows/row.ts";
 
 /** Campaigns with more are for `npm run test:fault`. */

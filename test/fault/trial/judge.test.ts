@@ -3,8 +3,7 @@ import { createGenerationId, logSubject } from "@reprise/protocol";
 import { beforeEach, describe, expect, test } from "vitest";
 import { ReaderRecord } from "../readers/reader-record.ts";
 import { createTenant } from "../world/tenant.ts";
-import { judgeAcks } from "./judge-acks.ts";
-import { judgeLog } from "./judge-log.ts";
+import { judgeAcks, judgeLog } from "./judge-log.ts";
 import { judgeReaders } from "./judge-readers.ts";
 import type { TestedGeneration } from "./tested-generation.ts";
 

@@ -1,5 +1,5 @@
 import { subscribeLive } from "@reprise/stream";
-import { decodeEvent, type KnownEvent, peekSeq } from "@reprise/protocol";
+import { decodeEvent, encodeCursor, type KnownEvent, peekSeq, Transcript } from "@reprise/protocol";
 import type { FaultWorld } from "../world/fault-world.ts";
 import type { TestedGeneration } from "./tested-generation.ts";
 
@@ -77,4 +77,13 @@ export class LogWatch implements Disposable {
 
 function toTold(payload: string): Told {
   return { event: decodeEvent(payload) as KnownEvent, payload, at: performance.now() };
+}
+
+/** The cursor of each event of a log, or of its beginning, in the order of the log. */
+export function cursorsOf(payloads: readonly string[]): string[] {
+  const transcript = new Transcript();
+  return payloads.map((payload) => {
+    transcript.apply(decodeEvent(payload));
+    return encodeCursor(transcript.cursor);
+  });
 }

@@ -8,10 +8,9 @@ import {
   type TerminalType,
 } from "@reprise/protocol";
 import type { SeededRandom } from "@reprise/testkit";
-import { BALANCED_URL, balancedFetch } from "../readers/balanced-fetch.ts";
 import { followRaw } from "../readers/raw-reader.ts";
 import { type Reader, ReaderRecord } from "../readers/reader-record.ts";
-import { followWithSdk } from "../readers/sdk-reader.ts";
+import { BALANCED_URL, balancedFetch, followWithSdk } from "../readers/sdk-reader.ts";
 import type { FaultWorld } from "../world/fault-world.ts";
 import type { Tenant } from "../world/tenant.ts";
 import type { TestedGeneration } from "./tested-generation.ts";

@@ -1,5 +1,5 @@
 import type { FinishReason, GenerationRequest } from "@reprise/protocol";
-import { simulatorHere } from "../world/simulator.ts";
+import { simulatorHere } from "../world/upstream.ts";
 
 /** All that the simulator says to a request when nothing disturbs it. */
 export interface Undisturbed {

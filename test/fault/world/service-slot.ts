@@ -1,7 +1,6 @@
 import { type LogLine, type ServiceProcess, startService } from "@reprise/testkit";
 import type { BrokerLink } from "./broker-link.ts";
 import type { Disturbance } from "./disturbance.ts";
-import { isAlive } from "./is-alive.ts";
 
 export interface SlotOptions {
   /** `worker-1`, `delivery-2`, `moderation-1`, … */
@@ -101,5 +100,14 @@ export class ServiceSlot implements AsyncDisposable {
   #living(): ServiceProcess {
     if (!this.#process) throw new Error(`${this.name} has not started.`);
     return this.#process;
+  }
+}
+
+/** Whether a process with this id is there, be it stopped. */
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
   }
 }

@@ -1,8 +1,8 @@
+import { createEngines, type Engine, parseModelsFile } from "@reprise/inference-worker-service";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { simulatorHere } from "./simulator.ts";
 
 /** What becomes of a request: `stalls` sends headers and nothing more, `refuses` answers 500. */
 export type UpstreamConduct = "answers" | "stalls" | "refuses";
@@ -107,4 +107,16 @@ async function say(
 
 function encodeChunk(delta: object, finishReason: string | null = null): string {
   return `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finishReason }] })}\n\n`;
+}
+
+const MODELS = JSON.stringify({ models: { sim: { engine: "sim" } } });
+
+let simulator: Engine | undefined;
+
+/** The simulator as workers have it, in this process: what it says follows from the request alone, wherever it runs. */
+export function simulatorHere(): Engine {
+  simulator ??= createEngines(parseModelsFile(MODELS, { source: "the fault suite", env: {} }), 1).get(
+    "sim",
+  )!.engine;
+  return simulator;
 }

@@ -8,7 +8,7 @@ import {
   type TestCluster,
 } from "@reprise/testkit";
 import { Disturbance } from "./disturbance.ts";
-import { isAlive } from "./is-alive.ts";
+import { isAlive } from "./service-slot.ts";
 
 /** The broker of a world: one server or three. Asking for the one that is not there is a mistake of the row. */
 export interface WorldBroker extends AsyncDisposable {

@@ -6,7 +6,7 @@ import { reportSilences } from "../../trial/recovery.ts";
 import type { Trial } from "../../trial/trial.ts";
 import type { WorldOptions } from "../../world/world-options.ts";
 import { untilLed } from "../broker/cluster-leader.ts";
-import { busiestNode } from "../delivery/busiest-node.ts";
+import { busiestNode } from "../delivery/delivery-signals.ts";
 import type { FaultRow } from "../row.ts";
 import { findBusiest } from "../worker/takeover.ts";
 import { judgeConversations } from "./judge-conversation.ts";

@@ -3,7 +3,7 @@ import { PRESENCE_LEASE_MS } from "@reprise/jobs";
 import type { TestedGeneration } from "../../trial/tested-generation.ts";
 import { type LogWatch, watchLog } from "../../trial/log-watch.ts";
 import type { GenerationOptions, Trial } from "../../trial/trial.ts";
-import { busiestNode } from "./busiest-node.ts";
+import { busiestNode } from "./delivery-signals.ts";
 import type { FaultRow } from "../row.ts";
 
 const CANCEL_AFTER_MS = 1_500;

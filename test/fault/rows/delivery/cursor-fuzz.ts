@@ -1,6 +1,6 @@
 import { openSseReader, type SeededRandom } from "@reprise/testkit";
 import { startLoad } from "../../trial/load.ts";
-import { cursorsOf } from "../../trial/log-cursors.ts";
+import { cursorsOf } from "../../trial/log-watch.ts";
 import type { TestedGeneration } from "../../trial/tested-generation.ts";
 import type { Trial } from "../../trial/trial.ts";
 import type { FaultRow } from "../row.ts";

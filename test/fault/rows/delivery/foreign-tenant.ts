@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { SeededRandom } from "@reprise/testkit";
 import type { Reader, Seen } from "../../readers/reader-record.ts";
 import { callNode, type NodeCall } from "../../trial/call.ts";
-import { cursorsOf } from "../../trial/log-cursors.ts";
+import { cursorsOf } from "../../trial/log-watch.ts";
 import type { TestedGeneration } from "../../trial/tested-generation.ts";
 import type { Trial } from "../../trial/trial.ts";
 import type { Tenant } from "../../world/tenant.ts";
