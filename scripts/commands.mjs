@@ -26,7 +26,6 @@ export const COMMANDS = {
   "test:fault": { args: ["test/fault/main.ts"], needsBroker: () => true },
   chaos: { args: ["test/fault/chaos/main.ts"], needsBroker: () => true },
   soak: { args: ["test/fault/soak/main.ts"], needsBroker: () => true },
-  drill: { args: ["test/fault/drill/main.ts"], needsBroker: () => true },
   nats: { args: ["infra/nats/main.ts"], needsBroker: () => false },
   redis: { args: ["infra/redis/main.ts"], needsBroker: () => false },
   observability: {

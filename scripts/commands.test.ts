@@ -12,7 +12,6 @@ const ANSWERS_ITSELF = [
   "test:fault",
   "chaos",
   "soak",
-  "drill",
   "nats",
   "redis",
   "moderation",
@@ -34,7 +33,6 @@ test("every command answers --help, and does nothing else", () => {
 test.each([
   ["test/fault/main.ts"],
   ["test/fault/soak/main.ts"],
-  ["test/fault/drill/main.ts", "restore"],
   ["test/fault/chaos/main.ts", "worker"],
   ["test/bench/main.ts"],
   ["infra/nats/main.ts", "backup"],

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type Broker, openBroker, type ServiceUser } from "@reprise/broker";
-import { createGenerationLog, type GenerationLog } from "@reprise/stream";
+import { type Broker, connectBroker, openBroker, type ServiceUser } from "@reprise/broker";
+import { createGenerationLog, type GenerationLog, restoreBackup } from "@reprise/stream";
 import {
   decodeEvent,
   type KnownEvent,
@@ -66,6 +66,12 @@ export interface Cluster extends AsyncDisposable {
 
 export interface ClusterOptions {
   tenants?: readonly string[];
+  /** A lost cluster, a backup of its broker and a copy of its data folder, to continue from. */
+  restored?: {
+    readonly lost: Pick<Cluster, "keys" | "auditKeys">;
+    readonly backupDir: string;
+    readonly dataDir: string;
+  };
   /** Default: so long that no living worker counts as lost. Shorter where one is killed. */
   ackWaitMs?: number;
 }
@@ -77,6 +83,7 @@ const POLICY = { timeouts: { queue: TIMEOUT, first_token: TIMEOUT, between_token
 
 export async function startCluster({
   tenants = ["acme"],
+  restored,
   ackWaitMs = 30_000,
 }: ClusterOptions = {}): Promise<Cluster> {
   await using stack = new AsyncDisposableStack();
@@ -86,13 +93,15 @@ export async function startCluster({
   const server = stack.use(await startTestBroker({ extraConfig: { accounts } }));
   const admin = { url: server.url, access: logins.admin, name: "e2e", onError: rethrow };
   const topology = { shards: SHARDS, replicas: 1, retentionMs: 24 * 3_600_000 };
-  const broker = stack.use(await openBroker({ ...admin, ...topology }));
+  const broker = stack.use(await (restored ? connectBroker(admin) : openBroker({ ...admin, ...topology })));
+  if (restored) await restoreBackup(broker, { dir: restored.backupDir });
   const log = createGenerationLog(broker);
-  const keys = Object.fromEntries(tenants.map((tenant) => [tenant, newKey(tenant)]));
+  const keys = restored?.lost.keys ?? Object.fromEntries(tenants.map((tenant) => [tenant, newKey(tenant)]));
   const tenantsFile = join(dir.path, "tenants.json");
-  const auditKeys = Object.fromEntries(tenants.map((tenant) => [tenant, newKey(tenant)]));
+  const auditKeys =
+    restored?.lost.auditKeys ?? Object.fromEntries(tenants.map((tenant) => [tenant, newKey(tenant)]));
   await writeFile(tenantsFile, toTenantsFile(keys, auditKeys));
-  const dataDir = join(dir.path, "data");
+  const dataDir = restored?.dataDir ?? join(dir.path, "data");
 
   const base = {
     REPRISE_NATS_URL: server.url,
