@@ -1,6 +1,6 @@
 /** One target of the Dockerfile. */
 export interface ServiceImage {
-  /** Of the target, and behind `reprise/` of the image. */
+  /** Of the target, and after `reprise/` of the image. */
   readonly name: string;
   /** What it runs, and the commands that are beside it, without `.ts`: the first is what the image starts. */
   readonly entries: readonly string[];

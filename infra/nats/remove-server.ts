@@ -1,4 +1,4 @@
-// `npm run nats -- remove-server`: the step behind the loss of a server that comes back under another name, or never.
+// `npm run nats -- remove-server`: the step after the loss of a server that comes back under another name, or never.
 import { parseArgs } from "node:util";
 import { connectBroker, removeServer } from "@reprise/broker";
 import { findBrokerAddress } from "@reprise/runtime";

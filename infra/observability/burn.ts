@@ -6,7 +6,7 @@ const DAY_S = 24 * HOUR_S;
 
 /**
  * How fast an error budget of 30 days is used up, as the SRE Workbook has it ("Alerting on SLOs", multiwindow, multi-burn-rate): the long
- * window says that it matters, the short one that it goes on. The workbook's short window for the ticket is 6 h; with 2 h it ends sooner after its cause.
+ * window says that it matters, the short one that it continues. The workbook's short window for the ticket is 6 h; with 2 h it ends sooner after its cause.
  */
 export interface Burn {
   /** Times the rate that uses up exactly the budget. */

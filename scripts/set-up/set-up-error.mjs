@@ -1,2 +1,2 @@
-/** A set-up that can't go on; the message is for the user that runs it. */
+/** A set-up that can't continue; the message is for the user that runs it. */
 export class SetUpError extends Error {}

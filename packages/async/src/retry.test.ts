@@ -27,7 +27,7 @@ test("a rejection ends the retries", async () => {
   expect(attempt).toHaveBeenCalledTimes(1);
 });
 
-test("stops after the given number of attempts, without a pause behind the last", async () => {
+test("stops after the given number of attempts, without a pause after the last", async () => {
   const attempt = succeedsAfter(9);
   const result = retry(attempt, { pauseMs: 100, maxAttempts: 3 });
   await vi.advanceTimersByTimeAsync(200);

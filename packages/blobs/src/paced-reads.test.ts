@@ -45,7 +45,7 @@ test("signatures of a tenant without a key cost one read a second, however many 
   expect(rows.reads).toHaveLength(3);
 });
 
-test("a signature that came in behind a refusal is good if its key was there when it came", async () => {
+test("a signature that came in after a refusal is good if its key was there when it came", async () => {
   const rows = createRows();
   const names = new BlobNames(rows as unknown as BlobRows);
   const refused = names.isSigned(TENANT, "text", signature);

@@ -53,7 +53,7 @@ describe("a sweep", () => {
     expect(await sweepBlobs(storage)).toBeUndefined();
   });
 
-  test("goes on with removals that were interrupted, and finds chunks that nothing names", async () => {
+  test("continues with removals that were interrupted, and finds chunks that nothing names", async () => {
     const { blob } = await store(storage, randomBytes(200_000));
     const died = new Error("died here");
     const chunks = { ...storage.chunks, remove: () => Promise.reject(died) };

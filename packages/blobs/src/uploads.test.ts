@@ -114,7 +114,7 @@ test("the broker is away as an upload begins, brings content, ends, is read and 
   behind.errors.length = 0;
 });
 
-test("a reader from whom the broker is cut off in mid-blob has the rest behind it, once", async () => {
+test("a reader from whom the broker is cut off in mid-blob has the rest after it, once", async () => {
   await using behind = await openWorldBehindProxy();
   const to = storageOf(behind, { budgetMs: 60_000 });
   const content = randomBytes(1_000_000);
@@ -128,7 +128,7 @@ test("a reader from whom the broker is cut off in mid-blob has the rest behind i
   behind.errors.length = 0;
 });
 
-test("how long a call goes on is asked as it begins", async () => {
+test("how long a call continues is asked as it begins", async () => {
   let budgetMs = 600_000;
   const { broker, log } = world;
   let publish: Publish = log.publish;

@@ -139,7 +139,7 @@ async function untilBack(running: Running): Promise<void> {
   expect(running.notReady()).toEqual([]);
 }
 
-test("a folder that is moved away under a running process is missed, not made anew, and whole when it is back", async () => {
+test("a folder that is moved away under a running process is missed, not made again, and whole when it is back", async () => {
   await using world = await openWorld();
   await using running = await world.start();
   for (let i = 0; i < 3; i++) await world.generate();

@@ -55,7 +55,7 @@ async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await turn();
 }
 
-test("bytes behind the body of an answered request cost no descriptor, and the node still closes", async () => {
+test("bytes after the body of an answered request cost no descriptor, and the node still closes", async () => {
   await using platform = await openPlatform();
   const { url, delivery } = platform.node;
   const leaked = watchHeld();

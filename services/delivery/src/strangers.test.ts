@@ -41,7 +41,7 @@ describe("a body is read only for a key that may make the call: other calls are 
     }
   });
 
-  test("and one that goes on sending a refused body is cut off", async () => {
+  test("and one that continues sending a refused body is cut off", async () => {
     await using node = await platform.addNode({ arrivalMs: 5_000 });
     await using connection = await openRawConnection(node.url);
     connection.send(createHead({ "content-length": `${LIMITS.bodyBytes}` }));

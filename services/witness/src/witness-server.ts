@@ -29,7 +29,7 @@ export interface AnsweredRequest {
 
 type Route = "/add-checkpoint" | "/checkpoint/:origin" | "/healthz";
 
-/** `conflict`: the log goes on from another size than the witness has seen. `inconsistent`: it shows two histories. `failed`: 500. */
+/** `conflict`: the log continues from another size than the witness has seen. `inconsistent`: it shows two histories. `failed`: 500. */
 export const COSIGN_RESULTS = ["cosigned", "conflict", "inconsistent", "refused", "failed"] as const;
 export type CosignResult = (typeof COSIGN_RESULTS)[number];
 

@@ -48,7 +48,7 @@ function linesOf(outcome: AddOutcome): string {
 }
 
 describe("a witness", () => {
-  it("cosigns the first checkpoint of a tree and each that goes on from the last, and keeps the newest", async () => {
+  it("cosigns the first checkpoint of a tree and each that continues from the last, and keeps the newest", async () => {
     const { witness, add } = openWitness();
     const steps: [number, number][] = [
       [0, 3],
@@ -157,7 +157,7 @@ describe("a witness", () => {
     expect(await witness.add(body)).toEqual({ kind: "malformed" });
   });
 
-  it("cosigns one of many checkpoints that come at once and go on from the same tree", async () => {
+  it("cosigns one of many checkpoints that come at once and continue from the same tree", async () => {
     const { witness, add } = openWitness();
     await add(0, 8);
     const sizes = Array.from({ length: 20 }, (_, i) => 9 + i);

@@ -25,7 +25,7 @@ export type AddOutcome =
   | { readonly kind: "unsigned" }
   /** The witness has seen a tree of this size last, and the proof begins with another size; or the checkpoint has another root for it. */
   | { readonly kind: "conflict"; readonly size: number }
-  /** The tree does not go on from the one that the witness has seen: the log was rolled back, or there are two. */
+  /** The tree does not continue from the one that the witness has seen: the log was rolled back, or there are two. */
   | { readonly kind: "inconsistent" }
   | { readonly kind: "malformed" };
 

@@ -11,7 +11,7 @@ import {
 } from "./reader-record.ts";
 
 export interface RawReaderOptions {
-  /** Nodes to read from; a reader whose connection breaks goes on to the next one. */
+  /** Nodes to read from; a reader whose connection breaks continues at the next node. */
   readonly urls: readonly string[];
   /** Where in `urls` it begins. */
   readonly first: number;
@@ -50,7 +50,7 @@ export function followRaw(record: ReaderRecord, options: RawReaderOptions): Read
     let progressed = false;
     let serverSaidMs = 0;
     const wasTold = isTold;
-    // Behind the terminal event moderation may append more; one more read is enough for that.
+    // After the terminal event moderation may append more; one more read is enough for that.
     const broken = (): Ending => (wasTold ? { type: "ended" } : { type: "broken", progressed, serverSaidMs });
     const failed = ({ code, message, retryable }: RepriseError): Ending =>
       retryable || isTold ? broken() : { type: "refused", code, message };

@@ -6,7 +6,7 @@ export interface NodeCall {
   readonly node: number;
   readonly tenant: Tenant;
   readonly method?: "GET" | "POST";
-  /** Behind `/v1/generations`. */
+  /** After `/v1/generations`. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. */

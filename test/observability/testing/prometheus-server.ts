@@ -83,7 +83,7 @@ async function untilReady({ stdout, stderr }: Awaited<ReturnType<typeof spawnSup
   const said: string[] = [];
   const lines = createInterface({ input: stderr });
   const isReady = await new Promise<boolean>((resolve) => {
-    // Goes on reading after the line that matters, so that the server never waits for a full pipe.
+    // Continues reading after the line that matters, so that the server never waits for a full pipe.
     lines.on("line", (line) => {
       if (said.length < 100) said.push(line);
       if (line.includes("Server is ready to receive web requests")) resolve(true);

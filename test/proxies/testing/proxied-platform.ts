@@ -17,7 +17,7 @@ export interface Speech {
   readonly stall_after_tokens?: number;
 }
 
-/** Goes on until it is cancelled. */
+/** Continues until it is cancelled. */
 export const ENDLESS: Speech = { tokens: 1_000_000, tokens_per_second: 20 };
 
 /** A broker, a worker and two delivery nodes, for a proxy in front of them. */

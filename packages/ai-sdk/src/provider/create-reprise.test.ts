@@ -41,7 +41,7 @@ const streamed =
 const refused = (code: string, param: string) => () =>
   Response.json({ error: { code, message: "No.", param, retryable: false } }, { status: 400 });
 
-it("a step behind a tool's answer is asked for without reasoning that the model does not take back", async () => {
+it("a step after a tool's answer is asked for without reasoning that the model does not take back", async () => {
   const { reprise, sent } = createFakePlatform(
     streamed(STARTED, { type: "reasoning.delta", text: "hm" }, called("{}"), {
       ...COMPLETED,

@@ -96,7 +96,7 @@ describe("a summary of reasoning", () => {
 });
 
 describe("a tool's call", () => {
-  it("is told with its arguments, behind the text before it", () => {
+  it("is told with its arguments, after the text before it", () => {
     expect(partsOf(STARTED, delta("a"), called('{"word":"log"}')).slice(-5)).toEqual([
       { type: "text-end", id: "text-2" },
       { type: "tool-input-start", id: "call_1", toolName: "look_up" },
@@ -170,7 +170,7 @@ describe("the end", () => {
     });
   });
 
-  it("of a failed one is its error, then the finish, and nothing behind it", () => {
+  it("of a failed one is its error, then the finish, and nothing after it", () => {
     const parts = partsOf(STARTED, delta("a"), FAILED, delta("b"));
     expect(parts.slice(-3)).toEqual([
       { type: "text-end", id: "text-2" },
@@ -202,7 +202,7 @@ describe("the end", () => {
 describe("a restart", () => {
   const rewind = (to: number): Draft => ({ type: "output.rewind", to_seq: to, reason: "worker_lost" });
 
-  it("behind what was told is an error, as no part can be taken back", () => {
+  it("after what was told is an error, as no part can be taken back", () => {
     const parts = partsOf(STARTED, delta("a"), delta("b"), rewind(2), delta("b"), COMPLETED);
     expect(parts.slice(-2)).toMatchObject([
       { type: "error", error: { code: "engine_failed" } },

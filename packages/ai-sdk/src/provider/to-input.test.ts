@@ -54,7 +54,7 @@ describe("a file", () => {
 });
 
 describe("a turn of the assistant", () => {
-  it("has its texts as one, its calls, and its reasoning sealed where it is, with their answers behind it", () => {
+  it("has its texts as one, its calls, and its reasoning sealed where it is, with their answers after it", () => {
     const sealed = { reprise: { encrypted: "xyz", id: "rs_1" } };
     expect(
       toInput([

@@ -14,7 +14,7 @@ import { checkpointKey, commitKey, SNAPSHOT_KEY, tileKey } from "../store/paths.
 const MANY = 300;
 
 describe("two that write one archive", () => {
-  it("get one number each: the second goes on behind the first", async () => {
+  it("get one number each: the second continues after the first", async () => {
     const store = createMemoryStore();
     const [first, second] = [await openWriter(store, "first"), await openWriter(store, "second")];
     await first.archive.append(() => hold("1"));
@@ -118,7 +118,7 @@ describe("a store that fails while a commit is made", () => {
     });
   });
 
-  it("and another takes its number meanwhile: it goes on behind the other", async () => {
+  it("and another takes its number meanwhile: it continues after the other", async () => {
     const store = createMemoryStore();
     const other = await openWriter(store, "other");
     let isAway = true;
@@ -131,7 +131,7 @@ describe("a store that fails while a commit is made", () => {
     expect(await outcome).toMatchObject({ kind: "committed", commit: { n: 1, lane: { first: 2 } } });
   });
 
-  it("after it has happened, and another goes on behind it: it knows its own commit again", async () => {
+  it("after it has happened, and another continues after it: it knows its own commit again", async () => {
     const store = createMemoryStore();
     const other = await openWriter(store, "other");
     let isAway = true;
@@ -230,7 +230,7 @@ describe("after many commits", () => {
     });
   });
 
-  it("reading goes on from any of them", async () => {
+  it("reading continues from any of them", async () => {
     const store = createMemoryStore();
     const { archive } = await openWriter(store);
     for (let n = 0; n < 40; n++) await archive.append(() => hold(`${n}`));

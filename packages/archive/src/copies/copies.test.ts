@@ -38,7 +38,7 @@ test.each([1, 131_072, COPY_PART_BYTES - 1, COPY_PART_BYTES, COPY_PART_BYTES + 1
   },
 );
 
-test("what a copy is of is told behind its last byte", async () => {
+test("what a copy is of is told after its last byte", async () => {
   const store = createMemoryStore();
   const key = createDataKey();
   const copy = await copyOf(store, key, Buffer.from("hello"));
@@ -57,7 +57,7 @@ test.each([
   expect(await keysOf(store)).toEqual([]);
 });
 
-test("the same content is sealed anew by each copy", async () => {
+test("the same content is sealed again by each copy", async () => {
   const store = createMemoryStore();
   const key = createDataKey();
   const [one, other] = [

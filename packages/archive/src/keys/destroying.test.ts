@@ -141,7 +141,7 @@ test("what is not stored yet is destroyed as well", async () => {
   expect(again.kid).not.toBe(kid);
 });
 
-test("a page that was being read while one of its keys was destroyed is read anew", async () => {
+test("a page that was being read while one of its keys was destroyed is read again", async () => {
   const { store, kids } = await openPage(1);
   let release = () => {};
   const held = new Promise<void>((resolve) => (release = resolve));

@@ -59,7 +59,7 @@ describe("a Merkle tree", () => {
     expect(restarted).toEqual(MerkleTree.of(whole.toJSON()));
   });
 
-  it("hands out each full tile once, those above it too, and goes on behind 65,536 leaves", () => {
+  it("hands out each full tile once, those above it too, and continues after 65,536 leaves", () => {
     const leaves = countedLeaves(65_536 + 300);
     const tree = new MerkleTree();
     const tiles: Tile[] = [];

@@ -71,7 +71,7 @@ describe("a proof of inclusion", () => {
 });
 
 describe("a proof of consistency", () => {
-  it("shows that every tree up to 300 leaves goes on from every smaller one", async () => {
+  it("shows that every tree up to 300 leaves continues from every smaller one", async () => {
     const refused: [number, number][] = [];
     for (const newSize of sizes)
       for (let oldSize = 0; oldSize <= newSize; oldSize++)

@@ -49,7 +49,7 @@ describe("hashes from tiles", () => {
     }
   });
 
-  it("prove that the tree goes on from one that it was", async () => {
+  it("prove that the tree continues from one that it was", async () => {
     const { tree, hashes } = createStoredTree();
     for (const oldSize of [1, 255, 256, 300, 65_536, 66_000, SIZE]) {
       const proof = await consistencyProof(oldSize, SIZE, hashes);

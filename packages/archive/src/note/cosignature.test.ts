@@ -70,7 +70,7 @@ describe("a cosignature", () => {
     expect(cosignedAt(signNote(text(1), [plain]), plain)).toBeUndefined();
   });
 
-  it("is found behind one of the same witness that is wrong", () => {
+  it("is found after one of the same witness that is wrong", () => {
     const note = `${signed}${cosign(text(2), witness, NOW)}${cosign(text(1), witness, NOW + 1)}`;
     expect(cosignedAt(note, witness)).toBe(NOW + 1);
   });

@@ -38,7 +38,7 @@ describe("a key of signed notes", () => {
     ["another name than its own", VKEY.replace("Peter", "Petra")],
     ["an unknown algorithm", VKEY.replace("+AR", "+fR")],
     ["a key that is cut", VKEY.slice(0, -4)],
-    ["a key with something behind it", `${VKEY.slice(0, -1)}WAAAA`],
+    ["a key with something after it", `${VKEY.slice(0, -1)}WAAAA`],
     ["a signing key", SKEY],
   ])("is not read from %s", (_, text) => {
     expect(() => parseVerifierKey(text)).toThrow(RepriseError);

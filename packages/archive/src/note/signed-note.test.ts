@@ -57,7 +57,7 @@ describe("a signed note", () => {
     ["a line that is no signature", `${SIGNED}- reprise AAAA\n`],
     ["a signature without a name", "text\n\n— AAAAAAAA\n"],
     ["a signature that is only a key's id", "text\n\n— reprise AAAAAA==\n"],
-    ["a signature with something behind it", "text\n\n— reprise AAAAAAAA AAAA\n"],
+    ["a signature with something after it", "text\n\n— reprise AAAAAAAA AAAA\n"],
     ["base64 that is none", "text\n\n— reprise AAAA*AAAA\n"],
     ["more signatures than are checked", `text\n\n${"— reprise AAAAAAAA\n".repeat(65)}`],
   ])("is not read from %s", (_, note) => {

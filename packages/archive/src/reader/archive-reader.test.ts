@@ -45,7 +45,7 @@ describe("the reader of an archive", () => {
     expect(await textsOf(reader.events(ref, { fromSeq: asSeq(9) }))).toEqual([]);
   });
 
-  it("goes on with what took the place of events that the broker has lost", async () => {
+  it("continues with what took the place of events that the broker has lost", async () => {
     const { reader } = stored([
       { firstSeq: 0, texts: ["a", "b", "lost"] },
       { firstSeq: 2, texts: ["c", "d"], epoch: 1, streamSeq: 1 },

@@ -24,7 +24,7 @@ describe("the layout of a log", () => {
     });
   });
 
-  it("ends what an earlier epoch says where a later one goes on", () => {
+  it("ends what an earlier epoch says where a later one continues", () => {
     const [a, b, later] = [place(0, 1, 0, 4), place(0, 6, 5, 9), place(1, 4, 3, 5)] as const;
     expect(layOut([a, b, later])).toEqual({
       stretches: [

@@ -31,7 +31,7 @@ export function describeBlobStore(name: string, start: () => Promise<StoreTarget
       expect(await store.get("a/b=1/c.x")).toBeUndefined();
     });
 
-    test("has no objects where other keys go on, and lets delete them", async () => {
+    test("has no objects where other keys continue, and lets delete them", async () => {
       await using target = await start();
       const store = target.open();
       await store.put("a/b/c", bytesOf("x"));
@@ -42,7 +42,7 @@ export function describeBlobStore(name: string, start: () => Promise<StoreTarget
       expect(await keysOf(store, "")).toEqual(["a/b/c"]);
     });
 
-    test("gives parts: what lies in the range, and nothing behind the end", async () => {
+    test("gives parts: what lies in the range, and nothing after the end", async () => {
       await using target = await start();
       const store = target.open();
       const whole = "0123456789";

@@ -50,14 +50,14 @@ describe("the snapshot, which is not signed", () => {
 /* What the archive's own signature does not show, because its writer had the key. */
 describe("an archiver's own doing is tampering when", () => {
   test.each<[string, string, BatchChange]>([
-    ["a stream begins behind its first place", "does not follow", { lane: { stream: "GENERATIONS_1" } }],
+    ["a stream begins after its first place", "does not follow", { lane: { stream: "GENERATIONS_1" } }],
     [
       "a new epoch leaves places out",
       "does not follow",
       { lane: { epoch: 1, first: asStreamSeq(13), last: asStreamSeq(22) } },
     ],
     [
-      "a stream that was made anew is not read from its first place",
+      "a stream that was made again is not read from its first place",
       "does not follow",
       { lane: { epoch: 1, created: "later" } },
     ],
@@ -174,14 +174,14 @@ describe("places of a stream that were left out", () => {
     });
   });
 
-  test("are in order too where the erasure names them behind the commit that has left them out", async () => {
+  test("are in order too where the erasure names them after the commit that has left them out", async () => {
     const { archive, add, verify } = await openWrittenArchive();
     await add(0, { lane: { last: asStreamSeq(13), skipped: [[asStreamSeq(5), asStreamSeq(7)]] } });
     await archive.append(() => erasure);
     expect((await verify()).findings).toEqual([]);
   });
 
-  test("are not those that an erasure names, when the stream was made anew since", async () => {
+  test("are not those that an erasure names, when the stream was made again since", async () => {
     const { archive, add, verify } = await openWrittenArchive();
     await archive.append(() => erasure);
     await add(0);

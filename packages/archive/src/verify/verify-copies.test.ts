@@ -89,7 +89,7 @@ describe("is tampered with", () => {
     }
   });
 
-  test("a copy whose parts were written anew by who may sign, and not by who has its key", async () => {
+  test("a copy whose parts were written again by who may sign, and not by who has its key", async () => {
     const { store, record, verify } = await openArchiveWithCopy();
     await record({ ...(await copyOf(store, createDataKey(), CONTENT))! });
     expect((await verify()).findings).toMatchObject([

@@ -68,7 +68,7 @@ test("a broker that never waits long enough is not dialled for ever", async () =
   });
 });
 
-test("a broker that refuses the password for a while, as one that is set up anew does, is dialled until it takes it", async () => {
+test("a broker that refuses the password for a while, as one that is set up again does, is dialled until it takes it", async () => {
   await using gatekeeper = await startGatekeeper();
   await using broker = await connectBroker({ url: gatekeeper.url, name: "test" });
   const connections = [broker.main, broker.reads];
@@ -81,7 +81,7 @@ test("a broker that refuses the password for a while, as one that is set up anew
   await Promise.all(back);
 });
 
-test("what a callback of a request throws is reported, and the connection goes on", async () => {
+test("what a callback of a request throws is reported, and the connection continues", async () => {
   await using server = await startTestBroker();
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);

@@ -150,7 +150,7 @@ describe.each(WAYS)("answered with %j", (way) => {
     live.unsubscribe();
   });
 
-  test("a number of shards, and a lease, that a worker has the broker store do not count, and admin stores the number anew", async () => {
+  test("a number of shards, and a lease, that a worker has the broker store do not count, and admin stores the number again", async () => {
     await using server = await startWithUsers();
     await using admin = await server.open("admin");
     await using worker = await server.connect("inference-worker");
@@ -287,7 +287,7 @@ test("an empty answer in the place of a lease, the number of shards or rules is 
   await eventually(async () => expect(await readShardCount(admin.main)).toBeUndefined());
 });
 
-test("a copy is found at its own place: a reader that reads on behind it goes forward", async () => {
+test("a copy is found at its own place: a reader that reads on after it goes forward", async () => {
   await using server = await startWithUsers();
   await using admin = await server.open("admin");
   await using worker = await server.connect("inference-worker");

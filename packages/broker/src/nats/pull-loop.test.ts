@@ -64,7 +64,7 @@ test("passes on messages, also one without content, and no heartbeat", () => {
   expect(seen).toEqual([4, 0]);
 });
 
-test("renews its requests, and asks anew over another inbox when four renewals in a row had no answer before them", () => {
+test("renews its requests, and asks again over another inbox when four renewals in a row had no answer before them", () => {
   const { renew, pulls, seen, inboxes } = openLoop();
   renew(3);
   expect([pulls.length, new Set(pulls).size, seen]).toEqual([4, 1, []]);

@@ -127,7 +127,7 @@ test("while the connection is down a request is refused at once, and afterwards 
   expect(await opened.ask("echo")).toMatchObject({ sid: expect.any(Number) });
 });
 
-test("a handler that throws is reported, and the connection goes on reading", async () => {
+test("a handler that throws is reported, and the connection continues reading", async () => {
   await using world = await openWorld();
   using opened = openInbox(world.broker.reads);
   await serve(world.broker.main);

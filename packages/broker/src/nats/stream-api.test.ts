@@ -69,7 +69,7 @@ test("a stream that does not exist is a refusal by its name, and has no responde
   await expect(getLastDirect(main, "NONE", "a")).rejects.toMatchObject({ cause: "no_responders" });
 });
 
-test("a batch goes on behind a stored message without content, and says whether there is more", async () => {
+test("a batch continues after a stored message without content, and says whether there is more", async () => {
   await using world = await openWorld();
   const { main } = world.broker;
   const refs = [newRef(), newRef(), newRef()];

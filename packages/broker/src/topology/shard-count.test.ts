@@ -115,7 +115,7 @@ test("a process that announces another number while the number is written has it
   expect(await readShardCount(main)).toBe(2);
 });
 
-test("of processes that start at once with two numbers, those with at most one number go on", async () => {
+test("of processes that start at once with two numbers, those with at most one number continue", async () => {
   const numbers = [2, 3, 2, 3, 2, 3];
   const settled = await Promise.allSettled(
     numbers.map(async (shards) => ({ shards, ...(await start(shards)) })),

@@ -61,7 +61,7 @@ describe("getToken", () => {
     expect([refusing.requests.length, always.sent()]).toEqual([2, bearers(1, 2)]);
   });
 
-  it("lets a stream that is broken off for its token go on with a fresh one, each event once", async () => {
+  it("lets a stream that is broken off for its token continue with a fresh one, each event once", async () => {
     const fault: Fault = { kind: "error_frame", afterEvents: 2, body: UNAUTHENTICATED };
     const { delivery, generations, sent } = await open([fault], numbered());
     await using _ = delivery;

@@ -74,7 +74,7 @@ describe("partialsOf", () => {
     expect(await read([delta("Sorry, "), delta("no."), completed("schema_mismatch")])).toEqual([]);
   });
 
-  it("begins anew at a rewind", async () => {
+  it("begins again at a rewind", async () => {
     const rewind = { type: "output.rewind", to_seq: 1, reason: "worker_lost" };
     const again = { ...started, attempt: 2 };
     expect(await read([delta('{"city": "Bo'), again, rewind, delta('{"city": "Ulm"}'), completed()])).toEqual(
@@ -85,7 +85,7 @@ describe("partialsOf", () => {
     );
   });
 
-  it("is of the text behind the last tool call", async () => {
+  it("is of the text after the last tool call", async () => {
     const call = { type: "tool.call", call_id: "a", name: "look_up", arguments: "{}" };
     const result = { type: "tool.result", call_id: "a", output: 7 };
     expect(await read([delta("Let me see. "), call, result, delta('{"people": 7}'), completed()])).toEqual([

@@ -67,7 +67,7 @@ describe("an error that no retry can mend", () => {
     await expect(stream.done()).rejects.toMatchObject(expected);
   });
 
-  it("leaves what was read before: the text, and a cursor to go on from", async () => {
+  it("leaves what was read before: the text, and a cursor to continue from", async () => {
     await using delivery = await startFakeDelivery({ log, faults: [errorFrame(3, "internal", false)] });
     const { generations } = clientOf(delivery);
     const stream = generations.stream(FAKE_ID);

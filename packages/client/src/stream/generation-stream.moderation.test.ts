@@ -54,7 +54,7 @@ describe("text that moderation has withdrawn", () => {
     expect((await streamOf(delivery).done()).text).toBe(REDACTED_TEXT);
   });
 
-  it("ends with a halt: what slips in behind it adds nothing", async () => {
+  it("ends with a halt: what slips in after it adds nothing", async () => {
     const halted = { type: "moderation.halted", from_seq: 3, replacement: "[stopped]", ...found };
     const filtered = { ...end, finish_reason: "content_filter" };
     const slipped = { type: "output.delta", text: "more" };
@@ -64,7 +64,7 @@ describe("text that moderation has withdrawn", () => {
   });
 });
 
-describe("behind the terminal event", () => {
+describe("after the terminal event", () => {
   it("a stream is read on to the response's clean end", async () => {
     await using delivery = await startFakeDelivery({ log: late });
     const stream = streamOf(delivery);

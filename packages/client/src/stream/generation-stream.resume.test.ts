@@ -95,7 +95,7 @@ describe("a stream whose connections break", () => {
     expect(await readAll(clientOf(delivery).generations.stream(FAKE_ID))).toEqual(log);
   });
 
-  it("resumes before a hole, and hands out nothing from behind it", async () => {
+  it("resumes before a hole, and hands out nothing from after it", async () => {
     const faults: Fault[] = [
       { kind: "end", afterEvents: 2 },
       { kind: "skip", events: 1 },

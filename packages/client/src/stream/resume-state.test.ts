@@ -44,7 +44,7 @@ const anyConnection = fc.record({
 });
 
 describe("for any behaviour of the connections", () => {
-  it("hands out a run of the log without a hole or a repetition, and its cursor is right behind it", () => {
+  it("hands out a run of the log without a hole or a repetition, and its cursor is right after it", () => {
     const run = fc.property(
       fc.integer({ min: 1, max: 20 }),
       fc.array(anyConnection),
@@ -72,7 +72,7 @@ describe("for any behaviour of the connections", () => {
     fc.assert(run, { seed: SEED, numRuns: 500 });
   });
 
-  it("ends with the clean end behind the terminal event, and hands out first what comes between them", () => {
+  it("ends with the clean end after the terminal event, and hands out first what comes between them", () => {
     const { effects } = feed(startResume(), [
       event(1),
       event(2, "generation.cancelled"),
@@ -90,7 +90,7 @@ describe("a clean end", () => {
   });
 });
 
-describe("a break behind the terminal event", () => {
+describe("a break after the terminal event", () => {
   const ended: ResumeInput[] = [event(1), event(2, "generation.completed")];
   const typesAfter = (inputs: readonly ResumeInput[], overrides: Partial<typeof context> = {}) =>
     feed(startResume(), [...ended, ...inputs], overrides).effects.map(({ type }) => type);

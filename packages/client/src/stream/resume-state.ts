@@ -143,7 +143,7 @@ function takeEvent(
   };
 }
 
-/** Behind the terminal event one try has to do: what the app waits for is there. */
+/** After the terminal event one try has to do: what the app waits for is there. */
 function recover(
   state: ResumeState,
   error: RepriseError,

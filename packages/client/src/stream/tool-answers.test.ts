@@ -114,7 +114,7 @@ describe("a stream with tool calls", () => {
     expect(answersIn(delivery)).toEqual([{ call_id: "call_0", output: null }]);
   });
 
-  it("leaves a call without a function to others, and goes on when they have answered", async () => {
+  it("leaves a call without a function to others, and continues when they have answered", async () => {
     const calls = toolLog({ name: "look_up", arguments: "" }, { name: "toString", arguments: "" });
     await using delivery = await startFakeDelivery({ log: calls, awaitsTools: true });
     const generations = generationsOf(delivery);

@@ -34,7 +34,7 @@ function openRun(answers: readonly Response[], { headers = {}, query = "" } = {}
 
 const stream = (body: string) => new Response(body, { headers: { "content-type": "text/event-stream" } });
 
-test("a run that is begun goes on behind the last chunk when its answer ends early", async () => {
+test("a run that is begun continues after the last chunk when its answer ends early", async () => {
   const { run, asked } = openRun([stream(framesOf([START])), stream(framesOf([TEXT, END], 1))]);
   expect(run.resumeFrom()).toBeNull();
   const chunks: Chunk[] = [];
@@ -73,7 +73,7 @@ test("a reader of the beginning waits for a run that is not there yet, and any o
   await expect(Array.fromAsync(later.run.read("3"))).rejects.toMatchObject({ code: "generation_not_found" });
 });
 
-test("an end that is sent again has an offset of its own, behind which it is sent again", async () => {
+test("an end that is sent again has an offset of its own, after which it is sent again", async () => {
   const again = () => stream(`data: ${JSON.stringify(END)}\n\n`);
   const headers = { "x-run-id": "r1", "last-event-id": "2" };
   const { run, asked } = openRun([again(), again()], { headers });

@@ -5,7 +5,7 @@ import type { Transport } from "../http/transport.ts";
 export const PATH = "/v1/tanstack/chat";
 /** The offset before a run's first chunk. */
 export const BEGINNING = "-1";
-/** Behind an offset: of a chunk that has no number of its own, as the last one has none where it is sent again. */
+/** After an offset: of a chunk that has no number of its own, as the last one has none where it is sent again. */
 const UNNUMBERED = "+";
 /** Maximum requests for a run that does not exist yet, within a few seconds. */
 const MOST_WAITS = 5;

@@ -163,7 +163,7 @@ function toOlder({ state, ...rest }: EncodedFold): EncodedFold {
 
 const throughOlder = (fold: GenerationFold) => GenerationFold.decode(toOlder(fold.encode()));
 
-test.each([0, 1, 2, 3])("a fold that an older version has kept behind event %i goes on", (kept) => {
+test.each([0, 1, 2, 3])("a fold that an older version has kept after event %i continues", (kept) => {
   let fed = 0;
   const fold = foldOf(CALL_FIRST, (one) => (fed++ === kept ? throughOlder(one) : one));
   expect(fold.toRow()).toEqual(foldOf(CALL_FIRST).toRow());

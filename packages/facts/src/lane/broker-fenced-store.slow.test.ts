@@ -167,7 +167,7 @@ test("answers that a service has the broker store in place of a claim are told a
   expect(await fence.open(store).create("log/1", mine)).toBe("exists");
 });
 
-test("such an answer behind a claim does not replace it, so a writer that has claimed and not stored yet loses nothing", async () => {
+test("such an answer after a claim does not replace it, so a writer that has claimed and not stored yet loses nothing", async () => {
   await using fence = await openFence();
   const store = openUnconditional();
   const slow = Promise.withResolvers<void>();

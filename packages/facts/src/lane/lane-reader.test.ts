@@ -61,7 +61,7 @@ test("a read that reaches the stream's end is followed by a pause: events that c
   expect(steps).toEqual(["read 1", "pause", "read 63", "pause", "read 2"]);
 });
 
-test("behind the end nothing pauses between reads, be they full by number or by bytes", async () => {
+test("after the end nothing pauses between reads, be they full by number or by bytes", async () => {
   expect(await read([64, 64, 5])).toBe(133);
   expect(steps).toEqual(["read 64", "read 64", "read 5"]);
   steps.length = 0;

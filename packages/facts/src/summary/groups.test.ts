@@ -39,7 +39,7 @@ test("the largest group is found where a thousand others come first", () => {
   expect(found.other).toMatchObject({ rows: 998, sum: { rows: 998 } });
 });
 
-test("the largest group is found where more names come than are counted apart, before, between and behind its rows", () => {
+test("the largest group is found where more names come than are counted apart, before, between and after its rows", () => {
   const names = Array.from({ length: 20_000 }, (_, i) => `n${i}`);
   const rows = names.flatMap((name, i) => (i % 100 === 99 ? [name, "large"] : [name]));
   const found = largest([...small, ...rows], 1, { mostKept: 10, mostNames: 200 });

@@ -200,7 +200,7 @@ test("a run that throws at once is like one that fails, and costs no slot", asyn
   puller.stop();
 });
 
-test("a message that is not a job is reported and terminated, and delays no job behind it", async () => {
+test("a message that is not a job is reported and terminated, and delays no job after it", async () => {
   await using world = await openWorld();
   const { filter } = LANE;
   await world.log.publish(filter.replace("*", "not-a-job"), Buffer.from("{}"), {});
@@ -239,7 +239,7 @@ test("a pull request that has expired is repeated at once, without waiting for t
   realTimers[Symbol.dispose]();
 });
 
-test("jobs go on coming after the broker was away", async () => {
+test("jobs continue coming after the broker was away", async () => {
   await using world = await openWorld();
   using worker = await work(world, { run: (job) => job.ack() });
   await enqueue(world, 1);

@@ -16,7 +16,7 @@ function openSlots() {
   return { slots, told, start };
 }
 
-test("a parked job tells when it lets go of its slot, and when it wants one; it goes on when it is given one", async () => {
+test("a parked job tells when it lets go of its slot, and when it wants one; it continues when it is given one", async () => {
   const { slots, told, start } = openSlots();
   const job = start();
   job.park();
@@ -30,7 +30,7 @@ test("a parked job tells when it lets go of its slot, and when it wants one; it 
   expect(told.at(-1)).toBe("freed acme");
 });
 
-test("of a lane's waiting jobs the one that has waited the longest goes on", async () => {
+test("of a lane's waiting jobs the one that has waited the longest continues", async () => {
   const { slots, start } = openSlots();
   const order: string[] = [];
   const wait = (name: string, tenant: typeof acme) => {
@@ -99,7 +99,7 @@ test("the tenant's youngest batch job that can be handed over loses its slot, is
   ]);
 });
 
-test("a job that has offered its slot anew is no younger for that", () => {
+test("a job that has offered its slot again is no younger for that", () => {
   const told: string[] = [];
   const { slots, start } = openSlots();
   const [older, younger] = [start(acme, "batch"), start(acme, "batch")];

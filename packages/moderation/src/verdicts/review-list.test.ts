@@ -55,7 +55,7 @@ test("a review that is listed again stays at its place, as it was", async () => 
   expect((await reviewList.read(main, ref.tenant)).reviews[0]).toEqual(before.reviews[0]);
 });
 
-test("a review that is removed is gone, alone of its generation's, can be removed twice and listed anew", async () => {
+test("a review that is removed is gone, alone of its generation's, can be removed twice and listed again", async () => {
   await using world = await openWorld();
   const { main } = world.broker;
   const ref = newRef();
@@ -67,7 +67,7 @@ test("a review that is removed is gone, alone of its generation's, can be remove
   expect((await reviewList.read(main, ref.tenant)).reviews).toHaveLength(2);
 });
 
-test("those whose time is up are found over all tenants, behind many that have time left, so many at most", async () => {
+test("those whose time is up are found over all tenants, after many that have time left, so many at most", async () => {
   await using world = await openWorld();
   const { main } = world.broker;
   await list(world, 140);

@@ -24,7 +24,7 @@ test("what was judged in time, or is judged on, is not late", () => {
   expect(lateness.observe(2_800, asSeq(1), true)).toBe(false);
 });
 
-test("what is not taken is reported again, later and later, and at once when judging stops anew", () => {
+test("what is not taken is reported again, later and later, and at once when judging stops again", () => {
   const lateness = new ModerationTimeout(100);
   const tries: number[] = [];
   lateness.observe(0, asSeq(0), true);

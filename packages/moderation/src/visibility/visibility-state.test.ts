@@ -252,7 +252,7 @@ const judgedTo = (judged: number, decided = 0): VisibilityInput => {
 };
 const PHASE_INPUTS = {
   "fail_open is recorded": unavailable("fail_open", 8, 3),
-  "fail_open is recorded behind what is settled": unavailable("fail_open", 0, 0),
+  "fail_open is recorded after what is settled": unavailable("fail_open", 0, 0),
   "fail_closed is recorded": unavailable("fail_closed", 8, 3),
   "an answer of a later version is recorded": unavailable("fail_slow", 8, 3),
   "no more is judged than the record says": judgedTo(3),
@@ -267,7 +267,7 @@ const PHASE_INPUTS = {
 
 const PHASE_TABLE: Record<keyof typeof PHASE_INPUTS, Record<Phase, Phase>> = {
   "fail_open is recorded": { judging: "open", open: "open", closed: "open" },
-  "fail_open is recorded behind what is settled": { judging: "judging", open: "judging", closed: "judging" },
+  "fail_open is recorded after what is settled": { judging: "judging", open: "judging", closed: "judging" },
   "fail_closed is recorded": { judging: "closed", open: "closed", closed: "closed" },
   "an answer of a later version is recorded": { judging: "closed", open: "closed", closed: "closed" },
   "no more is judged than the record says": { judging: "judging", open: "open", closed: "closed" },
@@ -299,7 +299,7 @@ test("fail_open that was settled opens nothing when what was judged is forgotten
   expect([forgotten.settledJudged, phaseOf(forgotten)]).toEqual([0, "judging"]);
 });
 
-test("fail_closed closes again when what was judged behind the record is forgotten", () => {
+test("fail_closed closes again when what was judged after the record is forgotten", () => {
   const judged = next(recorded("fail_closed"), judgedTo(7)).state;
   const forgotten = next({ ...judged, attempt: 0 }, judgedTo(2)).state;
   expect([phaseOf(judged), phaseOf(forgotten)]).toEqual(["judging", "closed"]);

@@ -142,7 +142,7 @@ test("a verdict on events that were lost lets retract show no more of a later at
   expect(visibility.shownSeq(asSeq(5))).toBe(4);
 });
 
-test("retract that fail_closed has closed shows nothing that comes behind that, until the next verdict", () => {
+test("retract that fail_closed has closed shows nothing that comes after that, until the next verdict", () => {
   const visibility = retract();
   for (const seq of [1, 2]) reach(visibility, seq, delta("a"));
   tell(visibility, 3, unavailable("fail_closed", 0));

@@ -47,7 +47,7 @@ async function messagesAfter(frames: readonly Frame[], initialMessages: Message[
 }
 
 describe("the events", () => {
-  it("are the same behind any cut", () => holdsAtAnyCut(projection));
+  it("are the same after any cut", () => holdsAtAnyCut(projection));
   it("leave the states that they come from alone", () => leavesStatesAlone(projection));
   it("of an event are as many whatever its text", () => countsFramesWithoutTheirText(projection));
   it("end with RUN_FINISHED or RUN_ERROR", () =>
@@ -116,7 +116,7 @@ describe("a run", () => {
     expect(told(events).at(-1)).toMatchObject({ code: "content_filter" });
   });
 
-  it("goes on over a takeover that takes nothing back", () => {
+  it("continues over a takeover that takes nothing back", () => {
     const events = told(log(delta("a"), rewind(2), delta("b"), completed()));
     expect(typesOf(events)).not.toContain("RUN_ERROR");
   });
@@ -195,7 +195,7 @@ describe("a late joiner", () => {
     expect(after).toMatchObject([{ role: "assistant", content: "Hello" }]);
   });
 
-  it("behind a restart is given the text that counts, and what follows", async () => {
+  it("after a restart is given the text that counts, and what follows", async () => {
     const events = log(delta("wrong"), rewind(1), delta("right"), delta("!"), completed());
     expect(await messagesAfter(joined(events, 4, []))).toMatchObject([{ content: "right!" }]);
   });

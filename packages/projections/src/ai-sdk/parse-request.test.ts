@@ -32,7 +32,7 @@ describe("what useChat sends", () => {
     expect(requestOf({ model: "b" }, several).model).toBe("b");
   });
 
-  it("goes on with the assistant's message where that is the last, and says so in the metadata", () => {
+  it("continues with the assistant's message where that is the last, and says so in the metadata", () => {
     const tool = { type: "tool-look_up", toolCallId: "c1", state: "output-available", input: {}, output: 1 };
     const messages = [ASKED, assistant({ type: "step-start" }, tool)];
     const { messageId, request } = parseUiRequest({ messages, metadata: { team: "a" } }, ALL);
@@ -145,7 +145,7 @@ describe("an assistant's message", () => {
   });
   const call = (id: string, args = '{"n":1}') => ({ call_id: id, name: "look_up", arguments: args });
 
-  it("is a turn for each of its steps, with the answers of its tools behind it", () => {
+  it("is a turn for each of its steps, with the answers of its tools after it", () => {
     expect(
       inputOf(
         ASKED,

@@ -44,10 +44,10 @@ function parse(frames: readonly Frame[]): UiChunk[] {
 const typesOf = (chunks: readonly UiChunk[]) => chunks.map(({ type }) => type);
 
 describe("every log", () => {
-  it("is whole behind any cut", () => holdsAtAnyCut(stream));
+  it("is whole after any cut", () => holdsAtAnyCut(stream));
   it("leaves the state as it was that an event is told from", () => leavesStatesAlone(stream));
   it("has as many chunks whatever was withdrawn of it", () => countsFramesWithoutTheirText(stream));
-  it("ends with finish and [DONE], and says nothing behind it", () =>
+  it("ends with finish and [DONE], and says nothing after it", () =>
     endsWithItsTerminal(
       stream,
       ({ data }, before) => data === "[DONE]" && (before?.data.includes('"type":"finish"') ?? false),
@@ -115,7 +115,7 @@ describe("a message", () => {
     ]);
   });
 
-  it("goes on with the message that it is told to go on with, and is another projection then", () => {
+  it("continues with the message that it is told to continue with, and is another projection then", () => {
     const [start] = chunksOf([STARTED], { messageId: "msg-7" });
     expect(start).toMatchObject({ type: "start", messageId: "msg-7" });
     expect(createUiStream({ messageId: "msg-7" }).name).not.toBe(stream.name);
@@ -202,7 +202,7 @@ describe("a restart", () => {
     { type: "output.rewind", to_seq: toSeq, reason: "worker_lost" },
   ];
 
-  it("resets the step, and what is said anew is in it", () => {
+  it("resets the step, and what is said again is in it", () => {
     const types = typesOf(chunksOf([STARTED, text("Hel"), ...again(0), text("Hello"), COMPLETED]));
     expect(types.slice(1, 7)).toEqual([
       "start-step",
@@ -214,7 +214,7 @@ describe("a restart", () => {
     ]);
   });
 
-  it("says nothing where nothing was said, or where the text goes on", () => {
+  it("says nothing where nothing was said, or where the text continues", () => {
     expect(typesOf(chunksOf([STARTED, ...again(0)]))).toEqual(["start"]);
     expect(typesOf(chunksOf([STARTED, text("Hel"), ...again(2)]))).not.toContain("reset-step");
   });
@@ -287,7 +287,7 @@ describe("an end", () => {
     ]);
   });
 
-  it("by a cancel behind a call has a step of its own, so that no page answers the call by itself", () => {
+  it("by a cancel after a call has a step of its own, so that no page answers the call by itself", () => {
     const chunks = chunksOf([STARTED, text("Hel"), call("c1"), text("lo"), cancelled]);
     expect(typesOf(chunks).slice(-7)).toEqual([
       "text-delta",

@@ -42,10 +42,10 @@ const choicesOf = (events: readonly LogEvent[]) =>
 describe.each([{ includeUsage: false }, { includeUsage: true }])("chunks, %j", (options) => {
   const projection = chatProjection(options);
 
-  it("are the same behind any cut", () => holdsAtAnyCut(projection));
+  it("are the same after any cut", () => holdsAtAnyCut(projection));
   it("leave the states that they come from alone", () => leavesStatesAlone(projection));
   it("of an event are as many whatever its text", () => countsFramesWithoutTheirText(projection));
-  it("end with [DONE] behind a finish_reason, or with an error", () =>
+  it("end with [DONE] after a finish_reason, or with an error", () =>
     endsWithItsTerminal(projection, ({ data }, before) => {
       if (data.startsWith('{"error"')) return true;
       const hasFinished = /"finish_reason":"|"choices":\[\],"usage":/.test(before?.data ?? "");
@@ -197,7 +197,7 @@ describe("a stream", () => {
     });
   });
 
-  it("goes on over a takeover that takes nothing back", () => {
+  it("continues over a takeover that takes nothing back", () => {
     const taken = { type: "generation.started", attempt: 2, worker: "w2", model: "sim" };
     const choices = choicesOf(log(delta("a"), taken, rewind(2), delta("b"), completed()));
     expect(choices.map((choice) => choice.delta.content)).toEqual(["", "a", "b", undefined]);

@@ -27,7 +27,7 @@ export interface ChatOptions {
   readonly includeUsage: boolean;
 }
 
-/** Behind the last chunk: a client reads no further. */
+/** After the last chunk: a client reads no further. */
 const DONE: Frame = { data: "[DONE]" };
 
 /**

@@ -23,7 +23,7 @@ const delta = (text: string) => ({ type: "output.delta", text });
 const usage = { input_tokens: 1, output_tokens: 3 };
 
 describe("a response as one body", () => {
-  it("is what the last event of its stream has, unless it was begun anew", () => {
+  it("is what the last event of its stream has, unless it was begun again", () => {
     fc.assert(
       fc.property(anyLog, (log) => {
         let state = openaiResponses.begin(RUN);
@@ -49,7 +49,7 @@ describe("a response as one body", () => {
     });
   });
 
-  it("has what counts of a response that was begun anew", () => {
+  it("has what counts of a response that was begun again", () => {
     const rewind = { type: "output.rewind", to_seq: 1, reason: "worker_lost" };
     const end = { type: "generation.completed", finish_reason: "stop", usage };
     const state = after(started, delta("Hel"), { ...started, attempt: 2 }, rewind, delta("Hello"), end);

@@ -222,7 +222,7 @@ describe("the settings of a Responses request", () => {
     });
   });
 
-  it("is in a conversation, or goes on behind a response, not both", () => {
+  it("is in a conversation, or continues after a response, not both", () => {
     const conversation = `conv_${"0".repeat(26)}`;
     expect(native({ conversation: { id: conversation } }).conversation).toBe(conversation);
     const previous = `gen_3_${"0".repeat(26)}`;

@@ -199,7 +199,7 @@ describe("the Responses projection", () => {
     });
   });
 
-  it("goes on over a takeover that continues, and fails where what was told does not count any more", () => {
+  it("continues over a takeover that continues, and fails where what was told does not count any more", () => {
     const again = { ...started, attempt: 2 };
     const rewind = (to_seq: number) => ({ type: "output.rewind", to_seq, reason: "worker_lost" });
     const continued = told(started, delta("Hel"), again, rewind(2), delta("lo"), completed());

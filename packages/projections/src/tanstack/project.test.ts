@@ -38,7 +38,7 @@ function partsAfter(chunks: readonly StreamChunk[]): readonly object[] {
 describe.each([{ isStructured: false }, { isStructured: true }])("chunks, %j", (options) => {
   const projection = tanstackProjection({ metadata: METADATA, ...options });
 
-  it("are the same behind any cut", () => holdsAtAnyCut(projection));
+  it("are the same after any cut", () => holdsAtAnyCut(projection));
   it("leave the states that they come from alone", () => leavesStatesAlone(projection));
   it("of an event are as many whatever its text", () => countsFramesWithoutTheirText(projection));
   it("end with RUN_FINISHED or RUN_ERROR", () =>

@@ -25,8 +25,8 @@ function turnOf(drafts: EventDraft[], more: Partial<EndedTurn["requested"]> = {}
 
 const itemsOf = (turn: EndedTurn) => promptBehind(turn).flatMap(({ items }) => items);
 
-describe("the prompt behind a turn", () => {
-  it("has a refusal as the part that it is, behind what was said before it", () => {
+describe("the prompt after a turn", () => {
+  it("has a refusal as the part that it is, after what was said before it", () => {
     const refusal: EventDraft = { type: "refusal.delta", text: "I can't." };
     const text: EventDraft = { type: "output.delta", text: "Well." };
     expect(itemsOf(turnOf([refusal]))).toEqual([

@@ -60,7 +60,7 @@ const FIRST = turnOf(1, said("1."));
 const KNOWN = { prompt: promptBehind(turnOf(0, said("0."))) };
 
 describe("the prompt of a turn that has waited", () => {
-  it("is what it would be had each turn been created behind the end of the last one", () => {
+  it("is what it would be had each turn been created after the end of the last one", () => {
     const second = turnOf(2, said("2."), contextOf([1]));
     const third = turnOf(3, said("3."), contextOf([1, 2]));
     const { prompt } = settlePrompt({ ...KNOWN, ...waitingFor([1, 2, 3]) }, [FIRST, second, third]);
@@ -73,7 +73,7 @@ describe("the prompt of a turn that has waited", () => {
     expect(textsOf(prompt)).toEqual(["0?", "0.", "1?", "1.", "2?", "2.", "3?", "3."]);
   });
 
-  it("goes on behind the last good turn where others have failed, or were cancelled while they waited", () => {
+  it("continues after the last good turn where others have failed, or were cancelled while they waited", () => {
     const failed = turnOf(1, [STARTED, FAILED]);
     const cancelled = turnOf(2, [CANCELLED], {
       ...waitingFor([1]),
@@ -129,7 +129,7 @@ describe("the prompt of a turn that has waited", () => {
     const sumUp = (...drafts: EventDraft[]) => turnOf(7, drafts, { prompt: [RECENT] });
     const texts = (...made: Parameters<typeof settlePrompt>) => textsOf(settlePrompt(...made).prompt);
 
-    it("has it behind its instructions, in the place of the turns that are left out and of the summary before", () => {
+    it("has it after its instructions, in the place of the turns that are left out and of the summary before", () => {
       const made = sumUp(...said("In short."));
       expect(waitsOf(stored())).toEqual([idOf(7)]);
       expect(texts(stored(), [made])).toEqual(["Be brief.", "7?", "In short.", "5?"]);

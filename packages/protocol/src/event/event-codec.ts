@@ -44,7 +44,7 @@ export function peekSeq(payload: Uint8Array): Seq {
   let seq = 0;
   let at = SEQ_PREFIX.length;
   for (; at < SEQ_PREFIX.length + MAX_SEQ_DIGITS; at++) {
-    // Behind the payload's end this is NaN, which is no digit.
+    // After the payload's end this is NaN, which is no digit.
     const digit = payload[at]! - 0x30;
     if (!(digit >= 0 && digit <= 9)) break;
     seq = seq * 10 + digit;

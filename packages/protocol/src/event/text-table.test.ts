@@ -82,7 +82,7 @@ test("a field that a later version has added is not shown of an event that was w
   }
 });
 
-test("those that go on are asked for by type alone", () => {
+test("those that continue are asked for by type alone", () => {
   const deltas = EVENT_EXAMPLES.filter((event) => isDelta(event)).map(({ type }) => type);
   expect(deltas).toEqual(
     EVENT_EXAMPLES.filter(({ type }) => type.endsWith(".delta")).map(({ type }) => type),

@@ -160,7 +160,7 @@ it("has shown something of its turn with each of them, so no other model says it
 });
 
 describe("a halt", () => {
-  it("is told with its rule, ends nothing by itself, and lets nothing be said behind it", () => {
+  it("is told with its rule, ends nothing by itself, and lets nothing be said after it", () => {
     const transcript = fold(...said, halted(3), delta("more"));
     expect([transcript.halted, transcript.status, transcript.text]).toMatchObject([
       { rule: "cards", category: "cards" },
@@ -175,7 +175,7 @@ describe("a halt", () => {
   });
 });
 
-describe("what moderation says behind the end", () => {
+describe("what moderation says after the end", () => {
   it("is folded like any other decision, and leaves the end as it was", () => {
     const transcript = fold(...said, completed(), redacted(3, 4), review("rev_8"), halted(5));
     expect([transcript.status, transcript.finishReason, transcript.text]).toEqual([

@@ -71,7 +71,7 @@ describe("a transcript", () => {
     expect(fold(log).cursor).toEqual({ attempt: 1, seq: 2 });
   });
 
-  it("forgets what was rewound and goes on from there", () => {
+  it("forgets what was rewound and continues from there", () => {
     const log = [
       started(1, 1),
       delta(2, "Hel"),

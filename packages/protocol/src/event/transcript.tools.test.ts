@@ -15,7 +15,7 @@ import {
 const idsOf = (calls: readonly { call_id: string }[]) => calls.map(({ call_id }) => call_id);
 
 describe("a transcript with tool calls", () => {
-  it("awaits tools while a call has no answer, and goes on when all have one", () => {
+  it("awaits tools while a call has no answer, and continues when all have one", () => {
     const log = [
       started(),
       delta("Let me see. "),
@@ -98,7 +98,7 @@ describe("a transcript with tool calls", () => {
     expect(transcript.status).not.toBe("awaiting_tool");
   });
 
-  it("tells whether the turn behind the last answer was shown already", () => {
+  it("tells whether the turn after the last answer was shown already", () => {
     const log = [started(), delta("x"), called("a"), answered("a"), { type: "reasoning.delta", text: "hm" }];
     expect(log.map((_, i) => fold(...log.slice(0, i + 1)).turnShown)).toEqual([
       false,

@@ -131,7 +131,7 @@ describe("what moderation has withdrawn", () => {
     });
   });
 
-  it("is what was sealed too, behind a halt", () => {
+  it("is what was sealed too, after a halt", () => {
     const log = toLog([
       delta("ab"),
       { type: "reasoning.sealed", encrypted: "c2VhbGVk", id: "rs_1" },
@@ -145,7 +145,7 @@ describe("what moderation has withdrawn", () => {
   });
 
   it.each(["reasoning", "reasoning_summary"])(
-    "is all that was sealed, before and behind it, where text of %s was withdrawn: it may hold the same",
+    "is all that was sealed, before and after it, where text of %s was withdrawn: it may hold the same",
     (channel) => {
       const sealed = { type: "reasoning.sealed", encrypted: "c2VhbGVk", id: "rs_1" } as const;
       const log = toLog([

@@ -172,7 +172,7 @@ export class PartialJson {
     return at + 1;
   }
 
-  /** Behind a value that a container holds. */
+  /** After a value that a container holds. */
   #continue(sign: string, at: number): number {
     const frame = this.#frames.at(-1)!;
     const isList = Array.isArray(frame.container);

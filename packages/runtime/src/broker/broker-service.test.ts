@@ -49,7 +49,7 @@ function parse(natsUrl: string, opsPort?: number) {
   return parseEnvironment({ REPRISE_NATS_URL: natsUrl, ...port }, BROKER_SERVICE_NAMES, ["REPRISE_NATS_URL"]);
 }
 
-test("a service behind the broker is asked how it is over HTTP, and is stopped before its broker", async () => {
+test("a service after the broker is asked how it is over HTTP, and is stopped before its broker", async () => {
   await using server = await startTestBroker();
   const probe = createProbe(parse(server.url, 0));
   const running = await probe.open();

@@ -76,7 +76,7 @@ describe("the environment", () => {
     >();
   });
 
-  test("reads lists with any blanks behind the commas", () => {
+  test("reads lists with any blanks after the commas", () => {
     const env = {
       REPRISE_NATS_URL: "nats://a:4222, tls://b:4222",
       REPRISE_CORS_ORIGINS: "https://app.example,http://localhost:3000",

@@ -27,7 +27,7 @@ async function openServer(listener: (response: ServerResponse) => void): Promise
   return { client, [Symbol.asyncDispose]: dispose };
 }
 
-test("breaks off a connection with too many unanswered requests, and begins with none behind them", async () => {
+test("breaks off a connection with too many unanswered requests, and begins with none after them", async () => {
   let begun = 0;
   await using opened = await openServer(() => (begun += 1));
   const closed = new Promise((resolve) => opened.client.once("close", resolve));

@@ -78,7 +78,7 @@ describe("a loss soon after one that was logged", () => {
     expect(again.news).toEqual({ kind: "gone", because: "a", flaps: 1 });
   });
 
-  test("is not counted when it ends behind the hold-off", () => {
+  test("is not counted when it ends after the hold-off", () => {
     const late = { ...told, toldAtMs: NOW - 20_000, phase: away(false), flaps: 2 };
     expect(nextDependency(late, WORKED, NOW, RULES).state.flaps).toBe(0);
   });

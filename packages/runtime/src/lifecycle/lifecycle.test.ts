@@ -75,7 +75,7 @@ describe("a process that runs a service", () => {
     expect(await run.stderr).toMatch(/^fixture: TypeError: a defect\n\s+at /);
   });
 
-  test("stops and ends with a failure when its service can't go on", async () => {
+  test("stops and ends with a failure when its service can't continue", async () => {
     using run = startProcess("fails");
     expect(await run.logged("can't go on")).toMatchObject({
       err: { message: "the broker has other shards" },
@@ -88,7 +88,7 @@ describe("a process that runs a service", () => {
     ["while it drains", "fails-stuck", 2_100],
     ["in two seconds without its broker", "fails-brokerless", 2_000],
   ])(
-    "ends with a failure when its service can't go on and does not stop %s",
+    "ends with a failure when its service can't continue and does not stop %s",
     async (_, behaviour, drainMs) => {
       using run = startProcess(behaviour);
       expect(await run.logged("not stopped in time; ending now")).toMatchObject({ drainMs });

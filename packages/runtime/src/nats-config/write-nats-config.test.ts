@@ -104,7 +104,7 @@ test.each([
   );
 });
 
-test("keys are kept when the configuration is written anew, and only their owner can read any of it", async () => {
+test("keys are kept when the configuration is written again, and only their owner can read any of it", async () => {
   await using dir = await createTempDir("nats-config");
   const servers = await newServers(dir.path, 1);
   const config = { dir: join(dir.path, "nats"), shards: 2, servers, tls: undefined, syncInterval: undefined };

@@ -62,7 +62,7 @@ test("of twenty concurrent decisions one is appended", async () => {
   expect(await readBack(world.log, ref)).toHaveLength(3);
 });
 
-test("a decision about a log that is lost in the middle of it is made anew, about what is left", async () => {
+test("a decision about a log that is lost in the middle of it is made again, about what is left", async () => {
   await using world = await openWorldToRollBack();
   const ref = newRef();
   const writer = await writeLog(world.log, ref, 3);

@@ -76,7 +76,7 @@ test("with a rival on the same log and unreliable publishes on both sides, each 
   );
 });
 
-test("a broker that crashes under load and comes back has everything that was acknowledged, once, and appends go on", async () => {
+test("a broker that crashes under load and comes back has everything that was acknowledged, once, and appends continue", async () => {
   await using world = await openWorld();
   const crashed = Promise.withResolvers<void>();
   let isBack = false;

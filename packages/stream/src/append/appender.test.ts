@@ -113,7 +113,7 @@ describe("an appender", () => {
     expect(told.map(summary)).toEqual(stored.map(summary));
   });
 
-  test("continues behind another writer's events, and reports those too", async () => {
+  test("continues after another writer's events, and reports those too", async () => {
     await using world = await openWorld();
     const ref = newRef();
     const appender = await writeLog(world.log, ref, 3);
@@ -223,7 +223,7 @@ describe("an appender", () => {
     expect(reads).toBe(0);
   });
 
-  test("that starts at an old head of its own log catches up and goes on", async () => {
+  test("that starts at an old head of its own log catches up and continues", async () => {
     await using world = await openWorld();
     const ref = newRef();
     await writeLog(world.log, ref, 10);
@@ -241,7 +241,7 @@ describe("an appender", () => {
   });
 });
 
-test("nothing behind a fence is taken", async () => {
+test("nothing after a fence is taken", async () => {
   const ref = newRef();
   const [first, second, third] = [started(), started(2), delta("of the second attempt")].map(
     (draft, index): StoredEvent => ({

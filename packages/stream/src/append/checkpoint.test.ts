@@ -158,7 +158,7 @@ describe("a checkpointer", () => {
     expect(checkpointer.first().buffer.byteLength).toBeLessThan(500);
   });
 
-  test("goes on from the log that it was given", async () => {
+  test("continues from the log that it was given", async () => {
     const written: LogSnapshot[] = [];
     const publish: Publish = async (_subject, payload, { extra }) => {
       written.push(decodeCheckpoint(payload, extra?.[HEADER.checkpointStreamSeq])!);
@@ -173,7 +173,7 @@ describe("a checkpointer", () => {
   });
 });
 
-test("a large request is copied once: there is room behind it for the first events", async () => {
+test("a large request is copied once: there is room after it for the first events", async () => {
   const request = encodeEvent(asSeq(0), delta("x".repeat(1_000_000)));
   const publish: Publish = async () => ({ kind: "stored", streamSeq: asStreamSeq(1), duplicate: false });
   const snapshot = { events: [request], streamSeq: asStreamSeq(1) };

@@ -76,7 +76,7 @@ test("a writer is told what others have appended since the loss, even where its 
   expect(appender.state).toEqual(await surviving(world, ref));
 });
 
-test("a live feed that begins anew makes the writer read its log", async () => {
+test("a live feed that begins again makes the writer read its log", async () => {
   await using world = await openWorldToRollBack();
   const { ref, appender } = await loseEvents(world);
   appender.observe(asSeq(11));

@@ -130,7 +130,7 @@ test("a decision whose requests are not heard loses nothing but time", async () 
   vi.clearAllTimers();
 });
 
-test("a writer goes on 25 ms after a request that nothing follows", async () => {
+test("a writer continues 25 ms after a request that nothing follows", async () => {
   const ref = newRef();
   const log = new MemoryLog(ref);
   const writer = writeAtFullSpeed(ref, log);
@@ -144,7 +144,7 @@ test("a writer goes on 25 ms after a request that nothing follows", async () => 
   vi.clearAllTimers();
 });
 
-test("a writer goes on at once when the live feed shows the event that it yielded to", async () => {
+test("a writer continues at once when the live feed shows the event that it yielded to", async () => {
   const ref = newRef();
   const log = new MemoryLog(ref);
   const writer = writeAtFullSpeed(ref, log);

@@ -147,7 +147,7 @@ test("a worker that has slept through it is fenced, and finds nothing to put bac
   expect(await countOf(world, streamOf(ref.generation), logSubject(ref))).toBe(1);
 });
 
-test("nothing that was appended behind the end is left, and there is one end again", async () => {
+test("nothing that was appended after the end is left, and there is one end again", async () => {
   await using world = await openWorld();
   const ref = newRef();
   const writer = await writeLog(world.log, ref, 1);

@@ -95,7 +95,7 @@ test("what is settled of a retract grows by live verdicts, and by those that the
   await eventually(() => expect(cache.isSettled).toBe(true));
 });
 
-test("text that is withdrawn behind the end reaches no later reader, though the live feed is lost", async () => {
+test("text that is withdrawn after the end reaches no later reader, though the live feed is lost", async () => {
   await using world = await openWorld();
   using opened = openHub(world, { probeMs: 600_000 });
   const ref = newRef();
@@ -162,8 +162,8 @@ test("subscriptions of a moderated generation go with its cache, and others have
 test("reports a moderation timeout once the policy's time is over, until it is taken, and again only after a new verdict", async () => {
   await using world = await openWorld();
   const told: number[] = [];
-  const onUnjudged = async ({ visibility }: GenerationCache) => {
-    told.push(visibility!.judged);
+  const onUnjudged = async ({ shown }: GenerationCache) => {
+    told.push(shown.visibility!.judged);
     if (told.length === 1) throw new Error("could not be recorded");
   };
   using opened = openHub(world, { onModerationTimeout: onUnjudged });

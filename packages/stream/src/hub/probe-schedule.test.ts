@@ -41,7 +41,7 @@ describe("the pace of probes", () => {
     expect(pace.dueAt).toBe(80_000);
   });
 
-  test("each probe without news doubles the wait, and an event begins anew", () => {
+  test("each probe without news doubles the wait, and an event begins again", () => {
     const pace = new ProbeSchedule(1_500, asSeq(0), 0);
     const waits = Array.from({ length: 5 }, () => {
       const now = pace.dueAt;

@@ -49,7 +49,7 @@ function isPlainDelta(payload: Uint8Array): boolean {
     if (byte >= FIRST_NON_ASCII) isAscii = false;
     else if (byte === QUOTE) return isEnd(payload, at + 1) && (isAscii || isUtf8(payload));
     else if (byte < FIRST_PRINTABLE) return false;
-    // Behind the payload's end it is undefined, which is no escape.
+    // After the payload's end it is undefined, which is no escape.
     else if (byte === BACKSLASH && !SIMPLE_ESCAPES.has(payload[++at]!)) return false;
   }
   return false;
@@ -71,7 +71,7 @@ function skipCount(payload: Uint8Array, at: number, name: Uint8Array): number {
   const digits = skip(payload, at, name);
   if (digits === 0) return at;
   let end = digits;
-  // Behind the payload's end it is undefined, which is no digit.
+  // After the payload's end it is undefined, which is no digit.
   for (; payload[end]! >= ZERO && payload[end]! <= NINE; end++);
   // A number in JSON does not begin with a 0, unless it is one.
   const isPadded = payload[digits] === ZERO && end > digits + 1;

@@ -131,7 +131,7 @@ describe("reading a whole log", () => {
     },
   );
 
-  test("a checkpoint that does not join the tail behind it is ignored: the log itself is read", async () => {
+  test("a checkpoint that does not join the tail after it is ignored: the log itself is read", async () => {
     await using world = await openWorld();
     const ref = newRef();
     const { head } = await writeLog(world.log, ref, 20);

@@ -74,7 +74,7 @@ test("what an erasure fills the stream with is no event, and no error", async ()
   expect(world.errors).toEqual([]);
 });
 
-test("a follower that comes back begins behind what was acknowledged last", async () => {
+test("a follower that comes back begins after what was acknowledged last", async () => {
   await using world = await openWorld();
   await write(world, 10);
   await using first = await follow(world);
@@ -101,7 +101,7 @@ test("a new follower with a start time begins with what is stored then or later"
   await eventually(() => expect(auditor.seen()).toEqual(from(6, 9)));
 });
 
-test("of two followers one is fed, and the other takes over behind the last acknowledgement when it closes", async () => {
+test("of two followers one is fed, and the other takes over after the last acknowledgement when it closes", async () => {
   await using world = await openWorld();
   await using first = await follow(world);
   await write(world, 10);
@@ -153,7 +153,7 @@ test("what was under way when the connection was cut is seen once, in its place"
   await eventually(() => expect(auditor.seen()).toEqual(from(1, 110)));
 });
 
-test("a follower goes on where it was after the broker was killed", async () => {
+test("a follower continues where it was after the broker was killed", async () => {
   await using world = await openWorld();
   await using auditor = await follow(world);
   await write(world, 10);
@@ -167,7 +167,7 @@ test("a follower goes on where it was after the broker was killed", async () => 
   expect(auditor.seen()).toEqual(from(1, auditor.seen().length));
 });
 
-test("a follower whose consumer was deleted makes a new one behind what it has acknowledged", async () => {
+test("a follower whose consumer was deleted makes a new one after what it has acknowledged", async () => {
   await using world = await openWorld();
   await using auditor = await follow(world);
   await write(world, 10);
@@ -195,7 +195,7 @@ test("a follower that was stopped sees nothing more, and can still acknowledge",
   expect(first.seen()).toEqual(from(1, 10));
 });
 
-test("a follower is told which events have expired before any follower was handed them, between the events before and behind them", async () => {
+test("a follower is told which events have expired before any follower was handed them, between the events before and after them", async () => {
   await using world = await openWorld();
   const manager = await jetstreamManager(world.broker.main, { timeout: PATIENCE_MS });
   const keepFor = (ms: number) =>

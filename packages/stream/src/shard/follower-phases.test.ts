@@ -81,7 +81,7 @@ const ROWS: readonly Row[] = [
   ["live drops what it has passed on", live, delivered(8), live, []],
   ["live repeats the acknowledgement of what comes again", live, delivered(7), live, [REPEAT_ACK]],
   [
-    "live holds what comes behind a gap, and reads the gap",
+    "live holds what comes after a gap, and reads the gap",
     live,
     delivered(13),
     { ...filling, held: held(13), fillTo: asStreamSeq(12), handedOut: asStreamSeq(10) },
@@ -155,7 +155,7 @@ const ROWS: readonly Row[] = [
     [REPEAT_ACK],
   ],
   [
-    "asking begins behind what another follower has acknowledged, whose deliveries are counted anew",
+    "asking begins after what another follower has acknowledged, whose deliveries are counted again",
     asking,
     answered({ delivered: at(18), acknowledged: at(15), pinId: "other" }),
     { ...live, last: asStreamSeq(15) },

@@ -41,7 +41,7 @@ describe("in Redis", () => {
     return { ledger: new RedisLedger(redis, { now: () => nowMs }), pass: (ms) => (nowMs += ms) };
   });
 
-  it("goes on from what processes have seen when Redis has lost its data", async () => {
+  it("continues from what processes have seen when Redis has lost its data", async () => {
     const [one, other] = [new RedisLedger(redis), new RedisLedger(redis)];
     await one.claim("a", [{ account: MONTH, used: 100, want: 0 }]);
     await other.claim("b", [{ account: MONTH, used: 300, want: 0 }]);
@@ -57,7 +57,7 @@ describe("in Redis", () => {
     expect(after?.remaining).toBe(1_000 - 480);
   });
 
-  it("goes on from what a process has settled when Redis has lost its data", async () => {
+  it("continues from what a process has settled when Redis has lost its data", async () => {
     const account = { ...MONTH, key: "{acme}.settled.2026-12" };
     const ledger = new RedisLedger(redis);
     await ledger.claim("a", [{ account, used: 0, want: 200 }]);
@@ -89,7 +89,7 @@ describe("in Redis", () => {
     expect(grant?.remaining).toBe(1_000 - 305);
   });
 
-  it("keeps an account for a day behind the end of its period, and one without an end for good", async () => {
+  it("keeps an account for a day after the end of its period, and one without an end for good", async () => {
     const total: BudgetAccount = { ...MONTH, key: "{acme}.all.total", endsAtMs: undefined };
     const ledger = new RedisLedger(redis);
     await ledger.claim(

@@ -90,7 +90,7 @@ describe("counters in Redis", () => {
     expect(decisions.filter(({ refused }) => !refused)).toHaveLength(30);
   });
 
-  it("goes on after Redis has forgotten the script", async () => {
+  it("continues after Redis has forgotten the script", async () => {
     const counters = new RedisCounters(redis, { prefix: "flushed:" });
     const check = { kind: "rate", name: "requests", key: "k", limit: 2, windowMs: DAY_MS, cost: 1 } as const;
     await counters.take([check]);

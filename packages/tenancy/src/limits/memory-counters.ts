@@ -73,7 +73,7 @@ export class MemoryCounters implements Counters {
       return;
     }
     const held = this.#held(check.key, nowMs);
-    // Behind all others: they lie in the order in which they end, since a key's leases live equally long.
+    // After all others: they lie in the order in which they end, since a key's leases live equally long.
     held.delete(check.member);
     held.set(check.member, nowMs + check.ttlMs);
     this.#leases.set(check.key, held);

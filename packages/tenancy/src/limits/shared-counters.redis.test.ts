@@ -154,7 +154,7 @@ async function grantedOf(node: Node, calls: number): Promise<number> {
 }
 
 describe("when Redis is killed", () => {
-  it("each node goes on with its share, and tells so once", async () => {
+  it("each node continues with its share, and tells so once", async () => {
     await using server = await startRedis();
     using a = await openNode(server.port);
     using b = await openNode(server.port);

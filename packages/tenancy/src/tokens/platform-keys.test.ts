@@ -87,7 +87,7 @@ test("a key that is replaced verifies until its last token has expired, and node
   other.close();
 });
 
-test("a node that comes later, or goes on without the broker, has the key", async () => {
+test("a node that comes later, or continues without the broker, has the key", async () => {
   await using nodes = await openNodes();
   const one = await nodes.open();
   const { token } = await mint(one, nodes.now());
@@ -141,7 +141,7 @@ test("a node that can't read the bucket while it is connected says so once, and 
   await operator.close();
 });
 
-test("keys of a version that a node does not read are told once and not replaced, and the node goes on with its own", async () => {
+test("keys of a version that a node does not read are told once and not replaced, and the node continues with its own", async () => {
   await using nodes = await openNodes();
   const onError = vi.fn<(error: unknown) => void>();
   const keys = await nodes.open({ onError });

@@ -114,7 +114,7 @@ export async function openPlatformKeys(options: PlatformKeysOptions): Promise<Pl
       const keys = withPlatformKey(latest.keys ?? current.keys, { made, nowMs: now(), overlapMs });
       if (!(await write(bucket, keys, latest.revision)))
         throw new RepriseError("broker_unavailable", "Another node has changed the keys meanwhile.");
-      // Behind a read that was under way before the write.
+      // After a read that was under way before the write.
       await refresh.sync();
       return { kid: made.kid, created_at: made.created_at };
     });

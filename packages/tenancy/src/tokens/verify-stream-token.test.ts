@@ -143,7 +143,7 @@ describe("a stream token", () => {
     await expect(verify(await sign({ ...CLAIMS, ...change }))).rejects.toMatchObject(INVALID);
   });
 
-  test("is taken within the leeway of clocks, and says when it has expired behind that", async () => {
+  test("is taken within the leeway of clocks, and says when it has expired after that", async () => {
     const ahead = await sign({ ...CLAIMS, iat: NOW + LEEWAY, nbf: NOW + LEEWAY });
     expect(await verify(ahead)).toMatchObject({ tokenId: "t1" });
     const token = await sign(CLAIMS);

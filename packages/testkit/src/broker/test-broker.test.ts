@@ -45,7 +45,7 @@ describe("the test broker", () => {
     expect(await ask(broker.url, "t.1", {})).toEqual({ stream: "T", seq: 2 });
   });
 
-  test("does not answer while it is paused, and goes on afterwards", async () => {
+  test("does not answer while it is paused, and continues afterwards", async () => {
     await using broker = await startTestBroker();
     const nc = await connect({ servers: broker.url });
     await broker.kill("SIGSTOP");

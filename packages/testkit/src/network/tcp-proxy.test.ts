@@ -144,7 +144,7 @@ describe("a connection through the proxy", () => {
     expect(link.connection.bytesToClient).toBe(0);
   });
 
-  test("holds everything back while it is stalled, and goes on when it is healed", async () => {
+  test("holds everything back while it is stalled, and continues when it is healed", async () => {
     await using link = await connectThrough({ toClient: { stalled: true } });
     link.server.end("late");
     link.client.write("ping");
@@ -202,7 +202,7 @@ describe("the proxy", () => {
     second.destroy();
   });
 
-  test("resets a client when there is nothing behind it", async () => {
+  test("resets a client when there is nothing after it", async () => {
     const nobody = createServer().listen(0, "127.0.0.1");
     await once(nobody, "listening");
     const { port } = nobody.address() as AddressInfo;

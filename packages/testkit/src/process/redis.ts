@@ -39,7 +39,7 @@ async function startOn(port: number, binary: string, configFile: string | undefi
   const said: string[] = [];
   const lines = createInterface({ input: server.stdout! });
   const ready = await new Promise<boolean>((resolve) => {
-    // Goes on reading after the line that matters, so that the server never waits for a full pipe.
+    // Continues reading after the line that matters, so that the server never waits for a full pipe.
     lines.on("line", (line) => {
       said.push(line);
       if (line.includes("Ready to accept connections")) resolve(true);

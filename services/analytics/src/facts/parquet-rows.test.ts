@@ -61,7 +61,7 @@ test("rows that an older version has written are read beside those of this one, 
   expect(found.filter((one) => one === "null null")).toHaveLength(2);
 });
 
-test("a fold of a version that knew no engines goes on", () => {
+test("a fold of a version that knew no engines continues", () => {
   const { state, ...rest } = GenerationFold.begin(createRef()).encode();
   const { engine: _, ...older } = state;
   const fold = GenerationFold.decode({ ...rest, state: older });

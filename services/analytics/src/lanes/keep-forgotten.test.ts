@@ -106,7 +106,7 @@ test("an erasure is carried out again for a while, and a place beyond the end of
   expect([...forgetting.errors, ...lane.errors]).toEqual([]);
 });
 
-test("behind a stream that goes on and on an erasure is done with once its lane has read what came later", async () => {
+test("after a stream that continues and on an erasure is done with once its lane has read what came later", async () => {
   await using world = await openLaneWorld();
   const [ref, later, unread] = [createRef(), createRef(), createRef()];
   const lane = world.start();

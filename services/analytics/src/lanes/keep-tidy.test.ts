@@ -6,7 +6,7 @@ import { keepErrors } from "../testing/keep-errors.ts";
 import { openLaneWorld } from "../testing/lane-world.ts";
 import { keepTidy } from "./keep-tidy.ts";
 
-test("a lane's commits are merged while it goes on, and a restart and each row are what they were", async () => {
+test("a lane's commits are merged while it continues, and a restart and each row are what they were", async () => {
   await using world = await openLaneWorld();
   const stop = new AbortController();
   const errors: unknown[] = [];

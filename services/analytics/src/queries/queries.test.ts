@@ -162,7 +162,7 @@ describe("a timeseries", () => {
   });
 });
 
-test("the largest group is found behind a thousand others, and its sums are those of all its rows", async () => {
+test("the largest group is found after a thousand others, and its sums are those of all its rows", async () => {
   const small = Array.from({ length: 1_000 }, (_, i) => rowOf({ plan: `small ${i}` }));
   const rows = [...small, ...Array.from({ length: 9 }, () => rowOf({ plan: "large" }))];
   for (const call of ["summary", "usage"] as const)

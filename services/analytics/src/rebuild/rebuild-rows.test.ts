@@ -20,7 +20,7 @@ function foldAll(ref: GenerationRef, log: readonly StoredBytes[], fold = Generat
   return fold;
 }
 
-test("rows that are made from the archive are those of the logs, and what goes on does so from the live log", async () => {
+test("rows that are made from the archive are those of the logs, and what continues does so from the live log", async () => {
   await using world = await openArchiveWorld();
   await using folder = await createTempDir("rebuilt");
   const rows: GenerationRow[] = [];

@@ -33,7 +33,7 @@ test("each event is stored once under its tenant, in its order, however often it
   expect(await storedIn(world)).toEqual(events.map((event) => [`usage.${event.subject}`, event]));
 });
 
-test("what the broker has not taken is an error, and nothing behind it is told", async () => {
+test("what the broker has not taken is an error, and nothing after it is told", async () => {
   await using world = await openLaneWorld();
   const { publish } = createGenerationLog(world.broker);
   let calls = 0;

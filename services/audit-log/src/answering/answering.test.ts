@@ -83,7 +83,7 @@ describe("a call to the audit log", () => {
     await expect.poll(list, { interval: 100 }).toEqual([ref.generation]);
   });
 
-  it("for events gets pages of the log as it is shown, one behind the other, at once when it was just archived", async () => {
+  it("for events gets pages of the log as it is shown, one after the other, at once when it was just archived", async () => {
     await using world = await openWorld();
     const ref = createRef();
     expect(await world.ask("events", { ...ref, from_seq: 1, max_bytes: 100 })).toMatchObject({
@@ -145,7 +145,7 @@ describe("a call to the audit log", () => {
     expect(segments).toEqual([{ leaf: expect.stringMatching(/^[0-9a-f]{64}$/), first_seq: 0, last_seq: 2 }]);
   });
 
-  it("for events gets those before a hole and those behind it, and is told where it asks for what is missing", async () => {
+  it("for events gets those before a hole and those after it, and is told where it asks for what is missing", async () => {
     await using world = await openWorld();
     const ref = createRef();
     for (const seq of [2, 3, 6]) world.filled.event(ref, seq, delta(`${seq}`), NOON_US);

@@ -6,7 +6,7 @@ import { GenerationKeys } from "./generation-keys.ts";
 const STORED_AT_US = 1_795_000_000_000_000;
 const HOUR_US = 3_600_000_000;
 
-test("the archive knows the key of a generation that goes on, or is archived again, and no old file is read for one that begins", async () => {
+test("the archive knows the key of a generation that continues, or is archived again, and no old file is read for one that begins", async () => {
   await using filled = await openFilledArchive();
   const { archive, keyring } = filled;
   const ref = createRef();

@@ -108,7 +108,7 @@ describe("a search", () => {
     expect(await idsOf(search, { metadata: { [hostile]: hostile } })).toEqual([ref.generation]);
   });
 
-  it("gives its pages one behind the other without losing any, of those created at the same moment too", async () => {
+  it("gives its pages one after the other without losing any, of those created at the same moment too", async () => {
     await using filled = await openFilledArchive();
     await using search = searchIn(filled);
     const refs = Array.from({ length: 7 }, () => createRef());

@@ -185,7 +185,7 @@ describe("the admin API", () => {
     expect(answer).toMatchObject({ status: 404, json: { error: { code: "not_found" } } });
   });
 
-  test("refuses a key beyond those that a record holds, and goes on with them", async () => {
+  test("refuses a key beyond those that a record holds, and continues with them", async () => {
     await using platform = await openPlatform(LIVE);
     const acme = parseTenantId("acme");
     const { store } = platform.node.tenants!;

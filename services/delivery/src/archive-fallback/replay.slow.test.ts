@@ -156,7 +156,7 @@ describe("a replay", () => {
     expect(json).toMatchObject({ error: { code: "events_lost", param: "Last-Event-ID" } });
   });
 
-  test("of a generation that has not ended breaks off, says when to come back, and goes on from there", async () => {
+  test("of a generation that has not ended breaks off, says when to come back, and continues from there", async () => {
     await using platform = await openAuditedPlatform();
     const { path, ref, worker } = await createGeneration(platform);
     await append(worker, started(), delta("a"));

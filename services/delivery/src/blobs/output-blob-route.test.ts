@@ -56,7 +56,7 @@ async function begin(moderation?: ModerationPolicy) {
   return { ...generation, path, get, statusOf };
 }
 
-test("what the shown log names is given as a file to save, while the generation goes on and behind its end", async () => {
+test("what the shown log names is given as a file to save, while the generation continues and after its end", async () => {
   const { get, path, worker } = await begin();
   const response = await get();
   expect(response.status).toBe(200);

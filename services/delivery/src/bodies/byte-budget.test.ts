@@ -26,7 +26,7 @@ test("what is given back can be had again, and giving it back twice is giving it
   expect([budget.held, take(budget, "a").length]).toEqual([MIB, 1]);
 });
 
-test("however tenants come and go, the whole is never exceeded, and a new one gets in behind floods", () => {
+test("however tenants come and go, the whole is never exceeded, and a new one gets in after floods", () => {
   const anyStep = fc.record({ tenant: fc.nat(5), bytes: fc.integer({ min: 1, max: MIB }), back: fc.nat(3) });
   fc.assert(
     fc.property(fc.array(anyStep, { maxLength: 300 }), (steps) => {

@@ -87,7 +87,7 @@ test("one that is larger than all that may be under way goes alone", async () =>
   expect(begun.map(({ tenant }) => tenant)).toEqual(["a", "b"]);
 });
 
-test("behind one that has left there is a rest, twelve times as long as the loop was busy meanwhile, a second at most", async () => {
+test("after one that has left there is a rest, twelve times as long as the loop was busy meanwhile, a second at most", async () => {
   const { load, begun, enter, leave } = open(1);
   enter("a", 3);
   await turns(3);

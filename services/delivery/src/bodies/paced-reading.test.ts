@@ -22,7 +22,7 @@ async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-test("of each body a chunk is read at once, and then one of all of them behind each rest, in turn", async () => {
+test("of each body a chunk is read at once, and then one of all of them after each rest, in turn", async () => {
   const { read, resting } = openBodies({ a: 4, b: 3 });
   await turns(10);
   // The first has read its second chunk, which began a rest.

@@ -156,7 +156,7 @@ test("a node that closes does not wait for handshakes", async () => {
   await closed;
 });
 
-test("a renewed certificate is used without a restart; streams go on, and a pair that does not fit changes nothing", async () => {
+test("a renewed certificate is used without a restart; streams continue, and a pair that does not fit changes nothing", async () => {
   const own = { cert: join(dir.path, "live.pem"), key: join(dir.path, "live.key") };
   const put = async (pair: Partial<typeof own>) => {
     for (const part of ["cert", "key"] as const) {

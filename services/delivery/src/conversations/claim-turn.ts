@@ -180,7 +180,7 @@ export async function claimTurn(
   { row, at, parent, turn }: Place,
 ): Promise<boolean> {
   const now = new Date(unixNow());
-  // Behind a first turn: that one has them in its seq 0.
+  // After a first turn: that one has them in its seq 0.
   const { items, ...lasting } = row;
   const next: ConversationRecord = {
     ...lasting,

@@ -98,7 +98,7 @@ describe("a conversation", () => {
     });
   });
 
-  test("is not there for another tenant, or behind its time", async () => {
+  test("is not there for another tenant, or after its time", async () => {
     const id = await openConversation(platform);
     const over = await openConversation(platform);
     const { row, at } = await rows.find(ACME, over);
@@ -113,7 +113,7 @@ describe("a conversation", () => {
     expect(await ask(platform, { conversation: over })).toMatchObject(missing);
   });
 
-  test("is removed by a sweep behind its time, by one of many processes", async () => {
+  test("is removed by a sweep after its time, by one of many processes", async () => {
     const id = await openConversation(platform, { ttl_seconds: 60 });
     const kept = await openConversation(platform, { ttl_seconds: 3_600 });
     const nowMs = (unixNow() + 180_000) as ReturnType<typeof unixNow>;
@@ -222,7 +222,7 @@ test("an end user's Idempotency-Key names a conversation of that user alone", as
 });
 
 describe("items", () => {
-  test("are what was asked and said, in pages of both orders, and what was asked of a turn that goes on", async () => {
+  test("are what was asked and said, in pages of both orders, and what was asked of a turn that continues", async () => {
     const conversation = await openConversation(platform);
     const first = await said(
       platform,
@@ -279,7 +279,7 @@ describe("items", () => {
     expect(prompt.map(({ generation }) => generation)).toEqual(turns);
   });
 
-  test("of a turn behind its retention come out of the archive, and so does a prompt; that access is recorded", async () => {
+  test("of a turn after its retention come out of the archive, and so does a prompt; that access is recorded", async () => {
     const conversation = await openConversation(platform);
     const first = await said(platform, { conversation, input: "a" }, "b");
     const ref = { tenant: ACME, generation: first };

@@ -58,7 +58,7 @@ const itemsOf = async (conversation: ConversationId) => {
   return (json as { data: object[] }).data;
 };
 
-describe("a turn that comes while another one goes on", () => {
+describe("a turn that comes while another one continues", () => {
   test("is created, waits, and its prompt in seq 0 is without those that it waits for", async () => {
     const conversation = await openQueue();
     const first = await said(platform, { conversation, input: "One?" }, "1.");
@@ -146,7 +146,7 @@ describe("a turn that comes while another one goes on", () => {
   });
 });
 
-test("of creates that race at two nodes as many wait as may, each behind the one before it", async () => {
+test("of creates that race at two nodes as many wait as may, each after the one before it", async () => {
   const conversation = await openQueue();
   const head = await turn(platform, { conversation, input: "0" });
   const { waitingTurns } = CONVERSATION_LIMITS;

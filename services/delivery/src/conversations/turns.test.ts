@@ -269,7 +269,7 @@ describe("a claim whose generation never came", () => {
     return conversation;
   };
 
-  test("holds the conversation while its create may go on, and is passed over then", async () => {
+  test("holds the conversation while its create may continue, and is passed over then", async () => {
     const lost = parseGenerationId(`gen_0_${"1".repeat(26)}`);
     const fresh = await claim(unixNow(), lost);
     expect((await ask(platform, { conversation: fresh })).status).toBe(409);
@@ -361,7 +361,7 @@ test("a turn is its conversation's subject's and end user's, and the request can
   expect((await ask(platform, { conversation: unowned, subject: "s-1" })).status).toBe(400);
 });
 
-test("an end user's token goes on with that user's conversations and no others", async () => {
+test("an end user's token continues with that user's conversations and no others", async () => {
   const tokenOf = async (endUser: string) => {
     const body = { scopes: ["create", "read"], end_user: endUser };
     const { json } = await call(`${platform.node.url}/v1/tokens`, { body });

@@ -14,7 +14,7 @@ import {
 import { readGeneration } from "./read-generation.ts";
 import { showGeneration } from "./shown-generation.ts";
 
-test("a generation that goes on is read once, and from memory from then on, with what its log says at every length", async () => {
+test("a generation that continues is read once, and from memory from then on, with what its log says at every length", async () => {
   await using platform = await openPlatform();
   const { broker, log } = platform;
   const { ref, worker } = await createGeneration(platform, {

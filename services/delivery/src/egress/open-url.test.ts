@@ -113,7 +113,7 @@ test.each([
 });
 
 test.each([301, 302, 303, 307, 308])(
-  "a redirect by %d to a host on the list is looked up and judged anew",
+  "a redirect by %d to a host on the list is looked up and judged again",
   async (status) => {
     const answer: Answer = (request, response) =>
       request.headers.host === HOST

@@ -21,7 +21,7 @@ import { fuzz, nearlyText } from "./fuzz.fixture.ts";
 
 const visible = fc.stringMatching(/^[\x21-\x7e]{1,40}$/);
 
-test("bearerOf takes one word behind the scheme, or nothing", () => {
+test("bearerOf takes one word after the scheme, or nothing", () => {
   const scheme = fc.constantFrom("Bearer ", "bearer ", "BEARER ", "Bearer  ", "Basic ", "");
   fuzz(nearlyText(fc.tuple(scheme, visible).map((parts) => parts.join(""))), {
     parse: bearerOf,

@@ -65,7 +65,7 @@ export class HeldGenerations implements AsyncDisposable {
     this.#held.delete(generation);
   }
 
-  /** Behind those that were asked about longer ago. */
+  /** After those that were asked about longer ago. */
   #set(ref: GenerationRef, creates: number): void {
     this.#held.delete(ref.generation);
     this.#held.set(ref.generation, { ref, askedAtMs: performance.now(), creates });

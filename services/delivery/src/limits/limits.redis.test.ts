@@ -285,7 +285,7 @@ test("calls with a stream token count for its tenant and its end user, as those 
   expect((await ask()).json).toMatchObject({ error: { param: "end_user.requests_per_minute" } });
 });
 
-test("when Redis stops answering nodes go on with their share, and say so once", async () => {
+test("when Redis stops answering nodes continue with their share, and say so once", async () => {
   await using proxy = await startTcpProxy({ target: { port: redis.port } });
   await using node = await platform.addNode({
     redisUrl: `redis://127.0.0.1:${proxy.port}`,

@@ -87,7 +87,7 @@ describe("the URLs of one request", () => {
     expect(await blobsOf(world)).toEqual([IMAGE.length]);
   });
 
-  test("are removed where the create fails behind them", async () => {
+  test("are removed where the create fails after them", async () => {
     await using world = await openFetching(sends(OTHER, "image/png"));
     const fields = { ...asking(image(URL_A), { type: "audio", url: URL_A }) };
     expect((await world.create({}, fields)).status).toBe(400);

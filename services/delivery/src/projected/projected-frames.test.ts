@@ -65,7 +65,7 @@ describe("of any log, projected once,", () => {
     );
   });
 
-  test("every position lies behind the events whose frames come before it, and before the next one's", async () => {
+  test("every position lies after the events whose frames come before it, and before the next one's", async () => {
     await fc.assert(
       fc.asyncProperty(anyLog, async (drafts) => {
         const { cache, feed, frames } = open();
@@ -102,7 +102,7 @@ test("frames are made as events come, each once, whoever asks", async () => {
 
 test("a window takes twice the memory of the events at most, or 64 KiB", async () => {
   const { cache, feed, frames } = open();
-  const most = () => Math.max(64 * 1_024, 2 * cache.frames.bytes);
+  const most = () => Math.max(64 * 1_024, 2 * cache.shown.frames.bytes);
   feed(started());
   for (let i = 0; i < 5_000; i++) {
     feed(delta(`${i} `));
@@ -112,14 +112,14 @@ test("a window takes twice the memory of the events at most, or 64 KiB", async (
   await frames.catchUp();
   expect(frames.first).toBeGreaterThan(0);
   expect(frames.windowBytes).toBeLessThanOrEqual(most());
-  expect(cache.bytes).toBeGreaterThanOrEqual(cache.frames.bytes + frames.bytes);
+  expect(cache.bytes).toBeGreaterThanOrEqual(cache.shown.frames.bytes + frames.bytes);
 });
 
 test("without readers a window is forgotten first when memory is short, and is there again when one asks", async () => {
   const { cache, feed, frames } = open();
   feed(started(), delta("a"), completed());
   await frames.catchUp();
-  cache.trim(cache.frames.bytes);
+  cache.trim(cache.shown.frames.bytes);
   expect(frames.bytes).toBe(0);
   expect(await read(frames, 2)).toEqual(expectedFrames(cache).slice(2));
 });
@@ -203,11 +203,11 @@ describe("readers of a projection are shown what a gate shows,", () => {
     feed(started(), delta("a "), delta("SECRET"), delta(" b"));
     await frames.catchUp();
     expect(frames.count).toBe(0);
-    cache.acceptVerdict(verdict(4, 2));
+    cache.shown.acceptVerdict(verdict(4, 2));
     await frames.catchUp();
     expect(frames.count).toBe(2);
     feed(redacted(3), completed());
-    cache.acceptVerdict(verdict(6, 6, 5));
+    cache.shown.acceptVerdict(verdict(6, 6, 5));
     await frames.catchUp();
     expect(frames.hasEnded && cache.isSettled).toBe(true);
     const sent = (await read(frames, 0)).join("");

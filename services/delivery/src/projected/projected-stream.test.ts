@@ -68,7 +68,7 @@ function openStream({ opened = openCache(), shared, position = 0, room }: Stream
 
 const many = (count: number, text: string): EventDraft[] => Array.from({ length: count }, () => delta(text));
 
-test("a reader is sent the frames as they come, and a clean end behind the protocol's own", () => {
+test("a reader is sent the frames as they come, and a clean end after the protocol's own", () => {
   const { feed, sent, ends, cache, closed, stream } = openStream();
   feed(started(), delta("a"));
   expect(sent).toHaveLength(2);
@@ -175,12 +175,12 @@ describe("of a log that moderation may take text back from", () => {
     const { feed, cache, sent, ends, stream } = openStream({ opened });
     feed(started(), delta("a "), delta("SECRET"));
     expect([sent, cache.shownSeq]).toEqual([[], 3]);
-    cache.acceptVerdict(verdict(2));
+    cache.shown.acceptVerdict(verdict(2));
     cache.notify(() => {});
     expect(sent).toHaveLength(2);
     expect(stream.present.takenSeq).toBe(3);
     feed(redacted(3), completed());
-    cache.acceptVerdict(verdict(5, 4));
+    cache.shown.acceptVerdict(verdict(5, 4));
     cache.notify(() => {});
     expect(sent.join("")).not.toContain("SECRET");
     expect(ends).toEqual(["end"]);
@@ -199,7 +199,7 @@ describe("of a log that moderation may take text back from", () => {
       expires_at: "2030-01-01T00:00:00.000Z",
     };
     feed(started(), delta("a "), delta("maybe"), review, completed());
-    cache.acceptVerdict(verdict(5));
+    cache.shown.acceptVerdict(verdict(5));
     cache.notify(() => {});
     expect([sent.length, ends, cache.isOver, cache.isSettled]).toEqual([2, [], true, false]);
     feed({
@@ -209,11 +209,11 @@ describe("of a log that moderation may take text back from", () => {
       reviewer: "bob",
       replacement: "no",
     });
-    cache.acceptVerdict(verdict(5));
+    cache.shown.acceptVerdict(verdict(5));
     cache.notify(() => {});
     expect(sent).toHaveLength(2);
     feed(redacted(3, 3, "no"));
-    cache.acceptVerdict(verdict(7, 7));
+    cache.shown.acceptVerdict(verdict(7, 7));
     cache.notify(() => {});
     expect(sent.join("")).not.toContain("maybe");
     expect(ends).toEqual(["end"]);

@@ -51,7 +51,7 @@ test("what it keeps counts as memory of the cache, and goes when that is short a
   expect(folded()).toBe(4);
 });
 
-test("memory that is short while a call waits does not make it fold anew", async () => {
+test("memory that is short while a call waits does not make it fold again", async () => {
   const { cache, feed, fold, folded } = open();
   feed(started(), ...Array.from({ length: 1_000 }, () => delta("x")));
   const settling = fold.settle();
@@ -77,6 +77,6 @@ test("text that is withdrawn is not in the next answer", async () => {
   feed(started(), delta("a "), delta("SECRET"));
   expect((await fold.settle()).state.text).toBe("a SECRET");
   feed(redacted(3), completed());
-  cache.acceptVerdict({ judged: asSeq(5), cleared: asSeq(5), decided: asSeq(5) });
+  cache.shown.acceptVerdict({ judged: asSeq(5), cleared: asSeq(5), decided: asSeq(5) });
   expect((await fold.settle()).state.text).toBe("a [redacted]");
 });

@@ -108,7 +108,7 @@ test("a reader is sent the route's headers, every frame, and a clean end", async
   expect([readers.size, replayed.length, replayed[0]! > 0]).toEqual([0, 1, true]);
 });
 
-test("a reader that comes back with the number of its last frame is sent those behind it", async () => {
+test("a reader that comes back with the number of its last frame is sent those after it", async () => {
   await using served = await serve();
   const { feed, cache } = served;
   feed(started(), delta("a"), delta("b"));

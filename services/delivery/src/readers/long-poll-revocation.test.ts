@@ -46,7 +46,7 @@ describe("a long-poll is answered 401 before its wait is over", () => {
     expect(await Promise.race([kept, refused])).toMatchObject(REFUSED);
   });
 
-  test("whose key is revoked behind the last check and before the poll is registered", async () => {
+  test("whose key is revoked after the last check and before the poll is registered", async () => {
     await using platform = await openPlatform({ liveTenants: true });
     const { path, kept } = await openWaiting(platform);
     const { directory } = platform.node.tenants!;

@@ -52,7 +52,7 @@ describe("a reader that is attached", () => {
     ["whose key loses its role", withKey((key) => [{ ...key, roles: ["cancel"] }])],
     ["whose key is to have expired", withKey((key) => [{ ...key, expires_at: "2026-01-01T00:00:00Z" }])],
   ] as const)(
-    "%s is broken off in band on every node, others go on, and so does the generation",
+    "%s is broken off in band on every node, others continue, and so does the generation",
     async (_, change) => {
       await using platform = await openPlatform({ liveTenants: true });
       const other = await platform.addNode({ liveTenants: true });

@@ -83,7 +83,7 @@ describe("an attached stream ends with the role that it was opened for", () => {
   });
 });
 
-test("an attached stream goes on when its key loses another role", async () => {
+test("an attached stream continues when its key loses another role", async () => {
   await using platform = await openAuditedPlatform({ liveTenants: true });
   const { path, worker } = await createGeneration(platform);
   await append(worker, started());

@@ -90,7 +90,7 @@ test("of many that end a generation at once, one does", async () => {
   expect(ends.every(({ phase }) => phase === "ended")).toBe(true);
 });
 
-test("only the job that was met is deleted, not one that was queued anew, and a log is begun only from one that is there", async () => {
+test("only the job that was met is deleted, not one that was queued again, and a log is begun only from one that is there", async () => {
   await using platform = await openPlatform();
   const { ref } = await createGeneration(platform);
   const watched = await watchedOf(platform, ref);

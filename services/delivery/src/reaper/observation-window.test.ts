@@ -15,11 +15,11 @@ test("before the broker has been heard nothing is judged, and then not for a lea
   expect(heard(10_000).judgedFromMs).toBe(16_000);
 });
 
-test("as long as the broker is heard within each lease, it goes on", () => {
+test("as long as the broker is heard within each lease, it continues", () => {
   expect(heard(10_000, 15_999, 16_000, 21_000).judgedFromMs).toBe(16_000);
 });
 
-test("an outage, a pause of a lease and a clock that jumps begin it anew", () => {
+test("an outage, a pause of a lease and a clock that jumps begin it again", () => {
   const broken = heard(10_000, 11_000);
   broken.broken();
   expect(broken.judgedFromMs).toBe(NEVER);

@@ -109,7 +109,7 @@ describe("a turn that waits for others", () => {
     expect(reasonOf(given, waits(13_000, 8_000))).toBe("queue_timeout");
   });
 
-  test("is not ended while one goes on, and is inspected when its time could first be up", () => {
+  test("is not ended while one continues, and is inspected when its time could first be up", () => {
     expect(stepOf(given, waits(20_000, undefined))).toEqual({ effect: undefined, lookAfterMs: 25_000 });
     expect(stepOf({ queueMs: 0 }, waits(20_000, undefined))).toMatchObject({ effect: undefined });
   });

@@ -318,7 +318,7 @@ export async function createGeneration(
   };
 }
 
-/** Goes on where the log ends. */
+/** Continues where the log ends. */
 export async function openWorker(log: GenerationLog, ref: GenerationRef, options: WorkerOptions = {}) {
   const { publish, leader } = log;
   const head = headOf(await log.reader.readLog(ref));

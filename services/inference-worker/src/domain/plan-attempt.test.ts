@@ -72,7 +72,7 @@ describe("what a worker does with a job", () => {
     );
   });
 
-  test("it goes on behind what earlier attempts have shown, where the engine can", () => {
+  test("it continues after what earlier attempts have shown, where the engine can", () => {
     const log = after(started(1), delta("Once ", 2), started(2), delta("upon"));
     expect(plan(log)).toEqual({ ...TAKEOVER, attempt: 3 });
     expect(toTurn(log)).toEqual({
@@ -88,7 +88,7 @@ describe("what a worker does with a job", () => {
     expect(toTurn(log).prefix).toEqual({ text: "Right", tokens: 1 });
   });
 
-  test("it withdraws what was shown and begins anew where the engine can't go on", () => {
+  test("it withdraws what was shown and begins again where the engine can't continue", () => {
     expect(plan(after(started(1), delta("Once")), { continuing: [] })).toEqual({
       ...TAKEOVER,
       attempt: 2,
@@ -96,19 +96,12 @@ describe("what a worker does with a job", () => {
     });
   });
 
-  test("it begins anew where the policy says so, even if the engine could go on", () => {
+  test("it begins again where the policy says so, even if the engine could continue", () => {
     const policy = { on_worker_loss: "restart" } as const;
     expect(plan(after(started(1), delta("Once")), { policy })).toMatchObject({ rewindTo: 0 });
   });
 
-  test("there is nothing to withdraw where nothing was shown", () => {
-    expect(plan(after(started(1)), { continuing: [] })).toMatchObject({ attempt: 2, rewindTo: undefined });
-    expect(plan(after(started(1), delta("a"), started(2), rewind), { continuing: [] })).toMatchObject({
-      rewindTo: undefined,
-    });
-  });
-
-  test("reasoning that was shown is withdrawn too, for no engine goes on behind it", () => {
+  test("reasoning that was shown is withdrawn too, for no engine continues after it", () => {
     expect(plan(after(started(1), reasoning("Hm.")))).toMatchObject({ attempt: 2, rewindTo: 0 });
   });
 
@@ -189,10 +182,10 @@ describe("the engine of an attempt", () => {
   });
 });
 
-describe("behind tools", () => {
+describe("after tools", () => {
   const turn = [started(1), delta("Let me see. ", 3), call("a"), call("b"), result("b"), result("a")];
 
-  test("an engine is told of every turn that is over, and of the text behind the last", () => {
+  test("an engine is told of every turn that is over, and of the text after the last", () => {
     expect(toTurn(after(...turn, delta("It is 42.")))).toEqual({
       turns: [
         { type: "text", text: "Let me see. ", tokens: 3 },
@@ -207,7 +200,7 @@ describe("behind tools", () => {
     expect(toTurn(after(...turn)).prefix).toEqual(NO_PREFIX);
   });
 
-  test("an engine that can't go on begins again behind the last answer: no tool is called twice", () => {
+  test("an engine that can't continue begins again after the last answer: no tool is called twice", () => {
     expect(plan(after(...turn, delta("It")), { continuing: [] })).toMatchObject({ rewindTo: 6 });
     expect(plan(after(...turn), { continuing: [] })).toMatchObject({ rewindTo: undefined });
   });

@@ -219,7 +219,7 @@ test("where only the start of an attempt was lost, no text is appended again", (
   expect(drafts[0]).toMatchObject({ attempt: 3 });
 });
 
-test("the fallback that has spoken goes on speaking", () => {
+test("the fallback that has spoken continues speaking", () => {
   const { drafts } = restore([requested, started(1), started(2, { model: "small" }), delta("a")], 2);
   expect(drafts[0]).toMatchObject({ type: "generation.started", attempt: 3, model: "small" });
 });

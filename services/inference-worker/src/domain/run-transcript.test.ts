@@ -71,7 +71,7 @@ describe("what no engine can be given back", () => {
     expect(fold(started(1), draft, rewind(1), delta("a")).turnUnfit).toBe(false);
   });
 
-  test("is no annotation: the text goes on, and it comes again", () => {
+  test("is no annotation: the text continues, and it comes again", () => {
     const annotation: EventDraft = { type: "output.annotation", kind: "url", url: "https://a/" };
     expect(fold(started(1), delta("a"), annotation).turnUnfit).toBe(false);
   });

@@ -54,7 +54,7 @@ test("the limit is what the engine has counted, not how many pieces came, and th
   expect(events.at(-1)).toMatchObject({ usage: { input_tokens: 44, output_tokens: 13 } });
 });
 
-test("behind reasoning the answer begins anew, with the whole limit", async () => {
+test("after reasoning the answer begins again, with the whole limit", async () => {
   const reasoned: EventDraft = { type: "reasoning.delta", text: "Hm.", tokens: 39, input_tokens: 44 };
   const anew: Answer = {
     body: [
@@ -73,7 +73,7 @@ test("behind reasoning the answer begins anew, with the whole limit", async () =
   expect(events.at(-1)).toMatchObject({ usage: { input_tokens: 44, output_tokens: 46 } });
 });
 
-test("behind pieces that the engine did not count a limited answer begins anew, and an unlimited one goes on", async () => {
+test("after pieces that the engine did not count a limited answer begins again, and an unlimited one continues", async () => {
   const answer: Answer = { body: [content("Once upon"), finish(), DONE] };
   const limited = await takeOver([started(1), delta("Once", 2)], answer, 120);
   expect(limited.body).toMatchObject({ max_tokens: 120, messages: [{ role: "user" }] });

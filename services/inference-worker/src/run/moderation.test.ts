@@ -156,7 +156,7 @@ test("the time for a tool's answer begins when a person has let readers see the 
   expect(events.at(-1)).toMatchObject({ error: { code: "tool_result_timeout" } });
 });
 
-test("an engine goes on behind the text that it has produced, not behind what readers see of it", async () => {
+test("an engine continues after the text that it has produced, not after what readers see of it", async () => {
   await using world = await openWorld();
   const prefixes: string[] = [];
   const engine = createFakeEngine(

@@ -43,7 +43,7 @@ async function openTwo(first: Answer) {
 
 const hasSaid = (text: string) => (events: KnownEvent[]) => textOf(events) === text;
 
-test("a server that is killed in mid-stream is taken over from by another one, behind the exact prefix", async () => {
+test("a server that is killed in mid-stream is taken over from by another one, after the exact prefix", async () => {
   await using two = await openTwo(speaking("never"));
   const ref = await world.submit();
   const running = world.run(ref, two.engine);

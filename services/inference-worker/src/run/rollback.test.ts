@@ -120,7 +120,7 @@ test("tool calls and their answers that were lost are put back: no tool is calle
   expect(events.at(-1)).toMatchObject({ type: "generation.completed", usage });
 });
 
-test("text that was withdrawn is put back without it, what is left of it is withdrawn again, and the engine goes on", async () => {
+test("text that was withdrawn is put back without it, what is left of it is withdrawn again, and the engine continues", async () => {
   await using world = await openWorldToRollBack();
   const engine = createPausedSimulator();
   await world.startWorker(engine, { ackWaitMs: ACK_WAIT_MS });
@@ -177,7 +177,7 @@ test("a call that is lost while its answer is waited for is asked again under th
   expect(textOf(await world.untilEnded(ref))).toBe(text);
 });
 
-test("a cancel behind the loss stands, and nothing is put back behind it", async () => {
+test("a cancel after the loss stands, and nothing is put back after it", async () => {
   await using world = await openWorldToRollBack();
   const more = Promise.withResolvers<void>();
   const engine = createFakeEngine(async function* (_request, { signal }) {

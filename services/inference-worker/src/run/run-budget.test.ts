@@ -84,7 +84,7 @@ test("generations at once stay within their budget, and leave little of it", asy
   expect(said).toBeGreaterThan(1_000 - 64);
 });
 
-test("a worker goes on with the count of the one that it takes over from", async () => {
+test("a worker continues with the count of the one that it takes over from", async () => {
   await using world = await openWorld();
   const ledger = new MemoryLedger();
   const history = [
@@ -102,7 +102,7 @@ test("a worker goes on with the count of the one that it takes over from", async
   expect(usage.output_tokens).toBe(1_000 - INPUT);
 });
 
-test("a run waits for a ledger that does not know what is left, and goes on with its answer", async () => {
+test("a run waits for a ledger that does not know what is left, and continues with its answer", async () => {
   await using world = await openWorld();
   const memory = new MemoryLedger();
   let isKnown = false;
@@ -156,7 +156,7 @@ test("of a budget in tokens and one in money the one that is used up first ends 
   });
 });
 
-test("what an engine counts of the input, cached or not, is paid for while it goes on", async () => {
+test("what an engine counts of the input, cached or not, is paid for while it continues", async () => {
   await using world = await openWorld();
   const engine = createFakeEngine(async function* (_request, { signal }) {
     yield { type: "text", text: "x", inputTokens: 400, cachedInputTokens: 300 };
@@ -258,7 +258,6 @@ const usedOf = (logs: readonly (readonly KnownEvent[])[]) =>
 
 test.each([
   ["an unknown most", { tokens: 4_096, isMost: false }, 900],
-  ["a most of its own", { tokens: 1_500, isMost: true }, 900],
   ["more thoughts than are left", { tokens: 4_096, isMost: false }, 30_000],
 ] as const)(
   "generations at once stay within their budget though their model thinks without showing it: %s",

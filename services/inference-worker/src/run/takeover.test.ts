@@ -5,7 +5,7 @@ import type { Prefix } from "../engines/engine.ts";
 import { createSimEngine } from "../engines/sim/sim-engine.ts";
 import { delta, started } from "../testing/drafts.ts";
 import { createFakeEngine, untilAborted } from "../testing/fake-engine.ts";
-import { createPausedSimulator, hasTokens } from "../testing/paused-simulator.ts";
+
 import { openWorld, textOf, typesOf, type World } from "../testing/world.ts";
 
 /*
@@ -13,7 +13,7 @@ import { openWorld, textOf, typesOf, type World } from "../testing/world.ts";
  * hand over in order; test/e2e/takeover.test.ts kills real processes.
  */
 
-test("a second attempt goes on behind the exact prefix, and the counts of both add up", async () => {
+test("a second attempt continues after the exact prefix, and the counts of both add up", async () => {
   await using world = await openWorld();
   const prefixes: Prefix[] = [];
   const engine = createFakeEngine(
@@ -33,7 +33,7 @@ test("a second attempt goes on behind the exact prefix, and the counts of both a
   expect(events.at(-1)).toMatchObject({ usage: { input_tokens: 2, output_tokens: 7 } });
 });
 
-test("where the engine can't go on, what was shown is withdrawn first, and the whole text follows", async () => {
+test("where the engine can't continue, what was shown is withdrawn first, and the whole text follows", async () => {
   await using world = await openWorld();
   const engine = createFakeEngine(async function* () {
     yield { type: "text", text: "All of it" };
@@ -51,22 +51,6 @@ test("where the engine can't go on, what was shown is withdrawn first, and the w
   expect(events.at(-1)).toMatchObject({ usage: { output_tokens: 3 } });
 });
 
-test("with on_worker_loss fail a lost worker is the generation's end", async () => {
-  await using world = await openWorld();
-  const ref = await world.submit({
-    policy: { on_worker_loss: "fail" },
-    history: [started(1), delta("So far")],
-  });
-  await world.startWorker(createSimEngine());
-  const events = await world.untilEnded(ref);
-  expect(typesOf(events).slice(3)).toEqual(["generation.failed"]);
-  expect(events.at(-1)).toMatchObject({
-    error: { code: "worker_lost", retryable: true },
-    usage: { input_tokens: 2, output_tokens: 1 },
-  });
-  expect(textOf(events)).toBe("So far");
-});
-
 test("a generation whose attempts are used up gets one end when many workers take its job", async () => {
   await using world = await openWorld();
   const ref = await world.submit({
@@ -78,26 +62,6 @@ test("a generation whose attempts are used up gets one end when many workers tak
   await world.untilEnded(ref);
   await expect.poll(() => world.queuedJobs()).toBe(0);
   expect(typesOf(await world.read(ref)).slice(4)).toEqual(["generation.failed"]);
-});
-
-test("a worker that closes hands its generations over at once, and the text is as if nothing had happened", async () => {
-  await using world = await openWorld();
-  const options = { tokens: 120, tokens_per_second: 400, seed: 7 };
-  const undisturbed = await world.submit({ options });
-  const engine = createPausedSimulator();
-  const first = await world.startWorker(engine);
-  const expected = textOf(await world.untilEnded(undisturbed));
-
-  engine.sayUpTo(10);
-  const ref = await world.submit({ options });
-  await world.until(ref, hasTokens(10));
-  await world.startWorker(createSimEngine());
-  await first.close();
-  // The ack wait is a minute: only a release brings the job here in time.
-  const events = await world.untilEnded(ref);
-  expect(textOf(events)).toBe(expected);
-  expect(events.filter(({ type }) => type === "generation.started")).toHaveLength(2);
-  expect(typesOf(events)).not.toContain("output.rewind");
 });
 
 test("an attempt that a higher one has fenced lets go of its engine and writes nothing more", async () => {

@@ -65,7 +65,7 @@ const COURSES: Record<string, Course> = {
     canContinue: false,
     usage: { input_tokens: 2, output_tokens: 9 },
   },
-  "a third attempt, behind a handover and a rewind": {
+  "a third attempt, after a handover and a rewind": {
     history: [
       started(1),
       delta("Once ", 5),
@@ -86,11 +86,11 @@ const COURSES: Record<string, Course> = {
     turns: [() => says(words(3), call, asks(7, 9)), () => says(words(2), finish(20, 2))],
     usage: { input_tokens: 7, output_tokens: 11 },
   },
-  "a retry behind a turn with a tool": {
+  "a retry after a turn with a tool": {
     turns: [() => says(words(3), call, asks(7, 9)), silent, () => says(words(2), finish(20, 2))],
     usage: { input_tokens: 7, output_tokens: 11 },
   },
-  "a takeover behind a tool's answer": {
+  "a takeover after a tool's answer": {
     history: [started(1), delta("See. ", 5), called("a"), answered("a"), delta("It ", 1)],
     turns: [() => says(words(3), finish(20, 3))],
     canContinue: false,
@@ -165,7 +165,7 @@ test("another process that cancels finds in the log what a tool's call took", as
   expect(transcriptOf(asked).usage).toEqual({ input_tokens: 7, output_tokens: 9 });
 });
 
-test("a worker that takes over behind a tool's call counts what that took", async () => {
+test("a worker that takes over after a tool's call counts what that took", async () => {
   const { world, ref, worker } = await askForTool();
   await using _ = world;
   await worker.close();

@@ -98,7 +98,7 @@ test("a turn waits without a slot, and another generation has it", async () => {
   expect(inputs).toEqual(["Other?", "1?", [asked("1?"), call, result, answered("2."), asked("2?")]]);
 });
 
-test("a turn goes on behind the last good one where the one before it fails", async () => {
+test("a turn continues after the last good one where the one before it fails", async () => {
   await using world = await openWorld();
   const { engine, inputs } = createListener();
   const prompt: Prompt = [{ items: [{ role: "system", content: "Be brief." }] }];

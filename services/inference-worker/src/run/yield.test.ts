@@ -23,7 +23,7 @@ async function undisturbedText(world: World): Promise<string> {
   return textOf(await world.untilEnded(ref));
 }
 
-test("a batch generation yields its slot to an interactive one, and goes on behind its text when a slot is free", async () => {
+test("a batch generation yields its slot to an interactive one, and continues after its text when a slot is free", async () => {
   await using world = await openWorld();
   const engine = createPausedSimulator();
   await world.startWorker(engine, { slots: 1 });
@@ -45,27 +45,7 @@ test("a batch generation yields its slot to an interactive one, and goes on behi
   expect(await world.queuedJobs()).toBe(0);
 });
 
-test("a batch generation that has yielded goes on at another worker", async () => {
-  await using world = await openWorld();
-  const engine = createPausedSimulator();
-  await world.startWorker(engine, { slots: 1 });
-  const expected = await undisturbedText(world);
-  engine.sayUpTo(50);
-  const batch = await submitBatch(world);
-  await world.until(batch, hasTokens(50));
-  // It keeps the slot for as long as the engine is held.
-  const interactive = await world.submit({ options: OPTIONS });
-  await world.until(batch, (events) => events.at(-1)?.type === "attempt.ended");
-  const free = createPausedSimulator();
-  const other = await world.startWorker(free, { slots: 1 });
-  const events = await world.untilEnded(batch);
-  expect(events.findLast(({ type }) => type === "generation.started")).toMatchObject({ worker: other.id });
-  expect(textOf(events)).toBe(expected);
-  engine.sayUpTo(Number.POSITIVE_INFINITY);
-  expect(textOf(await world.untilEnded(interactive))).toBe(expected);
-});
-
-test("an engine that can't go on keeps the slot: another generation, which has run for longer, yields", async () => {
+test("an engine that can't continue keeps the slot: another generation, which has run for longer, yields", async () => {
   await using world = await openWorld();
   const engine = createPausedSimulator();
   await world.startWorker(engine, { slots: 2 });

@@ -68,7 +68,7 @@ test.each(SAYS)("%s: in retract it is decided alike, and in observe nothing is",
   expect(observe.judge.findings.first.map(({ rule }) => rule)).toEqual(["secret", "poison"]);
 });
 
-test("a refusal and a summary are texts that go on: a match may lie across their events, with others between them", () => {
+test("a refusal and a summary are texts that continue: a match may lie across their events, with others between them", () => {
   const log = new JudgedLog(RULES);
   log.append(summary("sec"), reasoning("x"), summary("ret"), refusal("sec"), delta("y"), refusal("ret"));
   expect(log.events.filter(({ type }) => type === "moderation.redacted")).toMatchObject([

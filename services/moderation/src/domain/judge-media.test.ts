@@ -40,7 +40,7 @@ test.each(["gate", "retract"] as const)(
   },
 );
 
-test("a gate shows nothing behind it before it is decided", () => {
+test("a gate shows nothing after it before it is decided", () => {
   const log = new JudgedLog(RULES, { ...GATE, media: "withhold" });
   log.append(delta("a "));
   const event = log.store(MADE);

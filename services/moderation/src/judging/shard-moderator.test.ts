@@ -161,7 +161,7 @@ test("a log without its rules stays unjudged, and holds up nothing else", async 
   expect([judging.size, judging.settledStreamSeq]).toEqual([0, events.at(-1)!.streamSeq]);
 });
 
-test("the end waits for every classifier, though one of them has had something withdrawn behind it", async () => {
+test("the end waits for every classifier, though one of them has had something withdrawn after it", async () => {
   await using world = await openWorld();
   const rules: ModerationRule[] = ["fast", "slow"].map((name) => ({ classifier: name, action: "redact" }));
   const written = await world.create(rules);
@@ -196,7 +196,7 @@ test("what a classifier finds in a long log that is taken up again is withdrawn 
 
 test.each([
   ["in the log that is read", 5],
-  ["behind what was read of it", 0],
+  ["after what was read of it", 0],
 ] as const)(
   "what is stored of a lost attempt counts for no text, not even of earlier attempts, once another one has its number: %s",
   async (_, from) => {
@@ -236,7 +236,7 @@ test.each([
   ["none", []],
   ["two, the first of which has its number", [2, 3]],
 ])(
-  "a log that the store has rolled back is judged anew at its next attempt, after the loss of: %s",
+  "a log that the store has rolled back is judged again at its next attempt, after the loss of: %s",
   async (_, attempts) => {
     await using world = await openWorld();
     const written = await world.create(RULES);

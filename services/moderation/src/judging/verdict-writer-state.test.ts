@@ -191,12 +191,6 @@ describe.each(names(STATES))("%s", (name) => {
   test.each(rows)("%s: %s", (input, row) => expect(tell(STATES[name], INPUTS[input])).toBe(row));
 });
 
-test("says which answer has come while nothing is being stored", () => {
-  expect(() => next(updated, REFUSED)).toThrow(
-    "A verdict was reported as refused, and none is being stored.",
-  );
-});
-
 test("an update is due once 64 events were folded since a verdict was published", () => {
   const fold = (state: WriterState, count: number) =>
     after(
@@ -217,7 +211,7 @@ test("an update is due once 64 events were folded since a verdict was published"
   });
 });
 
-test("a generation without a stored verdict begins behind place 0", () => {
+test("a generation without a stored verdict begins after place 0", () => {
   const none = after(
     initialState(BY, undefined),
     { type: "folded", streamSeq: asStreamSeq(100) },

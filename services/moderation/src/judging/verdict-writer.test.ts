@@ -49,17 +49,6 @@ test("a verdict that is refused three times, while what is stored can't be read,
   expect([publish.mock.calls.length, writer.unstoredFrom]).toEqual([4, undefined]);
 });
 
-test("a stored verdict counts for a log whose leader has the attempt that it names", async () => {
-  const verdict = { judged: 90, cleared: 90, decided: 0, attempt: 1, nonce: "00000a" };
-  const log = { verdicts: { readVerdictFromLeader: async () => ({ verdict, streamSeq: 1 }) } };
-  const writer = await VerdictWriter.open(log as unknown as GenerationLog, REF, { rule_set: "rules" });
-  const started = { ...STARTED, nonce: "00000a" };
-  const events = [encodeEvent(asSeq(1), started)];
-  expect(writer.isAheadOf(events)).toBe(false);
-  writer.discardLostOf(events);
-  expect(writer.stored).toBe(verdict);
-});
-
 test("what was stored of an attempt that the broker has lost does not count for the one that has got its number", async () => {
   const publish = vi
     .fn<Publish>()
@@ -95,7 +84,7 @@ test("discards a stored verdict of an attempt that the leader does not have, and
 test.each([
   ["the one it names", "00000a", 1, 1, false],
   ["one of its number, as it names no nonce", undefined, 1, 1, false],
-  ["one behind what it has judged", "00000a", 91, 2, false],
+  ["one after what it has judged", "00000a", 91, 2, false],
   ["another one of its number", "0000ff", 1, 1, true],
   ["a later one in the place of what it has judged", "00000a", 90, 2, true],
 ] as const)(

@@ -4,7 +4,7 @@ import { unfitAnswer } from "./unfit-answer.ts";
 const CUT = { cutAfterEvents: 25 };
 
 describe("an answer that the demo can't show anything with", () => {
-  test("one that goes on behind the cut will do", () => {
+  test("one that continues after the cut will do", () => {
     expect(unfitAnswer({ status: "completed", events: 26 }, CUT)).toBeUndefined();
   });
 

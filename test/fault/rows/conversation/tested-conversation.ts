@@ -52,7 +52,7 @@ export function historyOf({ turns }: TestedConversation, turn: number): readonly
 
 interface ConversationCall {
   readonly tenant: Tenant;
-  /** Behind `/v1/conversations`. */
+  /** After `/v1/conversations`. */
   readonly path: string;
   /** Sent as JSON. Absent: the call is a GET. */
   readonly body?: object;

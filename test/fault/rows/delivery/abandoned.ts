@@ -11,11 +11,11 @@ const LONGEST_ABSENCE_MS = 500;
 /** For a reader that comes back, which takes its time on a busy machine. */
 const PATIENT_MS = 10_000;
 const policy = { on_disconnect: { cancel_after: CANCEL_AFTER_MS } } as const;
-/** Would go on for half a minute. */
+/** Has tokens for half a minute. */
 const LEFT: GenerationOptions = { policy, tokens: 3_000, mayEnd: ["generation.cancelled"] };
 /** A reader comes back in time: they end as if it had not left. */
 const KEPT: GenerationOptions = { policy, tokens: 500, tokensPerSecond: 40 };
-/** Goes on for longer than its first absence would be borne. */
+/** Continues for longer than its first absence would be borne. */
 const VISITED: GenerationOptions = {
   policy: { on_disconnect: { cancel_after: PATIENT_MS } },
   tokens: 1_500,
@@ -47,7 +47,7 @@ export const abandoned: FaultRow = {
 export const abandonedNodeKilled: FaultRow = {
   name: "abandoned-node-killed",
   about:
-    "a node dies with the readers of generations with cancel_after 1.5 s; those of half of them go on to the other node; from 1.5 s after the death, of which a node's word of up to 6 s has to run out, until the cancel is stored",
+    "a node dies with the readers of generations with cancel_after 1.5 s; those of half of them continue at the other node; from 1.5 s after the death, of which a node's word of up to 6 s has to run out, until the cancel is stored",
   proof: "a generation is cancelled whose reader left with the killed node",
   world: {},
   shortTrials: 1,

@@ -60,9 +60,9 @@ test("a mark of another script makes no longer word of a term, and a vowel sign 
 });
 
 test.for([
-  ["a mark of another script behind a letter", "se\u093cc\u0e47ret", ["secret"]],
+  ["a mark of another script after a letter", "se\u093cc\u0e47ret", ["secret"]],
   ["a mark behind a blank", "se \u093ccret", ["se cret"]],
-  ["marks behind a letter that takes them, which count", "क\u093cला", []],
+  ["marks after a letter that takes them, which count", "क\u093cला", []],
 ] as const)("a term with %s finds itself", ([, term, others]) => {
   const set = compileRuleSet("terms", terms(term));
   const texts = [term, ...others];
@@ -88,7 +88,7 @@ test("a term is not found inside a longer word, unless it may be anywhere", () =
   expect(found(anywhere, "concatenate")).toEqual(["terms-0: cat"]);
 });
 
-test("a term that may go on is pending until it can't", () => {
+test("a term that may continue is pending until it can't", () => {
   const scanner = compileRuleSet("terms", terms("foo", "foo bar")).createScanner();
   const pendingAfter = (piece: string): [number, number] => [scanner.push(piece).length, scanner.pending];
   expect(["x fo", "o", " ", "ba", "z", " foo"].map(pendingAfter)).toEqual([
@@ -155,7 +155,7 @@ describe("2,000 characters made to stall a pattern", () => {
   });
 });
 
-test("a pattern whose automaton grows without end is forgotten and made anew, and finds the same", () => {
+test("a pattern whose automaton grows without end is forgotten and made again, and finds the same", () => {
   const set = compileRuleSet("wide", [{ pattern: "a[ab]{14}c", max_length: 16 }]);
   const bits = Array.from({ length: 4_000 }, (_, at) => ((at * at * 2_654_435_761) % 97) % 2);
   const text = `${bits.map((bit) => (bit === 1 ? "a" : "b")).join("")} aaaaaaaaaaaaaaac`;

@@ -11,7 +11,7 @@ const LOTTERY = 50;
 /** E.164's country codes. */
 const COUNTRY =
   /^(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|(?:2[1-689]|3[578]|42|5[09]|6[7-9]|8[05-8]|9[679])\d)$/;
-/** Behind the country's 1 or 7 come ten digits. */
+/** After the country's 1 or 7 come ten digits. */
 const OF_ELEVEN = /^[17]/;
 
 export const PHONES: readonly ShapeSource[] = [

@@ -33,12 +33,12 @@ const LAYOUTS: Kind["layouts"] = {
   "adjacent strings": (bare) => each(bare, (line) => String.raw`    "${line}\n"`),
   "strings joined by dots": (bare) => each(bare, (line) => String.raw`    . "${line}\n"`),
   "strings in a list": (bare) => each(bare, (line) => `    "${line}",`),
-  "lines that go on behind a backslash": (bare) =>
+  "lines that continue after a backslash": (bare) =>
     each(bare, (line, last) => (last ? line : String.raw`${line}\n\ `.trimEnd())),
   "comment of a shell": (bare) => each(bare, (line) => `# ${line}`),
   "comment of C": (bare) => each(bare, (line) => ` * ${line}`),
   "comment of two slashes": (bare) => each(bare, (line) => `// ${line}`),
-  "an empty line behind each": (bare) => bare.replaceAll("\n", "\n\n"),
+  "an empty line after each": (bare) => bare.replaceAll("\n", "\n\n"),
   "behind numbers of lines": (bare) => {
     let number = 0;
     return each(bare, (line) => `${String(++number).padStart(4)} | ${line}`);

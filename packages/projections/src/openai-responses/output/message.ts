@@ -45,7 +45,7 @@ export function openMessage(id: string, index: number, type: PartType): [OpenMes
   return [message, { type: "response.output_item.added", output_index: index, item }, partAdded(message)];
 }
 
-/** Goes on with a part of a type. */
+/** Continues with a part of a type. */
 export function turnTo(message: OpenMessage, type: PartType): [OpenMessage, ...Step[]] {
   if (message.part.type === type) return [message];
   const next = { ...message, parts: [...message.parts, toPart(message.part)], part: emptyPart(type) };

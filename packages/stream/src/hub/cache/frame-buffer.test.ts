@@ -121,7 +121,7 @@ describe("FrameBuffer", () => {
     expect(log.payloadAt(asSeq(1_000))!.length).toBe(1_000);
   });
 
-  test("a trimmed log goes on where it was", () => {
+  test("a trimmed log continues where it was", () => {
     const log = logOf(
       1,
       Array.from({ length: 500 }, () => Buffer.alloc(1_000, "x")),

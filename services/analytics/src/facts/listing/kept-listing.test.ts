@@ -103,7 +103,7 @@ test("a question lists nothing that this process has written, and fetches no fil
   expect(take()).toEqual([]);
 });
 
-test("commits of other processes are found behind the newest one that is known", async () => {
+test("commits of other processes are found after the newest one that is known", async () => {
   const shared = createMemoryStore();
   const { store, take } = countCalls(shared);
   const listing = new KeptListing(store, [STREAM]);

@@ -97,7 +97,7 @@ function impatient(store: BlobStore): CommitTidier<GenerationRow> {
   return new CommitTidier({ table: GENERATIONS, store, stream: STREAM, now: () => (now += 3_600_000) });
 }
 
-test("commits before the newest base become a file of 64, and what goes on behind them stays", async () => {
+test("commits before the newest base become a file of 64, and what continues after them stays", async () => {
   const world = new World();
   await world.commit(3 * COMMITS_PER_BASE + 10);
   const tidier = impatient(world.store);
@@ -110,7 +110,7 @@ test("commits before the newest base become a file of 64, and what goes on behin
   expect(await world.loseBehind(70)).toBe(70);
 });
 
-test("commits of which nothing is in the stream any more are deleted with their bases, and a lane goes on", async () => {
+test("commits of which nothing is in the stream any more are deleted with their bases, and a lane continues", async () => {
   const world = new World();
   await world.commit(3 * COMMITS_PER_BASE + 10);
   const tidier = impatient(world.store);

@@ -45,7 +45,7 @@ test("messages of one generation are one group, in the order of the stream", () 
   ]);
 });
 
-test("midnight, and a seq that does not go on by one, begin another group", () => {
+test("midnight, and a seq that does not continue by one, begin another group", () => {
   const [ref] = refs as [(typeof refs)[0]];
   expect(
     outline([message(1, ref, 0), message(2, ref, 1), message(3, ref, 1), message(4, ref, 2, NOON + DAY)]),

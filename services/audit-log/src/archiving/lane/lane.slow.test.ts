@@ -118,7 +118,7 @@ test("a stream that has lost its end and has come further since is archived from
   expect(await replay(world, second, ref)).toEqual([...encoded(0, kept), ...encoded(10, deltas(30, "anew"))]);
 });
 
-test("a stream that was deleted and made anew, while it was archived, is archived from its beginning", async () => {
+test("a stream that was deleted and made again, while it was archived, is archived from its beginning", async () => {
   await using world = await openLaneWorld();
   const [old, young] = [createRef(), createRef()];
   await using lane = await world.startArchiver();
@@ -134,7 +134,7 @@ test("a stream that was deleted and made anew, while it was archived, is archive
   expect((await world.verify()).code).toBe(0);
 });
 
-test("what an erasure has purged is no gap, and hides none in a stream that was made anew", async () => {
+test("what an erasure has purged is no gap, and hides none in a stream that was made again", async () => {
   await using world = await openLaneWorld();
   const { created } = await readStreamInfo(world.broker.reads, STREAM);
   const first = await world.startArchiver();
@@ -175,7 +175,7 @@ test("a broker that dies in the middle of a backlog and comes back costs nothing
   expect((await world.verify()).code).toBe(0);
 });
 
-test("what is no event is told and left out, and the rest goes on", async () => {
+test("what is no event is told and left out, and the rest continues", async () => {
   await using world = await openLaneWorld();
   const ref = createRef();
   await world.publish("gen.0.acme.strange.id", encodeEvent(asSeq(0), requested(ref)));
@@ -190,9 +190,7 @@ test("what is no event is told and left out, and the rest goes on", async () => 
 });
 
 test.each([
-  ["a request that is no JSON", '{"seq":0,"type":"generation.requested",'],
   ["a request without what it asks for", '{"seq":0,"type":"generation.requested"}'],
-  ["an end that is no JSON", '{"seq":0,"type":"generation.completed","usage":'],
   [
     "an end with a count that is none",
     '{"seq":0,"type":"generation.completed","usage":{"output_tokens":"x"}}',

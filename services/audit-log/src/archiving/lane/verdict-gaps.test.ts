@@ -83,7 +83,7 @@ test.each([
   },
 );
 
-test("what is missing behind a place where the stream was seen to end lately has not expired, however old that place is", async () => {
+test("what is missing after a place where the stream was seen to end lately has not expired, however old that place is", async () => {
   await using world = await openLaneWorld({ stream });
   const reader = await openReader(world);
   const looking = new AbortController();
@@ -95,7 +95,7 @@ test("what is missing behind a place where the stream was seen to end lately has
   expect(batch).toMatchObject({ last: 3, missing: [[1, 2]], maybeExpired: [] });
 });
 
-test("what is missing behind a message that has just been read has not expired", async () => {
+test("what is missing after a message that has just been read has not expired", async () => {
   await using world = await openLaneWorld({ stream });
   const reader = await openReader(world);
   await judge(world, createRef(), 1);

@@ -38,7 +38,7 @@ function gate(store: BlobStore) {
   return { gated, reached: reached.promise, open: opened.resolve };
 }
 
-test("what an archiver has sealed and not committed when its subject is erased is sealed anew, without it", async () => {
+test("what an archiver has sealed and not committed when its subject is erased is sealed again, without it", async () => {
   await using world = await openLifecycleWorld();
   const { gated, reached, open } = gate(world.store);
   const [ref, other] = [createRef(), createRef()];

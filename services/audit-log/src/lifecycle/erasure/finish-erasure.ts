@@ -83,7 +83,7 @@ export async function finishErasure(
         ends,
       );
       if (outcome.kind === "committed") {
-        // Behind the record: a copy whose key no record says is destroyed must be there.
+        // After the record: a copy whose key no record says is destroyed must be there.
         await sweepCopies(context, tenant);
         return { ...erasure, doneAt: at };
       }

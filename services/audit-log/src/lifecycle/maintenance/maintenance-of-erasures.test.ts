@@ -79,7 +79,7 @@ test("removes what a process that slept writes after an erasure", async () => {
   expect(maintenance.errors).toEqual([]);
 });
 
-test("what is appended behind the end of an erased generation is removed again, and is no gap to a later archiver", async () => {
+test("what is appended after the end of an erased generation is removed again, and is no gap to a later archiver", async () => {
   await using world = await openLifecycleWorld();
   const { log } = world.live;
   const ref = createRef();

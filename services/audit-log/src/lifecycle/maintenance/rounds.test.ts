@@ -16,7 +16,7 @@ const errors: unknown[] = [];
 const onError = keepErrors(errors);
 afterEach(() => expect(errors.splice(0)).toEqual([]));
 
-test("of two processes one keeps the archive in order, and the other goes on when that one has closed", async () => {
+test("of two processes one keeps the archive in order, and the other continues when that one has closed", async () => {
   await using world = await openLifecycleWorld();
   const start = async (holder: string) => {
     const tenants = vi.fn(() => []);

@@ -178,7 +178,7 @@ test("how the first output came to a stream, and the times between what it was w
   expect(first).toEqual(mark({ first_output: { received_ms: anyMs, shown_ms: anyMs, sent_ms: anyMs } }));
   const { received_ms: received = -1, shown_ms: shown = -1, sent_ms: sent = -1 } = first?.first_output ?? {};
   expect([received >= 0, shown >= received, sent >= shown]).toEqual([true, true, true]);
-  // Behind the first: two deltas and the end at most; what comes at once is one write.
+  // After the first: two deltas and the end at most; what comes at once is one write.
   const gaps = decodeSketch(fromBase64(first?.gaps ?? "")).count;
   expect(gaps).toBeGreaterThanOrEqual(2);
   expect(gaps).toBeLessThanOrEqual(4);

@@ -74,7 +74,7 @@ describe("presence", () => {
     const { enter, messages, timers } = openPresence();
     enter(cacheOf({}), () => 0)();
     const ended = watched();
-    ended.acceptLive(encodeEvent(asSeq(1), completed()), () => asStreamSeq(2));
+    ended.events.acceptLive(encodeEvent(asSeq(1), completed()), () => asStreamSeq(2));
     enter(ended, () => 0)();
     await vi.advanceTimersByTimeAsync(100);
     expect([timers(), messages]).toEqual([0, []]);
@@ -127,13 +127,13 @@ describe("presence", () => {
       review: { answer: "redact", after_ms: 5_000 },
     } as const;
     const cache = cacheOf({ moderation, pace: { max_lead_tokens: 10 } });
-    cache.acceptVerdict({ judged: asSeq(0), cleared: asSeq(0), decided: asSeq(0) });
+    cache.shown.acceptVerdict({ judged: asSeq(0), cleared: asSeq(0), decided: asSeq(0) });
     for (const seq of [1, 2, 3])
-      cache.acceptLive(encodeEvent(asSeq(seq), delta("x")), () => asStreamSeq(seq + 1));
+      cache.events.acceptLive(encodeEvent(asSeq(seq), delta("x")), () => asStreamSeq(seq + 1));
     enter(cache, () => 0);
-    cache.acceptVerdict({ judged: asSeq(3), cleared: asSeq(2), decided: asSeq(0) });
+    cache.shown.acceptVerdict({ judged: asSeq(3), cleared: asSeq(2), decided: asSeq(0) });
     await vi.advanceTimersByTimeAsync(100);
-    cache.acceptVerdict({ judged: asSeq(3), cleared: asSeq(3), decided: asSeq(0) });
+    cache.shown.acceptVerdict({ judged: asSeq(3), cleared: asSeq(3), decided: asSeq(0) });
     await vi.advanceTimersByTimeAsync(100);
     const held = (fromSeq: number) => ({ readers: 1, seq: 0, held: { fromSeq, toSeq: 3 } });
     expect(announced()).toEqual([held(1), held(3), { readers: 1, seq: 0 }]);
@@ -195,7 +195,7 @@ describe("presence", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("a node that drains while an announcement is in flight sends the last one behind it", async () => {
+  test("a node that drains while an announcement is in flight sends the last one after it", async () => {
     const { registry, enter, announced } = openPresence();
     const cache = watched();
     const leave = enter(cache, () => 0);

@@ -113,7 +113,7 @@ test.each(["off", "observe"] as const)(
   },
 );
 
-test("a halt takes what was sealed, before it and behind it", async () => {
+test("a halt takes what was sealed, before it and after it", async () => {
   await using platform = await openPlatform();
   const { path, ref, worker } = await createGeneration(platform, {
     body: moderatedBody({ mode: "retract" }),

@@ -156,7 +156,7 @@ describe("retract", () => {
     expect((await call(url)).json).toMatchObject({ status: "completed", settled: true });
   });
 
-  test("withdraws all text that the worker appends behind a halt", async () => {
+  test("withdraws all text that the worker appends after a halt", async () => {
     await using platform = await openPlatform();
     const body = moderatedBody({ mode: "retract" });
     const { path, ref, worker } = await createGeneration(platform, { body });
@@ -169,7 +169,7 @@ describe("retract", () => {
     expect((await call(`${platform.node.url}${path}`)).json).toMatchObject({ text: "a [halted]" });
   });
 
-  test("behind the end reaches readers that come again", async () => {
+  test("after the end reaches readers that come again", async () => {
     await using platform = await openPlatform();
     const body = moderatedBody({ mode: "retract" });
     const { path, ref, worker } = await createGeneration(platform, { body });
@@ -210,7 +210,7 @@ test("retract is never further ahead of moderation than it may be, and says how 
 describe("without moderation", () => {
   const wait = { answer: "fail_closed", after_ms: 50 } as const;
 
-  test("fail_closed gives readers what is cleared and breaks them off; they go on once verdicts come", async () => {
+  test("fail_closed gives readers what is cleared and breaks them off; they continue once verdicts come", async () => {
     await using platform = await openPlatform();
     const nodes = [platform.node, await platform.addNode()];
     const body = moderatedBody({ mode: "gate", on_unavailable: wait });

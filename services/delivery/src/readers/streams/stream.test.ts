@@ -145,7 +145,7 @@ describe("a stream", () => {
     expect(await statusAt("0-0")).toEqual([200, 3]);
   });
 
-  test("goes on at another node that has not seen the generation yet", async () => {
+  test("continues at another node that has not seen the generation yet", async () => {
     await using platform = await openPlatform();
     const other = await platform.addNode();
     const { path, ref, worker } = await createGeneration(platform);

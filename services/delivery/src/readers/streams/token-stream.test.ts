@@ -55,7 +55,7 @@ async function openTokenPlatform() {
   return { platform, tenants };
 }
 
-test("a stream is broken off when its token expires, and goes on at its cursor with a fresh one", async () => {
+test("a stream is broken off when its token expires, and continues at its cursor with a fresh one", async () => {
   const { platform } = await openTokenPlatform();
   await using _ = platform;
   const { path, ref, worker } = await createGeneration(platform);
@@ -75,7 +75,7 @@ test("a stream is broken off when its token expires, and goes on at its cursor w
   expect([await next.ended, ...seqsOf(next)]).toEqual(["clean", 3, 4]);
 });
 
-test("a stream is broken off at once when its token, its signing key or its API key is taken back, and others go on", async () => {
+test("a stream is broken off at once when its token, its signing key or its API key is taken back, and others continue", async () => {
   const changes: readonly Partial<TenantConfig>[] = [
     { signingKeys, revocations: [{ kind: "token", value: "", at: LATER, until: LATER }] },
     {},

@@ -73,7 +73,7 @@ describe("a run of AG-UI", () => {
     expect(snapshotOf(late)).toEqual([{ id: expect.any(String), role: "assistant", content: "Hi" }]);
   });
 
-  test("that has begun anew is over for those who were there, and whole for those who come then", async () => {
+  test("that has begun again is over for those who were there, and whole for those who come then", async () => {
     await using platform = await openPlatform();
     await using first = await openRun(platform.node, AG_UI);
     const { worker } = await workOn(platform, first);

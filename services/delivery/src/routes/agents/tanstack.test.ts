@@ -29,7 +29,7 @@ describe("a run of TanStack AI", () => {
     expect(textOf(reader)).toBe("Hello");
   });
 
-  test("goes on behind Last-Event-ID at any node, and starts nothing", async () => {
+  test("continues after Last-Event-ID at any node, and starts nothing", async () => {
     await using platform = await openPlatform();
     const other = await platform.addNode();
     await using first = await openRun(platform.node, TANSTACK);
@@ -132,7 +132,7 @@ describe("a thread of TanStack AI", () => {
   const hydrate = (url: string, thread = "t1", key: string = KEYS.acme) =>
     call(`${url}${TANSTACK}?threadId=${thread}`, { key });
 
-  test("says which of its runs goes on", async () => {
+  test("says which of its runs continues", async () => {
     await using platform = await openPlatform();
     const { url } = platform.node;
     const none = { messages: [], activeRun: null, interrupts: null };

@@ -122,7 +122,7 @@ describe("a submitted message", () => {
     expect(answer).toMatchObject({ status, json: { error: { param } } });
   });
 
-  test("goes on with the assistant's message that is the last", async () => {
+  test("continues with the assistant's message that is the last", async () => {
     const tool = { type: "tool-find", toolCallId: "c1", state: "output-available", input: {}, output: 1 };
     const messages = [user("Hi"), { id: "a1", role: "assistant", parts: [{ type: "step-start" }, tool] }];
     const id = newChat();
@@ -134,7 +134,7 @@ describe("a submitted message", () => {
 });
 
 describe("a chat's stream", () => {
-  test("is the whole of its newest run, while that goes on and behind its end", async () => {
+  test("is the whole of its newest run, while that continues and after its end", async () => {
     const id = newChat();
     const first = await submit(bodyOf(id));
     const { worker } = await workOn(first);
@@ -163,7 +163,7 @@ describe("a chat's stream", () => {
     for (const stream of [again, resumed, third]) stream.cut();
   });
 
-  test("is nothing for a chat without a run, for another tenant, and five minutes behind an end", async () => {
+  test("is nothing for a chat without a run, for another tenant, and five minutes after an end", async () => {
     const id = newChat();
     expect((await resume(id)).status).toBe(204);
     await endedRun(id);

@@ -100,7 +100,7 @@ describe("a completion that is streamed", () => {
     expect(second.frames.slice(0, 2)).toEqual(first.frames);
   });
 
-  test("goes on behind a Last-Event-ID, with its key, and is 204 at its end", async () => {
+  test("continues after a Last-Event-ID, with its key, and is 204 at its end", async () => {
     await using platform = await openPlatform();
     await using first = await openChat(platform.node, { idempotencyKey: "k" });
     const { worker } = await workOn(platform, first.headers["reprise-generation-id"]);
@@ -163,7 +163,7 @@ describe("a completion that is streamed", () => {
     });
   });
 
-  test("that begins anew behind text says so, and no finish", async () => {
+  test("that begins again after text says so, and no finish", async () => {
     await using platform = await openPlatform();
     await using reader = await openChat(platform.node);
     const { worker } = await workOn(platform, reader.headers["reprise-generation-id"]);

@@ -39,7 +39,7 @@ const COUNT = /^(0|[1-9][0-9]*)$/;
 const PROTOCOL = "openai-retry";
 /** A client whose connection was lost tries again within 8 s. Later the same words are another request. */
 const RETRIED_WITHIN_MS = 60_000;
-/** The package waits 10 minutes for an answer, and then tries again, twice. Behind that no retry comes that would need a request's row. */
+/** The package waits 10 minutes for an answer, and then tries again, twice. After that no retry comes that would need a request's row. */
 const ROW_SECONDS = 1_800;
 
 /** A request, and the conversation to create for it. */

@@ -26,14 +26,6 @@ describe("the OpenAI engine", () => {
     expect(world.server.connections).toBe(1);
   });
 
-  test("runs as many requests at once as it is asked to, and then keeps their connections", async () => {
-    await using world = await startOpenaiWorld();
-    for (let i = 0; i < 20; i++) world.server.willAnswer(HELLO);
-    const runs = await Promise.all(Array.from({ length: 20 }, () => world.run()));
-    expect(runs.map(({ text }) => text)).toEqual(Array(20).fill("Hello"));
-    expect(world.server.connections).toBeLessThanOrEqual(20);
-  });
-
   test("keeps the connection of an answer that has had its last word but has not ended", async () => {
     await using world = await startOpenaiWorld(FOREVER);
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -49,13 +41,6 @@ describe("the OpenAI engine", () => {
     await using world = await startOpenaiWorld({ ...FOREVER, lingerMs: 1 });
     world.server.willAnswer({ ...HELLO, end: "never" });
     expect((await world.run()).error).toBeUndefined();
-    await world.server.requests[0]!.closed;
-  });
-
-  test("closes the connection of a refusal that does not end", async () => {
-    await using world = await startOpenaiWorld({ ...FOREVER, lingerMs: 1 });
-    world.server.willAnswer({ status: 400, body: ["no"], end: "never" });
-    expect((await world.run()).error).toMatchObject({ message: "The engine answered 400." });
     await world.server.requests[0]!.closed;
   });
 
@@ -160,42 +145,69 @@ describe("the OpenAI engine, when its signal aborts,", () => {
     await world.server.requests[0]!.closed;
     await expect(events.next()).rejects.toBe(reason);
   });
+});
 
-  test("again and again leaves no connection behind", async () => {
-    await using world = await startOpenaiWorld(FOREVER);
-    for (let i = 0; i < 10; i++) {
-      world.server.willAnswer(ONE_WORD);
-      const { abort, events } = world.start();
-      await events.next();
-      abort.abort(reason);
-      await expect(events.next()).rejects.toBe(reason);
-      await world.server.requests[i]!.closed;
-    }
-    expect(world.server.openConnections).toBe(0);
+/** An engine with one kept connection, and a server that will do these things with the requests that come now. */
+async function startUsedWorld(...answers: Answer[]) {
+  const world = await startOpenaiWorld(FOREVER);
+  world.server.willAnswer(HELLO);
+  await world.run();
+  // A connection is not used again in the turn of the event loop in which its answer ended.
+  await nextTurn();
+  for (const answer of answers) world.server.willAnswer(answer);
+  return world;
+}
+
+describe.each(["dropped", "closed"] as const)("a kept connection that is %s in place of an answer", (end) => {
+  test("has its request sent once more, on a new connection", async () => {
+    await using world = await startUsedWorld({ end }, HELLO);
+    expect(await world.run()).toMatchObject({ text: "Hello", error: undefined });
+    const { requests, connections } = world.server;
+    expect(requests).toHaveLength(3);
+    expect(requests[2]!.body).toEqual(requests[1]!.body);
+    expect(connections).toBe(2);
   });
 
-  test.each<[string, Answer]>([
-    ["has not answered", { end: "silent" }],
-    ["is in mid-stream", ONE_WORD],
-  ])("closes the connection to an upstream that %s, while others stream on", async (_, answer) => {
-    await using world = await startOpenaiWorld(FOREVER);
-    const flow = Array<string>(500).fill(content("word "));
-    const over = Promise.withResolvers<void>();
-    const others = Array.from({ length: 20 }, async () => {
-      world.server.willAnswer({ body: [...flow, over.promise, ...flow, finish(), DONE] });
-      return world.run();
-    });
-    while (world.server.requests.length < others.length) await world.server.nextRequest();
-    for (let i = 0; i < 20; i++) {
-      world.server.willAnswer(answer);
-      const { abort, events } = world.start();
-      const rejected = expect(events.next().then(() => events.next())).rejects.toBe(reason);
-      const { answered, closed } = await world.server.nextRequest();
-      await answered;
-      abort.abort(reason);
-      await Promise.all([closed, rejected]);
-    }
-    over.resolve();
-    expect((await Promise.all(others)).filter(({ error }) => error !== undefined)).toEqual([]);
+  test("has its request sent no more than twice", async () => {
+    await using world = await startUsedWorld({ end }, { end }, HELLO);
+    expect(await world.run()).toMatchObject({ events: [], error: { code: "engine_unavailable" } });
+    expect(world.server.requests).toHaveLength(3);
   });
+});
+
+test.each(["dropped", "closed"] as const)(
+  "a new connection that is %s in place of an answer has its request sent once: it may have felled the server",
+  async (end) => {
+    await using world = await startOpenaiWorld();
+    world.server.willAnswer({ end });
+    world.server.willAnswer(HELLO);
+    expect((await world.run(REQUEST)).error).toMatchObject({ code: "engine_unavailable" });
+    expect(world.server.requests).toHaveLength(1);
+  },
+);
+
+test("a kept connection that is cut after the headers of an answer has its request sent once", async () => {
+  await using world = await startUsedWorld({ end: "cut" }, HELLO);
+  expect((await world.run()).error).toMatchObject({ code: "engine_failed" });
+  expect(world.server.requests).toHaveLength(2);
+});
+
+test("a request that is sent once more does not go to another kept connection, which may be as dead", async () => {
+  await using world = await startOpenaiWorld(FOREVER);
+  const first = Promise.withResolvers<void>();
+  const second = Promise.withResolvers<void>();
+  world.server.willAnswer(HELLO);
+  world.server.willAnswer(HELLO);
+  await Promise.all([world.run(), world.run()]);
+  await nextTurn();
+  world.server.willAnswer({ body: [first.promise, ...HELLO.body!] });
+  world.server.willAnswer({ body: [second.promise], end: "dropped" });
+  world.server.willAnswer(HELLO);
+  const runs = [world.run(), world.run()];
+  first.resolve();
+  await runs[0];
+  await nextTurn();
+  second.resolve();
+  expect((await runs[1]!).text).toBe("Hello");
+  expect(world.server.connections).toBe(3);
 });

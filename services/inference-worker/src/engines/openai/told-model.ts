@@ -12,7 +12,7 @@ export interface ToldModel {
 
 /** Asked with GET, or with POST where there is something to say. */
 export interface Question {
-  /** Behind the base URL; `../` is in the place of its last segment. */
+  /** After the base URL; `../` is in the place of its last segment. */
   readonly path: string;
   readonly body?: (upstreamModel: string) => object;
   /** Accepts any value; a malformed one results in an empty object. */

@@ -83,11 +83,6 @@ describe("the simulator", () => {
     ]);
   });
 
-  test("streams a given text exactly", async () => {
-    const text = "  To be, or not to be.\r\n\tÇa va 👩‍💻 ";
-    expect((await run(requestOf({ text }))).text).toBe(text);
-  });
-
   test.each([
     [{ tokens: 5 }, 5, 5, "stop"],
     [{ tokens: 5 }, 6, 5, "stop"],
@@ -107,12 +102,6 @@ describe("the simulator", () => {
     const { events, error } = await run(requestOf({ tokens: 10, fail_after_tokens: 3 }));
     expect(events).toHaveLength(3);
     expect(error).toMatchObject({ code: "engine_failed", retryable: true });
-  });
-
-  test("told to fail after its last token fails instead of finishing", async () => {
-    const { events, error } = await run(requestOf({ tokens: 3, fail_after_tokens: 3 }));
-    expect(events).toHaveLength(3);
-    expect(error).toMatchObject({ code: "engine_failed" });
   });
 
   const SEAM = { prefix: { text: "a", tokens: 1 }, reasoned: false, counted: false };
@@ -156,7 +145,7 @@ describe("the simulator's schedule", () => {
     expect(times).toEqual([0, 10, 35, 35, 40, 50, 50]);
   });
 
-  test("begins anew when the run is continued", async () => {
+  test("begins again when the run is continued", async () => {
     const { times } = await timesOf(
       { tokens: 5, tokens_per_second: 100, first_token_ms: 70 },
       { prefix: { text: "…", tokens: 3 } },
@@ -164,7 +153,7 @@ describe("the simulator's schedule", () => {
     expect(times).toEqual([70, 80, 80]);
   });
 
-  test("has a tool call due with the token that it comes before, and begins anew behind the answer", async () => {
+  test("has a tool call due with the token that it comes before, and begins again after the answer", async () => {
     const options = { tokens: 4, tokens_per_second: 100, first_token_ms: 70, tool_call_after_tokens: 2 };
     expect((await timesOf(options)).times).toEqual([70, 80, 90, 90]);
     const turns: OutputItem[] = [
@@ -221,20 +210,10 @@ describe("the simulator, when its signal aborts,", () => {
 describe("the simulator's options", () => {
   test.each([
     [{ tokens: -1 }, "tokens"],
-    [{ tokens: 1.5 }, "tokens"],
-    [{ tokens: 1_000_001 }, "tokens"],
-    [{ tokens: "5" }, "tokens"],
-    [{ tokens_per_second: -1 }, "tokens_per_second"],
     [{ tokens_per_second: 1_000_001 }, "tokens_per_second"],
-    [{ first_token_ms: 600_001 }, "first_token_ms"],
     [{ seed: 2_147_483_648 }, "seed"],
-    [{ text: "" }, "text"],
     [{ chunks: ["a", ""] }, "chunks.1"],
-    [{ fail_after_tokens: -1 }, "fail_after_tokens"],
     [{ stall_after_tokens: null }, "stall_after_tokens"],
-    [{ continuable: "yes" }, "continuable"],
-    [{ tool_call_after_tokens: -1 }, "tool_call_after_tokens"],
-    [{ tool_call_after_tokens: 3, tool_calls: 0 }, "tool_calls"],
     [{ tool_call_after_tokens: 3, tool_calls: 33 }, "tool_calls"],
     [{ tool_calls: 1 }, "tool_calls"],
     [{ text: "a", tokens: 3 }, "text"],

@@ -2,30 +2,7 @@ import { parseSimOptions } from "@reprise/protocol";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { anyText } from "../testing/any-text.ts";
-import { countInputTokens, countTokens, splitText, toTokenSource, tokenAt } from "./sim-tokens.ts";
-
-const utf8Length = (text: string) => new TextEncoder().encode(text).length;
-
-describe("made-up tokens", () => {
-  test("depend on seed and index alone, not on the order of requests", () => {
-    const inOrder = Array.from({ length: 200 }, (_, index) => tokenAt(7, index));
-    const backwards = Array.from({ length: 200 }, (_, index) => tokenAt(7, 199 - index)).toReversed();
-    expect(backwards).toEqual(inOrder);
-  });
-
-  test("differ between seeds", () => {
-    const textOf = (seed: number) => Array.from({ length: 40 }, (_, index) => tokenAt(seed, index)).join("");
-    expect(new Set(Array.from({ length: 100 }, (_, seed) => textOf(seed))).size).toBe(100);
-  });
-
-  test("are well-formed text with characters of one to four bytes and of several code points", () => {
-    const text = Array.from({ length: 2_000 }, (_, index) => tokenAt(1, index)).join("");
-    expect(text.isWellFormed()).toBe(true);
-    expect(new Set(Array.from(text, utf8Length))).toEqual(new Set([1, 2, 3, 4]));
-    expect(text).toContain("\u{1F469}\u200D\u{1F4BB}");
-    expect(text).toContain("\n\n");
-  });
-});
+import { countInputTokens, countTokens, splitText, toTokenSource } from "./sim-tokens.ts";
 
 describe("a text cut into tokens", () => {
   test("is the same text again when they are joined, and none is empty", () => {
@@ -72,7 +49,7 @@ test("the input's tokens are counted over all its messages", () => {
   expect(countInputTokens({ model: "sim", input })).toBe(3);
 });
 
-test("a long input is taken to go on as it begins", () => {
+test("a long input is taken to continue as it begins", () => {
   const count = (input: string) => countInputTokens({ model: "sim", input });
   const words = "one two ".repeat(100_000);
   expect(count(words) / countTokens(words)).toBeCloseTo(1, 3);

@@ -71,7 +71,7 @@ test("a seq 0 that the broker still replicates is read when the live feed shows 
   expect(reads).toBe(3);
 });
 
-test("a plan that the log has overtaken is made anew for what the lost append has shown, without a pause", async () => {
+test("a plan that the log has overtaken is made again for what the lost append has shown, without a pause", async () => {
   stopClock();
   const ref = await world.submit({
     history: [

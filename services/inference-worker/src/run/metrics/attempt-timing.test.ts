@@ -38,7 +38,7 @@ test("of each attempt that came so far one record says how its first output came
     .toEqual([{ kind: "attempt", at, attempt: 2, model: "fake", engine_first_ms: ms, append_ms: ms }]);
 });
 
-test("an attempt is measured once, by the event that is stored first behind the engine's first output", () => {
+test("an attempt is measured once, by the event that is stored first after the engine's first output", () => {
   const records: AttemptRecord[] = [];
   const timing = new AttemptTiming((record) => records.push(record));
   timing.stored(1);

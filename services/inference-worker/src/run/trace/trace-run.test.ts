@@ -1,10 +1,12 @@
 import { recordSpans } from "@reprise/runtime/telemetry/testing";
-import { RepriseError } from "@reprise/protocol";
+import { RepriseError, parseGenerationRequest } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { Engine, EngineEvent, FinishEvent, ToolCallEvent } from "../../engines/engine.ts";
 import { answered } from "../../testing/drafts.ts";
 import { createFakeEngine, untilAborted } from "../../testing/fake-engine.ts";
 import { openWorld, type World } from "../../testing/world.ts";
+import { GEN_AI } from "@reprise/runtime/telemetry";
+import { TurnContent } from "./turn-content.ts";
 
 const PARENT = { traceId: "4bf92f3577b34da6a3ce929d0e0e4736", spanId: "00f067aa0ba902b7" };
 const TRACEPARENT = `00-${PARENT.traceId}-${PARENT.spanId}-01`;
@@ -26,7 +28,7 @@ async function traceOf(world: World, tracing: ReturnType<typeof recordSpans>) {
   return { run, spans: tracing.spans };
 }
 
-test("a run goes on with the trace of its seq 0: turns of the engine, waits for tools and the end are children", async () => {
+test("a run continues with the trace of its seq 0: turns of the engine, waits for tools and the end are children", async () => {
   const tracing = recordSpans();
   await using world = await openWorld();
   let turns = 0;
@@ -104,18 +106,6 @@ test("the span of a turn says which server answered, with what, and in how many 
   expect(given).toEqual([`00-${turn?.traceId}-${turn?.spanId}-01`]);
 });
 
-test("a run that is not traced gives its engine no place in a trace", async () => {
-  await using world = await openWorld();
-  const given: (string | undefined)[] = [];
-  const engine = createFakeEngine((_request, { traceparent }) => {
-    given.push(traceparent);
-    return says(TEXT, FINISH);
-  });
-  await world.startWorker(engine);
-  await world.untilEnded(await world.submit({ traceparent: TRACEPARENT }));
-  expect(given).toEqual([undefined]);
-});
-
 test("a run whose engine fails has failed with the code that readers see, and says nothing of the engine's words", async () => {
   const tracing = recordSpans();
   await using world = await openWorld();
@@ -189,4 +179,39 @@ test("the span of a turn has what was asked and said where that is switched on, 
     },
   ]);
   expect(JSON.stringify(run)).not.toContain(SECRET);
+});
+
+test("of what was asked a span has the texts, and of media no more than what they are", () => {
+  const input = [
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "What is this?" },
+        { type: "image", url: "data:image/png;base64,c2VjcmV0" },
+      ],
+    },
+    {
+      role: "assistant",
+      content: "A log.",
+      tool_calls: [{ call_id: "c", name: "look_up", arguments: "{}" }],
+    },
+  ];
+  const attributes = TurnContent.ofRequest(parseGenerationRequest({ model: "m", input }));
+  expect(JSON.parse(String(attributes[GEN_AI.inputMessages]))).toEqual([
+    {
+      role: "user",
+      parts: [
+        { type: "text", content: "What is this?" },
+        { type: "blob", modality: "image" },
+      ],
+    },
+    {
+      role: "assistant",
+      parts: [
+        { type: "text", content: "A log." },
+        { type: "text", content: "look_up" },
+        { type: "text", content: "{}" },
+      ],
+    },
+  ]);
 });

@@ -31,7 +31,7 @@ type WaitEnd = "answered" | "stopped" | Extract<TimeoutName, "tool_result" | "to
  */
 async function untilAnswered({ log, job, stop, policy, totalAtMs }: Run): Promise<WaitEnd> {
   const { timeouts, moderation } = policy;
-  // Behind text that a person is asked about, a gate shows nothing.
+  // After text that a person is asked about, a gate shows nothing.
   const isHeld = ({ reviews }: Transcript) => moderation?.mode === "gate" && reviews.size > 0;
   const over = Promise.withResolvers<Exclude<WaitEnd, "answered">>();
   const totalTimer = setTimeout(() => over.resolve("total"), Math.max(0, totalAtMs - unixNow()));

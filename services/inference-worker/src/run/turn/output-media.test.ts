@@ -152,7 +152,7 @@ test("sound comes in pieces, and is one blob with the last of them", async () =>
   expect(await contentOf(next!)).toEqual(Buffer.from("ab"));
 });
 
-test("a worker's loss in mid-sound begins the turn anew: one whole sound is told, and none of the half that was stored", async () => {
+test("a worker's loss in mid-sound begins the turn again: one whole sound is told, and none of the half that was stored", async () => {
   await using other = await openWorld();
   const stuck = createFakeEngine(async function* (_request, { signal }) {
     yield { type: "text", text: "Half" };

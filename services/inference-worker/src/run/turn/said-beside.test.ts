@@ -24,7 +24,7 @@ const engine = () =>
     yield* SAYS;
   });
 
-test("what a model says beside its text is in the log where its creator's node knows the events, annotations behind the text that they are of", async () => {
+test("what a model says beside its text is in the log where its creator's node knows the events, annotations after the text that they are of", async () => {
   await using world = await openWorld();
   await world.startWorker(engine());
   const events = await world.untilEnded(await world.submit({ events: OPTIONAL_EVENTS }));
@@ -62,7 +62,7 @@ test("a creator that knows none of them gets what it always got: a refusal as te
   expect(events.at(-1)).toMatchObject({ finish_reason: "content_filter", usage: { output_tokens: 6 } });
 });
 
-test("a worker's loss behind a refusal restarts the turn: no engine goes on behind one", async () => {
+test("a worker's loss after a refusal restarts the turn: no engine continues after one", async () => {
   await using world = await openWorld();
   await world.startWorker(createSimEngine());
   const says = [{ type: "refusal", text: "I can't." }];
@@ -76,7 +76,7 @@ test("a worker's loss behind a refusal restarts the turn: no engine goes on behi
   expect(transcriptOf(events)).toMatchObject({ text: "Sorry.", refusal: "I can't." });
 });
 
-test("a batch generation offers its slot behind no reasoning that its engine keeps to itself", async () => {
+test("a batch generation offers its slot after no reasoning that its engine keeps to itself", async () => {
   await using world = await openWorld();
   const offers: unknown[] = [];
   const ref = await world.submit({ events: OPTIONAL_EVENTS, request: { priority: "batch" } });

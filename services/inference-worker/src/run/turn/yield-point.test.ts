@@ -28,7 +28,7 @@ test("the slot is offered once the turn has said text, however much came before"
   expect(yields()).toBe(1);
 });
 
-test("an engine that goes on behind no text offers nothing, nor one that has reasoned where it would not", () => {
+test("an engine that continues after no text offers nothing, nor one that has reasoned where it would not", () => {
   const never = open(() => false);
   never.say("a", "b");
   expect(never.isOffered()).toBe(false);
@@ -58,7 +58,7 @@ test("an engine that needs its own count of the prefix offers the slot once it h
   expect(isOffered()).toBe(true);
 });
 
-test("the engine stops at the next token behind which it can go on, with all that was said", () => {
+test("the engine stops at the next token after which it can continue, with all that was said", () => {
   const asked: Seam[] = [];
   const exact = (seam: Seam) => {
     asked.push(seam);
@@ -73,7 +73,7 @@ test("the engine stops at the next token behind which it can go on, with all tha
   expect(asked.at(-1)?.prefix).toEqual({ text: "One two", tokens: 3 });
 });
 
-test("text behind which the engine can never go on takes the offer back, and blanks at its end do not", () => {
+test("text after which the engine can never continue takes the offer back, and blanks at its end do not", () => {
   const { say, isOffered } = open(
     ({ prefix: { text } }) => !text.includes("\uFFFD") && text === text.trimEnd(),
   );
@@ -85,7 +85,7 @@ test("text behind which the engine can never go on takes the offer back, and bla
   expect(isOffered()).toBe(false);
 });
 
-test("an engine that goes on behind none of many tokens is asked less often, and stops when it can go on", () => {
+test("an engine that continues after none of many tokens is asked less often, and stops when it can continue", () => {
   let [asked, can] = [0, true];
   const { say, want, yields } = open(() => (asked++, can));
   say("a");

@@ -24,12 +24,12 @@ function mark(text: string): string {
 describe("a sentence ends", () => {
   test.each([
     [
-      "behind a mark, told by white space",
+      "after a mark, told by white space",
       "It is so. Is it? Yes!\nNo… ok",
       "It is so.| Is it?| Yes!|\nNo…| ok",
     ],
     [
-      "behind closing quotes and brackets",
+      "after closing quotes and brackets",
       'He said "no." (Really.) *Done.* x',
       'He said "no."| (Really.)| *Done.*| x',
     ],

@@ -10,7 +10,7 @@ const SETS = compileRuleSet("sets", ["cards", "secrets", "personal-data", { term
 const AWS = "AKIAIOSFODNN7EXAMPLE";
 
 test.each(["Let me check.", "Your total is 12", "I know"])(
-  "a tool call behind half-matched text is shown at once: %s",
+  "a tool call after half-matched text is shown at once: %s",
   (text) => {
     const log = new JudgedLog(SETS);
     log.append(reasoning("Hm. I know"), delta(text), toolCall('{"a":1}'));
@@ -26,7 +26,7 @@ test("an answer is not held back by how the reasoning before it ends", () => {
   expect([log.judge.cleared, log.judge.pendingLength]).toEqual([3, 0]);
 });
 
-test("what matches as it stands is a match where its text is settled, and is not told again when that goes on", () => {
+test("what matches as it stands is a match where its text is settled, and is not told again when that continues", () => {
   const log = new JudgedLog(SETS);
   log.append(delta(`It is ${AWS}`));
   expect(log.decisions).toEqual([]);
@@ -37,7 +37,7 @@ test("what matches as it stands is a match where its text is settled, and is not
   expect([log.decisions, log.judge.findings.count]).toEqual([["moderation.redacted"], 1]);
 });
 
-test("a match that goes on behind a settled half is held as far as it was not shown, and withdrawn with what was", () => {
+test("a match that continues after a settled half is held as far as it was not shown, and withdrawn with what was", () => {
   const log = new JudgedLog(WORDS);
   log.append(delta("a sec"), toolCall("{}"), toolResult());
   const before = log.judge.cleared;
@@ -59,7 +59,7 @@ test("what is told of text that readers were shown says nothing of text that is 
   expect(log.shown(shownSeq).joined).toBe("a ***");
 });
 
-test("a channel that goes on behind the one that took over is not settled by it again in that turn", () => {
+test("a channel that continues after the one that took over is not settled by it again in that turn", () => {
   const log = new JudgedLog(WORDS);
   log.append(delta("se"), reasoning("hm"));
   expect(log.judge.cleared).toBe(3);
@@ -122,26 +122,6 @@ test("for any order of channels no reader is ever shown a match, every call is s
       const { joined, reasoning: thought } = log.shown();
       expect(joined).toBe(masked(textIn(drafts, "output.delta")));
       expect(thought).toBe(masked(textIn(drafts, "reasoning.delta")));
-    }),
-    { numRuns: 500 },
-  );
-});
-
-test("for any order of channels a judge that is lost is replaced by one that decides the same, and nothing twice", () => {
-  const fates = fc.infiniteStream(fc.constantFrom("go on", "restart", "restart unsettled"));
-  fc.assert(
-    fc.property(steps, fates, (drafts, fate) => {
-      const [log, undisturbed] = [new JudgedLog(WORDS), new JudgedLog(WORDS)];
-      for (const draft of [...drafts, COMPLETED]) {
-        undisturbed.append(draft);
-        const next = fate.next().value;
-        log.store(draft);
-        if (next === "restart unsettled") log.restart();
-        log.settle();
-        if (next === "restart") log.restart();
-        log.settle();
-      }
-      expect(log.events).toEqual(undisturbed.events);
     }),
     { numRuns: 500 },
   );

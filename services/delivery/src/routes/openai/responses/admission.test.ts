@@ -32,7 +32,7 @@ test("a call above the limit of calls has nothing read for it", async () => {
   expect([await heldBy(platform.node), await heldBy(other), ref.tenant]).toEqual(["1", "0", "few"]);
 });
 
-test("a call that goes on behind a response is one call", async () => {
+test("a call that continues after a response is one call", async () => {
   await using platform = await openLimited({ tenant: { requests_per_minute: 3 } });
   const { id } = await endedResponse(platform, "One.", {}, { key: KEY });
   const body = { background: true, previous_response_id: id };
@@ -41,7 +41,7 @@ test("a call that goes on behind a response is one call", async () => {
   expect(statuses).toEqual([200, 200, 429]);
 });
 
-test("a response behind another one that is not admitted leaves no conversation", async () => {
+test("a response after another one that is not admitted leaves no conversation", async () => {
   await using platform = await openLimited({ tenant: { generations: 1 } });
   // It counts until its end is announced.
   const first = await endedResponse(platform, "One.", {}, { key: KEY });

@@ -17,7 +17,7 @@ const user = (content: string) => ({ role: "user", content });
 const assistant = (content: string) => ({ role: "assistant", content });
 const ABSENT = `resp_${"0".repeat(26)}0`;
 
-describe("a response behind another one", () => {
+describe("a response after another one", () => {
   test("of no conversation begins one with what that one was asked and has answered, and the next one is its next turn", async () => {
     await using platform = await openPlatform();
     const first = await endedResponse(platform, "One.", { input: "Count.", instructions: "Be short." });

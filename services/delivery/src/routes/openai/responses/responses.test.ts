@@ -25,7 +25,7 @@ import {
 } from "./responses.fixture.ts";
 
 describe("a response in the background", () => {
-  test("is answered as it begins, and can be asked for while it goes on and when it has ended", async () => {
+  test("is answered as it begins, and can be asked for while it continues and when it has ended", async () => {
     await using platform = await openPlatform();
     const { id, url, response, worker } = await beginResponse(platform, { metadata: { team: "a" } });
     expect(id).toMatch(/^resp_[0-9a-v]{26}\d$/);
@@ -77,7 +77,7 @@ describe("a response without a stream", () => {
 });
 
 describe("a streamed response", () => {
-  test("has numbered events, goes on from any of them on any node, and has nothing behind the last", async () => {
+  test("has numbered events, continues from any of them on any node, and has nothing after the last", async () => {
     await using platform = await openPlatform();
     const other = await platform.addNode();
     await using first = await openSseReader(`${platform.node.url}/v1/responses`, {

@@ -3,24 +3,11 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { content, delta, DONE, finish, frame, ROLE, toolCalls, usage } from "../../testing/chat-frames.ts";
 import { anyText } from "../../testing/any-text.ts";
 import { collect } from "../../testing/collect.ts";
-import { answerOf } from "../../testing/answer-of.ts";
+import { answerOf, readChat as read } from "../../testing/read-chat.ts";
 import { readChatStream } from "./chat-stream.ts";
 import { DOUBT_MS, SILENCE_MS, USAGE_WAIT_MS } from "./answer-reader.ts";
 
 const BROKEN = new Error("the connection broke");
-
-/** Runs a stream that comes in these pieces, and then ends or throws. */
-function read(
-  pieces: readonly (string | Uint8Array)[],
-  { thrown, producedTokens = 0 }: { thrown?: Error; producedTokens?: number } = {},
-) {
-  async function* body() {
-    const utf8 = new TextEncoder();
-    for (const piece of pieces) yield typeof piece === "string" ? utf8.encode(piece) : piece;
-    if (thrown) throw thrown;
-  }
-  return collect(readChatStream(answerOf(body()), { signal: new AbortController().signal, producedTokens }));
-}
 
 const text = (piece: string) => ({ type: "text", text: piece });
 const reasoning = (piece: string) => ({ type: "reasoning", text: piece });
@@ -48,21 +35,6 @@ describe("a chat completion's stream", () => {
       DONE,
     ]);
     expect(events.at(-1)).toEqual(end("stop", null, 3));
-  });
-
-  test("with nulls and absent fields where there is nothing to say is read as if they were not there", async () => {
-    const chunks = [
-      frame({ choices: [], prompt_filter_results: [] }),
-      frame({
-        choices: [{ index: 0, delta: { role: "assistant", content: null, reasoning_content: null } }],
-        usage: null,
-      }),
-      frame({ choices: [{ delta: { content: "a" } }] }),
-      frame({ choices: [{ index: 0, finish_reason: "" }] }),
-      frame({ choices: [{ index: 0, delta: null, finish_reason: "stop" }], usage: {} }),
-      frame({ usage: { prompt_tokens: null, completion_tokens: 3 } }),
-    ];
-    expect((await read([...chunks, DONE])).events).toEqual([text("a"), end("stop", null, 3)]);
   });
 
   test("gives reasoning by either of its names, and once when both are there", async () => {
@@ -100,17 +72,6 @@ describe("a chat completion's stream", () => {
     expect((await read([content("a"), finish(said), DONE])).events.at(-1)).toEqual(end(reason, null, 1));
   });
 
-  test("keeps text that comes with the finish reason", async () => {
-    expect((await read([delta({ content: "a" }, "length"), DONE])).events).toEqual([
-      text("a"),
-      end("length", null, 1),
-    ]);
-  });
-
-  test("reads nothing behind [DONE]", async () => {
-    expect((await read([content("a"), finish(), DONE, content("b"), "garbage"])).text).toBe("a");
-  });
-
   test("is the same for comments, CRLF, named events and missing blanks", async () => {
     const plain = [ROLE, content("a"), finish(), usage(1, 2), DONE];
     const odd = [
@@ -122,18 +83,6 @@ describe("a chat completion's stream", () => {
     const expected = (await read(plain)).events;
     expect((await read(odd)).events).toEqual(expected);
     expect((await read(odd.map((part) => part.replaceAll("\n", "\r\n")))).events).toEqual(expected);
-  });
-
-  test("cut at every byte, within characters too, is the same stream", async () => {
-    const bytes = new TextEncoder().encode(
-      [ROLE, content("né日本🙂\r\n"), ": ping\r\n\r\n", finish(), usage(1, 4), DONE].join(""),
-    );
-    const whole = await read([bytes]);
-    expect(whole.text).toBe("né日本🙂\r\n");
-    for (let at = 0; at <= bytes.length; at++) {
-      expect((await read([bytes.subarray(0, at), bytes.subarray(at)])).events).toEqual(whole.events);
-    }
-    expect((await read(Array.from(bytes, (byte) => Uint8Array.of(byte)))).events).toEqual(whole.events);
   });
 
   test("gives every text that was sent, however the bytes are cut", async () => {
@@ -150,18 +99,9 @@ describe("a chat completion's stream", () => {
       ),
     );
   });
-
-  test("of a continued run does not count the prefix as input", async () => {
-    const { events } = await read([content("a"), finish(), usage(50, 1), DONE], { producedTokens: 30 });
-    expect(events.at(-1)).toEqual(end("stop", 20, 1));
-  });
 });
 
 describe("a chat completion's stream that ends", () => {
-  test("cleanly with a finish reason but without [DONE] is whole", async () => {
-    expect((await read([content("a"), finish()])).events).toEqual([text("a"), end("stop", null, 1)]);
-  });
-
   test("by breaking after its finish reason is whole", async () => {
     expect((await read([content("a"), finish()], { thrown: BROKEN })).events).toEqual([
       text("a"),
@@ -170,7 +110,7 @@ describe("a chat completion's stream that ends", () => {
   });
 
   test("by breaking before its finish reason has failed after what had come", async () => {
-    expect(await read([content("a")], { thrown: BROKEN })).toEqual({
+    expect(await read([content("a")], { thrown: BROKEN })).toMatchObject({
       events: [text("a")],
       text: "a",
       error: BROKEN,
@@ -183,13 +123,8 @@ describe("a chat completion's stream that ends", () => {
     ["after a message without an empty line", [content("a"), content("b").slice(0, -2)], "ab"],
     ["within a message", [content("a"), content("b").slice(0, -9)], "a"],
     ["with a chunk that is not JSON", [content("a"), "data: {oops\n\n"], "a"],
-    ["with JSON that is no chunk", [content("a"), frame({ choices: "none" })], "a"],
-    ["with a number", [content("a"), frame(7)], "a"],
-    ["with content that is no text", [content("a"), delta({ content: 7 })], "a"],
     ["with an error object", [content("a"), frame({ error: { message: "worker lost", code: 500 } })], "a"],
-    ["with an error that is a text", [content("a"), frame({ error: "worker lost" })], "a"],
     ["with an error event", [content("a"), `event: error\n${frame({ message: "worker lost" })}`], "a"],
-    ["with an error event that is not JSON", [content("a"), "event: error\ndata: worker lost\n\n"], "a"],
     ["with a message that never ends", [content("a"), `data: ${"x".repeat(1_048_577)}`], "a"],
   ])("%s has failed after what had come", async (_, pieces, soFar) => {
     const { text: said, error, events } = await read(pieces);
@@ -206,32 +141,9 @@ describe("a chat completion's stream that ends", () => {
       expect(error).toMatchObject({ code: "engine_failed", retry: "broken" });
     },
   );
-
-  test.each([
-    frame({ error: { message: "Once upon a lighthouse" } }),
-    frame({ object: "error", message: "Once upon a lighthouse" }),
-    `event: error\ndata: Once upon a lighthouse\n\n`,
-    `data: Once upon a lighthouse\n\n`,
-    frame({ choices: "Once upon a lighthouse" }),
-    finish("Once upon a lighthouse") + content("unread"),
-  ])("with an error has a message of the platform's own: %s", async (piece) => {
-    const { error, events } = await read([piece]);
-    expect(JSON.stringify([error, String(error), events])).not.toMatch(/lighthouse|upon/);
-  });
-
-  test.each([
-    [{ error: { message: "no", code: 400 } }, "never"],
-    [{ error: { message: "no", code: "422" } }, "never"],
-    [{ error: { message: "no", code: 429 } }, "broken"],
-    [{ error: { message: "no", code: 500 } }, "broken"],
-    [{ object: "error", message: "no", code: 404 }, "never"],
-    [{ error: "no" }, "broken"],
-  ])("with the error %j can be asked again: %s", async (error, retry) => {
-    expect((await read([content("a"), frame(error)])).error).toMatchObject({ retry });
-  });
 });
 
-describe("behind a finish reason", () => {
+describe("after a finish reason", () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] }));
   afterEach(() => void vi.useRealTimers());
 
@@ -288,12 +200,6 @@ describe("behind a finish reason", () => {
       await vi.advanceTimersByTimeAsync(1);
       expect((await run).error).toEqual(error && expect.objectContaining({ message: error }));
     }
-  });
-
-  test("comments do not make the wait longer", async () => {
-    const { run } = readOpen(content("a"), finish(), ": ping\n\n", ": ping\n\n");
-    await vi.advanceTimersByTimeAsync(USAGE_WAIT_MS);
-    expect((await run).error).toBeUndefined();
   });
 
   test.each([
@@ -462,5 +368,95 @@ describe("an upstream that counts as it goes", () => {
     const said = { prompt_tokens: "9", completion_tokens: 5 };
     const { events } = await read([content("a"), finish(), frame({ choices: [], usage: said }), DONE]);
     expect(events.at(-1)).toEqual(end("stop", null, 5));
+  });
+});
+
+const call = (callId: string | undefined, name: string, args: string) => ({
+  type: "tool_call",
+  callId,
+  name,
+  arguments: args,
+});
+const WEATHER = [
+  toolCalls({ index: 0, id: "call_1", type: "function", function: { name: "get_weather", arguments: "" } }),
+  toolCalls({ index: 0, function: { arguments: '{"city":' } }),
+  toolCalls({ index: 0, function: { arguments: '"Oslo"}' } }),
+];
+const ASKED = call("call_1", "get_weather", '{"city":"Oslo"}');
+
+describe("a chat completion's stream with tool calls", () => {
+  test("gives its text as it comes and each call whole, before the finish", async () => {
+    const second = toolCalls({ index: 1, id: "call_2", function: { name: "get_time", arguments: "{}" } });
+    const { events, error } = await read([
+      ROLE,
+      content("Let me see."),
+      ...WEATHER,
+      second,
+      finish("tool_calls"),
+      usage(20, 31),
+      DONE,
+    ]);
+    expect(error).toBeUndefined();
+    expect(events).toEqual([
+      { type: "text", text: "Let me see." },
+      ASKED,
+      call("call_2", "get_time", "{}"),
+      end("tool_calls", 20, 31),
+    ]);
+  });
+
+  test.each([
+    ["stop, as from Ollama", "stop"],
+    ["function_call", "function_call"],
+    ["eos_token, as from TGI", "eos_token"],
+  ])("finishes with tool_calls where the upstream says %s", async (_, reason) => {
+    expect((await read([...WEATHER, finish(reason), DONE])).events).toEqual([
+      ASKED,
+      end("tool_calls", null, 3),
+    ]);
+  });
+
+  test.each(["length", "content_filter"])("leaves out the calls of an answer cut by %s", async (reason) => {
+    expect((await read([content("a"), ...WEATHER.slice(0, 2), finish(reason), DONE])).events).toEqual([
+      { type: "text", text: "a" },
+      end(reason, null, 3),
+    ]);
+  });
+
+  test("reads nulls and empty texts as if they were not there", async () => {
+    const pieces = [
+      toolCalls({ index: 0, id: "call_1", function: { name: "get_weather", arguments: null } }),
+      delta({ content: null, tool_calls: null }),
+      toolCalls({ index: 0, id: "", type: null, function: { name: "", arguments: '{"city":"Oslo"}' } }),
+      toolCalls({ index: 0, id: null, function: null }),
+      delta({ tool_calls: [] }),
+    ];
+    expect((await read([...pieces, finish("tool_calls"), DONE])).events.slice(0, -1)).toEqual([ASKED]);
+  });
+
+  test("of the older kind is one call", async () => {
+    const older = delta({ function_call: { name: "get_weather", arguments: "{}" } });
+    expect((await read([older, finish("function_call"), DONE])).events).toEqual([
+      call(undefined, "get_weather", "{}"),
+      end("tool_calls", null, 1),
+    ]);
+  });
+
+  test.each([
+    [
+      "names no function",
+      toolCalls({ index: 0, id: "call_1", function: { arguments: '{"pin":"lighthouse"}' } }),
+    ],
+    ["has a name that is no text", toolCalls({ index: 0, function: { name: { lighthouse: 1 } } })],
+    ["is no object", toolCalls("lighthouse" as never)],
+    [
+      "has too long arguments",
+      delta({ tool_calls: [{ function: { name: "f", arguments: "lighthouse".repeat(14_000) } }] }, "stop"),
+    ],
+  ])("has failed when a call %s, and repeats nothing of it", async (_, piece) => {
+    const { events, error } = await read([piece, finish("tool_calls"), DONE]);
+    expect(events).toEqual([]);
+    expect(error).toMatchObject({ code: "engine_failed" });
+    expect(String(error) + String((error as Error).cause)).not.toContain("lighthouse");
   });
 });

@@ -1,27 +1,14 @@
 import { MAX_LOGPROBS_SIZE } from "@reprise/protocol";
 import { expect, test } from "vitest";
-import { answerOf } from "../../testing/answer-of.ts";
 import { DONE, finish, frame } from "../../testing/chat-frames.ts";
-import { collect } from "../../testing/collect.ts";
-import { readChatStream } from "./chat-stream.ts";
+import { readChat } from "../../testing/read-chat.ts";
 
 const token = (text: string, logprob = -1, fields: object = {}) => ({ token: text, logprob, ...fields });
 const chunk = (delta: object, content: unknown) =>
   frame({ choices: [{ index: 0, delta, logprobs: { content } }] });
 
 async function read(frames: readonly string[], topLogprobs?: number) {
-  const leftOut: string[] = [];
-  async function* body() {
-    for (const text of frames) yield new TextEncoder().encode(text);
-  }
-  const { events } = await collect(
-    readChatStream(answerOf(body()), {
-      signal: new AbortController().signal,
-      producedTokens: 0,
-      topLogprobs,
-      onLeftOut: (part) => void leftOut.push(part),
-    }),
-  );
+  const { events, leftOut } = await readChat(frames, { topLogprobs });
   const texts = events.flatMap((event) =>
     event.type === "text" ? [{ text: event.text, logprobs: event.logprobs }] : [],
   );
@@ -57,7 +44,7 @@ test("bytes are given where a token is no text by itself", async () => {
   expect(texts[0]?.logprobs).toEqual([token("a"), token("\uFFFD", -1, { bytes: [140] }), token("b")]);
 });
 
-test("those of a chunk without text are of the next text; those behind the last text are of none", async () => {
+test("those of a chunk without text are of the next text; those after the last text are of none", async () => {
   const frames = [
     chunk({ content: "" }, [token("\uFFFD", -1)]),
     chunk({ content: "é" }, [token("\uFFFD", -2)]),
@@ -97,9 +84,4 @@ test.each([
     { text: "b", logprobs: [token("b")] },
   ]);
   expect(leftOut).toEqual(["logprobs"]);
-});
-
-test("null in the place of a list is nothing, and nothing is left out", async () => {
-  const { texts, leftOut } = await read([chunk({ content: "a" }, null), finish(), DONE], 0);
-  expect([texts, leftOut]).toEqual([[{ text: "a", logprobs: undefined }], []]);
 });

@@ -28,32 +28,6 @@ const B = { id: "b", name: "g" };
 describe("the pieces of tool calls", () => {
   test.each<[string, Piece[]]>([
     [
-      "with an index each, as OpenAI sends them",
-      [
-        { index: 0, ...A },
-        { index: 0, arguments: '{"x":' },
-        { index: 0, arguments: "1}" },
-        { index: 1, ...B },
-        { index: 1, arguments: '{"y":2}' },
-      ],
-    ],
-    [
-      "of several calls by turns",
-      [
-        { index: 1, ...B, arguments: "{" },
-        { index: 0, ...A, arguments: '{"x"' },
-        { index: 1, arguments: '"y":2}' },
-        { index: 0, arguments: ":1}" },
-      ],
-    ],
-    [
-      "that are whole calls",
-      [
-        { index: 0, ...A, arguments: '{"x":1}' },
-        { index: 1, ...B, arguments: '{"y":2}' },
-      ],
-    ],
-    [
       "that are whole calls, all with the index 0",
       [
         { index: 0, ...A, arguments: '{"x":1}' },
@@ -77,7 +51,7 @@ describe("the pieces of tool calls", () => {
       ],
     ],
     [
-      "with neither index nor id behind the first of each",
+      "with neither index nor id after the first of each",
       [A, { arguments: '{"x":' }, { arguments: "1}" }, B, { arguments: '{"y":2}' }],
     ],
     [
@@ -90,7 +64,7 @@ describe("the pieces of tool calls", () => {
       ],
     ],
     [
-      "with an id that is made up anew for each",
+      "with an id that is made up again for each",
       [
         { index: 0, ...A },
         { index: 0, id: "a2", arguments: '{"x":' },
@@ -208,10 +182,6 @@ describe("the pieces of tool calls", () => {
       { index: 1, id: "call", name: "f", arguments: "{}" },
     ];
     expect(assemble(pieces)).toHaveLength(2);
-  });
-
-  test.each(["", "  "])("with %j for arguments have none, which is {}", (args) => {
-    expect(assemble([{ index: 0, ...A, arguments: args }])).toEqual([["a", "f", "{}"]]);
   });
 
   test("need not be valid JSON", () => {
