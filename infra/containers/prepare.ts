@@ -32,7 +32,7 @@ const REDIS_DIR = "/etc/redis";
 const TWICE = { "reprise-delivery": "delivery", "reprise-inference-worker": "worker" };
 /** The most that each nats-server stores, on any volume. */
 const MAX_STORE = "20G";
-/** More than anyone sets REPRISE_SHARDS to: permissions are written for so many. */
+/** More than anyone sets REPRISE_SHARDS to: permissions are written for that number. */
 const SHARDS = 16;
 
 /** The access that the set-up has made, for people. */

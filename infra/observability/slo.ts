@@ -82,7 +82,7 @@ export const SLOS: readonly Slo[] = [
   {
     name: "resume",
     alert: "RepriseResume",
-    objective: "99.5 % of streams that are asked for behind a cursor can be resumed from it.",
+    objective: "99.5 % of reads from a cursor are answered.",
     summary: "Readers that come back can't go on where they were.",
     target: 0.995,
     minEvents: 100,

@@ -23,7 +23,7 @@ function isList(value: Value): value is readonly Value[] {
   return Array.isArray(value);
 }
 
-/** PromQL is full of double quotes, which stand as they are between single ones. */
+/** PromQL is full of double quotes, which need no escapes between single ones. */
 function quote(text: string): string {
   return text.includes('"') ? `'${text.replaceAll("'", "''")}'` : JSON.stringify(text);
 }

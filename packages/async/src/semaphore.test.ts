@@ -15,7 +15,7 @@ function tasksAt(gate: Semaphore, count: number) {
   return { begun, tasks };
 }
 
-test("so many tasks run at once, and the others follow in the order in which they came", async () => {
+test("a limited number of tasks runs at once, and the others follow in the order in which they came", async () => {
   const { begun, tasks } = tasksAt(new Semaphore(2), 5);
   expect(begun).toEqual([0, 1]);
   tasks[1]!.resolve();

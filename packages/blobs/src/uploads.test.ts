@@ -81,27 +81,27 @@ test("what is reserved for uploads at once never exceeds the quota, and comes ba
 });
 
 test("the broker is lost in mid-upload: the client waits, and the upload is whole", async () => {
-  await using behind = await openWorldBehindProxy();
-  const to = storageOf(behind, { budgetMs: 60_000 });
+  await using proxied = await openWorldBehindProxy();
+  const to = storageOf(proxied, { budgetMs: 60_000 });
   const content = randomBytes(900_000);
   const upload = await beginUpload(to, TENANT, NEW);
   let lost = 0;
   const source = async function* () {
     for await (const piece of piecesOf(content, 100_000)) {
       yield piece;
-      if (++lost === 3 || lost === 6) behind.proxy.cutNow();
+      if (++lost === 3 || lost === 6) proxied.proxy.cutNow();
     }
   };
   const sum = await receiveContent(to, upload, source());
   const { blob } = await finishUpload(to, upload, sum);
   expect((await contentOf(to, { tenant: TENANT, row: blob })).equals(content)).toBe(true);
-  behind.errors.length = 0;
+  proxied.errors.length = 0;
 });
 
 test("the broker is away as an upload begins, brings content, ends, is read and is removed: each waits for it", async () => {
-  await using behind = await openWorldBehindProxy();
-  const to = storageOf(behind, { budgetMs: 60_000 });
-  const away = <T>(call: () => Promise<T>) => callAway(behind, call);
+  await using proxied = await openWorldBehindProxy();
+  const to = storageOf(proxied, { budgetMs: 60_000 });
+  const away = <T>(call: () => Promise<T>) => callAway(proxied, call);
   const content = randomBytes(300_000);
   const upload = await away(() => beginUpload(to, TENANT, NEW));
   const sum = await away(() => receiveContent(to, upload, piecesOf(content, 50_000)));
@@ -111,21 +111,21 @@ test("the broker is away as an upload begins, brings content, ends, is read and 
   await away(() => removeBlob(to, TENANT, blob.id));
   expect(await away(() => Array.fromAsync(to.chunks.list()))).toEqual([]);
   expect(await away(() => to.accounts.bytesOf(TENANT))).toBe(0);
-  behind.errors.length = 0;
+  proxied.errors.length = 0;
 });
 
 test("a reader from whom the broker is cut off in mid-blob has the rest after it, once", async () => {
-  await using behind = await openWorldBehindProxy();
-  const to = storageOf(behind, { budgetMs: 60_000 });
+  await using proxied = await openWorldBehindProxy();
+  const to = storageOf(proxied, { budgetMs: 60_000 });
   const content = randomBytes(1_000_000);
   const { blob } = await store(to, content);
   const pieces: Uint8Array[] = [];
   for await (const piece of readBlob(to, { tenant: TENANT, row: blob })) {
     pieces.push(Uint8Array.from(piece));
-    if (pieces.length === 3) behind.proxy.cutNow();
+    if (pieces.length === 3) proxied.proxy.cutNow();
   }
   expect(Buffer.concat(pieces).equals(content)).toBe(true);
-  behind.errors.length = 0;
+  proxied.errors.length = 0;
 });
 
 test("how long a call continues is asked as it begins", async () => {

@@ -25,10 +25,10 @@ const ROW: ConversationRecord = {
 };
 
 test("the broker is away as a row is counted, written, found, listed and removed: each waits for it", async () => {
-  await using behind = await openWorldBehindProxy();
-  const { broker, log, errors } = behind;
+  await using proxied = await openWorldBehindProxy();
+  const { broker, log, errors } = proxied;
   const rows = new ConversationRows({ publish: log.publish, reads: broker.reads, budgetMs: () => 60_000 });
-  const away = <T>(call: () => Promise<T>) => callAway(behind, call);
+  const away = <T>(call: () => Promise<T>) => callAway(proxied, call);
   const subject = conversationSubject(TENANT, ROW.id);
   await away(() => new ConversationAccounts(rows).add(TENANT, 1, 3));
   await away(() => rows.write(subject, ROW, STREAM_START));

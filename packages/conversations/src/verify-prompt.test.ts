@@ -77,7 +77,7 @@ test("a turn that is erased before what has changed of it is read is given to no
   await expect(verified).rejects.toBe(erased);
 });
 
-test("a turn of which nothing is left is given to no model where it was erased, and as it was where it is behind its time", async () => {
+test("a turn of which nothing is left is given to no model where it was erased, and as it was where it has expired", async () => {
   const prompt = [segmentOf(WHOLE, "[card]")];
   const goneWith = (reason: RepriseError) =>
     ({ ...logOf({ leader: 0, replica: 0 }), reader: { readLog: () => Promise.reject(reason) } }) as never;
@@ -89,8 +89,8 @@ test("a turn of which nothing is left is given to no model where it was erased, 
 
 test("a log that shows less than a prompt was made of brings nothing back", async () => {
   const prompt = [segmentOf(WHOLE, "[card]")];
-  const behind = logOf({ leader: WHOLE - 1, replica: WHOLE - 1 });
-  expect(await verifyPrompt(behind, ref.tenant, prompt)).toBe(prompt);
+  const stale = logOf({ leader: WHOLE - 1, replica: WHOLE - 1 });
+  expect(await verifyPrompt(stale, ref.tenant, prompt)).toBe(prompt);
   const lagging = logOf({ leader: WHOLE, replica: WHOLE - 1 });
   expect(await verifyPrompt(lagging, ref.tenant, prompt)).toBe(prompt);
 });

@@ -27,7 +27,7 @@ export { toResponsesErrorBody, toResponsesErrorFrame } from "./openai-responses/
 export { type ListedItem, toInputItems } from "./openai-responses/input-list.ts";
 export { generationOfItem } from "./openai-responses/output/items.ts";
 export {
-  type Behind,
+  type Predecessor,
   parseResponsesRequest,
   type ResponsesRequest,
 } from "./openai-responses/parse-request.ts";

@@ -38,7 +38,7 @@ export function asStreamSeq(value: number): StreamSeq {
   return value as StreamSeq;
 }
 
-/** So many places further on, or back where `places` is negative. */
+/** Returns the seq `places` later, or earlier if `places` is negative. */
 export function plus(place: Seq, places: number): Seq;
 export function plus(place: StreamSeq, places: number): StreamSeq;
 export function plus(place: number, places: number): number {

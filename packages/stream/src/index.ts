@@ -15,7 +15,7 @@ export { takeBackup } from "./backup/take-backup.ts";
 export { subscribeErasures } from "./erasure/erasure-feed.ts";
 export * as logErasure from "./erasure/index.ts";
 export { Attempts } from "./hub/cache/attempts.ts";
-export type { Derived } from "./hub/cache/derived.ts";
+export type { Derived } from "./hub/cache/cached-transcript.ts";
 export { FrameBuffer, type Framing } from "./hub/cache/frame-buffer.ts";
 export { GenerationCache } from "./hub/cache/generation-cache.ts";
 export { Hub } from "./hub/hub.ts";

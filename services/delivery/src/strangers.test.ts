@@ -103,7 +103,7 @@ const hasSecondAddress =
   Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === "127.0.0.2"));
 
 test.runIf(hasSecondAddress)(
-  "an address may have so many connections, and one more when one of them has gone",
+  "an address may have a limited number of connections, and one more when one of them has gone",
   async () => {
     const node = await platform.addNode({ maxConnectionsPerAddress: 3 });
     const { url } = node;

@@ -169,7 +169,7 @@ describe("a store that fails while a commit is made", () => {
     await expect(archive.append(() => hold("3"))).rejects.toMatchObject({ code: "archive_unavailable" });
   });
 
-  it("only behind it: the commit is made, and what derives from it is missing", async () => {
+  it("only after it: the commit is made, and what derives from it is missing", async () => {
     const store = createMemoryStore();
     const { archive, errors } = await openWriter(
       createFaultyStore(store, ({ method }) => (method === "put" ? "before" : undefined)),

@@ -45,7 +45,7 @@ test("a header that is not the text that was hashed is corrupt, even where it me
     await expect(readSegmentFile(fileOf({ headerText }))).rejects.toEqual(corrupt);
 });
 
-test("a row that stands under another generation than its header's is corrupt", async () => {
+test("a row under another generation than its header's is corrupt", async () => {
   const bytes = fileOf({ generation: "gen_0_b" });
   const file = await openSegmentFile(
     async ({ offset, length }) => bytes.subarray(offset, offset + length),

@@ -53,7 +53,7 @@ describe("what a connection was shown", () => {
     ]);
   });
 
-  it("is what stands in the place of text that was withdrawn before the connection came", async () => {
+  it("replaces text that was withdrawn before the connection came", async () => {
     expect(await textsShownTo(mark({ started_at: "1970-01-01T00:00:04.500Z" }))).toEqual([
       "Call ",
       "[number]",

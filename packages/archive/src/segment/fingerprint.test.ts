@@ -34,7 +34,7 @@ describe("the fingerprints of a file", () => {
     }
   });
 
-  test("are ascending, and each stands once however often a generation is named", () => {
+  test("are ascending, and each is listed once however often a generation is named", () => {
     const fingerprints = decodeFingerprints(encodeFingerprints(["b", "a", "b", "c", "a"]));
     expect([...fingerprints]).toEqual(["a", "b", "c"].map(fingerprintOf).toSorted((x, y) => x - y));
   });

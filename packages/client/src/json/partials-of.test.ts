@@ -100,7 +100,7 @@ describe("partialsOf", () => {
       { from_seq: 3, to_seq: 4, replacement: "***" },
       [{ city: "***people" }, false],
     ],
-  ])("has what stands in place of a text that was withdrawn %s", async (_, range, last) => {
+  ])("has the replacement of a text that was withdrawn %s", async (_, range, last) => {
     const said = [delta('{"city": "'), delta("4111"), delta('", "'), delta('people": 1}')];
     const seen = await read([...said, { ...withdrawn, ...range }, completed()]);
     expect(seen.at(-1)).toEqual(last);

@@ -103,10 +103,10 @@ describe("what a reader's transcript says", () => {
       fc.array(anyDraft, { maxLength: 24 }),
       anyEnd,
       fc.array(anyDraft, { maxLength: 6 }),
-      (before, end, behind) => {
+      (before, end, after) => {
         const own = new ReaderTranscript();
         const platform = new Transcript();
-        const log = toLog([...before, end, ...behind.filter(({ type }) => type.startsWith("moderation."))]);
+        const log = toLog([...before, end, ...after.filter(({ type }) => type.startsWith("moderation."))]);
         for (const event of log) {
           own.apply(event);
           platform.apply(event);

@@ -107,7 +107,7 @@ test("what a fold keeps of tokens is bounded, however many deltas there are and 
     expect(keptAfter(deltas, (i) => 1 + (i % 2))).toBeLessThan(1_100);
 });
 
-test("a rewind to a tool's answer is counted exactly behind any number of deltas", () => {
+test("a rewind to a tool's answer is counted exactly after any number of deltas", () => {
   const ref = createRef();
   const deltas = (count: number): EventDraft[] =>
     Array.from({ length: count }, (_, i) => ({ type: "output.delta", text: "a", tokens: 1 + (i % 3) }));

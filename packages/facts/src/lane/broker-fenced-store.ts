@@ -77,8 +77,8 @@ async function claimKey(
     if (outcome.kind === "unavailable") throw unavailable(`does not say who may create ${key}`);
     const passed = expectedLast;
     try {
-      const behind = { afterStreamSeq: passed, subject };
-      for await (const message of readRawFromLeader(broker.main, COMMITS_STREAM, behind)) {
+      const after = { afterStreamSeq: passed, subject };
+      for await (const message of readRawFromLeader(broker.main, COMMITS_STREAM, after)) {
         if (message.isPublished) return message.payload;
         onError(notPublished(subject));
         expectedLast = message.streamSeq;

@@ -81,7 +81,7 @@ test("the sum of each generation is measured, within a hundredth", () => {
   );
 });
 
-test("decoding is what the tokens behind the first output take, as far as there are so many", () => {
+test("decoding is what the tokens after the first output take, as far as there are tokens", () => {
   const ref = createRef("acme");
   const fold = GenerationFold.begin(ref);
   for (const [i, draft] of [requested(ref), started(), completed()].entries())

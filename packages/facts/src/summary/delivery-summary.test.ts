@@ -69,7 +69,7 @@ function summaryOf(rows: readonly DeliveredRow[]): DeliverySummary {
   return summary;
 }
 
-test("counts and sums are those of the rows, and what nobody has measured is in none", () => {
+test("counts and sums are those of the rows, and unmeasured values are in none", () => {
   fc.assert(
     fc.property(fc.array(measured, { maxLength: 20 }), (all) => {
       const report = summaryOf(all.map(({ row }) => row)).toReport();
@@ -122,9 +122,9 @@ test("the terms of the latency budget add up to the way from the request to the 
         client,
       } = toBudgetSample(row, { tokens: 1 });
       const { received_us: received, held_us: held, sent_us: handed, round_trip_us } = row.delivery ?? {};
-      const behind = (received ?? 0) + (row.moderation_mode === null ? 0 : (held ?? 0)) + (handed ?? 0);
+      const later = (received ?? 0) + (row.moderation_mode === null ? 0 : (held ?? 0)) + (handed ?? 0);
       const stored = (row.queue_us ?? 0) + (row.prefill_us ?? 0);
-      expect(queue + prefill + broker + moderation + sent).toBe(stored + behind);
+      expect(queue + prefill + broker + moderation + sent).toBe(stored + later);
       expect(client).toBe(round_trip_us ?? undefined);
     }),
   );

@@ -69,7 +69,7 @@ test("whatever the order, the groups are those with the most rows, and those fir
   );
 });
 
-test("a count is too small by no more than it says, and that is one in so many of all rows", () => {
+test("a count is too small by no more than it says, and that is a known share of all rows", () => {
   const rows = fc.array(fc.nat({ max: 60 }).map(String), { maxLength: 500 });
   fc.assert(
     fc.property(rows, fc.integer({ min: 1, max: 10 }), (all, mostNames) => {

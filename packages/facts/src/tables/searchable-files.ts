@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { ArchiveFile } from "@reprise/archive";
 
-/** A file of a store, of which the name never stands for other bytes. */
+/** A file of a store, whose name always means the same bytes. */
 export type StoredFile = Pick<ArchiveFile, "key" | "sha256" | "bytes">;
 
 /** Where DuckDB finds the files of a store: it reads from local disks alone. */

@@ -67,7 +67,7 @@ test("a review that is removed is gone, alone of its generation's, can be remove
   expect((await reviewList.read(main, ref.tenant)).reviews).toHaveLength(2);
 });
 
-test("those whose time is up are found over all tenants, after many that have time left, so many at most", async () => {
+test("those whose time is up are found over all tenants, after many that have time left, up to a limit", async () => {
   await using world = await openWorld();
   const { main } = world.broker;
   await list(world, 140);

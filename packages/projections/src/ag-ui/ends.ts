@@ -37,7 +37,7 @@ export function toEnd(
 export function toRestarted(reason: string): RunError {
   return {
     type: "RUN_ERROR",
-    message: `The engine has begun anew behind text that was shown (${reason}). Run again for the whole text.`,
+    message: `The engine has begun again after text that was shown (${reason}). Run again for the whole text.`,
     code: "restarted",
   };
 }

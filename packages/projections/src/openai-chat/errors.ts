@@ -22,7 +22,7 @@ export function toChatFailure({ code, message }: Failure): OpenAiErrorBody {
 /** Text that the client has shown does not count any more, and chat completions have no way to say so. */
 export const RESTARTED: OpenAiErrorBody = {
   error: {
-    message: "The answer was begun anew, and what was sent of it does not count. Ask for it again.",
+    message: "The answer was begun again, and what was sent of it does not count. Ask for it again.",
     type: "server_error",
     param: null,
     code: "restarted",

@@ -51,7 +51,7 @@ export const RESTARTED: Ending = {
   error: {
     code: "restarted",
     message:
-      "The response has begun anew with another worker. What came before does not count; retrieve the response for the whole.",
+      "The response has begun again with another worker. What came before does not count; retrieve the response for the whole.",
   },
 };
 

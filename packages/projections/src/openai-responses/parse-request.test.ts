@@ -97,13 +97,13 @@ describe("the input of a Responses request", () => {
     ]);
   });
 
-  it("leaves out thoughts behind which nothing was said", () => {
+  it("leaves out thoughts that nothing was said after", () => {
     const thought = { type: "reasoning", id: "rs_1", summary: [{ type: "summary_text", text: "hm" }] };
     const asked = { role: "user", content: "Hi" };
     expect(inputOf(thought, asked)).toEqual([asked]);
   });
 
-  it("names items of responses, which stand in their places", () => {
+  it("names items of responses, in their places", () => {
     const request = parseResponsesRequest({
       model: "sim",
       input: [

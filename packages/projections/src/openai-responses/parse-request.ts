@@ -15,7 +15,7 @@ import { toMessages } from "./request/to-messages.ts";
 import { toToolFields } from "./request/tools.ts";
 
 /** The turn of a conversation that a request follows. */
-export interface Behind {
+export interface Predecessor {
   readonly conversation: ConversationId;
   readonly previous_generation?: GenerationId;
 }
@@ -36,7 +36,7 @@ export interface ResponsesRequest {
    * @param place where the turn of `previous` is
    * @throws RepriseError `invalid_request` that names the first wrong field in `param`, as OpenAI's API calls it
    */
-  readonly toNative: (items: ReadonlyMap<string, unknown>, behind?: Behind) => GenerationRequest;
+  readonly toNative: (items: ReadonlyMap<string, unknown>, predecessor?: Predecessor) => GenerationRequest;
 }
 
 /** @throws RepriseError `invalid_request` that names the first wrong field in `param` */
@@ -53,14 +53,14 @@ export function parseResponsesRequest(body: unknown): ResponsesRequest {
     background: background ?? false,
     previous: isGiven(previous) ? parseProtocolId("resp_", previous) : undefined,
     references: [...new Set(references)],
-    toNative: (items, behind) => toNative(fields, items, behind),
+    toNative: (items, predecessor) => toNative(fields, items, predecessor),
   };
 }
 
 function toNative(
   fields: ResponsesBody,
   items: ReadonlyMap<string, unknown>,
-  behind: Behind | undefined,
+  predecessor: Predecessor | undefined,
 ): GenerationRequest {
   const { input, origins } = toInput(fields, items);
   const { conversation, reasoning } = fields;
@@ -69,7 +69,7 @@ function toNative(
     ...Object.fromEntries(SAME.map((name) => [name, fields[name]])),
     input,
     conversation: typeof conversation === "object" ? conversation?.id : conversation,
-    ...behind,
+    ...predecessor,
     ...toToolFields(fields),
     logprobs: logprobsOf(fields),
     // What changes nothing is not asked of an engine that may not have it.

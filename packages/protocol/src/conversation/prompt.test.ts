@@ -123,7 +123,7 @@ describe("the prompt after a turn", () => {
     expect(items[2]).toEqual({ role: "tool", call_id: "a", content: [{ type: "image", blob }] });
   });
 
-  it("has no call whose name was withdrawn, nor its answer: no model server takes what stands in its place", () => {
+  it("has no call whose name was withdrawn, nor its answer: no model server accepts the replacement", () => {
     const called = (call_id: string): EventDraft => ({ type: "tool.call", ...call(call_id) });
     const answered = (call_id: string): EventDraft => ({ type: "tool.result", call_id, output: 1 });
     const withdrawn: EventDraft = {

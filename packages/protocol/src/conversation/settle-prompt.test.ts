@@ -64,12 +64,12 @@ describe("the prompt of a turn that has waited", () => {
     const second = turnOf(2, said("2."), contextOf([1]));
     const third = turnOf(3, said("3."), contextOf([1, 2]));
     const { prompt } = settlePrompt({ ...KNOWN, ...waitingFor([1, 2, 3]) }, [FIRST, second, third]);
-    let behind = KNOWN.prompt;
+    let later = KNOWN.prompt;
     for (const [n, turn] of [FIRST, second, third].entries())
-      behind = promptBehind(
-        turnOf(n + 1, said(`${n + 1}.`), { prompt: behind, context: turn.requested.context }),
+      later = promptBehind(
+        turnOf(n + 1, said(`${n + 1}.`), { prompt: later, context: turn.requested.context }),
       );
-    expect(prompt).toEqual(behind);
+    expect(prompt).toEqual(later);
     expect(textsOf(prompt)).toEqual(["0?", "0.", "1?", "1.", "2?", "2.", "3?", "3."]);
   });
 

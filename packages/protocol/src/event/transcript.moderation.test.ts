@@ -76,7 +76,7 @@ describe("a transcript of a log that is moderated", () => {
     ]);
   });
 
-  it("drops a replacement with the event that it stands in when that is rewound", () => {
+  it("drops a replacement with its event when that is rewound", () => {
     const log = [...said, redacted(3, 4), { type: "output.rewind", to_seq: 2, reason: "worker_lost" }];
     expect(fold(...log, delta("us.")).text).toBe("Call us.");
   });

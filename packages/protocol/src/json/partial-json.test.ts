@@ -65,7 +65,7 @@ test("is what JSON.parse makes of the text, however it is cut", () => {
   );
 });
 
-test("at every moment the value is valid JSON, and stands in all that follow it", () => {
+test("at every moment the value is valid JSON, and is kept by all later ones", () => {
   const ordered = anyJson.filter((text) => !text.includes('"a":[3]'));
   fc.assert(
     fc.property(ordered, (text) => {
@@ -113,7 +113,7 @@ function isJson(text: string): boolean {
   }
 }
 
-describe("a value stands as far as it is certain", () => {
+describe("a value is kept as far as it is certain", () => {
   test.each<[string, JsonValue | undefined]>([
     ["", undefined],
     ["  ", undefined],

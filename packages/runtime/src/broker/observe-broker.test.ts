@@ -20,7 +20,7 @@ async function seriesOf(metrics: Metrics, name: string) {
 
 const each = (value: unknown) => Object.fromEntries(CONNECTIONS.map((name) => [name, value]));
 
-test("the connections of a service stand, are lost, and are made again", async () => {
+test("the connections of a service are up, are lost, and are made again", async () => {
   await using server = await startTestBroker();
   await using broker = await connectBroker({ url: server.url, name: "test" });
   const metrics = createMetrics({ processMetrics: false });

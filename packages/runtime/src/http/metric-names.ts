@@ -51,7 +51,7 @@ export const METRICS = {
   reprise_limits_exceeded_total: {
     kind: "counter",
     labels: ["limit"],
-    help: "Calls refused by a tenant's limit; `budget` stands for all budgets.",
+    help: "Calls refused by a tenant's limit; `budget` covers all budgets.",
   },
   reprise_limits_local: {
     kind: "gauge",

@@ -1,4 +1,4 @@
-/** Stands for all tenants beyond the bound. A tenant of this name is counted there too. */
+/** The label of all tenants beyond the bound. A tenant of this name is counted there too. */
 export const OTHER_TENANTS = "other";
 
 /**

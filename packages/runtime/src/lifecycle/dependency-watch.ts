@@ -18,7 +18,7 @@ export interface DependencyOptions {
   readonly gone: string;
   /** The line that is logged when it is back. */
   readonly back: string;
-  /** Stand in both lines. */
+  /** Fields of both lines. */
   readonly fields?: Readonly<Record<string, unknown>>;
   /**
    * `changes`: `failed` is called when it goes, and holds until `worked` is called. `each`: `failed` is called for each failure, and one that is

@@ -11,7 +11,7 @@ export type { Logger } from "pino";
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export interface LoggerOptions {
-  /** Stands in every line as `service`. */
+  /** `service` in every line. */
   service: string;
   level?: LogLevel;
   /** Default: stdout. */

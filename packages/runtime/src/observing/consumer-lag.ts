@@ -24,8 +24,8 @@ export function observeConsumer(
 ): void {
   if (ageMs) metrics.observeEach("reprise_consumer_lag_seconds", () => [[{ consumer }, ageMs() / 1_000]]);
   metrics.observeEach("reprise_consumer_lag_events", () => {
-    const behind = events();
-    return behind === undefined ? [] : [[{ consumer }, behind]];
+    const lag = events();
+    return lag === undefined ? [] : [[{ consumer }, lag]];
   });
 }
 
@@ -75,9 +75,9 @@ export class ConsumerPlaces {
   };
 
   readonly events = (): number => {
-    let behind = 0;
+    let lag = 0;
     for (const [stream, { settled }] of this.#places)
-      behind += Math.max(0, (this.#brokerWatch?.lastStreamSeq(stream) ?? settled) - settled);
-    return behind;
+      lag += Math.max(0, (this.#brokerWatch?.lastStreamSeq(stream) ?? settled) - settled);
+    return lag;
   };
 }

@@ -118,12 +118,12 @@ describe("an appender", () => {
     const ref = newRef();
     const appender = await writeLog(world.log, ref, 3);
     const told: number[] = [];
-    const behind = appenderOf(world.log, ref, {
+    const stale = appenderOf(world.log, ref, {
       head: appender.head,
       onStored: ({ payload }) => told.push(decodeEvent(payload).seq),
     });
     for (let i = 0; i < 3; i++) await appendOne(appender, annotation);
-    await appendOne(behind, delta("mine"));
+    await appendOne(stale, delta("mine"));
     const events = await readBack(world.log, ref);
     expect(seqsOf(events)).toEqual(denseSeqs(8));
     expect(events.at(-1)).toMatchObject({ seq: 7, text: "mine" });

@@ -17,7 +17,7 @@ const WINDOW_MS = 30_000;
 export interface Chunking {
   /** Milliseconds from the first delta on. 0: deltas are stored at once. */
   readonly holdMs: number;
-  /** Deltas of so many tokens wait no longer. */
+  /** A draft with this many tokens goes out. */
   readonly maxTokens: number;
   /** Reports how long a publish took until the broker had stored it. */
   stored(ms: number): void;

@@ -98,11 +98,11 @@ test("a text of more than 32 KiB becomes several, which share its tokens, and it
 
 test("a summary keeps its part, and one without tokens has none in any piece", () => {
   const long: EventDraft = { type: "reasoning.summary.delta", text: "x".repeat(40_000), part: 2 };
-  const pieces = drain(queueOf(long, delta("behind")));
+  const pieces = drain(queueOf(long, delta("after")));
   expect(pieces).toEqual([
     { type: "reasoning.summary.delta", text: "x".repeat(KIB_32), part: 2, tokens: 0 },
     { type: "reasoning.summary.delta", text: "x".repeat(40_000 - KIB_32), part: 2, tokens: 0 },
-    delta("behind"),
+    delta("after"),
   ]);
 });
 

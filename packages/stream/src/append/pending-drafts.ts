@@ -91,10 +91,10 @@ function merge(last: EventDraft, next: EventDraft): EventDraft | undefined {
   if (!isDelta(last) || !isDelta(next) || last.type !== next.type) return undefined;
   if (partOf(last) !== partOf(next)) return undefined;
   const merged = { ...last, text: last.text + next.text, tokens: tokensOf(last) + tokensOf(next) };
-  const [before, behind] = [logprobsOf(last), logprobsOf(next)];
-  if (!before && !behind) return merged;
-  if (logprobsSize(before) + logprobsSize(behind) > MAX_LOGPROBS_SIZE) return undefined;
-  return { ...merged, logprobs: [...(before ?? []), ...(behind ?? [])] } as EventDraft;
+  const [before, after] = [logprobsOf(last), logprobsOf(next)];
+  if (!before && !after) return merged;
+  if (logprobsSize(before) + logprobsSize(after) > MAX_LOGPROBS_SIZE) return undefined;
+  return { ...merged, logprobs: [...(before ?? []), ...(after ?? [])] } as EventDraft;
 }
 
 /** Returns which of several texts of its type the draft continues. */

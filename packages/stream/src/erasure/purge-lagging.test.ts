@@ -40,7 +40,7 @@ test("finds the filler of an interrupted process though replicas lag", async () 
   expect(await readRanges(world.broker, stream, "none.of.them")).toEqual([]);
 });
 
-test("waits for a stream that nobody answers for at first", async () => {
+test("waits for a stream without a first answer", async () => {
   await using world = await openWorld();
   const { main, reads } = world.broker;
   const ranges = readRanges(world.broker, "LATE", "late.>");

@@ -69,8 +69,8 @@ test("what an erasure fills the stream with is no event, and no error", async ()
   await fillStream(world, streamsWithTextOf([early.generation])[0]!);
   await write(world, 2);
   await eventually(() => expect(live.seen()).toEqual([1, 2, 36, 37]));
-  await using behind = await follow(world, { name: "latecomers" });
-  await eventually(() => expect(behind.seen()).toEqual([1, 2, 36, 37]));
+  await using late = await follow(world, { name: "latecomers" });
+  await eventually(() => expect(late.seen()).toEqual([1, 2, 36, 37]));
   expect(world.errors).toEqual([]);
 });
 

@@ -10,7 +10,7 @@ export async function follow(cache: GenerationCache, seq = 1): Promise<string> {
   let text = "";
   let next = seq;
   const read = () => {
-    for (let view = cache.view(asSeq(next), 8_192); view; view = cache.view(asSeq(next), 8_192)) {
+    for (let view = cache.shown.view(asSeq(next), 8_192); view; view = cache.shown.view(asSeq(next), 8_192)) {
       text += view.bytes.toString();
       next = view.next;
     }

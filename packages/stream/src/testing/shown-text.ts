@@ -6,7 +6,7 @@ import { plainFraming } from "./plain-framing.ts";
 export function shownEvents(cache: GenerationCache): KnownEvent[] {
   const events: KnownEvent[] = [];
   for (let seq = 1; ;) {
-    const view = cache.view(asSeq(seq), 0);
+    const view = cache.shown.view(asSeq(seq), 0);
     if (!view) return events;
     events.push(decodeEvent(plainFraming.payloadOf(view.bytes)) as KnownEvent);
     seq = view.next;

@@ -29,7 +29,7 @@ test("money is what metering says that tokens cost, rounded up to a billionth on
   );
 });
 
-test("so many tokens of output fit into an amount, and not one more", () => {
+test("an amount pays for a whole number of output tokens, and not one more", () => {
   fc.assert(
     fc.property(amount, amount, count, fc.integer({ min: 0, max: 1e13 }), (input, output, said, units) => {
       const meter = meterOf(chargeOf({ input, output }), "sim");

@@ -24,7 +24,7 @@ function open(maxTenants: number) {
   return { budgets, ledger, use, series, pass: (ms: number) => (nowMs += ms) };
 }
 
-test("the share of a limit that is used is told by tenant, of so many tenants, and the largest of the others", async () => {
+test("the share of a limit that is used is told by tenant, of a limited number, and the largest of the others", async () => {
   const { use, series } = open(1);
   await use("acme", 250);
   await use("b", 800);

@@ -72,7 +72,7 @@ local function open(key, set, epoch, seen, reported)
   if not known and reported > 0 then keepPast(key, set, generation, reported, false) end
 end
 
--- Behind all that a call writes: a set that loses its last member is gone, and is without an end when it is there again.
+-- After all that a call writes: a set that loses its last member is gone, and is without an end when it is there again.
 local function close(key, set, ends)
   if ends == '' then return end
   redis.call('PEXPIREAT', key, ends + ${ACCOUNT_GRACE_MS})

@@ -152,8 +152,8 @@ class TenantFollower implements LiveTenantDirectory {
     const isSame = created === this.#created && lastStreamSeq >= this.#lastStreamSeq;
     if (isSame && lastStreamSeq === this.#lastStreamSeq && messages === this.#known.size) return;
     if (isSame) {
-      const behind = { ...BATCH, afterStreamSeq: this.#lastStreamSeq };
-      for await (const message of readAllMessages(reads, TENANTS_STREAM, behind)) {
+      const after = { ...BATCH, afterStreamSeq: this.#lastStreamSeq };
+      for await (const message of readAllMessages(reads, TENANTS_STREAM, after)) {
         this.#take(message, this.#known);
         this.#lastStreamSeq = message.streamSeq;
       }

@@ -26,7 +26,7 @@ const BOTH = config([
 ]);
 
 describe("a tenant directory", () => {
-  test("knows whom each key stands for, and what it may do", () => {
+  test("knows the tenant of each key, and what it may do", () => {
     const directory = createTenantDirectory(BOTH);
     expect(directory.authenticate(ACME)).toEqual({
       tenant: "acme",

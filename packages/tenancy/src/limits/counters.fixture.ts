@@ -127,7 +127,7 @@ export function describeCounters(open: () => CountersTarget): void {
     expect((await counters.take([check])).refused).toBeUndefined();
   });
 
-  it("holds so many leases at a time, and renews one that is held", async () => {
+  it("holds a limited number of leases at a time, and renews one that is held", async () => {
     const { counters } = open();
     const a = lease(2, "a", "leases");
     await counters.take([a]);

@@ -4,7 +4,7 @@
  */
 export type LimitCheck = RateCheck | LeaseCheck;
 
-/** So many units in a window. Unused units come back steadily (GCRA): after a pause `limit` units are there at once. */
+/** A number of units in a window. Unused units come back steadily (GCRA): after a pause `limit` units are there at once. */
 export interface RateCheck {
   readonly kind: "rate";
   readonly name: string;
@@ -16,7 +16,7 @@ export interface RateCheck {
   readonly cost: number;
 }
 
-/** So many at a time. */
+/** A number at a time. */
 export interface LeaseCheck {
   readonly kind: "lease";
   readonly name: string;

@@ -62,7 +62,7 @@ describe("the header fields", () => {
   const limits = { tenant: { requests_per_minute: 60, readers: 4 }, key: { requests_per_minute: 6 } };
   const checks = toLimitChecks(limits, SUBJECT, { requests: 1, reader: "r" });
 
-  it("name every limit with its quota, and where the tightest one stands", async () => {
+  it("name every limit with its quota, and the state of the tightest one", async () => {
     const counters = new MemoryCounters(() => 0);
     await counters.take(checks);
     await counters.take(checks);

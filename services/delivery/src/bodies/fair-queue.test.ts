@@ -42,7 +42,7 @@ async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await turn();
 }
 
-test("so many bytes are under way at a time, and the next begins when one has left", async () => {
+test("a limited number of bytes is under way at a time, and the next begins when one has left", async () => {
   const { begun, enter, leave } = open(2);
   enter("a", 5);
   await turns(10);

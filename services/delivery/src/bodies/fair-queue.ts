@@ -30,7 +30,7 @@ export interface FairQueueOptions {
 }
 
 /**
- * So many times as long as the loop was busy with large requests it is left to all others: a worker and the broker have as much work with
+ * For a multiple of the time that the loop was busy with large requests it is left to all others: a worker and the broker have as much work with
  * each, and a small request waits wherever it meets one.
  */
 const RESTS = 12;

@@ -29,7 +29,7 @@ test.each([
   );
 });
 
-test("an object has so many names at most, and an array as many values as a body holds", () => {
+test("an object has a limited number of names, and an array as many values as a body holds", () => {
   const named = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_each, i) => [`n${i}`, i]));
   const text = JSON.stringify({ a: [named(LIMITS.bodyNames + 1)] });

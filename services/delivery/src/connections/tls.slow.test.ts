@@ -112,7 +112,7 @@ test("what is not TLS gets no answer, and a handshake or a request that does not
   expect(await Promise.all(secure)).toEqual(["408", "408", "404", "400"]);
 });
 
-test("an address has so many TLS connections at a time, those without a handshake among them", async () => {
+test("an address has a limited number of TLS connections, those without a handshake among them", async () => {
   await using node = await addNode({ maxConnectionsPerAddress: 2 });
   const { port } = new URL(node.url);
   const silent = connectTcp(Number(port), "127.0.0.1");

@@ -72,7 +72,7 @@ test("a first turn that never came leaves them to the next one", async () => {
   expect(effectiveRequest(await requestedOf(platform, first)).input).toEqual([...items, user("Three?")]);
 });
 
-test("its key stands for it with these items and no others, also once its row is without them", async () => {
+test("its key names it with these items and no others, also once its row is without them", async () => {
   const headers = { "idempotency-key": "imported" };
   const { json } = await call(url, { body: { items }, headers });
   const { id } = json as { id: string };

@@ -325,7 +325,7 @@ test.each([["over"], ["deleted"]])(
   "a create that is repeated joins its turn, though its conversation is %s meanwhile",
   async (how) => {
     const conversation = await openConversation(platform, { subject: "s-1", end_user: "ann" });
-    const asked = { headers: { "idempotency-key": `behind-${how}` } };
+    const asked = { headers: { "idempotency-key": `after-${how}` } };
     const first = await turn(platform, { conversation }, asked);
     const { row, at } = await rows.find(ACME, conversation);
     const time = new Date(unixNow() - 1).toISOString();

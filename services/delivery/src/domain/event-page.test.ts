@@ -37,7 +37,7 @@ describe("a page that waits", () => {
     const cache = newTail();
     const signal = new AbortController().signal;
     const page = readEventPage({ hub: NO_HUB, cache, fromSeq: asSeq(1), limit: 10, waitMs: 30_000, signal });
-    cache.acceptLive(encodeEvent(asSeq(1), delta("é")), () => asStreamSeq(2));
+    cache.events.acceptLive(encodeEvent(asSeq(1), delta("é")), () => asStreamSeq(2));
     cache.notify(() => {});
     expect((await page).json).toBe(
       '{"object":"list","events":[{"seq":1,"type":"output.delta","text":"é"}],"cursor":"0-1","ended":false}',

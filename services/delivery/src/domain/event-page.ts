@@ -40,12 +40,12 @@ export async function readEventPage({
   const isDue = () => fromSeq <= cache.shownSeq || cache.isOver || cache.failure !== undefined;
   if (waitMs > 0 && !isDue()) await waitForCache(cache, isDue, { waitMs, signal });
   if (cache.failure) throw cache.failure;
-  const isBehind = fromSeq < cache.frames.firstSeq && fromSeq <= cache.shownSeq;
+  const isBehind = fromSeq < cache.shown.frames.firstSeq && fromSeq <= cache.shownSeq;
   const payloads = isBehind ? await hub.readHistory(cache, fromSeq) : fromMemory(cache, fromSeq, limit);
   const page = payloads.slice(0, limit);
   const lastSeq = plus(fromSeq, page.length - 1);
   const ended = cache.isOver && lastSeq >= cache.lastSeq;
-  return { json: encodeEventPage(page, { cursor: cache.cursorAt(lastSeq), ended }), lastSeq };
+  return { json: encodeEventPage(page, { cursor: cache.events.cursorAt(lastSeq), ended }), lastSeq };
 }
 
 /** A page as the live log and the archive have it: events as they are stored, JSON already. */
@@ -61,7 +61,7 @@ function fromMemory(cache: GenerationCache, fromSeq: Seq, limit: number): Uint8A
   const payloads: Uint8Array[] = [];
   let bytes = 0;
   for (let seq = fromSeq; payloads.length < limit; seq++) {
-    const payload = cache.payloadAt(seq);
+    const payload = cache.shown.payloadAt(seq);
     if (!payload) break;
     bytes += payload.length;
     if (bytes > MAX_PAGE_BYTES && payloads.length > 0) break;

@@ -48,13 +48,13 @@ function lagging(refreshFromLeader: (cache: GenerationCache) => Promise<void>) {
 }
 
 test("a cursor that another node has shown is good at once, even if the replicas here lag", async () => {
-  const { resume } = lagging(async (cache) => cache.acceptStored(LOG));
+  const { resume } = lagging(async (cache) => cache.events.acceptStored(LOG));
   vi.useFakeTimers();
   expect(await resume(3).finally(() => vi.useRealTimers())).toBe(4);
 });
 
 test("a cursor beyond what the leader has is invalid", async () => {
-  const { resume } = lagging(async (cache) => cache.acceptStored(LOG));
+  const { resume } = lagging(async (cache) => cache.events.acceptStored(LOG));
   await expect(resume(4)).rejects.toMatchObject({ code: "cursor_invalid", param: "after" });
 });
 
@@ -77,7 +77,7 @@ describe("in a log that lost events and was taken up again", () => {
       await expect(resume(1, seq)).rejects.toMatchObject({ code: "events_lost", param: "after" });
   });
 
-  test("a cursor of what is left, or of the attempt behind it, is good", async () => {
+  test("a cursor of what is left, or of the attempt after it, is good", async () => {
     expect([await resume(1, 2), await resume(2, 3), await resume(2, 4)]).toEqual([3, 4, 5]);
   });
 

@@ -33,11 +33,11 @@ export async function resumeFrom(
   { cursor, param }: ResumePoint,
 ): Promise<Seq> {
   if (!cache.beginsWhole) throw expired();
-  if (cache.hasLost(cursor)) throw lostCursor(param);
+  if (cache.events.hasLost(cursor)) throw lostCursor(param);
   if (cursor.seq > cache.lastSeq) await hub.refresh(cache);
   if (cursor.seq > cache.lastSeq) await catchUp(hub, cache, cursor);
-  if (cache.has(cursor)) return plus(cursor.seq, 1);
-  throw cache.hasIssued(cursor) ? lostCursor(param) : foreignCursor(param);
+  if (cache.events.has(cursor)) return plus(cursor.seq, 1);
+  throw cache.events.hasIssued(cursor) ? lostCursor(param) : foreignCursor(param);
 }
 
 /**
@@ -64,7 +64,7 @@ async function catchUp(hub: Hub, cache: GenerationCache, cursor: Cursor): Promis
  * @throws RepriseError `cursor_expired`, `broker_unavailable`
  */
 export async function assertKept(hub: Hub, cache: GenerationCache, seq: Seq): Promise<void> {
-  if (seq < cache.frames.firstSeq) await hub.readHistory(cache, seq);
+  if (seq < cache.shown.frames.firstSeq) await hub.readHistory(cache, seq);
 }
 
 /** A cursor that was given out for another log, or for none. */

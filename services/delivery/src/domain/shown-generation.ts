@@ -43,7 +43,7 @@ function fold(events: readonly Uint8Array[]): MediaTranscript {
 export function showCached(cache: GenerationCache): Generation | undefined {
   const { requested } = cache;
   if (!requested || requested.policy?.moderation) return undefined;
-  if (cache.isDoubted || cache.ended || cache.failure) return undefined;
+  if (cache.events.isDoubted || cache.ended || cache.failure) return undefined;
   const { transcript } = cache;
   return transcript && toGeneration(cache.ref.generation, requested, transcript);
 }
@@ -57,7 +57,7 @@ async function toShown(
   if (!first || !isModerated(first)) return events;
   const cache = await hub.open(ref);
   await hub.refresh(cache);
-  return cache.show(events);
+  return cache.shown.show(events);
 }
 
 /**

@@ -20,7 +20,7 @@ describe("the client's address", () => {
     ],
     ["is the first one where all are trusted proxies", "10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"],
     [
-      "is the last proxy's where no address stands after it",
+      "is the last proxy's where no address follows it",
       "10.0.0.1",
       "203.0.113.5, unknown, 10.0.0.2",
       "10.0.0.2",

@@ -13,10 +13,10 @@ export function countedAddress(address: string): string {
   if (!isIPv6(plain) || plain.startsWith("::ffff:")) return address;
   const [head = "", tail = ""] = plain.split("::");
   const before = head === "" ? [] : head.split(":");
-  const behind = tail === "" ? [] : tail.split(":");
+  const last = tail === "" ? [] : tail.split(":");
   // An IPv4 address at the end takes the place of two groups.
-  const written = before.length + behind.length + (plain.includes(".") ? 1 : 0);
+  const written = before.length + last.length + (plain.includes(".") ? 1 : 0);
   const zeros = Array.from({ length: GROUPS - written }, () => "0");
-  const groups = [...before, ...zeros, ...behind].slice(0, NETWORK_GROUPS);
+  const groups = [...before, ...zeros, ...last].slice(0, NETWORK_GROUPS);
   return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(":")}::/64`;
 }

@@ -29,7 +29,7 @@ export function queryTokenOf(request: IncomingMessage): string | undefined {
   return taken.get(request);
 }
 
-function splitOnce(text: string, separator: string): [before: string, behind: string] {
+function splitOnce(text: string, separator: string): [before: string, after: string] {
   const at = text.indexOf(separator);
   return [text.slice(0, at), text.slice(at + 1)];
 }

@@ -34,7 +34,7 @@ afterAll(() => platform[Symbol.asyncDispose]());
 
 test("a generation whose end is not announced gives its share back once the log is asked", async () => {
   const create = () => call(`${platform.node.url}/v1/generations`, { body: REQUEST, key: KEY });
-  for (const behind of [[], [REVIEWED]]) {
+  for (const later of [[], [REVIEWED]]) {
     let created = await create();
     await expect
       .poll(async () => (created = created.status === 201 ? created : await create()).status)
@@ -43,7 +43,7 @@ test("a generation whose end is not announced gives its share back once the log 
       tenant: parseTenantId(TENANT),
       generation: parseGenerationId((created.json as { id: string }).id),
     };
-    for (const draft of [COMPLETED, ...behind])
+    for (const draft of [COMPLETED, ...later])
       await appendDecision({ ...platform.log, ref, writer: createWriterName(), decide: () => draft });
   }
   await expect.poll(async () => (await create()).status).toBe(201);

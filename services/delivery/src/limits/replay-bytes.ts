@@ -22,11 +22,11 @@ export function replayBytes(frames: KeptFrames, from: number): number {
 }
 
 /** The native frames of a generation, as far as readers may be sent them. */
-export function shownFrames(cache: Pick<GenerationCache, "frames" | "shownSeq" | "view">): KeptFrames {
+export function shownFrames({ shown }: GenerationCache): KeptFrames {
   return {
-    first: cache.frames.firstSeq,
-    last: cache.shownSeq,
-    view: (from, maxBytes) => cache.view(asSeq(from), maxBytes),
+    first: shown.frames.firstSeq,
+    last: shown.shownSeq,
+    view: (from, maxBytes) => shown.view(asSeq(from), maxBytes),
   };
 }
 

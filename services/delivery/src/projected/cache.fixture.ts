@@ -27,14 +27,14 @@ export function openCache(policy: EffectivePolicy = DEFAULT_POLICY) {
     async readHistory(of: GenerationCache, fromSeq: number) {
       if (hub.isAway) throw new RepriseError("broker_unavailable", "away");
       reads.push(fromSeq);
-      return of.show(log.slice(fromSeq, fromSeq + 7));
+      return of.shown.show(log.slice(fromSeq, fromSeq + 7));
     },
   };
   const feed = (...drafts: EventDraft[]) => {
     for (const draft of drafts) {
       const payload = encodeEvent(asSeq(log.length), draft);
       log.push(payload);
-      cache.acceptLive(payload, () => asStreamSeq(0));
+      cache.events.acceptLive(payload, () => asStreamSeq(0));
     }
     cache.notify(rethrow);
   };
@@ -46,7 +46,7 @@ export function expectedFrames(cache: GenerationCache, ids = true): string[] {
   const frames: Frame[] = [];
   let state = echo.begin({ generation: cache.ref.generation, model: "sim", createdAtMs: 0 as never });
   for (let seq = asSeq(1); seq <= cache.settledSeq; seq++) {
-    const made = echo.project(state, decodeEvent(cache.payloadAt(seq) ?? missing(seq)));
+    const made = echo.project(state, decodeEvent(cache.shown.payloadAt(seq) ?? missing(seq)));
     state = made.state;
     frames.push(...made.frames);
   }

@@ -156,7 +156,7 @@ export class ProjectedFrames implements Derived {
   }
 
   #bound(): void {
-    const mostBytes = Math.max(MIN_WINDOW_BYTES, WINDOW_PER_EVENTS * this.source.cache.frames.bytes);
+    const mostBytes = Math.max(MIN_WINDOW_BYTES, WINDOW_PER_EVENTS * this.source.cache.shown.frames.bytes);
     if (this.windowBytes > mostBytes) this.#keep(mostBytes - NUMBER_BYTES * this.#ends.length);
   }
 

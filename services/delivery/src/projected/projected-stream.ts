@@ -117,7 +117,7 @@ export class ProjectedStream extends CachedStream {
     if (frames.hasEnded && !isBeyond) this.end();
     else if (cache.isSettled || frames.hasEnded)
       this.fail(isBeyond ? beyondEnd(this.#position, frames.count, param) : UNENDED);
-    else if (cache.visibility?.isUnavailable) this.fail(UNJUDGED, UNJUDGED_RETRY_MS);
+    else if (cache.shown.visibility?.isUnavailable) this.fail(UNJUDGED, UNJUDGED_RETRY_MS);
   }
 
   #write({ bytes, next }: { bytes: Buffer; next: number }): void {

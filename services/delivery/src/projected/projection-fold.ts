@@ -72,7 +72,7 @@ export class ProjectionFold<State> {
     this.#onReset = onReset;
     this.run = toRun(cache);
     this.#state = fold.begin(this.run);
-    this.#stop = cache.onWithdrawn((_seq, changed) => {
+    this.#stop = cache.shown.onWithdrawn((_seq, changed) => {
       if (changed.some(({ fromSeq }) => fromSeq <= this.#seq)) this.reset();
     });
   }
@@ -101,7 +101,7 @@ export class ProjectionFold<State> {
     const { settledSeq } = this.#cache;
     const to = Math.min(settledSeq, plus(this.#seq, most));
     while (this.#seq < to) {
-      const payload = this.#cache.payloadAt(plus(this.#seq, 1));
+      const payload = this.#cache.shown.payloadAt(plus(this.#seq, 1));
       if (!payload) return "absent";
       this.#take(payload, take);
     }

@@ -76,7 +76,7 @@ test("an answer that waits has nothing that moderation did not clear, and waits 
     log: { lastSeq: 3, ended: true },
   });
   const answer = read(true);
-  cache.acceptVerdict({ judged: asSeq(3), cleared: asSeq(3), decided: asSeq(0) });
+  cache.shown.acceptVerdict({ judged: asSeq(3), cleared: asSeq(3), decided: asSeq(0) });
   cache.notify(() => {});
   expect(await answer).toMatchObject({ state: { text: "a" }, isOver: true });
 });
@@ -89,7 +89,7 @@ test("a client that leaves is not answered", async () => {
   expect([await answer, readers.size]).toEqual([undefined, 0]);
 });
 
-test("a node that drains answers nobody who waits", async () => {
+test("a node that drains answers no waiting reader", async () => {
   const { read, draining, readers } = openCall();
   const answer = read(true);
   await expect.poll(() => readers.size).toBe(1);

@@ -113,7 +113,7 @@ async function waitForEnd<State>(
     }),
   });
   const isDue = () =>
-    cache.isSettled || cache.failure !== undefined || cache.visibility?.isUnavailable === true;
+    cache.isSettled || cache.failure !== undefined || cache.shown.visibility?.isUnavailable === true;
   await waitForCache(cache, isDue, { signal });
   leave();
   reply.raw.off("close", onClose);

@@ -79,7 +79,7 @@ async function serve({
     /** Wakes the stream as the hub does. */
     receiveOutput(underwayMs = 1) {
       feed(started(), delta("a"));
-      cache.firstOutput = { underwayMs, receivedAtMs: performance.now(), shownAtMs: undefined };
+      cache.figures.firstOutput = { underwayMs, receivedAtMs: performance.now(), shownAtMs: undefined };
       feed(completed());
     },
     mark: () => readers[0]?.record?.mark(),
@@ -116,12 +116,12 @@ test("a reader that comes after the first output, or has had it, is not measured
   late.begin();
   await using reader = await late.open();
   expect(await reader.ended).toBe("clean");
-  await using behind = await serve({ created: true, fromSeq: asSeq(3) });
-  behind.receiveOutput();
-  behind.begin();
-  await using resumed = await behind.open();
+  await using resuming = await serve({ created: true, fromSeq: asSeq(3) });
+  resuming.receiveOutput();
+  resuming.begin();
+  await using resumed = await resuming.open();
   expect(await resumed.ended).toBe("clean");
-  expect([await late.counted(), await behind.counted()]).toEqual([0, 0]);
+  expect([await late.counted(), await resuming.counted()]).toEqual([0, 0]);
 });
 
 test("a reader of a node that stood still has waited since then, and the node is to blame, not the broker", async () => {

@@ -79,7 +79,7 @@ export function beginReading(
     principal: reader,
     role,
     onDelivered: readerMetrics.deliveredOf(cache.policy?.moderation?.mode),
-    awaitsOutput: fromSeq <= cache.firstOutputSeq && (created || isBeforeOutput(cache, arrivedAtMs)),
+    awaitsOutput: fromSeq <= cache.figures.firstOutputSeq && (created || isBeforeOutput(cache.figures, arrivedAtMs)),
     onFirstOutput: () => readerMetrics.firstEvent(call, requestMetrics.elapsedMs(request)),
     onClose(reason, error) {
       leave();
@@ -113,6 +113,9 @@ export function beginReading(
 }
 
 /** Tells whether a reader that arrived then had to wait for the first output. */
-function isBeforeOutput({ hasOutput, firstOutput }: GenerationCache, arrivedAtMs: number): boolean {
+function isBeforeOutput(
+  { hasOutput, firstOutput }: GenerationCache["figures"],
+  arrivedAtMs: number,
+): boolean {
   return !hasOutput || (firstOutput !== undefined && firstOutput.receivedAtMs >= arrivedAtMs);
 }

@@ -113,7 +113,7 @@ export class LostJobs {
  */
 async function requeueLostJob(
   { broker, log }: Pick<LostJobsOptions, "broker" | "log">,
-  { ref, lastKnownStreamSeq }: GenerationCache,
+  { ref, events }: GenerationCache,
 ): Promise<boolean> {
   const [first] = await log.leader.readTail(ref, STREAM_START, 1);
   if (!first || peekSeq(first.payload) !== 0) return false;
@@ -122,8 +122,8 @@ async function requeueLostJob(
   for (const one of PRIORITIES)
     if (await openJobs.readJob(broker.bulk, { ref, model, priority: one })) return false;
   // In this order: a worker appends the end before it acknowledges the job. An end that this misses costs a worker one read of the log.
-  const behind = await log.leader.readTail(ref, lastKnownStreamSeq);
-  if (behind.some(({ payload }) => isTerminal(peekType(payload)))) return false;
+  const tail = await log.leader.readTail(ref, events.lastKnownStreamSeq);
+  if (tail.some(({ payload }) => isTerminal(peekType(payload)))) return false;
   const { duplicate } = await enqueueJob(log.publish, {
     model,
     ref,

@@ -11,7 +11,7 @@ test("records a moderation timeout once for each place, when many nodes notice i
   const { ref, worker } = await createGeneration(platform, { body: moderatedBody({ mode: "gate" }) });
   await append(worker, started(), delta("a"));
   const policy = readPolicy((await log.reader.readLog(ref)).events[0]!);
-  const tailAt = (judged: number) => ({ ref, policy, visibility: { judged } }) as unknown as GenerationCache;
+  const tailAt = (judged: number) => ({ ref, policy, shown: { visibility: { judged } } }) as unknown as GenerationCache;
   const first = await Promise.all(
     [1, 1, 1].map((judged) => recordUnjudged(log, tailAt(judged), asSeq(judged))),
   );
@@ -33,7 +33,7 @@ test("records no moderation timeout when a verdict comes while it is being recor
       return asked++;
     },
   };
-  const cache = { ref, policy, visibility } as unknown as GenerationCache;
+  const cache = { ref, policy, shown: { visibility } } as unknown as GenerationCache;
   expect(await recordUnjudged(log, cache, asSeq(0))).toBeUndefined();
   expect(await recordUnjudged(log, cache, asSeq(1))).toBeUndefined();
   expect(asked).toBeGreaterThan(2);

@@ -11,7 +11,7 @@ import { createWriterName } from "@reprise/broker";
  */
 export async function recordUnjudged(
   log: GenerationLog,
-  { ref, policy, visibility, failure }: GenerationCache,
+  { ref, policy, shown: { visibility }, failure }: GenerationCache,
   judged: Seq,
 ): Promise<"fail_open" | "fail_closed" | undefined> {
   const answer = policy?.moderation?.on_unavailable.answer;

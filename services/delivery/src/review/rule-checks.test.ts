@@ -54,7 +54,7 @@ test("rules whose price is too high are refused without being compiled", async (
   expect(run).not.toHaveBeenCalled();
 });
 
-test("a tenant whose share is spent waits, and after so many is told to come again; no other tenant does", async () => {
+test("a tenant whose share is spent waits, and is then told to come again; no other tenant does", async () => {
   const { made, run, shares } = checks({ burst: 1_000_000 });
   shares.spend(ACME, 2_000_000);
   const settled = vi.fn();

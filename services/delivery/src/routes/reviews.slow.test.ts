@@ -74,7 +74,7 @@ async function lastEvents({ log }: Platform, ref: GenerationRef, count: number):
 }
 
 describe("the list of reviews", () => {
-  test("has what waits, with its text and what stands around it, and is not to be cached", async () => {
+  test("has what waits, with its text and the text around it, and is not to be cached", async () => {
     await using platform = await openPlatform();
     const { id, generation } = await ask(platform);
     const { status, json, headers } = await list(platform);

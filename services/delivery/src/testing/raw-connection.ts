@@ -49,7 +49,7 @@ export async function openRawConnection(
     announce();
   });
   const more = async () => {
-    if (over) throw new Error(`the connection ended behind ${JSON.stringify(text.slice(-500))}`);
+    if (over) throw new Error(`the connection ended after ${JSON.stringify(text.slice(-500))}`);
     await news.promise;
   };
   return {

@@ -61,7 +61,7 @@ test("a mark of another script makes no longer word of a term, and a vowel sign 
 
 test.for([
   ["a mark of another script after a letter", "se\u093cc\u0e47ret", ["secret"]],
-  ["a mark behind a blank", "se \u093ccret", ["se cret"]],
+  ["a mark after a blank", "se \u093ccret", ["se cret"]],
   ["marks after a letter that takes them, which count", "क\u093cला", []],
 ] as const)("a term with %s finds itself", ([, term, others]) => {
   const set = compileRuleSet("terms", terms(term));
@@ -103,7 +103,7 @@ test("a term that may continue is pending until it can't", () => {
 });
 
 test.for(["_cat_", "cat_food", "cat²", "№cat", "cat™", String.raw`"\ncat\n"`, "ⓐcat"])(
-  "what stands beside a term hides it as little: %s",
+  "text beside a term does not hide it: %s",
   (text) => {
     expect(found(compileRuleSet("terms", terms("cat")), text)).toEqual(["t: cat"]);
   },

@@ -107,7 +107,7 @@ const PGP = [
   `=${letters(4)}`,
 ];
 
-describe("what stands beside it hides nothing", () => {
+describe("text beside it hides nothing", () => {
   test.for([
     ["cards.card", "_4111 1111 1111 1111_", "4111 1111 1111 1111"],
     ["cards.card", "№4111111111111111", "4111111111111111"],

@@ -13,7 +13,7 @@ export interface Draw {
   number(least: number, most: number): number;
   /** One of a list, or one character of a string. */
   one<T>(list: ArrayLike<T>): T;
-  /** So many characters of an alphabet. */
+  /** Returns `length` characters of an alphabet. */
   text(alphabet: string, length: number): string;
   /** Returns this many new items. */
   many<T>(count: number, make: () => T): T[];

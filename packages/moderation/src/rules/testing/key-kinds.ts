@@ -39,7 +39,7 @@ const LAYOUTS: Kind["layouts"] = {
   "comment of C": (bare) => each(bare, (line) => ` * ${line}`),
   "comment of two slashes": (bare) => each(bare, (line) => `// ${line}`),
   "an empty line after each": (bare) => bare.replaceAll("\n", "\n\n"),
-  "behind numbers of lines": (bare) => {
+  "after numbers of lines": (bare) => {
     let number = 0;
     return each(bare, (line) => `${String(++number).padStart(4)} | ${line}`);
   },

@@ -37,7 +37,7 @@ export class ConnectionRecord {
     this.#connection = connection;
     this.#knownSeq = cache?.lastSeq;
     // Whatever the log's own policy is: a log without moderation may be judged later, by rules of then.
-    this.#stopListening = cache?.onWithdrawn((seq) => (this.#withdrawn ??= []).push([seq, position.sentSeq]));
+    this.#stopListening = cache?.shown.onWithdrawn((seq) => (this.#withdrawn ??= []).push([seq, position.sentSeq]));
   }
 
   /** True if a change is in no stored mark yet. */
@@ -65,7 +65,7 @@ export class ConnectionRecord {
   #firstOutput(): Pick<DeliveryMark, "first_output"> {
     const { cache, position, stalls = NO_STALLS } = this.#connection;
     const { firstSentAtMs: sentAtMs } = position;
-    const first = cache?.firstOutput;
+    const first = cache?.figures.firstOutput;
     if (!first || sentAtMs === undefined) return {};
     const { underwayMs, receivedAtMs, shownAtMs = sentAtMs } = first;
     // The log may have handed it over before the live feed did.

@@ -80,7 +80,7 @@ describe("what readers were handed", () => {
     expect(vi.getTimerCount()).toBe(idleTimers);
   });
 
-  test("is recorded again while they move, every five seconds, and not while they stand still", async () => {
+  test("is recorded again while they move, every five seconds, and not while they do not move", async () => {
     const { enter, marks } = openDelivered();
     const ref = createRef();
     const [moving] = [enter(ref), enter(ref)];

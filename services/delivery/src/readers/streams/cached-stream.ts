@@ -45,7 +45,7 @@ export abstract class CachedStream extends SseStream implements Position {
     this.#options = options;
     this.#nextSeq = options.nextSeq;
     this.#handedSeq = options.nextSeq;
-    this.#awaitsOutput = options.awaitsOutput ?? !options.cache.hasOutput;
+    this.#awaitsOutput = options.awaitsOutput ?? !options.cache.figures.hasOutput;
     this.#openedSeq = options.cache.lastSeq;
     this.#sampledSeq = options.cache.lastSeq;
     const intervalMs = options.cache.policy?.delivery.min_interval_ms ?? 0;
@@ -107,9 +107,9 @@ export abstract class CachedStream extends SseStream implements Position {
   protected pump(): void {
     const { cache, socket } = this.#options;
     // A reader that is slow keeps the oldest sample that it was not sent.
-    if (this.#sampledAtMs === undefined && cache.sample.seq > this.#sampledSeq) {
-      this.#sampledSeq = cache.sample.seq;
-      this.#sampledAtMs = cache.sample.storedAtMs;
+    if (this.#sampledAtMs === undefined && cache.figures.sample.seq > this.#sampledSeq) {
+      this.#sampledSeq = cache.figures.sample.seq;
+      this.#sampledAtMs = cache.figures.sample.storedAtMs;
     }
     // A reader that is slow, or does not read at all, does not get what was erased.
     if (cache.failure?.code === "generation_erased") this.fail(cache.failure);
@@ -139,7 +139,7 @@ export abstract class CachedStream extends SseStream implements Position {
 
   #checkFirstOutput(writtenAtMs: number): void {
     const { cache, onFirstOutput } = this.#options;
-    if (cache.firstOutputSeq > this.sentSeq) return;
+    if (cache.figures.firstOutputSeq > this.sentSeq) return;
     this.#awaitsOutput = false;
     this.#firstSentAtMs = writtenAtMs;
     onFirstOutput?.();

@@ -81,7 +81,7 @@ function openStream({ room, logged = [], intervalMs = 0 }: StreamSetup = {}) {
   stream.start();
   const feed = (...drafts: EventDraft[]) => {
     for (const draft of drafts)
-      cache.acceptLive(encodeEvent(asSeq(cache.lastSeq + 1), draft), () => asStreamSeq(0));
+      cache.events.acceptLive(encodeEvent(asSeq(cache.lastSeq + 1), draft), () => asStreamSeq(0));
     cache.notify(rethrow);
   };
   return { ...fake, stream, cache, counts, errors, closed, delivered, feed };
@@ -100,7 +100,7 @@ describe("a stream", () => {
     expect(counts).toEqual({ eventsDelivered: 5, fallenBack: 0 });
   });
 
-  test("ends cleanly behind the terminal event, and only there", () => {
+  test("ends cleanly after the terminal event, and only there", () => {
     const { feed, ends, closed, stream, cache } = openStream();
     feed(started(), delta("a"));
     expect(ends).toEqual([]);
@@ -124,7 +124,7 @@ describe("a stream", () => {
   test("tells of a sample of the events when each is sent, and of a slow reader of the oldest that it was not sent", () => {
     const { feed, drain, cache, delivered } = openStream({ room: 2 });
     const feedSampled = (storedAtMs: number) => {
-      cache.sample.take(asSeq(cache.lastSeq + 1), asUnixMs(storedAtMs));
+      cache.figures.sample.take(asSeq(cache.lastSeq + 1), asUnixMs(storedAtMs));
       feed(delta("x"));
     };
     feed(started());
@@ -171,7 +171,7 @@ describe("a stream", () => {
     const { feed, cache, writes, drain, ends, counts, closed } = openStream({ room: 1, logged });
     for (const draft of drafts) feed(draft);
     cache.trim(0);
-    expect(cache.frames.firstSeq).toBeGreaterThan(50);
+    expect(cache.shown.frames.firstSeq).toBeGreaterThan(50);
     for (; closed.length === 0; await new Promise(setImmediate)) drain();
     expect(writes.join("")).toBe(
       logged

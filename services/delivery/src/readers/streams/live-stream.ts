@@ -34,14 +34,14 @@ export class LiveStream extends CachedStream {
   protected override send(): void {
     const { cache } = this.#options;
     while (!this.isFull && !this.isClosed && !this.#isReadingHistory) {
-      const view = cache.view(this.nextSeq, MAX_WRITE_BYTES);
+      const view = cache.shown.view(this.nextSeq, MAX_WRITE_BYTES);
       if (view) {
         this.#isBehind = false;
         this.write(view.bytes, view.next);
       } else if (cache.failure) this.fail(cache.failure);
       else if (this.nextSeq <= cache.shownSeq) void this.#sendHistory();
       else if (cache.isOver) return this.end();
-      else if (cache.visibility?.isUnavailable) this.fail(UNJUDGED, UNJUDGED_RETRY_MS);
+      else if (cache.shown.visibility?.isUnavailable) this.fail(UNJUDGED, UNJUDGED_RETRY_MS);
       else return;
     }
   }
@@ -55,7 +55,7 @@ export class LiveStream extends CachedStream {
     try {
       const payloads = await hub.readHistory(cache, this.nextSeq);
       const batch = new FrameBuffer(httpSseFraming, this.nextSeq);
-      for (const payload of payloads) batch.append(cache.cursorAt(batch.nextSeq), payload);
+      for (const payload of payloads) batch.append(cache.events.cursorAt(batch.nextSeq), payload);
       let view = batch.view(this.nextSeq, MAX_WRITE_BYTES);
       for (; view && !this.isClosed; view = batch.view(this.nextSeq, MAX_WRITE_BYTES))
         this.write(view.bytes, view.next);

@@ -41,7 +41,7 @@ test.each(
 );
 
 test.each(["off", "observe", "retract"] as const)(
-  "%s: readers are shown what the log has of text that stands",
+  "%s: readers are shown the log probabilities of text that is kept",
   async (mode) => {
     await using platform = await openPlatform();
     const { path, ref, worker } = await createGeneration(platform, { body: moderatedBody({ mode }) });

@@ -86,7 +86,7 @@ describe("readers of one generation", () => {
 });
 
 describe("a stream", () => {
-  test("is silent between events but for heartbeats of one line, which stand between frames", async () => {
+  test("is silent between events but for heartbeats of one line, between frames", async () => {
     await using platform = await openPlatform({ heartbeatMs: 40 });
     const { path, worker } = await createGeneration(platform);
     await using connection = await openRawConnection(platform.node.url);

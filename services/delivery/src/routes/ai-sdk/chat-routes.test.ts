@@ -184,7 +184,7 @@ describe("a chat's stream", () => {
 });
 
 describe("a run's stream", () => {
-  test("begins at an index, or so many chunks before the end of what there is", async () => {
+  test("begins at an index, or a number of chunks before the end of what there is", async () => {
     const { stream, generation } = await endedRun(newChat());
     const whole = stream.frames.map(({ data }) => data);
     for (const [query, from] of [

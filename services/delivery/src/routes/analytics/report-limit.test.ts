@@ -2,7 +2,7 @@ import { createRef } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { ReportLimit } from "./report-limit.ts";
 
-test("a generation takes so many reports a minute, and another one's are not counted with them", () => {
+test("a generation takes a limited number of reports a minute, and another one's are not counted with them", () => {
   let now = 0;
   const limit = new ReportLimit(() => now);
   const [{ generation: one }, { generation: other }] = [createRef(), createRef()];

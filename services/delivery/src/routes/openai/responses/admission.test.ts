@@ -45,11 +45,11 @@ test("a response after another one that is not admitted leaves no conversation",
   await using platform = await openLimited({ tenant: { generations: 1 } });
   // It counts until its end is announced.
   const first = await endedResponse(platform, "One.", {}, { key: KEY });
-  const behind = await askResponse(
+  const next = await askResponse(
     platform.node,
     { background: true, previous_response_id: first.id },
     { key: KEY },
   );
-  expect(behind).toMatchObject({ status: 429, json: { error: { param: "tenant.generations" } } });
+  expect(next).toMatchObject({ status: 429, json: { error: { param: "tenant.generations" } } });
   expect(await conversationsOf(platform)).toEqual([]);
 });

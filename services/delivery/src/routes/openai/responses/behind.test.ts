@@ -155,7 +155,7 @@ test("a response in a conversation is its next turn", async () => {
 });
 
 describe("an item that a request refers to", () => {
-  test("stands in its place, as it was said", async () => {
+  test("is in its place, as it was said", async () => {
     await using platform = await openPlatform();
     const { url } = await endedResponse(platform, "One.");
     const [item] = ((await call(url)).json as ResponseJson).output;
@@ -232,8 +232,8 @@ describe("a response that is deleted", () => {
     expect((await erase(url, KEYS.acme)).status).toBe(403);
     await call(`${url}/cancel`, { method: "POST" });
     expect((await erase(url)).status).toBe(202);
-    const behind = await endedResponse(platform, "Two.", { previous_response_id: id });
-    expect((await erase(behind.url)).json).toMatchObject({ error: { code: "erasure_refused" } });
+    const next = await endedResponse(platform, "Two.", { previous_response_id: id });
+    expect((await erase(next.url)).json).toMatchObject({ error: { code: "erasure_refused" } });
     const ofSubject = await endedResponse(platform, "Three.", { safety_identifier: "p-1" });
     expect((await erase(ofSubject.url)).json).toMatchObject({ error: { code: "erasure_refused" } });
     expect((await erase(`${platform.node.url}/v1/responses/${ABSENT}`)).status).toBe(404);

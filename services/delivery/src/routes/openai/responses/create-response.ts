@@ -47,7 +47,7 @@ export function addCreateResponseRoute(app: FastifyInstance, context: CreateResp
         if (previous ?? asked.references[0]) await limits.count([request, reply], principal);
         const items = await readReferenced(context, principal, asked.references);
         const place = previous && (await placeAfter(context, principal, previous, idempotencyKey));
-        return { request: asked.toNative(items, place?.behind), begins: place?.begins };
+        return { request: asked.toNative(items, place?.predecessor), begins: place?.begins };
       },
       idempotencyKey,
       joinOnly: false,

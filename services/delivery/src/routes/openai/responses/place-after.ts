@@ -1,6 +1,6 @@
 import type { NodeConversations } from "../../../conversations/open-conversations.ts";
 import type { GenerationLog, Hub } from "@reprise/stream";
-import type { Behind } from "@reprise/projections";
+import type { Predecessor } from "@reprise/projections";
 import {
   type GenerationId,
   type GenerationRef,
@@ -27,7 +27,7 @@ const PARAM = "previous_response_id";
 const RETRY_MS = 1_000;
 
 export interface Place {
-  readonly behind: Behind;
+  readonly predecessor: Predecessor;
   /** The conversation, where it is a new one. */
   readonly begins?: NewConversation;
 }
@@ -51,7 +51,7 @@ export async function placeAfter(
   if (state.kind === "missing" || state.kind === "gone") throw notFound();
   const requested = state.turn?.requested;
   const conversation = conversationOf(requested);
-  if (conversation) return { behind: { conversation, previous_generation: generation } };
+  if (conversation) return { predecessor: { conversation, previous_generation: generation } };
   if (state.kind === "running") throw busy();
   if (!state.isArchived && !(await isSettled(context.hub, ref))) throw busy();
   const { subject, end_user } = state.turn.requested.request;
@@ -75,7 +75,7 @@ export async function placeAfter(
       id,
       nowMs: unixNow(),
     });
-  return { behind: { conversation: id }, begins: { owner: { subject, end_user }, create } };
+  return { predecessor: { conversation: id }, begins: { owner: { subject, end_user }, create } };
 }
 
 /** Returns true if its reader may have all of it, as `GET` reports: a review of its output may still be pending. */
