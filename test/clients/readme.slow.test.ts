@@ -37,7 +37,7 @@ async function printed(code: string, packages: readonly string[], cut: () => voi
   return (await run(process.execPath, ["program.mts"], { cwd: project.path, env })).stdout;
 }
 
-/** Connections that end within the stream: behind its head and its first frames, before the last of some 64. */
+/** Connections that end within the stream: after its head and its first frames, before the last of some 64. */
 const cutSome = () => platform.cutNext(createSeededRandom(7), { count: 3, from: 2_500, to: 5_000 });
 const cutNone = () => {};
 

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { type Cluster, startCluster, textOf } from "./testing/cluster.ts";
 
 const SHARDS = 2;
-/** A turn that goes on until its call is answered. */
+/** A turn that runs until its call is answered. */
 const WAITING = {
   model: "sim",
   tools: [{ name: "look_up", parameters: { type: "object" } }],
@@ -72,7 +72,7 @@ test("of two clients at two nodes that ask for the next turn at once, round by r
     expect(answers[1 - winner]!.json.error).toMatchObject({ code: "conversation_busy", retryable: true });
     const { id } = answers[winner]!.json;
 
-    // It goes on for as long as its call waits: whoever asks meanwhile, at either node, is told so.
+    // It runs for as long as its call waits, and both nodes say so.
     await cluster.untilLog("acme", id, hasCalled);
     for (const node of nodes)
       expect(
@@ -90,7 +90,7 @@ test("of two clients at two nodes that ask for the next turn at once, round by r
     said.push({ id, input: inputs[winner]!, text: textOf(events) });
   }
 
-  // Turns are dense, each behind the one before, and nothing else was ever created, queued or said.
+  // Turns are dense, each after the one before, and nothing else was ever created, queued or said.
   const all = new Map(await generationsOf(cluster, "acme"));
   expect([...all.keys()].toSorted()).toEqual(said.map(({ id }) => id).toSorted());
   expect(said.map(({ id }) => all.get(id)!.context)).toEqual(

@@ -13,7 +13,7 @@ const JWT = [
   "c2lnbmF0dXJlIHRoYXQgaXMgbG9uZyBlbm91Z2ggdG8gYmUgb25l".repeat(4),
 ].join(".");
 
-test("a generation that waits for its readers, and one that waits for a tool's answer, end behind a gate", async () => {
+test("a generation that waits for its readers, and one that waits for a tool's answer, end under a gate", async () => {
   await using cluster = await startCluster();
   const [{ url }] = await Promise.all([
     cluster.startDelivery(),

@@ -24,7 +24,7 @@ const FAST = { ...LONG, options: { ...LONG.options, tokens_per_second: 0 } };
 
 describe("the platform in one process", () => {
   test.each(["SIGTERM", "SIGKILL"] as const)(
-    "after %s the same folder has its generations, its key, and goes on with what ran",
+    "after %s the same folder has its generations, its key, and continues what ran",
     async (signal) => {
       await using dir = await createTempDir("platform");
       await using first = await startPlatform(dir.path, ENV);

@@ -14,7 +14,7 @@ const REQUEST = {
 
 const hasEnded = (events: readonly KnownEvent[]) => events.some(({ type }) => /completed|failed/.test(type));
 
-test("an app's functions answer each call once, though two streams at two nodes offer to, and the model goes on", async () => {
+test("an app's functions answer each call once, though two streams at two nodes offer to, and the model continues", async () => {
   await using cluster = await startCluster();
   const [one, two] = await Promise.all([
     cluster.startDelivery(),

@@ -1,19 +1,22 @@
-import { join, resolve } from "node:path";
+import { mkdir, writeFile } from "node:fs/promises";
+import { availableParallelism, cpus, totalmem } from "node:os";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { readFile } from "node:fs/promises";
-import { formatTable, formatTrial, formatViolations } from "./campaign/format-table.ts";
+import {
+  formatPage,
+  formatSum,
+  formatTable,
+  formatTrial,
+  formatViolations,
+} from "./campaign/format-table.ts";
 import { type CampaignOptions, parseCampaignOptions, USAGE } from "./campaign/options.ts";
-import { mergeCampaigns, mergeRowResults, type RowResult } from "./campaign/row-result.ts";
-import { runJobs } from "./campaign/run-jobs.ts";
-import { runTask, splitIntoTasks, type Task } from "./campaign/task.ts";
-import { WorldPool } from "./campaign/run-row.ts";
-import { type Report, writeReport } from "./campaign/write-report.ts";
+import { type RowResult, toRowResult } from "./campaign/row-result.ts";
+import { runRow, WorldPool } from "./campaign/run-row.ts";
 
-/* `npm run test:fault`: tries every fault, and exits with 1 when an invariant did not hold. */
+/* `npm run test:fault`: tries every fault, and exits with 1 on a violation or a missing trial. */
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-/** A row's trials are divided among jobs in parts of so many: a world's start is a small part of them. */
-const MOST_TRIALS_A_TASK = 10;
+const SHORT_TRIALS = 2;
 
 const args = process.argv.slice(2);
 const isAsked = args.includes("--help");
@@ -25,69 +28,56 @@ try {
   console.error(`${(error as Error).message}\n\n${USAGE}`);
   process.exitCode = 2;
 }
-if (options) await (options.merge.length > 0 ? merge(options) : run(options));
+if (options) await run(options);
 
-/** A first Ctrl-C ends after the trials that run, with a report of those that were done. */
-async function run({ rows, trials, seed, out, jobs }: CampaignOptions): Promise<void> {
+/** A first Ctrl-C lets the current trials end, and reports those that are complete. */
+async function run({ rows, trials, seed, out }: CampaignOptions): Promise<void> {
   const abort = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => abort.abort());
-  const file = toFile(out);
-  const found = new Map<string, RowResult>();
-  const results = () => rows.flatMap((row) => found.get(row.name) ?? []);
-  let writing: Promise<readonly string[]> = Promise.resolve([]);
-  // After each part: a campaign may last for hours, and something may end it.
-  const note = async (result: RowResult): Promise<void> => {
-    const before = found.get(result.row);
-    found.set(result.row, before ? mergeRowResults(before, result) : result);
-    // One after the other: several jobs may be done at once.
-    writing = writing.then(() => writeReport(file, { seed, results: results() }));
-    await writing;
-  };
-
-  const most = jobs === 1 ? Number.MAX_SAFE_INTEGER : MOST_TRIALS_A_TASK;
-  const tasks = splitIntoTasks(rows, { trials, seed, most });
-  if (jobs === 1) await runHere(tasks, note, abort.signal);
-  else await runJobs(tasks, { jobs, say: console.log, onResult: note, signal: abort.signal });
-
-  tell(results(), await writing);
-  const isWhole = tasks.reduce((sum, task) => sum + task.trials, 0) === countTrials(results());
-  if (!isWhole) console.log("The campaign was ended early.");
-  if (!isWhole) process.exitCode = 1;
-}
-
-async function merge({ merge: files, out }: CampaignOptions): Promise<void> {
-  const reports = await Promise.all(
-    files.map(async (file) => JSON.parse(await readFile(file, "utf8")) as Report),
+  const { signal } = abort;
+  for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => abort.abort());
+  const file = resolve(
+    out ??
+      join(ROOT, ".reprise/fault", `${new Date().toISOString().replaceAll(":", "-")}-${process.pid}.json`),
   );
-  const results = mergeCampaigns(reports.map((report) => report.results));
-  tell(results, await writeReport(toFile(out), { seed: reports.flatMap(({ seed }) => seed), results }));
-}
-
-function toFile(out: string | undefined): string {
-  const name = `${new Date().toISOString().replaceAll(":", "-")}-${process.pid}.json`;
-  return resolve(out ?? join(ROOT, ".reprise/fault", name));
-}
-
-/** A violation is the exit code 1. */
-function tell(results: readonly RowResult[], written: readonly string[]): void {
-  const violations = formatViolations(results);
-  console.log(`\n${formatTable(results)}\n\n${violations || "No violations."}\n\n${written.join("\n")}`);
-  if (violations !== "") process.exitCode = 1;
-}
-
-async function runHere(
-  tasks: readonly Task[],
-  onResult: (result: RowResult) => Promise<void>,
-  signal: AbortSignal,
-): Promise<void> {
+  const results: RowResult[] = [];
+  let isWhole = true;
   await using worlds = new WorldPool();
-  for (const task of tasks) {
-    const onTrial = (trial: Parameters<typeof formatTrial>[1]) => console.log(formatTrial(task.row, trial));
-    const result = await runTask(task, { worlds, onTrial, signal });
-    if (result) await onResult(result);
+  for (const row of rows) {
+    const wanted = trials ?? row.shortTrials ?? SHORT_TRIALS;
+    const startedAt = performance.now();
+    const onTrial = (trial: Parameters<typeof formatTrial>[1]) => console.log(formatTrial(row.name, trial));
+    const done = await runRow(row, { worlds, trials: wanted, seed, onTrial, signal });
+    isWhole &&= done.length === wanted;
+    if (done.length === 0) continue;
+    results.push(toRowResult(row, done, (performance.now() - startedAt) / 1_000));
+    // After each row: a campaign may last for hours, and its process may be killed.
+    await writeReport(file, seed, results);
   }
+  const violations = formatViolations(results);
+  console.log(`\n${formatTable(results)}\n\n${violations || "No violations."}\n\n${file}`);
+  if (!isWhole) console.log("The campaign was ended early.");
+  if (!isWhole || violations !== "") process.exitCode = 1;
 }
 
-function countTrials(results: readonly RowResult[]): number {
-  return results.reduce((sum, { trials }) => sum + trials, 0);
+/** Writes the results as JSON, and as a Markdown page under the same name, with the table of `docs/faults.md`. */
+async function writeReport(file: string, seed: number, results: readonly RowResult[]): Promise<void> {
+  const machine = {
+    cpu: cpus()[0]?.model ?? "unknown",
+    cores: availableParallelism(),
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    node: process.version,
+  };
+  const report = { at: new Date().toISOString(), seed, machine, results };
+  const proofs = results.map(({ row, proof }) => `* \`${row}\`: the fault hits where ${proof}.`).join("\n");
+  const parts = [
+    `Seed ${seed}; ${machine.cpu}, ${machine.cores} cores, Node ${machine.node}.`,
+    formatSum(results),
+    formatPage(results),
+    formatTable(results),
+    proofs,
+    formatViolations(results) || "No violations.",
+  ];
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, `${JSON.stringify(report, null, 2)}\n`);
+  await writeFile(file.replace(/(\.json)?$/, ".md"), `${parts.join("\n\n")}\n`);
 }

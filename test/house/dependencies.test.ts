@@ -43,7 +43,7 @@ function codesOf(page: string, head: RegExp): string[][][] {
   );
 }
 
-/** `redis`, and `engine:` for a name that goes on behind it. */
+/** `redis`, and `engine:` for a name with more after it. */
 const NAMES = WATCHED.flatMap(({ name }) => MEMBERS[name]?.map((member) => name + member) ?? [name]);
 const isFound = (documented: readonly string[], name: string) =>
   documented.some((one) => one === name || (name.endsWith(":") && one.replace("…", "") === name));

@@ -18,7 +18,7 @@ const FILES = globSync(
   .map(({ parentPath, name }) => join(parentPath, name).slice(ROOT.length))
   .toSorted();
 
-/** `REPRISE_TLS_…` stands for all names that begin like it. */
+/** `REPRISE_TLS_…` means all names with that prefix. */
 function unknownNames(text: string): string[] {
   return [...text.matchAll(/REPRISE_[A-Z0-9_]*[A-Z0-9](_…)?/g)]
     .filter(([name, rest]) =>

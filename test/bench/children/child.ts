@@ -31,7 +31,7 @@ export async function stopChildren(): Promise<void> {
   await Promise.all([...running].map((child) => child.stop()));
 }
 
-/** Starts a script that calls `serveParent`, or one behind `probe.ts`, and resolves when it runs. */
+/** Starts a script that calls `serveParent`, or one under `probe.ts`, and resolves when it runs. */
 export async function startChild({
   name,
   script,

@@ -17,7 +17,7 @@ export interface Schedule {
  */
 const BEAT_MICROS = 1_000;
 
-/** How a stream's tokens lie in time: streams are spread evenly over the interval between two tokens, in so many beats. */
+/** Times of a stream's tokens: streams are spread evenly over the interval between two tokens, in beats. */
 function rhythmOf({ streams, tokensPerSecond }: Schedule): { beats: number; every: number } {
   const interval = Math.round(1e6 / tokensPerSecond / BEAT_MICROS) * BEAT_MICROS || 1e6 / tokensPerSecond;
   const beats = Math.max(1, Math.min(interval / BEAT_MICROS, streams));

@@ -7,7 +7,7 @@ call \`sorted(items, key=lambda item: item.name)\`; it returns a new list and le
 
 /** As a tokenizer cuts it: a word with the blank before it, long ones in two. 4 characters each at the mean. */
 const PIECES: readonly string[] = TEXT.match(/ ?[A-Za-z]{1,7}|\s*[^A-Za-z\s]{1,3}|\s/g)!;
-/** Whole words with the blank behind them: none can go on, and so none can be held back as the beginning of a longer match. */
+/** Whole words with the blank after them: none can grow, and so none can be held back as the beginning of a longer match. */
 const WORDS: readonly string[] = TEXT.match(/\S+\s+/g)!.filter((word) => !/\d/.test(word));
 /** Streams begin at different places, so that not all of them hold back the same word at once. */
 const STREAM_OFFSET = 7;
@@ -27,7 +27,7 @@ const RADIX = SYLLABLES.length;
 /** Coprime to the number of such words: none comes twice. */
 const STRIDE = 7_919;
 
-/** So many different made-up words of four syllables, always the same: no text has them by chance. */
+/** The number of different made-up words of four syllables, always the same: no text has them by chance. */
 export function madeUpWords(count: number): string[] {
   return Array.from({ length: count }, (_, index) => {
     const number = (index * STRIDE) % RADIX ** 4;

@@ -26,7 +26,7 @@ export interface FilledBroker {
   readonly events: number;
 }
 
-/** @param options.events about so many: generations are whole */
+/** @param options.events approximate: generations are whole */
 export async function fillBroker(
   broker: Broker,
   options: { readonly events: number; readonly tenants: number },

@@ -45,7 +45,7 @@ const PATIENCE_MS = 3_000;
 
 /**
  * Connects the readers, lets tokens flow on schedule, and tells what the readers saw and what it took.
- * @param opened streams to go on with, as many as the shape says; new ones without it
+ * @param opened streams to continue, as many as the shape says; new ones without it
  */
 export async function measureStream(
   target: RunningTarget,

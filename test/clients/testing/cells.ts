@@ -26,6 +26,7 @@ export const WITHOUT: Readonly<Record<string, readonly CaseName[]>> = {
 
 /** Registers a test for each ✓ in a client's row, random cuts first: no test before them leaves a connection that would be reused. */
 export function testCells(client: string, run: (name: CaseName) => Promise<void>): void {
-  for (const name of CASES.toReversed())
+  const others = CASES.filter((name) => name !== "random cuts");
+  for (const name of ["random cuts", ...others] as const)
     if (!WITHOUT[client]?.includes(name)) test(`${client} | ${name}`, () => run(name));
 }

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { rolldown } from "rolldown";
 
 /**
- * A page with a chat. Its address has the chat's id in `?chat=` and the API key behind `#`; it keeps the chat's messages in `localStorage`, and leaves
+ * A page with a chat. Its address has the chat's id in `?chat=` and the API key after `#`; it keeps the chat's messages in `localStorage`, and leaves
  * what `useChat` gives it where a test can reach it.
  * @param hook the component's first lines, which make `chat` of `chatId`, `key` and `saved`
  */

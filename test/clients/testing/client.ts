@@ -43,7 +43,7 @@ export interface Asker {
 
 /** A client of OpenAI's two APIs that an application has, in the way that it reads. */
 export interface Client extends Asker {
-  /** Whether it is told what the model says as it says it. Otherwise it has one body, and no harm of an answer that was begun anew. */
+  /** Whether it is told what the model says as it says it. Otherwise it has one body, and no harm from an answer that began again. */
   readonly streams: boolean;
   /** Whether a failure is all that it has of a run that failed, without the text so far. */
   readonly failsBare: boolean;

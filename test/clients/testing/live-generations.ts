@@ -10,7 +10,7 @@ import {
 
 /** What is seen of generations from the broker's side, past all nodes. */
 export interface LiveGenerations {
-  /** Resolves with the id of a generation of the tenant that goes on and has said so many deltas. */
+  /** Resolves with the id of a generation of the tenant that runs and has that many deltas. */
   untilSaid(deltas: number, tenant: string): Promise<string>;
   /** The ids of all that exist. */
   list(tenant: string): Promise<string[]>;

@@ -36,7 +36,7 @@ type Read = (client: OpenAI, params: Params, headers: Record<string, string>) =>
 /** How often the package itself sends a request again whose connection was lost: a test cuts fewer. */
 const MAX_RETRIES = 6;
 
-/** `create({ stream: true })`, and behind a lost connection `retrieve` with `starting_after`. */
+/** `create({ stream: true })`, and after a lost connection `retrieve` with `starting_after`. */
 export const responsesStream: Client = clientOf({ streams: true }, async (client, params, headers) => {
   const events: ResponseStreamEvent[] = [];
   await throughLosses(async () => {
@@ -53,7 +53,7 @@ export const responsesStream: Client = clientOf({ streams: true }, async (client
   return toldBy(events);
 });
 
-/** The helper `.stream()`, which is strict about what it reads; behind a lost connection it reads the response from the beginning. */
+/** The helper `.stream()`, which is strict about what it reads; after a lost connection it reads the response from the beginning. */
 export const responsesHelper: Client = clientOf({ streams: true }, async (client, params, headers) => {
   let id: string | undefined;
   return throughLosses(async () => {
@@ -180,7 +180,7 @@ function clientOf({ streams }: Pick<Client, "streams">, read: Read): Client {
   };
 }
 
-/** Asks until the model calls no tool any more: a tool's answer goes into a response behind the one that called it. */
+/** Asks until the model calls no tool any more: a tool's answer goes into a response after the one that called it. */
 async function* turnsOf(read: Read, asked: Asked): AsyncGenerator<Turn> {
   const { platform, scripts, tenant, idempotencyKey: key, tools, structured } = asked;
   const client = openaiFor(platform, tenant, scripts);

@@ -41,9 +41,9 @@ export interface Platform extends AsyncDisposable {
   cutNext(random: SeededRandom, plan: CutPlan): void;
   /** Resets all connections that are open. */
   cutNow(): void;
-  /** How many generations the tenant has: 1 behind one call, however often it was sent. */
+  /** How many generations the tenant has: 1 for one call, however often it was sent. */
   runs(tenant?: Tenant): Promise<number>;
-  /** Resolves with the id of a generation that goes on and has said so many deltas. */
+  /** Resolves with the id of a generation that runs and has that many deltas. */
   untilSaid(deltas: number, tenant?: Tenant): Promise<string>;
   /** Resolves with a generation's log, seq 0 included, once it holds what is asked for. */
   untilLog(id: string, holds: (events: KnownEvent[]) => boolean, tenant?: Tenant): Promise<KnownEvent[]>;

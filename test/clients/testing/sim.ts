@@ -22,25 +22,25 @@ export const QUICK: Script = {
 
 const SLOW_CHUNKS = CHUNKS.slice(0, 40);
 
-/** Takes 4 s, and another worker goes on behind what was said when its own one has ended: see `takeOver`. */
+/** Takes 4 s, and another worker continues after the stored text when its worker has ended: see `takeOver`. */
 export const SLOW: Script = {
   options: { chunks: SLOW_CHUNKS, tokens_per_second: 10 },
   text: SLOW_CHUNKS.join(""),
 };
 
-/** The same of an engine that begins anew when another worker takes over. */
+/** The same with an engine that begins again when another worker takes over. */
 export const RESTARTING: Script = {
   options: { ...SLOW.options, continuable: false },
   text: SLOW.text,
 };
 
-/** Says nothing more behind the 20th chunk, until it is cancelled. */
+/** Says nothing more after the 20th chunk, until it is cancelled. */
 export const STALLING: Script = {
   options: { chunks: CHUNKS, tokens_per_second: 1_000, stall_after_tokens: 20 },
   text: CHUNKS.slice(0, 20).join(""),
 };
 
-/** Fails behind the 20th chunk. */
+/** Fails after the 20th chunk. */
 export const FAILING: Script = {
   options: { chunks: CHUNKS, tokens_per_second: 1_000, fail_after_tokens: 20 },
   text: CHUNKS.slice(0, 20).join(""),
@@ -59,7 +59,7 @@ export const REASONING: Script = {
   text: "It is so.",
 };
 
-/** Calls the request's first tool, with these arguments, behind a word. */
+/** Calls the request's first tool, with these arguments, after a word. */
 export const CALLED = { after_tokens: 1, call: 0 };
 export const CALLING: Script = {
   options: { chunks: ["Wait: ", "never said."], tool_call_after_tokens: 1, tokens_per_second: 200 },
@@ -94,7 +94,7 @@ export function fetchWith(fields: object): typeof fetch {
   };
 }
 
-/** The same with the options of one script after the other: a client that answers a tool sends a POST more. The last one goes on. */
+/** The same with the options of one script after the other: a client that answers a tool sends a POST more. The last one continues. */
 export function fetchInTurn(scripts: readonly [Script, ...Script[]]): typeof fetch {
   let sent = 0;
   return (input, init) => {

@@ -32,11 +32,11 @@ export async function untilArchived(cluster: Cluster): Promise<ArchiveReader> {
     ),
   );
   const archive = await openArchive({ store: createFileStore(join(dataDir, "audit")), name: "reprise" });
-  const behind = async () => {
+  const missing = async () => {
     await archive.refresh();
     return ends.filter(([stream, last]) => (archive.state.lanes.get(stream)?.last ?? 0) < last);
   };
-  await expect.poll(behind).toEqual([]);
+  await expect.poll(missing).toEqual([]);
   const keysDir = join(dataDir, "audit-keys");
   const masterKey = parseMasterKey(await readFile(join(keysDir, "master.key"), "utf8"));
   const keyring = await openKeyring({ store: createFileStore(join(keysDir, "wrapped")), masterKey });

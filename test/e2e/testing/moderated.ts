@@ -12,7 +12,7 @@ import {
 import { untilAnswered } from "@reprise/testkit";
 import { type Cluster, textOf } from "./cluster.ts";
 
-/** A card number that passes Luhn's check, and what stands in its place. */
+/** A card number that passes Luhn's check, and its replacement. */
 export const CARD = "4111 1111 1111 1111";
 export const MASK = "[redacted]";
 

@@ -2,7 +2,7 @@ import type { FaultRow } from "../rows/row.ts";
 import type { TrialResult } from "../trial/run-trial.ts";
 import type { Violation } from "../trial/violation.ts";
 
-/** What came of all trials of a row. Times in milliseconds. */
+/** The result of all trials of a row. Times in milliseconds. */
 export interface RowResult {
   readonly row: string;
   readonly about: string;
@@ -47,33 +47,6 @@ export function toRowResult(
     recoveriesMs: results.flatMap(({ recoveriesMs }) => recoveriesMs.map(toTenths)),
     seconds,
   };
-}
-
-/** One row's result, of some of its trials and of others. */
-export function mergeRowResults(one: RowResult, other: RowResult): RowResult {
-  return {
-    ...one,
-    trials: one.trials + other.trials,
-    hits: {
-      fewest: Math.min(one.hits.fewest, other.hits.fewest),
-      all: one.hits.all + other.hits.all,
-    },
-    stored: one.stored + other.stored,
-    shown: one.shown + other.shown,
-    violations: [...one.violations, ...other.violations],
-    recoveriesMs: [...one.recoveriesMs, ...other.recoveriesMs],
-    seconds: one.seconds + other.seconds,
-  };
-}
-
-/** The results of several campaigns, each row's together, in the order in which rows are met first. */
-export function mergeCampaigns(campaigns: readonly (readonly RowResult[])[]): readonly RowResult[] {
-  const merged = new Map<string, RowResult>();
-  for (const result of campaigns.flat()) {
-    const before = merged.get(result.row);
-    merged.set(result.row, before ? mergeRowResults(before, result) : result);
-  }
-  return [...merged.values()];
 }
 
 function toTenths(ms: number): number {

@@ -1,106 +1,76 @@
 import { setTimeout as delay } from "node:timers/promises";
+import type { Reader, Seen } from "../readers/reader-record.ts";
 import { findBusiest } from "../rows/worker/takeover.ts";
+import type { Load } from "../trial/load.ts";
+import type { Trial } from "../trial/trial.ts";
 import type { WorldOptions } from "../world/world-options.ts";
-import { count, readingNow, type Scene, waited } from "./scene.ts";
 
 export type FaultName = "worker" | "delivery" | "broker" | "reader";
 
 interface Fault {
   readonly title: string;
   readonly world: WorldOptions;
-  /** Breaks something, tells of it, and resolves when it is overcome and everything runs again. */
-  readonly strike: (scene: Scene) => Promise<void>;
+  readonly strike: (trial: Trial, load: Load) => Promise<Strike>;
 }
 
-/** How long the broker is away. */
+/** A fault that was just made. */
+interface Strike {
+  /** A line of text: the broken part and its process. */
+  readonly victim: string;
+  /** The affected readers, with the event that shows the recovery of each. */
+  readonly affected: ReadonlyMap<Reader, (seen: Seen) => boolean>;
+  /** Starts the killed process again after the recovery. */
+  readonly restore?: () => Promise<void>;
+}
+
 const BROKER_ABSENCE_MS = 400;
 
 export const FAULTS: Readonly<Record<FaultName, Fault>> = {
   worker: {
-    title: "kills the busiest worker in mid-stream; another takes over what it had",
+    title: "kills the busiest worker in mid-stream; another worker takes over",
     world: {},
-    async strike(scene) {
-      const { trial, load, say } = scene;
-      const { busiest: victim, served: affected } = findBusiest(trial.world, load.readers);
-      const { size } = new Set(affected.map(({ record }) => record.generation));
-      say(`✂ SIGKILL to ${victim.name} (process ${victim.pid}), which runs ${count(size, "generation")}`);
-      const since = performance.now();
-      await victim.kill();
-      const slowest = await waited(scene, affected, since, () => isTakeover);
-      say(
-        `  another worker goes on with ${count(size, "generation")}; of ${count(affected.length, "reader")} ${slowest}`,
-      );
-      await victim.start();
-      say(`  ${victim.name} is back (process ${victim.pid})`);
+    async strike({ world }, load) {
+      const { busiest, served } = findBusiest(world, load.readers);
+      const victim = `${busiest.name} (process ${busiest.pid}) killed`;
+      await busiest.kill();
+      const isTakeover = ({ payload }: Seen) => payload.includes('"type":"generation.started"');
+      const affected = new Map(served.map((reader) => [reader, isTakeover] as const));
+      return { victim, affected, restore: () => busiest.start() };
     },
   },
   delivery: {
-    title: "kills a delivery node; its readers go on at another, from where they were",
+    title: "kills a delivery node; its readers resume at another node",
     world: {},
-    async strike(scene) {
-      const { trial, load, say } = scene;
-      const node = trial.random.integer(0, trial.world.deliveries.length - 1);
-      const { slot } = trial.world.deliveries[node]!;
-      const affected = readingNow(load).filter(({ record }) => record.node === node);
-      const before = new Map(affected.map((reader) => [reader, reader.record.connections] as const));
-      say(
-        `✂ SIGKILL to ${slot.name} (process ${slot.pid}), from which ${count(affected.length, "reader")} read`,
-      );
-      const since = performance.now();
+    async strike({ random, world }, load) {
+      const node = random.integer(0, world.deliveries.length - 1);
+      const { slot } = world.deliveries[node]!;
+      const victim = `${slot.name} (process ${slot.pid}) killed`;
+      const affected = untilReconnected(readingNow(load).filter(({ record }) => record.node === node));
       await slot.kill();
-      const slowest = await waited(
-        scene,
-        affected,
-        since,
-        (reader) => (seen) => seen.connection > before.get(reader)!,
-      );
-      say(`  all read on elsewhere; ${slowest}`);
-      await slot.start();
-      say(`  ${slot.name} is back (process ${slot.pid})`);
+      return { victim, affected, restore: () => slot.start() };
     },
   },
   broker: {
-    title: "kills nats-server, the one place where everything is stored, and starts it again",
+    title: "kills nats-server, which stores every event, and starts it again",
     world: {},
-    async strike(scene) {
-      const { trial, load, say } = scene;
-      const { server } = trial.world.broker;
-      const affected = readingNow(load);
-      say(`✂ SIGKILL to nats-server (process ${server.pid}), on which all depends`);
-      const since = performance.now();
+    async strike({ world }, load) {
+      const { server } = world.broker;
+      const victim = `nats-server (process ${server.pid}) killed`;
       await server.kill("SIGKILL");
       await delay(BROKER_ABSENCE_MS);
       await server.restart();
       const backAt = performance.now();
-      say(`  nats-server is back (process ${server.pid})`);
-      const slowest = await waited(
-        scene,
-        affected,
-        since,
-        () =>
-          ({ at }) =>
-            at > backAt,
-      );
-      say(`  all ${count(affected.length, "reader")} read on; ${slowest}`);
+      const isLater = ({ at }: Seen) => at > backAt;
+      return { victim, affected: new Map(readingNow(load).map((reader) => [reader, isLater] as const)) };
     },
   },
   reader: {
     title: "cuts the connections of all readers at once; they resume with their cursors",
     world: { clientProxies: true },
-    async strike(scene) {
-      const { trial, load, say } = scene;
-      const affected = readingNow(load);
-      const before = new Map(affected.map((reader) => [reader, reader.record.connections] as const));
-      say(`✂ the connections of all ${count(affected.length, "reader")} are reset`);
-      const since = performance.now();
-      for (const { toClients } of trial.world.deliveries) toClients!.cutNow();
-      const slowest = await waited(
-        scene,
-        affected,
-        since,
-        (reader) => (seen) => seen.connection > before.get(reader)!,
-      );
-      say(`  all have resumed; ${slowest}`);
+    async strike({ world }, load) {
+      const affected = untilReconnected(readingNow(load));
+      for (const { toClients } of world.deliveries) toClients!.cutNow();
+      return { victim: "every connection cut", affected };
     },
   },
 };
@@ -109,6 +79,16 @@ export function isFaultName(name: string): name is FaultName {
   return Object.hasOwn(FAULTS, name);
 }
 
-function isTakeover({ payload }: { readonly payload: string }): boolean {
-  return payload.includes('"type":"generation.started"');
+/** Finds the readers that have not reached the end. */
+export function readingNow({ readers }: Load): Reader[] {
+  return readers.filter(({ record }) => !record.isDone);
+}
+
+function untilReconnected(readers: readonly Reader[]): Strike["affected"] {
+  return new Map(
+    readers.map((reader) => {
+      const before = reader.record.connections;
+      return [reader, ({ connection }: Seen) => connection > before] as const;
+    }),
+  );
 }

@@ -30,7 +30,7 @@ import {
   workerSigterm,
 } from "./worker/worker-signals.ts";
 
-/** Every row, in the order of the table. Those that ask for the same world stand together, so that they share it. */
+/** Every row, in the order of the table. Those that ask for the same world are neighbours, so that they share it. */
 export const ROWS: readonly FaultRow[] = [
   workerSigkill,
   workerSigstop,

@@ -8,7 +8,7 @@ export interface FaultRow {
   /** What is done, and from when to when recovery is measured: one line of the table. */
   readonly about: string;
   /**
-   * What proves that the fault has hit something, behind "the fault hits where": the row calls `trial.hit()` for each such thing. A trial
+   * What proves that the fault has hit something, after "the fault hits where": the row calls `trial.hit()` for each such thing. A trial
    * without any is a violation.
    */
   readonly proof: string;

@@ -46,7 +46,7 @@ async function cut(api: ApiCaller): Promise<{ id: string; lastId: string }> {
   };
 }
 
-/** Generations of every kind that leave something behind in a process: each ends in another way. */
+/** Generations of each kind that can leave memory in a process: each has a different end. */
 export const GENERATION_KINDS: Readonly<Record<string, GenerationKind>> = {
   async read(api) {
     await readToEnd(api, await api.stream({ path: "", body: body() }));

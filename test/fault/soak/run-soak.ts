@@ -17,8 +17,8 @@ export interface SoakOptions {
 }
 
 /**
- * Puts generations of every kind through a platform, and samples its memory every so many of them. Clients rest meanwhile, so that
- * what is seen is what is left behind.
+ * Puts generations of every kind through a platform, and samples its memory at an interval. Clients are idle during a sample, which therefore
+ * shows only what remains.
  * @throws Error of the first generation that does not do what its kind is to do
  */
 export async function runSoak(platform: SoakedPlatform, options: SoakOptions): Promise<MemorySample[]> {

@@ -3,7 +3,7 @@ import type { SoakOptions } from "./run-soak.ts";
 
 /**
  * What is kept on purpose is to be full, or gone, before the first sample that counts: of the generations that no client reads any more
- * the hub keeps 8 MiB, and logs live for 72 s, so that a machine which stands still for some seconds costs no generation its log.
+ * the hub keeps 8 MiB, and logs live for 72 s, so that a machine that stops for some seconds costs no generation its log.
  */
 export const SETTINGS = {
   REPRISE_RETENTION_HOURS: "0.02",

@@ -39,12 +39,12 @@ export function judgeLog(generation: TestedGeneration, payloads: readonly string
   const transcript = new Transcript();
   for (const event of events) transcript.apply(event);
   const { text, usage } = transcript;
-  const stands = countStanding(events);
-  const expected = isWhole ? wholeText : undisturbed.tokens.slice(0, stands).join("");
+  const standing = countStanding(events);
+  const expected = isWhole ? wholeText : undisturbed.tokens.slice(0, standing).join("");
   if (text !== expected)
     blame("text", `its text differs from the undisturbed run's at ${differAt(text, expected)}`);
-  else if (isWhole && stands !== undisturbed.tokens.length)
-    blame("text", `its text has ${stands} tokens, the undisturbed run's ${undisturbed.tokens.length}`);
+  else if (isWhole && standing !== undisturbed.tokens.length)
+    blame("text", `its text has ${standing} tokens, the undisturbed run's ${undisturbed.tokens.length}`);
 
   const produced = countProduced(events);
   if (usage.output_tokens !== produced)

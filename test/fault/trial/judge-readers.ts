@@ -71,7 +71,7 @@ function judgeResponses({ name, generation, responses }: ReaderRecord): Violatio
     if (how === "clean" && !isTold)
       return [{ kind: "early_end", what: `${what} ended cleanly before the terminal event` }];
     if ((how === "broken" || how === "error") && isTold && !isExcused)
-      return [{ kind: "late_break", what: `${what} broke behind the terminal event` }];
+      return [{ kind: "late_break", what: `${what} broke after the terminal event` }];
     return [];
   });
 }

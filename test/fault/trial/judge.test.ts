@@ -41,12 +41,12 @@ describe("the judge of a log", () => {
   const kindsOf = (payloads: readonly string[], generation = testedGeneration("acme")) =>
     judgeLog(generation, payloads).map(({ kind }) => kind);
 
-  test("finds nothing wrong with an undisturbed run, nor with one that began anew", () => {
+  test("finds nothing wrong with an undisturbed run, nor with one that began again", () => {
     expect(kindsOf(WHOLE)).toEqual([]);
     const rewind = { type: "output.rewind", to_seq: 1, reason: "worker_lost" };
     const second = { ...STARTED, attempt: 2 };
-    const anew = [REQUESTED, STARTED, delta("a"), second, rewind, delta("a"), delta("b")];
-    expect(kindsOf(encode([...anew, { ...COMPLETED, usage: usage(3) }]))).toEqual([]);
+    const again = [REQUESTED, STARTED, delta("a"), second, rewind, delta("a"), delta("b")];
+    expect(kindsOf(encode([...again, { ...COMPLETED, usage: usage(3) }]))).toEqual([]);
   });
 
   test("permits a part of the text where the fault permits another end", () => {
@@ -68,7 +68,7 @@ describe("the judge of a log", () => {
     ["with a hole", WHOLE.toSpliced(2, 1), ["log", "text", "text"]],
     ["without an end", WHOLE.slice(0, -1), ["ends"]],
     ["with two", [...WHOLE, ...encode([{}, {}, {}, {}, {}, COMPLETED]).slice(5)], ["ends"]],
-    ["that goes on after its end", [...WHOLE, ...encode([{}, {}, {}, {}, {}, STARTED]).slice(5)], ["log"]],
+    ["that continues after its end", [...WHOLE, ...encode([{}, {}, {}, {}, {}, STARTED]).slice(5)], ["log"]],
     ["whose text is another", encode([REQUESTED, STARTED, delta("a"), delta("c"), COMPLETED]), ["text"]],
     [
       "whose text stops short",

@@ -47,7 +47,7 @@ export async function startLoad(trial: Trial, options: LoadOptions = {}, spread 
   }
 }
 
-/** Resolves when so many tokens of a generation are stored, or its end. */
+/** Resolves when that number of a generation's tokens is stored, or its end. */
 async function untilProduced({ world }: Trial, generation: TestedGeneration, tokens: number): Promise<void> {
   const subject = logSubject(generation.ref);
   while (countTokens(world, generation) < tokens && !endOf(world, generation))

@@ -76,7 +76,7 @@ async function judgeReaderOf(responses: readonly Served[], isExcused = false): P
 }
 
 describe("the ledger of readers", () => {
-  test("finds nothing wrong with a break before the end, and a clean end behind it", async () => {
+  test("finds nothing wrong with a break before the end, and a clean end after it", async () => {
     expect(
       await judgeReaderOf([
         { to: 2, end: "broken" },
@@ -98,7 +98,7 @@ describe("the ledger of readers", () => {
     ).toEqual(["early_end"]);
   });
 
-  test.each(["broken", "error"] as const)("finds one that is %s behind the terminal event", async (end) => {
+  test.each(["broken", "error"] as const)("finds one that is %s after the terminal event", async (end) => {
     const responses = [
       { to: LAST, end },
       { to: LAST, end: "clean" },

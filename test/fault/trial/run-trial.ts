@@ -25,7 +25,7 @@ export interface TrialResult {
   readonly shown: number;
   /** Those that the broker still keeps. */
   readonly logs: readonly FinalLog[];
-  /** The trial was not over in time, or could not be healed: what it left behind may disturb the next one in the same world. */
+  /** The trial was not over in time, or could not be healed: its remains may disturb the next one in the same world. */
   readonly spoilt: boolean;
 }
 

@@ -70,7 +70,7 @@ export class Trial {
     this.violations.push({ kind, what });
   }
 
-  /** The fault has hit so many things, by what the row's `proof` says. A trial without any hit is none. */
+  /** Counts what the fault hit, by the row's `proof`. A trial without a hit is a violation. */
   hit(count = 1): void {
     this.#hits += count;
   }

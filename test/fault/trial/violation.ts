@@ -6,7 +6,7 @@
  * - `unknown`: an event that is not in the log, byte for byte
  * - `log`: the log itself has a hole or begins or ends wrongly; `ends`: not exactly one end
  * - `unstored`: an event that the broker had acknowledged as stored, as its proxies have seen, is not in the log byte for byte
- * - `early_end`: a response that ended cleanly before the terminal event; `late_break`: one that broke behind it, for no fault
+ * - `early_end`: a response that ended cleanly before the terminal event; `late_break`: one that broke after it, for no fault
  * - `text`: another text, or another usage, than the undisturbed run's
  * - `unjudged`: an event that was shown before moderation had cleared it, or that it has never judged; `decisions`: one made twice
  * - `conversation`: an engine was asked something else than the conversation so far, or a turn of it is lost, doubled or out of place

@@ -9,7 +9,7 @@ export interface BrokerLink extends AsyncDisposable {
   setFaults(faults: ConnectionFaults): void;
   /** Cuts every open connection, and returns how many. */
   cutNow(): number;
-  /** Cuts every connection and lifts all faults. Lost bytes leave half a message behind, which no connection survives. */
+  /** Cuts every connection and lifts all faults. Lost bytes leave half a message, which no connection survives. */
   repair(): void;
 }
 

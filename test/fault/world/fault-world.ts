@@ -37,7 +37,7 @@ export interface FaultWorld extends AsyncDisposable {
   readonly log: GenerationLog;
   /** To the broker, past all proxies. */
   readonly connection: Broker["main"];
-  /** The model server behind the model `upstream`. Asking for it where the row has not asked for one is a mistake of the row. */
+  /** The server of the model `upstream`. A row that reads it must ask for it in its `world`. */
   readonly upstream: Upstream;
   /** Whether a delivery node, its way to the broker, or the broker itself was broken on purpose. @param since by `performance.now()` */
   isDisturbed(delivery: number, since: number): boolean;

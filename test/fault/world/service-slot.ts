@@ -46,7 +46,7 @@ export class ServiceSlot implements AsyncDisposable {
     return this.#process?.lines ?? [];
   }
 
-  /** Resolves with the first line of this message behind the first `from` ones. */
+  /** Resolves with the first line of this message after the first `from` lines. */
   logged(message: string, from = 0): Promise<LogLine> {
     return this.#living().logged(message, from);
   }
@@ -67,7 +67,7 @@ export class ServiceSlot implements AsyncDisposable {
     await living.exited;
   }
 
-  /** SIGSTOP. Resolves when the process stands still. */
+  /** SIGSTOP. Resolves when the process is stopped. */
   async pause(): Promise<void> {
     this.#isPaused = true;
     this.disturbance.strike();

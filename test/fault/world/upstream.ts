@@ -81,7 +81,7 @@ export async function startUpstream(): Promise<Upstream> {
   };
 }
 
-/** A models file with the simulator, and with the upstream, for which the simulator stands in when it fails before its first token. */
+/** A models file with the simulator, and with the upstream, whose fallback before the first token is the simulator. */
 export function encodeModelsFile({ baseUrl }: Upstream): string {
   const upstream = { engine: "openai", base_url: baseUrl, upstream_model: "upstream", fallback: "sim" };
   return JSON.stringify({ models: { sim: { engine: "sim" }, upstream } });

@@ -65,7 +65,7 @@ export async function loseBeginning({ cluster, apiKey }: ObservedPlatform): Prom
   return { id, cursor: encodeCursor({ attempt: 1, nonce, seq: FIRST_SEQ }) };
 }
 
-/** Has so many readers come back to what is gone. */
+/** Lets readers resume a generation that is gone. */
 export async function refuseResumes(
   { url, apiKey }: ObservedPlatform,
   { id, cursor }: LostBeginning,
@@ -132,7 +132,7 @@ export async function forgeMessage({ cluster }: ObservedPlatform): Promise<void>
   await cluster.broker.main.flush();
 }
 
-/** Has a log show its witness two histories: it goes on otherwise than the checkpoint that was cosigned. */
+/** Has a log show its witness two histories: it continues otherwise than the cosigned checkpoint. */
 export async function forkHistory({ witnessUrl }: ObservedPlatform): Promise<void> {
   const post = async (history: History, oldSize: number, size: number) => {
     const proof = await history.proof(oldSize, size);
@@ -166,7 +166,7 @@ export async function loseVerdicts({ cluster, url, apiKey }: ObservedPlatform): 
 const LEAVING_READERS = 10_050;
 const LEAVING_AT_ONCE = 32;
 
-/** A generation that goes on, with a reader: a node keeps it in memory, and reads of it need no broker. @returns its id */
+/** A generation that runs, with a reader: a node keeps it in memory, and reads of it need no broker. @returns its id */
 export async function holdGeneration({ url, apiKey }: ObservedPlatform): Promise<string> {
   const { generations } = createClient({ url, apiKey });
   const stream = generations.run({

@@ -36,7 +36,7 @@ export function follow(
   });
 }
 
-/** Resolves when each of them has seen so many more events. */
+/** Resolves when each of them has seen that many more events. */
 export async function untilMore(followers: readonly Follower[], count: number): Promise<void> {
   const goals = followers.map(({ events }) => events.length + count);
   await expect

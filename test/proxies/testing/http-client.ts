@@ -23,7 +23,7 @@ export async function send(
   { method = "GET", headers = {}, body, localAddress = "127.0.0.1" }: RequestOptions = {},
 ): Promise<Answer> {
   const request = httpRequest(url, { method, headers, localAddress, agent: new Agent() });
-  // A refusal comes before all of a large body is sent, and may break its connection behind the answer.
+  // A refusal comes before all of a large body is sent, and may break its connection after the answer.
   request.on("error", () => {});
   request.end(body);
   const [response] = await once(request, "response");

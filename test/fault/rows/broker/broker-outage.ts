@@ -19,8 +19,8 @@ const GATHERED_MS = 12_000;
 function outage(name: string, ms: number): FaultRow {
   return {
     name,
-    about: `nats-server stands still for ${ms / 1_000} s: each process logs one line when it is gone and one when it is back, and at most ${MOST_FURTHER_LINES} others; until the end of each reader's longest silence`,
-    proof: "a generation ends after the broker goes on",
+    about: `nats-server is stopped for ${ms / 1_000} s: each process logs one line when it is gone and one when it is back, and at most ${MOST_FURTHER_LINES} others; until the end of each reader's longest silence`,
+    proof: "a generation ends after the broker continues",
     world: { moderations: 1, audits: 1 },
     shortTrials: ms > 60_000 ? 0 : 1,
     async run(trial) {

@@ -36,8 +36,8 @@ const STARTED = '"type":"generation.started"';
 export const brokerSigstop: FaultRow = {
   name: "broker-sigstop",
   about:
-    "nats-server stands still under load for longer than the ack wait, and goes on: its jobs come back while their workers live, and no attempt is wasted; until the end of each reader's longest silence",
-  proof: "a generation ends after the broker goes on",
+    "nats-server is stopped under load for longer than the ack wait, and continues: its jobs come back while their workers live, and no attempt is wasted; until the end of each reader's longest silence",
+  proof: "a generation ends after the broker continues",
   world: {},
   async run(trial) {
     const { random, world } = trial;

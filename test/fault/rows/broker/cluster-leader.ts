@@ -64,7 +64,7 @@ export const clusterLeaderSigkill = clusterLeader(
 
 export const clusterLeaderSigstop = clusterLeader(
   "cluster-leader-sigstop",
-  "stands still for 1 to 10 s",
+  "is stopped for 1 to 10 s",
   async (leader, trial) => {
     await leader.kill("SIGSTOP");
     await absence(trial);

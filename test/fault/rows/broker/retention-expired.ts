@@ -17,7 +17,7 @@ const OLD_SEQ = 2;
 export const retentionExpired: FaultRow = {
   name: "retention-expired",
   about:
-    "logs are kept for 3.6 s: generations that ended before are 410 to every call, at both nodes, but for events that a node still has in memory, and those that run for longer go on to their end for whoever reads them; from 3.6 s after a generation's end until it is generation_expired",
+    "logs are kept for 3.6 s: generations that ended before are 410 to every call, at both nodes, but for events that a node still has in memory, and longer ones continue to their end for every reader; from 3.6 s after a generation's end until it is generation_expired",
   proof: "a generation is answered as expired",
   together: 5,
   world: { env: { REPRISE_RETENTION_HOURS: String(RETENTION_HOURS) } },
@@ -71,7 +71,7 @@ async function expires(trial: Trial): Promise<void> {
   );
 }
 
-/** A node that has sent the events of late may send them still, if it sends all that are behind the cursor. */
+/** A node that sent the events recently may still send them, if it sends all after the cursor. */
 function isFromMemory({ status, body }: NodeAnswer, payloads: readonly string[]): boolean {
   return status === 200 && payloads.slice(OLD_SEQ + 1).every((payload) => body.includes(payload));
 }

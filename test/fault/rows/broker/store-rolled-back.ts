@@ -17,12 +17,12 @@ interface Load {
   readonly watch: LogWatch;
 }
 
-/** From a few that end before the loss to some that go on for seconds. */
+/** From a few that end before the loss to some that last for seconds. */
 const TOKENS = { least: 30, most: 250 };
 const BEFORE = 8;
 const AFTER = 3;
 const LONGEST_LOSS_MS = 1_500;
-/** How long those that have taken over go on before they are lost. */
+/** Time from a takeover to the loss. */
 const LONGEST_OVERTAKEN_MS = 600;
 const LOG_LOST = '"reason":"log_lost"';
 /** By then a worker that holds a generation of which nothing is left has put it back; where a worker holds it, more time is allowed. */
@@ -231,7 +231,7 @@ function judgeShown(
   const lost = kept < 0 ? [] : seen.slice(kept);
   const old = new Map<number, string>(told.map(({ event, payload }) => [event.seq, payload]));
   const mixed = lost.find(({ seq, payload }) => (old.get(seq) ?? payload) !== payload);
-  if (mixed) blame("unknown", `seq ${mixed.seq} is no lost event, behind lost ones from ${lost[0]!.seq} on`);
+  if (mixed) blame("unknown", `seq ${mixed.seq} is no lost event, after lost ones from ${lost[0]!.seq} on`);
   if (end.type === "refused") {
     if (end.code === "connection_lost" && isDark) return;
     const isTold = TOLD.has(end.code) || (GONE.has(end.code) && lost.length === seen.length);

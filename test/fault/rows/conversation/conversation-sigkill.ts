@@ -14,7 +14,7 @@ import { addTurn, openConversation, type TestedConversation } from "./tested-con
 
 const CONVERSATIONS = 3;
 const TURNS = 4;
-/** A create takes some ten milliseconds: the kill comes before it, in its middle, or behind it. */
+/** A create takes some ten milliseconds: the kill comes before it, in its middle, or after it. */
 const LONGEST_BEFORE_KILL_MS = 40;
 const LONGEST_ABSENCE_MS = 1_500;
 /** Of a turn's 60. */
@@ -25,14 +25,14 @@ const MOST_EVENTS = 20;
 type Strike = (trial: Trial, readers: readonly Reader[]) => Promise<void>;
 
 /**
- * The conversations go on turn by turn, all at once. Of the turns behind the first, one is hit while its text comes, and one while it is
+ * The conversations continue turn by turn, all at once. Of the turns after the first, one is hit while its text comes, and one while it is
  * asked for, so that what is hit may have claimed it, or not, and stored it, or not.
  */
 function conversationSigkill(name: string, what: string, strike: Strike, world: WorldOptions = {}): FaultRow {
   return {
     name,
-    about: `${what} while the turns of conversations are asked for, and again while they go on: each prompt is the whole conversation so far, byte for byte, and no turn is lost or doubled; until the end of each reader's longest silence`,
-    proof: "a turn that goes on or is asked for as the kill comes ends behind it",
+    about: `${what} while the turns of conversations are asked for, and again while they run: each prompt is the whole conversation so far, byte for byte, and no turn is lost or doubled; until the end of each reader's longest silence`,
+    proof: "a turn that runs or is asked for at the kill ends after it",
     world: { upstream: true, ...world },
     shortTrials: 1,
     async run(trial) {

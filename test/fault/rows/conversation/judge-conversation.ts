@@ -8,7 +8,7 @@ const SHARDS = 2;
 
 /**
  * Every engine that was asked for a turn, each attempt of it, must have been asked exactly what a client would have asked that keeps the
- * history itself; the log of each turn must stand behind that of the one before; the conversation must have these turns and no others.
+ * history itself; the log of each turn must come after that of the one before; the conversation must have these turns and no others.
  * Once the trial's generations have ended and every process runs.
  */
 export async function judgeConversations(

@@ -10,8 +10,8 @@ const LONGEST_MS = 2_000;
 export const readerStalled: FaultRow = {
   name: "reader-stalled",
   about:
-    "half of the readers stop reading, and half of the connections carry nothing, for up to 2 s, beside others of the same generations; then they go on, or break; until each one that was behind is where the others were",
-  proof: "a reader is behind another one of the same generation when it may go on",
+    "half of the readers stop reading, and half of the connections carry nothing, for up to 2 s, beside others of the same generations; then they continue, or break; until each late one is where the others were",
+  proof: "a reader is later than another one of the same generation when it may continue",
   world: { clientProxies: true },
   async run(trial) {
     const { random, world } = trial;
@@ -23,12 +23,12 @@ export const readerStalled: FaultRow = {
     for (const connection of stalled) connection.setFaults({ toClient: { stalled: true } });
     await delay(random.integer(1, LONGEST_MS));
 
-    let { heads, behind } = compare(generations, readers);
-    while (behind.length === 0 && readers.some(({ record }) => !record.isDone)) {
+    let { heads, late } = compare(generations, readers);
+    while (late.length === 0 && readers.some(({ record }) => !record.isDone)) {
       await anyEvent(readers);
-      ({ heads, behind } = compare(generations, readers));
+      ({ heads, late } = compare(generations, readers));
     }
-    trial.hit(behind.length);
+    trial.hit(late.length);
     const resumedAt = performance.now();
     for (const connection of stalled) {
       if (random.chance(0.5)) connection.cut();
@@ -36,7 +36,7 @@ export const readerStalled: FaultRow = {
     }
     for (const reader of paused) reader.resume();
     await trial.ended();
-    for (const { record } of behind) {
+    for (const { record } of late) {
       const ms = timeToEvent(record, resumedAt, ({ seq }) => seq >= heads.get(record.generation)!);
       if (ms !== undefined) trial.recovered(ms);
     }
@@ -51,7 +51,7 @@ function compare(generations: readonly TestedGeneration[], readers: readonly Rea
       return [generation, Math.max(...own.map(({ record }) => record.lastSeq))] as const;
     }),
   );
-  return { heads, behind: readers.filter(({ record }) => record.lastSeq < heads.get(record.generation)!) };
+  return { heads, late: readers.filter(({ record }) => record.lastSeq < heads.get(record.generation)!) };
 }
 
 /** Resolves when one of them is shown something, or is done. */

@@ -91,7 +91,7 @@ export const attemptsUsedUp: FaultRow = {
   name: "attempts-used-up",
   about:
     "all workers are killed under generations with two attempts, and those that take over too: worker_lost; from their death until the end, workers' start included",
-  proof: "a generation ends as worker_lost behind its second attempt",
+  proof: "a generation ends as worker_lost after its second attempt",
   world: {},
   async run(trial) {
     const { world } = trial;

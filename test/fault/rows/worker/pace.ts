@@ -14,8 +14,8 @@ const STILL_MS = 1_000;
 export const pace: FaultRow = {
   name: "pace",
   about:
-    "the only reader of a paced generation stops reading, for longer than the engine would take to the end, and goes on: the engine waits for it; from reading on until the next event is stored",
-  proof: "the next event is stored only once the reader goes on",
+    "the only reader of a paced generation stops reading, for longer than the engine would take to the end, and continues: the engine waits for it; from reading on until the next event is stored",
+  proof: "the next event is stored only once the reader continues",
   together: 3,
   world: { upstream: true },
   shortTrials: 1,

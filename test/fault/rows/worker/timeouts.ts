@@ -21,8 +21,8 @@ const FIRST_TOKEN_MS = 2_000;
 export const timeouts: FaultRow = {
   name: "timeouts",
   about:
-    "engines fall silent, refuse, or take too long, half of the time while a worker is killed: each generation ends as its policy says, or goes on with the fallback; from the moment at which a timeout is up until the end is stored, of those that kept their worker",
-  proof: "a generation ends for a timeout, or goes on with the fallback of an engine that was asked",
+    "engines fall silent, refuse, or take too long, half of the time while a worker is killed: each generation ends as its policy says, or continues with the fallback; from the moment at which a timeout is up until the end is stored, of those that kept their worker",
+  proof: "a generation ends for a timeout, or continues with the fallback of an engine that was asked",
   world: { upstream: true },
   async run(trial) {
     const plays = [fallsSilent, takesTooLong, hasFallback].flatMap((play) =>
