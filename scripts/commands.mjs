@@ -6,7 +6,7 @@
  */
 
 /**
- * What `node scripts/run.mjs <command>` runs, as arguments to Node 24; the caller's own arguments follow.
+ * Commands of `node scripts/run.mjs`, as arguments to Node 24; the caller's own arguments follow.
  *
  * @type {Readonly<Record<string, Command>>}
  */

@@ -2,7 +2,7 @@
 export interface ServiceImage {
   /** Of the target, and after `reprise/` of the image. */
   readonly name: string;
-  /** What it runs, and the commands that are beside it, without `.ts`: the first is what the image starts. */
+  /** Its program, and the commands beside it, without `.ts`: the first is what the image starts. */
   readonly entries: readonly string[];
 }
 

@@ -151,7 +151,7 @@ async function prepareProxy(volumes: string, from: string, nodes: number): Promi
   await writeFile(file, lines.filter(isThere).join("\n"));
 }
 
-/** What Prometheus asks of the services that a profile has twice. It reads the files again when they change. */
+/** Targets of Prometheus for services that a profile has twice. It reads the files again when they change. */
 async function prepareTargets(volumes: string, nodes: number): Promise<void> {
   for (const [job, name] of Object.entries(TWICE)) {
     const targets = Array.from({ length: nodes }, (_, index) => `${name}-${index + 1}:9464`);

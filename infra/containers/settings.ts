@@ -1,4 +1,4 @@
-/** What services are told that is made at the first start, or that depends on the profile. docker-compose.yml says the rest. */
+/** Variables of services that are made at the first start, or that depends on the profile. docker-compose.yml says the rest. */
 export interface Project {
   readonly servers: readonly string[];
   readonly redisUrls: { readonly delivery: string; readonly worker: string } | undefined;

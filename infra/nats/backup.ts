@@ -13,7 +13,7 @@ npm run nats -- restore <folder> [--replicas <number>]
 
 type ProcessEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** What a command has of its process. */
+/** The parts of its process that a command uses. */
 interface Io {
   readonly env: ProcessEnvironment;
   readonly print: (line: string) => void;

@@ -1,4 +1,4 @@
-/** What promtool's unit tests feed to Prometheus: a series, and its values in promtool's notation, one each step. */
+/** Input of promtool's unit tests: a series, and its values in promtool's notation, one each step. */
 export interface InputSeries {
   readonly series: string;
   readonly values: string;

@@ -8,7 +8,7 @@ export interface PlainAlert {
   readonly description: string;
   /** @param scaled a time in seconds, as a range that is scaled like all times */
   readonly expr: (scaled: (seconds: number) => string) => string;
-  /** How long it has to be wrong. */
+  /** Time for which the condition has to hold. */
   readonly forS: number;
   /** For unit tests, over `EXAMPLE_STEPS` of a minute: series with which it fires at the end, and others with which it never does. */
   readonly fires: readonly InputSeries[];

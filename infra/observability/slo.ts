@@ -29,9 +29,9 @@ export interface Slo {
   /** The label `slo`. */
   readonly name: string;
   readonly alert: string;
-  /** What users get, in words. */
+  /** The promise to users, in words. */
   readonly objective: string;
-  /** What it means that the alert fires. */
+  /** The meaning of the alert. */
   readonly summary: string;
   /** The share that has to be good. */
   readonly target: number;

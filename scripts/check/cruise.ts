@@ -10,7 +10,7 @@ const configuration = createRequire(import.meta.url)("../../.dependency-cruiser.
 export const BOUNDARY_RULES: readonly string[] = configuration.forbidden.map(({ name }) => String(name));
 
 export interface Boundaries {
-  /** How many files of the repository were read. */
+  /** Number of files that were read. */
   readonly modules: number;
   readonly violations: readonly { rule: string; from: string; to: string }[];
   readonly circles: readonly FolderCircle[];

@@ -91,7 +91,7 @@ function leadsSomewhere(root: string, page: string, { path, anchor }: Link): boo
   return anchorsOf(readFileSync(file, "utf8")).has(anchor);
 }
 
-/** What GitHub calls each heading of a page in links. */
+/** GitHub's link names of a page's headings. */
 function anchorsOf(markdown: string): Set<string> {
   return new Set(
     matchesOf(withoutBlocks(markdown), /^#+ (.+)$/gm).map((heading) =>

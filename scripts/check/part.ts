@@ -12,7 +12,7 @@ export interface Part {
 export interface PartResult {
   readonly passed: boolean;
   readonly seconds: number;
-  /** What it said on both streams. */
+  /** Its output on both streams. */
   readonly output: string;
 }
 

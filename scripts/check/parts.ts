@@ -12,7 +12,7 @@ export const PARTS: readonly Part[] = [
   { name: "repository", script: "scripts/check/repository.ts", args: [] },
 ];
 
-/** What a machine can put right. The formatter goes last: it has to see what the linter wrote. */
+/** Problems that a machine can mend. The formatter goes last: it has to see what the linter wrote. */
 export const FIXES: readonly Part[] = [
   { name: "lint", script: "node_modules/oxlint/bin/oxlint", args: [...LINT, "--fix"] },
   { name: "format", script: "node_modules/oxfmt/bin/oxfmt", args: [] },

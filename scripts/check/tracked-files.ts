@@ -10,7 +10,7 @@ const WELL_KNOWN_REGISTRIES = [
 ].map((labels) => labels.join("."));
 
 /**
- * What is wrong with a file of the repository, in words; nothing when it is fine.
+ * Returns the problems of a file of the repository.
  *
  * A registry's host name pins every clone of the repository to that host, where a machine may reach only a mirror.
  *

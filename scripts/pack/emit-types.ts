@@ -79,7 +79,7 @@ function toDeclaration(module: string, { root, folder }: { root: string; folder:
   return join(folder, relative(join(root, "packages"), module).replace(/\.ts$/, ".d.ts"));
 }
 
-/** What each workspace exports, by what others import it as: the path of the module, from the root. */
+/** Exports of each workspace, by import name: the path of the module, from the root. */
 function findDoors(workspaces: readonly Workspace[]): Map<string, string> {
   return new Map(
     workspaces.flatMap(({ folder, manifest: { name, exports = {} } }) =>

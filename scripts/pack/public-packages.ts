@@ -12,7 +12,7 @@ export interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
-  /** What replaces fields of this manifest in the package. Only a workspace that has it is public. */
+  /** Fields that replace those of this manifest in the package. Only a workspace that has it is public. */
   readonly publishConfig?: Readonly<Record<string, unknown>>;
 }
 

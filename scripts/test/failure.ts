@@ -39,7 +39,7 @@ export function flakyLines(
     );
 }
 
-/** What a ledger or a fault row reports when events went wrong, and not when a trial did not come about. */
+/** The error of a ledger or a fault row when events went wrong, and not when a trial did not come about. */
 const VERDICT =
   /"(lost|duplicated|reordered|leaked)": \[\n|, seed \d+: (?!hung|no_fault|harness|refused|lines|late_break)\w+: /;
 

@@ -16,7 +16,7 @@ const ASKED: UIMessage = { id: "u1", role: "user", parts: [{ type: "text", text:
 
 interface Read {
   readonly message: UIMessage | undefined;
-  /** Whether the stream has told the end of the answer, or its failure. */
+  /** True if the stream has told the end of the answer, or its failure. */
   readonly hasEnded: boolean;
   readonly error: unknown;
 }

@@ -29,7 +29,7 @@ async function createProject(code: string, packages: readonly string[]) {
   return { path, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
-/** What a program of the README prints, run while connections are cut. */
+/** Runs a program of the README while connections are cut, and returns its output. */
 async function printed(code: string, packages: readonly string[], cut: () => void): Promise<string> {
   await using project = await createProject(code, packages);
   cut();

@@ -7,7 +7,7 @@ import { startCluster } from "./testing/cluster.ts";
 
 const MIB = 1_024 * 1_024;
 const BYTES = 30 * MIB;
-/** What is on its way depends on the machine; a blob that is held is three times as much. */
+/** The bytes in transit depend on the machine; a blob that is held is three times as much. */
 const MOST = 10 * MIB;
 const PIECE = Buffer.alloc(16 * 1_024, "the same sixteen kilobytes, sent again and again; ");
 const PROBE = new URL("testing/memory-probe.ts", import.meta.url).href;

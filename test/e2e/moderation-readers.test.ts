@@ -15,7 +15,7 @@ const SAID = [...BEFORE, ...AFTER].join("");
 const SHOWN = SAID.replace(CARD, MASK);
 const WITHDRAWN = /4111|1111/;
 
-/** What a client that obeys holds after these events, given as JSON texts. */
+/** The text of an obeying client after these events, given as JSON texts. */
 function textAfter(events: readonly string[]): string {
   const transcript = new Transcript();
   for (const event of events) transcript.apply(decodeEvent(event));

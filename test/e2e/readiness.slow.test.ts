@@ -7,7 +7,7 @@ const WARNING: ReadonlySet<unknown> = new Set(["warn", "error", "fatal"]);
 const GONE = "the broker takes no appends";
 const BACK = "the broker takes appends again";
 
-/** What a service has said of the broker's absence and return, and every other warning. */
+/** Log lines of a service about the broker's absence and return, and every other warning. */
 function toldBy({ lines }: ServiceProcess): unknown[] {
   return lines.filter(({ level, msg }) => WARNING.has(level) || msg === BACK).map(({ msg }) => msg);
 }

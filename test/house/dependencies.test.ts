@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 
-/** What services depend on, as the sources have it: up to the first part of a text that is not known before. */
+/** Dependencies of services, by the sources: up to the first part of a text that is not known before. */
 const WATCHED = globSync("{packages,services}/*/src/**/*.ts", { cwd: ROOT, exclude: ["**/*.test.ts"] })
   .toSorted()
   .flatMap((path) => [

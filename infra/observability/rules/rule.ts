@@ -19,5 +19,5 @@ export type RuleGroup = {
   readonly rules: readonly (RecordingRule | AlertingRule)[];
 };
 
-/** How often rules are evaluated. */
+/** Interval between evaluations of the rules. */
 export const INTERVAL_S = 30;

@@ -16,7 +16,7 @@ export interface RetryOptions {
 /**
  * Repeats an attempt until it resolves with something other than undefined.
  *
- * What is worth another attempt is the caller's to say: it resolves with undefined for it, and rejects with everything else.
+ * The caller decides what is worth another attempt: it resolves with undefined for it, and rejects with everything else.
  * Pauses have jitter, see `backoffMs`.
  * @param attempt is told how many attempts came before: 0, 1, …
  * @returns undefined when the budget or the attempts are used up, or the signal is aborted

@@ -23,7 +23,7 @@ export interface AnsweredRequest {
   readonly route: Route | undefined;
   readonly status: number;
   readonly ms: number;
-  /** Of a checkpoint to cosign. */
+  /** The result for a checkpoint. */
   readonly result: CosignResult | undefined;
 }
 

@@ -34,7 +34,7 @@ export interface Witness {
   add(body: string): Promise<AddOutcome>;
   /**
    * The newest checkpoint that it has cosigned, with the log's signatures and its own.
-   * @param path the origin as it stands in a URL's path
+   * @param path the origin as it is in a URL's path
    */
   latest(path: string): Promise<string | undefined>;
 }

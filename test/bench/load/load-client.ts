@@ -17,7 +17,7 @@ export interface CollectOrder {
 export interface CatchUpOrder {
   spec: ReaderSpec;
   copies: number;
-  /** How many tokens a reader has to have before it counts as caught up. */
+  /** Number of tokens that a reader has to have before it counts as caught up. */
   events: number;
 }
 

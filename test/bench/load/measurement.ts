@@ -29,7 +29,7 @@ export interface Measured {
 }
 
 /**
- * What all readers of a run saw. Tokens due before the measured time only warm things up: they count towards nothing. The due
+ * The observations of all readers of a run. Tokens due before the measured time only warm things up: they count towards nothing. The due
  * times of a stream rise from token to token, so one that does not rise is a repetition or out of order.
  */
 export class Measurement {
@@ -44,7 +44,7 @@ export class Measurement {
   }
 
   /**
-   * What one reader calls for its tokens.
+   * The callback of one reader for its tokens.
    * @param stream which of the schedule's it reads, for tokens that are only counted
    */
   createListener(stream: number): ReaderEvents {

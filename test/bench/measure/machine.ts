@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { arch, cpus, loadavg, platform, release, totalmem } from "node:os";
 import { promisify } from "node:util";
 
-/** What numbers from different machines or days can't be compared without. */
+/** Facts about the machine, without which numbers can't be compared. */
 export interface MachineFacts {
   readonly cpu: string;
   readonly cores: number;

@@ -20,7 +20,7 @@ const MICROS_PER_TICK = 10_000;
 const UTIME = 11;
 const STIME = 12;
 
-/** What each process has used so far, its own word or not: read from `/proc`, so it is empty on systems without one. */
+/** CPU and memory of each process so far: read from `/proc`, so it is empty on systems without one. */
 export async function readUsage(processes: readonly MeasuredProcess[]): Promise<UsageByRole> {
   const entries = await Promise.all(
     processes.map(async ({ role, pid }): Promise<[string, Usage] | undefined> => {

@@ -20,7 +20,7 @@ const LAST_SEQ = EVENTS_PER_GENERATION - 1;
 const AT_ONCE = 2_000;
 const SIDE_BY_SIDE = 100;
 
-/** What has piled up in a broker: generations that have ended, a hundred at a time side by side. */
+/** Fills a broker: generations that have ended, a hundred at a time side by side. */
 export interface FilledBroker {
   readonly refs: readonly GenerationRef[];
   readonly events: number;

@@ -3,7 +3,7 @@ import type { Percentiles } from "../measure/histogram.ts";
 import type { TargetName, TargetSettings } from "../targets/all.ts";
 import type { RunningTarget } from "../targets/target.ts";
 
-/** What every scenario gets. */
+/** Arguments of every scenario. */
 export interface RunContext {
   readonly settings: TargetSettings;
   /** The systems under test, in the order in which they run. */

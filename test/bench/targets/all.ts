@@ -2,7 +2,7 @@ import { startDurableStreams, startFloor, startResumableStream, startSocketIo } 
 import { startReprise } from "./reprise/target.ts";
 import type { RunningTarget } from "./target.ts";
 
-/** What targets are started with. */
+/** Options of a target's start. */
 export interface TargetSettings {
   /** Path of nats-server. */
   readonly natsServer: string;

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { serveParent } from "../children/serve-parent.ts";
 
-/** How many tokens an answer has, as in the scenario's requests. */
+/** Number of tokens of an answer, as in the scenario's requests. */
 const TOKENS = 4;
 
 /** The events of one answer, as Reprise's are framed. */

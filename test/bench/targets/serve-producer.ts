@@ -15,10 +15,10 @@ export interface Sink {
 
 const OPEN_AT_ONCE = 100;
 
-/** What the next token of a stream says. */
+/** The text of a stream's next token. */
 export type TokenText = (dueMicros: number, stream: number) => string;
 
-/** What the parent may ask of a producer process. */
+/** Requests of the parent to a producer process. */
 export function serveProducer(sink: Sink, more: Methods = {}, textOf: TokenText = encodeToken): void {
   let ids: string[] = [];
   serveParent({

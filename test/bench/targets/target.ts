@@ -2,7 +2,7 @@ import type { Child } from "../children/child.ts";
 import type { Schedule } from "../children/schedule.ts";
 import type { MeasuredProcess } from "../measure/process-usage.ts";
 
-/** How one reader connects. Plain data: it goes to the load client's process. */
+/** The connection of one reader. Plain data: it goes to the load client's process. */
 export type ReaderSpec =
   | {
       transport: "sse";
@@ -18,9 +18,9 @@ export type ReaderSpec =
 export interface RunningTarget extends AsyncDisposable {
   /** The processes between a token and its reader, in that order. */
   readonly processes: readonly MeasuredProcess[];
-  /** What delivers to readers; its CPU is compared with the floor's. */
+  /** The process that delivers to readers; its CPU is compared with the floor's. */
   readonly deliveryRole: string;
-  /** Whether a late reader gets what it has missed. */
+  /** True if a late reader gets the events that it has missed. */
   readonly replays: boolean;
   openStreams(count: number): Promise<ReaderSpec[]>;
   produce(schedule: Schedule, options?: { silent?: boolean }): Promise<void>;

@@ -1,10 +1,10 @@
 import type { CutPlan, Platform, Tenant } from "./platform.ts";
 import type { Script } from "./sim.ts";
 
-/** What is asked of a client's model. */
+/** The request to a client's model. */
 export interface Asked {
   readonly platform: Platform;
-  /** What the engine says to the first request, to the second, and so on: a client sends a further one with a tool's answer. */
+  /** The engine's answers to the first request, to the second, and so on: a client sends a further one with a tool's answer. */
   readonly scripts: readonly [Script, ...Script[]];
   readonly tenant?: Tenant;
   /** Default: none, and each request is a call of its own. */
@@ -15,7 +15,7 @@ export interface Asked {
   readonly structured?: boolean;
 }
 
-/** What a client makes of it. */
+/** The client's result. */
 export interface Told {
   readonly text: string;
   readonly reasoning: string;
@@ -29,13 +29,13 @@ export interface Told {
 
 /** A client that can be asked. */
 export interface Asker {
-  /** What it calls an end in order, and the end of a run that was cancelled. */
+  /** Its names for an end in order, and for the end of a cancelled run. */
   readonly finish: { readonly completed: string; readonly cancelled: string };
   /** A clean end or an error: resolves with either. */
   ask(asked: Asked): Promise<Told>;
   /** Cancels a run by a call of the client's own. Undefined if it has none. */
   readonly cancel?: (platform: Platform, id: string) => Promise<void>;
-  /** Whether `ask` continues by itself after a lost connection. Otherwise the same is asked again, with its key. */
+  /** True if `ask` continues by itself after a lost connection. Otherwise the same is asked again, with its key. */
   readonly comesBack: boolean;
   /** Where connections may be cut for this client; default: anywhere. */
   readonly cuts?: Partial<CutPlan>;
@@ -43,9 +43,9 @@ export interface Asker {
 
 /** A client of OpenAI's two APIs that an application has, in the way that it reads. */
 export interface Client extends Asker {
-  /** Whether it is told what the model says as it says it. Otherwise it has one body, and no harm from an answer that began again. */
+  /** True if it gets the model's text as it comes. Otherwise it has one body, and no harm from an answer that began again. */
   readonly streams: boolean;
-  /** Whether a failure is all that it has of a run that failed, without the text so far. */
+  /** True if a failure is all that it has of a run that failed, without the text so far. */
   readonly failsBare: boolean;
   /** Reads the whole text of the run of an idempotency key, without a stream. Waits for its end. */
   readonly readWhole?: ((asked: Asked) => Promise<string>) | undefined;
@@ -83,5 +83,5 @@ export function codeOf(error: unknown): string | undefined {
   return /"code":"([a-z_]+)"/.exec(text.replaceAll("\\", ""))?.[1];
 }
 
-/** What every client asks first. */
+/** The first question of every client. */
 export const MESSAGES = [{ role: "user" as const, content: "Say it." }];

@@ -8,7 +8,7 @@ import {
   tenantLogSubjects,
 } from "@reprise/protocol";
 
-/** What is seen of generations from the broker's side, past all nodes. */
+/** The view of generations at the broker, past all nodes. */
 export interface LiveGenerations {
   /** Resolves with the id of a generation of the tenant that runs and has that many deltas. */
   untilSaid(deltas: number, tenant: string): Promise<string>;

@@ -17,7 +17,7 @@ import {
 import { readChatBody } from "./read-whole.ts";
 import { fetchInTurn } from "./sim.ts";
 
-/** What one call of the package gives, whichever way it is read. */
+/** The result of one call of the package, whichever way it is read. */
 interface Turn {
   text: string;
   reasoning: string;
@@ -29,7 +29,7 @@ type Params = Omit<ChatCompletionCreateParamsBase, "stream">;
 /** Fills the turn as it goes, so that what was said before an error is there. */
 type Read = (client: OpenAI, params: Params, headers: Record<string, string>, turn: Turn) => Promise<void>;
 
-/** What the package does not know of, and passes on. */
+/** Fields that the package does not know, and passes on. */
 interface Beyond {
   readonly reasoning?: string;
 }

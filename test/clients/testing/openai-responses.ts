@@ -23,7 +23,7 @@ import type { Platform, Tenant } from "./platform.ts";
 import { readResponseBody } from "./read-whole.ts";
 import { fetchInTurn } from "./sim.ts";
 
-/** What one response comes to, whichever way it is read. */
+/** The result of one response, whichever way it is read. */
 interface Turn {
   readonly response: Response;
   readonly text: string;
@@ -127,7 +127,7 @@ async function throughLosses<T>(read: () => Promise<T>): Promise<T> {
 
 const LOSSES: ReadonlySet<unknown> = new Set(["ECONNRESET", "UND_ERR_SOCKET"]);
 
-/** Whether the socket's error is what others were made of. */
+/** True if the socket's error is what others were made of. */
 function isLoss(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return ("code" in error && LOSSES.has(error.code)) || isLoss(error.cause);

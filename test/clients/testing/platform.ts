@@ -12,14 +12,14 @@ export type Tenant = (typeof TENANTS)[number];
 const SHARDS = 2;
 
 export interface PlatformOptions {
-  /** How many run at a time. Default 1. With 2, one takes over from the other. */
+  /** Number of workers at a time. Default 1. With 2, one takes over from the other. */
   readonly workers?: number;
-  /** Whether a moderation service runs: the tenants `observe`, `gate` and `retract` need it. Default false. */
+  /** True if a moderation service runs: the tenants `observe`, `gate` and `retract` need it. Default false. */
   readonly moderation?: boolean;
 }
 
 export interface CutPlan {
-  /** How many connections are cut. */
+  /** Number of connections that are cut. */
   readonly count: number;
   /** After how many bytes to the client, at least and at most. Default 200 and 6,000. */
   readonly from?: number;
@@ -33,7 +33,7 @@ export interface Platform extends AsyncDisposable {
   readonly url: string;
   /** The nodes themselves. */
   readonly nodes: readonly [string, string];
-  /** How many connections the proxy has cut. */
+  /** Number of connections that the proxy has cut. */
   readonly cuts: number;
   /** A tenant's API key. Default `plain`. */
   key(tenant?: Tenant): string;
@@ -41,7 +41,7 @@ export interface Platform extends AsyncDisposable {
   cutNext(random: SeededRandom, plan: CutPlan): void;
   /** Resets all connections that are open. */
   cutNow(): void;
-  /** How many generations the tenant has: 1 for one call, however often it was sent. */
+  /** Number of the tenant's generations: 1 for one call, however often it was sent. */
   runs(tenant?: Tenant): Promise<number>;
   /** Resolves with the id of a generation that runs and has that many deltas. */
   untilSaid(deltas: number, tenant?: Tenant): Promise<string>;

@@ -10,7 +10,7 @@ import { toldIn } from "./told-in.ts";
 
 declare global {
   interface Window {
-    /** What `useChat` gave the page when it was rendered last. */
+    /** The state of `useChat` when the page was rendered last. */
     chat: UseChatHelpers<UIMessage>;
   }
 }
@@ -21,7 +21,7 @@ export interface ChatSite extends AsyncDisposable {
   readonly open: (tenant?: Tenant) => Promise<Page>;
   /** Asks in a page of its own. */
   readonly client: Asker;
-  /** What pages have thrown and not caught. */
+  /** Uncaught exceptions of pages. */
   readonly problems: readonly unknown[];
 }
 
@@ -75,7 +75,7 @@ export function send(page: Page, body: object): Promise<void> {
   return page.evaluate((fields) => window.chat.sendMessage({ text: "Say it." }, { body: fields }), body);
 }
 
-/** What a page does whose user says yes to a call. */
+/** Answers a call as a user who agrees. */
 async function answerCall(page: Page, body: object): Promise<void> {
   await untilEnded(page);
   await page.evaluate(

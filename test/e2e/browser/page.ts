@@ -1,7 +1,7 @@
 import { createClient } from "@reprise/client";
 
 /*
- * What a page would do: run a generation, show its text as it comes, and tell how it went. Bundled for the browser by the
+ * Does what a page would do: run a generation, show its text as it comes, and tell how it went. Bundled for the browser by the
  * test, which leaves the platform's address and key in the page's own address.
  */
 

@@ -36,7 +36,7 @@ export interface ProxiedFrame {
 /** Changes to a correct server's traffic that break one requirement. */
 export interface Break {
   readonly requirement: string;
-  /** What the server does. */
+  /** The server's behaviour. */
   readonly how: string;
   request?(call: ProxiedCall): void;
   /** Called for a stream too, before its first byte. */

@@ -29,7 +29,7 @@ export interface DeliveryProcess extends ServiceProcess {
 }
 
 export interface WorkerProcess extends ServiceProcess {
-  /** What `generation.started` calls it. */
+  /** Its name in `generation.started`. */
   readonly id: string;
 }
 
@@ -45,7 +45,7 @@ export interface Cluster extends AsyncDisposable {
   readonly auditKeys: Readonly<Record<string, string>>;
   /** Where the audit log keeps its archive and its keys. */
   readonly dataDir: string;
-  /** What delivery nodes read their tenants from. */
+  /** The file from which delivery nodes read their tenants. */
   readonly tenantsFile: string;
   startDelivery(env?: Readonly<Record<string, string>>): Promise<DeliveryProcess>;
   /** Resolves once it takes jobs. */
@@ -58,7 +58,7 @@ export interface Cluster extends AsyncDisposable {
   startAnalytics(env?: Readonly<Record<string, string>>): Promise<ServiceProcess>;
   /** Disposes of something together with the services, before the broker. */
   use<T extends AsyncDisposable>(resource: T): T;
-  /** What the log holds, read from its leader: exact payloads, seq 0 included. */
+  /** The log, read from its leader: exact payloads, seq 0 included. */
   readLog(tenant: string, id: string): Promise<string[]>;
   /** Resolves with the log as soon as it holds what is asked for. */
   untilLog(tenant: string, id: string, holds: (events: KnownEvent[]) => boolean): Promise<KnownEvent[]>;

@@ -16,7 +16,7 @@ import { type Cluster, textOf } from "./cluster.ts";
 export const CARD = "4111 1111 1111 1111";
 export const MASK = "[redacted]";
 
-/** Of a tenant whose cluster this is. */
+/** The tenant of this cluster. */
 export const TENANT = "acme";
 
 /** For policies: longer than moderation is away or busy, on any machine. */

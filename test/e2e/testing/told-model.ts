@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 
 /** A model server that says what a test tells it to, and only then: what happens in between may take any time. */
 export interface ToldModel extends AsyncDisposable {
-  /** What a models file says of it, with the model's name. */
+  /** Its entry in a models file, with the model's name. */
   readonly modelsFile: string;
   readonly baseUrl: string;
   /** Resolves with the body of a request, counted from 0, once it has come. */

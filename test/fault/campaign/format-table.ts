@@ -16,7 +16,7 @@ const HEADER = [
 ];
 
 const PAGE_HEADER = "| row | what happens; until when | trials | violations | fewest | p50 | p99 | max |";
-/** Of a row in which nothing has to recover. */
+/** The text for a row in which nothing has to recover. */
 const NO_TIMES = ["–", "–", "–"];
 
 /** The results as a table of Markdown, which reads as well on a terminal. */
@@ -41,7 +41,7 @@ export function formatTable(results: readonly RowResult[]): string {
   return [line(HEADER), rule, ...rows.map(line)].join("\n");
 }
 
-/** What all rows together come to, in one sentence. */
+/** The sum of all rows, in one sentence. */
 export function formatSum(results: readonly RowResult[]): string {
   const sum = (of: (result: RowResult) => number) =>
     count(results.reduce((total, result) => total + of(result), 0));
@@ -92,7 +92,7 @@ function count(value: number): string {
   return value.toLocaleString("en");
 }
 
-/** What is said of a trial as soon as it is over: a line, and one for each thing that was wrong. */
+/** The report of a trial: a line, and one for each thing that was wrong. */
 export function formatTrial(row: string, result: TrialResult): string {
   const { seed, ms, hits, violations, recoveriesMs, shown, complaints } = result;
   const slowest = recoveriesMs.length > 0 ? `, slowest recovery ${formatMs(Math.max(...recoveriesMs))}` : "";

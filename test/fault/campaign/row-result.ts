@@ -8,9 +8,9 @@ export interface RowResult {
   readonly about: string;
   readonly proof: string;
   readonly trials: number;
-  /** What the faults have hit, by the row's proof: in the trial with the fewest, and in all. */
+  /** Hits of the faults, by the row's proof: in the trial with the fewest, and in all. */
   readonly hits: { readonly fewest: number; readonly all: number };
-  /** How many events were stored, and how many readers were shown: what the verdict is about. */
+  /** Number of stored events, and of those that readers were shown: what the verdict is about. */
   readonly stored: number;
   readonly shown: number;
   readonly violations: readonly (Violation & { readonly seed: number })[];

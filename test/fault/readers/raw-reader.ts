@@ -16,7 +16,7 @@ export interface RawReaderOptions {
   /** Where in `urls` it begins. */
   readonly first: number;
   readonly random: () => number;
-  /** Whether a fault may have broken a response of a node (an index of `urls`) to this port. Default: none has. */
+  /** True if a fault may have broken a response of a node (an index of `urls`) to this port. Default: none has. */
   readonly isExcused?: (node: number, port: number) => boolean;
   /** A connection without an event for so long is given up, in milliseconds. Default 45,000, as PROTOCOL.md §8.1.3 says of bytes. */
   readonly idleMs?: number;

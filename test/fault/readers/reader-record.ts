@@ -12,25 +12,25 @@ export interface Seen {
   readonly connection: number;
 }
 
-/** How one response ended. */
+/** The end of one response. */
 export interface ResponseEnd {
   /** Which of the reader's connections it was, the first is 1. */
   readonly connection: number;
   /** `clean`: whole. `broken`: the connection ended first. `error`: an error frame said so. `cut`: the reader itself gave it up. */
   readonly how: SseEnd | "error";
-  /** Whether the reader had been shown the terminal event by then, on any connection. */
+  /** True if the reader had been shown the terminal event by then, on any connection. */
   readonly isTold: boolean;
-  /** Whether the trial's fault may have broken it. */
+  /** True if the trial's fault may have broken it. */
   readonly isExcused: boolean;
 }
 
-/** How a reader's reading ended. `refused`: with an error that is no use repeating, which no fault excuses. */
+/** The end of a reader's reading. `refused`: with an error that is no use repeating, which no fault excuses. */
 export type ReaderEnd =
   | { readonly type: "ended" }
   | { readonly type: "left" }
   | { readonly type: "refused"; readonly code: string; readonly message: string };
 
-/** What one reader was shown, and when. */
+/** The events that one reader was shown, and when. */
 export class ReaderRecord {
   readonly name: string;
   readonly generation: TestedGeneration;
@@ -108,14 +108,14 @@ export interface Reader {
   leave(): void;
 }
 
-/** How a reading has ended that threw. */
+/** Returns the end of a reading that threw. */
 export function toEnd(thrown: unknown, left: AbortSignal): ReaderEnd {
   if (left.aborted) return { type: "left" };
   const { code, message } = toRepriseError(thrown);
   return { type: "refused", code, message };
 }
 
-/** What a reader that can be held up waits at before it takes the next event. */
+/** The gate at which a reader that can be held up waits before it takes the next event. */
 export class Gate {
   #open: PromiseWithResolvers<void> | undefined;
 

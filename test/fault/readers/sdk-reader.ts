@@ -52,7 +52,7 @@ export interface BalancerOptions {
   readonly onRequest?: (node: number) => void;
 }
 
-/** What a load balancer does for an SDK: each request goes to the next node, whether or not the last one failed. */
+/** Does what a load balancer does for an SDK: each request goes to the next node, whether or not the last one failed. */
 export function balancedFetch(options: BalancerOptions): NonNullable<ClientOptions["fetch"]> {
   const { urls, first, onRequest } = options;
   let requests = 0;

@@ -53,7 +53,7 @@ export class ApiCaller implements Disposable {
     this.#agent.destroy();
   }
 
-  /** What the API says to try again is tried again, when it says. */
+  /** Tries again what the API says to try again, when it says. */
   async #send(options: StreamOptions, accept: string): Promise<IncomingMessage> {
     for (let tries = 1; ; tries++) {
       const response = await this.#sendOnce(options, accept);

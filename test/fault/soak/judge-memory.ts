@@ -1,4 +1,4 @@
-/** What a process holds after a garbage collection. */
+/** The memory of a process after a garbage collection. */
 export interface ProcessMemory {
   readonly heapBytes: number;
   /** Buffers, outside of the heap. */

@@ -4,7 +4,7 @@ import type { ProcessMemory } from "./judge-memory.ts";
 
 /* Loaded into the platform's process with `--import`: on a message it collects garbage and says what is left. Needs `--expose-gc`. */
 
-/** What a finalizer lets go of is collected the next time. */
+/** Memory that a finalizer lets go of is collected the next time. */
 const COLLECTIONS = 3;
 
 async function measure(): Promise<ProcessMemory> {

@@ -2,7 +2,7 @@ import type { MemoryBounds } from "./judge-memory.ts";
 import type { SoakOptions } from "./run-soak.ts";
 
 /**
- * What is kept on purpose is to be full, or gone, before the first sample that counts: of the generations that no client reads any more
+ * Bounded stores have to be full, or gone, before the first sample that counts: of the generations that no client reads any more
  * the hub keeps 8 MiB, and logs live for 72 s, so that a machine that stops for some seconds costs no generation its log.
  */
 export const SETTINGS = {

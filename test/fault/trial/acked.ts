@@ -24,7 +24,7 @@ export function workerOf(world: FaultWorld, generation: TestedGeneration): strin
   return started && (decodeEvent(started.payload) as KnownEvent & { worker: string }).worker;
 }
 
-/** How many tokens of text are stored, rewound or not. */
+/** Number of stored tokens of text, rewound or not. */
 export function countTokens(world: FaultWorld, generation: TestedGeneration): number {
   return ackedOf(world, generation).reduce((sum, { payload }) => {
     const event = decodeEvent(payload) as KnownEvent;

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Trial } from "./trial.ts";
 
 const PAUSE_MS = 150;
-/** What another tenant's key may be told of a generation: that there is none, or that nothing can be said now. */
+/** The answers that another tenant's key may get: that there is none, or that nothing can be said now. */
 const PERMITTED = new Set([404, 503]);
 
 /** Asks again and again for generations with the other tenant's key, through all faults of the platform. */

@@ -4,7 +4,7 @@ import type { FinalLog } from "./judge-readers.ts";
 import type { TestedGeneration } from "./tested-generation.ts";
 import type { Violation, ViolationKind } from "./violation.ts";
 
-/** What is wrong with a log by itself, beside what the undisturbed run would have said. `payloads[0]` is the request. */
+/** Problems of a log by itself, beside what the undisturbed run would have said. `payloads[0]` is the request. */
 export function judgeLog(generation: TestedGeneration, payloads: readonly string[]): Violation[] {
   const violations: Violation[] = [];
   const blame = (kind: ViolationKind, what: string) => {
@@ -52,7 +52,7 @@ export function judgeLog(generation: TestedGeneration, payloads: readonly string
   return violations;
 }
 
-/** How many tokens of text count in the end: those that no rewind has taken back. */
+/** Number of tokens of text that count in the end: those that no rewind has taken back. */
 function countStanding(events: readonly KnownEvent[]): number {
   let standing: { seq: number; tokens: number }[] = [];
   for (const event of events) {
@@ -62,7 +62,7 @@ function countStanding(events: readonly KnownEvent[]): number {
   return standing.reduce((sum, { tokens }) => sum + tokens, 0);
 }
 
-/** What was really produced, rewound or not. */
+/** Text that was really produced, rewound or not. */
 function countProduced(events: readonly KnownEvent[]): number {
   return events.reduce((sum, event) => {
     const isOutput = event.type === "output.delta" || event.type === "reasoning.delta";

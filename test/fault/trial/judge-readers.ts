@@ -62,7 +62,7 @@ function blameEnd({ name, generation }: ReaderRecord, end: ReaderEnd): Violation
 }
 
 /**
- * What PROTOCOL.md §8.1.5 says of a response's end. A reader is never told by a clean end that a generation has ended which has not, and
+ * Checks a response's end by PROTOCOL.md §8.1.5. A reader is never told by a clean end that a generation has ended which has not, and
  * once it has the end in hand it gets the rest, unless a fault breaks the connection.
  */
 function judgeResponses({ name, generation, responses }: ReaderRecord): Violation[] {

@@ -5,9 +5,9 @@ import type { TestedGeneration } from "./tested-generation.ts";
 import type { GenerationOptions, ReaderKind, Trial } from "./trial.ts";
 
 export interface LoadOptions extends GenerationOptions {
-  /** How many. Default 8. */
+  /** Number of generations. Default 8. */
   readonly generations?: number;
-  /** What each is read with. Default one of each kind. */
+  /** The readers of each. Default one of each kind. */
   readonly readers?: readonly ReaderKind[];
   /** Called with each reader before it is shown anything. */
   readonly onReader?: (reader: Reader) => void;

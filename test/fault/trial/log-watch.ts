@@ -26,7 +26,7 @@ export async function watchLog(world: FaultWorld, generation: TestedGeneration):
 export class LogWatch implements Disposable {
   readonly told: Told[] = [];
   readonly #unsubscribe: () => void;
-  /** What was read and may be told yet, by seq. */
+  /** Events that were read and may still be told, by seq. */
   readonly #read = new Map<number, string>();
   #news = Promise.withResolvers<void>();
 

@@ -47,7 +47,7 @@ interface Served {
 
 const ERROR = 'event: error\ndata: {"error":{"code":"broker_unavailable","message":"","retryable":true}}\n\n';
 
-/** What the judge finds wrong with a bare reader of a node whose responses are these, one after the other. */
+/** Problems that the judge finds with a bare reader of a node whose responses are these, one after the other. */
 async function judgeReaderOf(responses: readonly Served[], isExcused = false): Promise<readonly string[]> {
   const generation = testedGeneration();
   let served = 0;

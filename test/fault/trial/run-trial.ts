@@ -13,11 +13,11 @@ import type { Violation } from "./violation.ts";
 export interface TrialResult {
   readonly seed: number;
   readonly violations: readonly Violation[];
-  /** What the services have logged as warnings and errors lately, where something was wrong. */
+  /** Lines that the services have logged as warnings and errors lately, where something was wrong. */
   readonly complaints: readonly string[];
-  /** How many things the fault has hit, by the row's proof. */
+  /** Number of hits, by the row's proof. */
   readonly hits: number;
-  /** How long it took, in milliseconds. */
+  /** Duration in milliseconds. */
   readonly ms: number;
   readonly recoveriesMs: readonly number[];
   /** Events that were stored, and events that readers were shown: how much the verdict is about. */

@@ -8,7 +8,7 @@ export interface TestedGeneration {
   readonly ref: GenerationRef;
   readonly tenant: Tenant;
   readonly request: GenerationRequest;
-  /** What the engine says in an undisturbed run. */
+  /** The engine's text in an undisturbed run. */
   readonly undisturbed: Undisturbed;
   /** All of that as moderation lets it be shown. */
   readonly wholeText: string;

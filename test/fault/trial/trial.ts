@@ -31,7 +31,7 @@ export interface GenerationOptions {
   /** Further options of the simulator. */
   readonly simulator?: Readonly<Record<string, unknown>>;
   readonly policy?: Policy;
-  /** What moderation leaves of a text. Default: all. */
+  /** Returns what moderation leaves of a text. Default: all. */
   readonly shown?: (text: string) => string;
   /** Called with the request before it is sent. */
   readonly prepare?: (request: GenerationRequest) => void;
@@ -163,7 +163,7 @@ export class Trial {
     await Promise.all(this.readers.map(({ record }) => record.done));
   }
 
-  /** Whether this trial's fault may have broken a response of a node, to this port of ours. */
+  /** True if this trial's fault may have broken a response of a node, to this port of ours. */
   readonly #isExcused = (node: number, port: number): boolean => {
     const { deliveries } = this.world;
     const isCut = deliveries[node]!.toClients?.hasCut(port) ?? false;

@@ -9,7 +9,7 @@ export interface Undisturbed {
 }
 
 const NOTHING_BEFORE = { turns: [], prefix: { text: "", tokens: 0 } };
-/** What the simulator is asked to do wrong, and when. */
+/** The faults that the simulator is asked for, and when. */
 const DISTURBANCES = [
   "fail_after_tokens",
   "stall_after_tokens",

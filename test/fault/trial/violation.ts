@@ -1,5 +1,5 @@
 /**
- * What may be wrong after a trial.
+ * Problems after a trial.
  *
  * - `lost`, `duplicated`, `reordered`: an event that one reader was not shown, was shown twice, or too late
  * - `foreign`: an event that another tenant's log has, or an answer to another tenant's key

@@ -3,7 +3,7 @@ import type { Disturbance } from "./disturbance.ts";
 
 /** One service's way to the broker: a proxy for each nats-server, whose every acknowledgement the world's ledger keeps. */
 export interface BrokerLink extends AsyncDisposable {
-  /** What the service is told instead of the broker's own addresses. */
+  /** The addresses that the service gets instead of the broker's own. */
   readonly url: string;
   /** Of every connection, those to come included. `{}` heals it. */
   setFaults(faults: ConnectionFaults): void;

@@ -39,13 +39,13 @@ export interface FaultWorld extends AsyncDisposable {
   readonly connection: Broker["main"];
   /** The server of the model `upstream`. A row that reads it must ask for it in its `world`. */
   readonly upstream: Upstream;
-  /** Whether a delivery node, its way to the broker, or the broker itself was broken on purpose. @param since by `performance.now()` */
+  /** True if a delivery node, its way to the broker, or the broker itself was broken on purpose. @param since by `performance.now()` */
   isDisturbed(delivery: number, since: number): boolean;
   /** Takes back what a trial has done: afterwards all processes run and no connection is disturbed. */
   heal(): Promise<void>;
 }
 
-/** What a service logs once it does its work. */
+/** The line that a service logs once it does its work. */
 const READY_MESSAGES = {
   delivery: "listening",
   "inference-worker": "taking jobs",

@@ -7,10 +7,10 @@ export interface SlotOptions {
   readonly name: string;
   readonly service: "delivery" | "inference-worker" | "moderation" | "audit-log";
   readonly env: Readonly<Record<string, string>>;
-  /** What the process logs once it does its work. */
+  /** The line that the process logs once it does its work. */
   readonly readyMessage: string;
   readonly toBroker: BrokerLink;
-  /** Of this service, and of its way to the broker. */
+  /** Faults of this service, and of its way to the broker. */
   readonly disturbance: Disturbance;
 }
 
@@ -35,7 +35,7 @@ export class ServiceSlot implements AsyncDisposable {
     return this.#living().pid;
   }
 
-  /** What the process said when it was ready. */
+  /** The line of the process when it was ready. */
   get ready(): LogLine {
     if (!this.#ready) throw new Error(`${this.name} has not started.`);
     return this.#ready;
@@ -103,7 +103,7 @@ export class ServiceSlot implements AsyncDisposable {
   }
 }
 
-/** Whether a process with this id is there, be it stopped. */
+/** True if a process with this id exists, even if it is stopped. */
 export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
-/** What becomes of a request: `stalls` sends headers and nothing more, `refuses` answers 500. */
+/** The fate of a request: `stalls` sends headers and nothing more, `refuses` answers 500. */
 export type UpstreamConduct = "answers" | "stalls" | "refuses";
 
 /** One request for tokens. Times by `performance.now()`. */

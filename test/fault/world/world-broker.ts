@@ -15,7 +15,7 @@ export interface WorldBroker extends AsyncDisposable {
   readonly url: string;
   readonly server: StoredBroker;
   readonly cluster: TestCluster;
-  /** What the broker has acknowledged as stored to any service. Only a store that goes back takes something from it. */
+  /** Events that the broker has acknowledged as stored to any service. Only a store that goes back takes something from it. */
   readonly acks: AckLedger;
   /** Of any of its servers. */
   readonly disturbance: Disturbance;

@@ -13,11 +13,11 @@ const SPENT_BUDGETS = [{ name: "all", unit: "tokens", limit: 1, period: "total" 
 /** Every service that has metrics, as a process of its own with its ops port open. Disposal ends all of them. */
 export interface ObservedPlatform extends AsyncDisposable {
   readonly cluster: Cluster;
-  /** Of the API. */
+  /** Address of the API. */
   readonly url: string;
-  /** Of the tenant that drives the platform. */
+  /** Key of the tenant that drives the platform. */
   readonly apiKey: string;
-  /** Of a tenant whose budget is used up. */
+  /** Key of a tenant whose budget is used up. */
   readonly spentApiKey: string;
   readonly services: readonly ObservedService[];
   readonly worker: ServiceProcess;

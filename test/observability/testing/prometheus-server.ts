@@ -17,7 +17,7 @@ export interface PrometheusServer extends AsyncDisposable {
   readonly url: string;
   /** The number of series that an expression has now. @throws Error when it is none */
   count(expr: string): Promise<number>;
-  /** What fires now. */
+  /** Alerts that fire now. */
   firing(): Promise<readonly ActiveAlert[]>;
 }
 

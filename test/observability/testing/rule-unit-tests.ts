@@ -11,7 +11,7 @@ export interface AlertCase {
   readonly stepS: number;
   readonly series: readonly InputSeries[];
   readonly atS: number;
-  /** Of the series `ALERTS`. */
+  /** Labels of the series `ALERTS`. */
   readonly selector: string;
   readonly fires: boolean;
 }
@@ -47,7 +47,7 @@ export function toTestFile(
   });
 }
 
-/** What holds for each burn of an objective: fires with the fault, and not with half of it, with too little traffic, or afterwards. */
+/** Cases of each burn of an objective: fires with the fault, and not with half of it, with too little traffic, or afterwards. */
 export function sloCases(slo: Slo): AlertCase[] {
   return BURNS.flatMap((burn) => burnCases(slo, burn));
 }
@@ -121,7 +121,7 @@ function example({ signal }: Slo, phases: readonly Phase[]): InputSeries[] {
   return [gaugeSeries(signal.exampleSeries, values)];
 }
 
-/** What holds for an alert without a budget. */
+/** Cases of an alert without a budget. */
 export function plainCases({ alert, fires, silent, resolves }: PlainAlert): AlertCase[] {
   const stepS = 60;
   const base = { stepS, atS: (EXAMPLE_STEPS - 1) * stepS, selector: `alertname="${alert}"` };

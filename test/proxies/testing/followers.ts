@@ -9,7 +9,7 @@ const EAGER = { baseDelayMs: 1, maxDelayMs: 50 };
 export interface Follower {
   readonly stream: GenerationStream;
   readonly events: readonly StreamEvent[];
-  /** What the SDK has thrown, if it has, when it is over. */
+  /** The SDK's exception, if any. */
   readonly error: Promise<unknown>;
 }
 

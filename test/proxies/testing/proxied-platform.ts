@@ -7,7 +7,7 @@ const TENANT = "acme";
 /** Two addresses of this machine. */
 const HOSTS = ["127.0.1.1", "127.0.1.2"] as const;
 
-/** What a generation says, and how fast, by the simulator. */
+/** The text of a generation and its speed, by the simulator. */
 export interface Speech {
   readonly tokens?: number;
   /** In place of made-up tokens. */

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createFileStore } from "./file-store.ts";
 
 /*
- * What is durable after a power loss follows from the order of the file-system calls alone, so that is what is tested here: each call is
+ * Durability after a power loss follows from the order of the file-system calls alone, so that is what is tested here: each call is
  * written down when it has been done, and "resolved" when the store says that all is.
  */
 

@@ -20,7 +20,7 @@ import { ANSWERS, inbox, type PermissionOptions, type Permissions, permissionsOf
  * itself (12 µs of CPU, measured at 2.15.1), an event that is pulled over it 4 µs, one that is heard over it less than 1 µs: each event is appended by
  * a worker, so workers have no account of their own.
  *
- * What is published over a border is stored, and heard, in PLATFORM_ACCOUNT, and goes from there into no third account on the same server: an account hears from that one,
+ * A message published over a border is stored, and heard, in PLATFORM_ACCOUNT, and goes from there into no third account on the same server: an account hears from that one,
  * and from each account that publishes to the same subject. A subject that a service both publishes and subscribes to is not imported for
  * publishing: its processes hear each other within their account, and would hear each message twice. A rule set and an erasure, which a service
  * hears both from the account that publishes them and from PLATFORM_ACCOUNT, where `admin` may publish them, may come twice in a cluster, and are taken any number of times.

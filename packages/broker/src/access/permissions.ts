@@ -72,7 +72,7 @@ import {
 import { type BrokerUser, inboxPrefixOf, type ServiceUser } from "./broker-user.ts";
 
 /*
- * What each user of the broker may publish and subscribe to. What is not here is denied. A service that needs something new gets it here, and in
+ * The subjects that each user of the broker may publish and subscribe to. Everything else is denied. A service that needs something new gets it here, and in
  * the table that `permissions.test.ts` tries against a real server.
  *
  * Subjects alone cannot keep everything apart:

@@ -7,7 +7,7 @@ import { headerOf, type StoredMessage } from "./stream-api.ts";
  * can have stored, where it may not publish: a copy of a message that it may read (direct get), an empty message (the same for one that does
  * not exist), or JSON (an acknowledgement, or an answer of the API).
  *
- * What a process publishes has a header of the publisher: its name, or the place that it expects to be the last. Of an answer only a copy has
+ * A message of a process has a header of the publisher: its name, or the place that it expects to be the last. Of an answer only a copy has
  * it, together with the broker's `Nats-Stream`; a direct get that asks for no headers gives a copy without any.
  */
 

@@ -110,8 +110,8 @@ export async function* readAllMessages(
     afterStreamSeq = batch.streamSeq;
     isMore = batch.more;
   }
-  const behind = { afterStreamSeq, subject: request.subject };
-  for await (const message of readRawFromLeader(connection, stream, behind))
+  const after = { afterStreamSeq, subject: request.subject };
+  for await (const message of readRawFromLeader(connection, stream, after))
     if (message.isPublished || request.raw === true) yield message;
 }
 

@@ -3,7 +3,7 @@ import type { StreamEvent } from "../transcript/stream-event.ts";
 import { type FailureRun, planRetry, type RetryDelay, type RetryPolicy } from "../retry/retry-policy.ts";
 
 /*
- * What a reader does about everything that can happen to it, without I/O. A stream is a chain of connections; each is opened
+ * The reader's reaction to everything that can happen to it, without I/O. A stream is a chain of connections; each is opened
  * with the cursor of the last event that was handed out, and ends in `broken`, `closed` or `nothing_left`, or by our own hand.
  *
  * Invariant, for all inputs: the delivered events are a gapless, repetition-free run of the log, and `cursor` is the

@@ -1,6 +1,6 @@
 import { parquetMetadata } from "hyparquet";
 
-/** Of a column of whole numbers; without rows `least` is above `greatest`. */
+/** Bounds of a column of whole numbers; without rows `least` is above `greatest`. */
 export interface ColumnRange {
   readonly least: number;
   readonly greatest: number;

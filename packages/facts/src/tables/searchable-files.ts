@@ -10,7 +10,7 @@ export interface SearchableFiles {
   use<T>(files: readonly StoredFile[], work: (paths: readonly string[]) => Promise<T>): Promise<T>;
 }
 
-/** Of a store that is a local folder. */
+/** Files of a store that is a local folder. */
 export function localFiles(dir: string): SearchableFiles {
   return { use: (files, work) => work(files.map(({ key }) => join(dir, key))) };
 }

@@ -1,15 +1,15 @@
-import { JetStreamApiError } from "@nats-io/jetstream";
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { type LaneName, laneOf, RepriseError } from "@reprise/protocol";
 import { watchConnection } from "@reprise/broker";
-import type { Job } from "./job.ts";
-import { type DeliveredJob, toDeliveredJob } from "./delivered-job.ts";
-import { JobMemory } from "./job-memory.ts";
-import { JobSlots } from "../shares/job-slots.ts";
-import { LanePulls, RENEW_MS } from "../shares/lane-pulls.ts";
-import { type HeardJob, QueueWatch } from "../shares/queue-watch.ts";
-import { type SharingInput, SlotSharing } from "../shares/slot-sharing.ts";
+import { RENEW_MS } from "../shares/lane-pulls.ts";
+import { QueueListings } from "../shares/queue-listings.ts";
+import { QueueWatch } from "../shares/queue-watch.ts";
+import { SharedSlots } from "../shares/shared-slots.ts";
 import { SlotsExchange } from "../shares/slots-exchange.ts";
+import { toDeliveredJob } from "./delivered-job.ts";
+import { JobMemory } from "./job-memory.ts";
+import type { Job } from "./job.ts";
+import { RunningJobs } from "./running-jobs.ts";
 
 export interface PullOptions {
   connection: NatsConnection;
@@ -17,7 +17,7 @@ export interface PullOptions {
   /** The most jobs of this model that the process runs at a time, besides one batch job of each tenant that is being handed over. */
   slots: number;
   /**
-   * So many of the last free slots are not for tenants that have their share of all slots or more, while other tenants have had jobs in the last
+   * That number of the last free slots is not for tenants that have their share of all slots or more, while other tenants have had jobs in the last
    * five minutes: those need not wait until a slot is free. None by default.
    */
   reserve?: number;
@@ -46,204 +46,115 @@ export interface Puller {
   readonly slotsUsed: number;
 }
 
-/** A listing finds the jobs whose hint was lost, and those of dead workers in lanes that no pull waits at. */
-const LIST_RENEWALS = 15;
-/** After so long a job whose run has failed is handed out again. */
-const RETRY_MS = 1_000;
-
 /**
  * Works off one model's queue, and shares the slots by tenant: see `slot-sharing.ts`. While slots are free, pulls wait at the broker for the
  * next jobs of the tenants that had some lately, so that a job is handed out the moment it arrives.
  * @throws RepriseError `broker_unavailable`
  */
 export async function pullJobs(options: PullOptions): Promise<Puller> {
-  const { connection, model, slots, ackWaitMs, run, onError, reserve = 0 } = options;
+  const { connection, model, slots, ackWaitMs, onSlotTime, onError, reserve = 0 } = options;
   const { memory = new JobMemory(Number.POSITIVE_INFINITY) } = options;
-  const running = new Set<Promise<void>>();
-  const sharing = new SlotSharing({ slots, reserve });
-  const jobSlots = new JobSlots((input) => void next(input));
-  const onHeard = (job: HeardJob) => void next({ kind: "heard", ...job });
-  const watch = new QueueWatch({ connection, model, onHeard, onError });
-  const pulls = new LanePulls({
+  let isStopped = false;
+  const shared = new SharedSlots({
     connection,
     model,
+    slots,
+    reserve,
+    memory,
     ackWaitMs,
-    onJob: receive,
-    onEnded: (lane, reason) => void next({ kind: "ended", ...lane, reason }),
+    onJob: (msg) => receive(msg, { connection, shared, jobs, onError }),
+    onSlotTime,
     onError,
   });
+  const onRetry = (lane: LaneName) => void shared.next({ kind: "heard", ...lane });
+  const jobs = new RunningJobs({ memory, slots: shared.jobs, run: options.run, onRetry, onError });
+  const watch = new QueueWatch({
+    connection,
+    model,
+    onHeard: (job) => void shared.next({ kind: "heard", ...job }),
+    onError,
+  });
+  const list = async () => void shared.next({ kind: "listed", lanes: await watch.list() });
+  const listings = new QueueListings({ list, onError });
   const exchange = new SlotsExchange({
     connection,
     model,
-    slots: () => (stopped ? 0 : slots),
-    running: () => sharing.running(),
+    slots: () => (isStopped ? 0 : slots),
+    running: () => shared.running(),
     capabilities: options.capabilities,
     contextTokens: options.contextTokens,
-    held: () => running.size,
-    onOthers: (others) => void next({ kind: "others", ...others }),
-    onGone: () => (renewalsToList = 0),
+    held: () => jobs.count,
+    onOthers: (others) => void shared.next({ kind: "others", ...others }),
+    onGone: () => listings.expedite(),
     onError,
   });
-  let stopped = false;
-  let slotsUsed = 0;
-  let countedAtMs = performance.now();
-  const retries = new Set<NodeJS.Timeout>();
-  let renewalsToList = LIST_RENEWALS;
-  let failedListings = 0;
-
-  function next(input: SharingInput) {
-    const now = performance.now();
-    if (slotsUsed > 0) options.onSlotTime?.((now - countedAtMs) * slotsUsed);
-    const effects = sharing.next(input, now, {
-      ...pulls.room(memory.free),
-      isFor: (tenant) => memory.hasRoomFor(tenant),
-    });
-    countedAtMs = now;
-    slotsUsed = sumOf(sharing.running().values());
-    pulls.make(effects.pulls, memory.free);
-    for (const tenant of effects.yields) jobSlots.takeFrom(tenant);
-    for (const lane of effects.resumed) jobSlots.resume(lane);
-    return effects.job;
-  }
-
-  function receive(msg: Msg): void {
-    const delivered = toDeliveredJob(connection, msg);
-    if (delivered) {
-      const { streamSeq, pending, share } = delivered;
-      const lane = laneOfJob(delivered);
-      if (next({ kind: "job", ...lane, streamSeq, pending, share }) === "run") start(delivered, lane);
-      else delivered.release();
-      return;
-    }
-    onError(
-      new RepriseError(
-        "protocol_violation",
-        `"${msg.subject}" is not a job's subject, or its job is a copy of another message; it was terminated (+TERM).`,
-      ),
-    );
-    const lane = laneOf(msg.subject);
-    if (lane) next({ kind: "void", ...lane });
-  }
-
-  async function list(): Promise<void> {
-    renewalsToList = LIST_RENEWALS;
-    next({ kind: "listed", lanes: await watch.list() });
-  }
-
-  function renew(): void {
-    pulls.renew();
-    next({ kind: "renewed" });
-    if (--renewalsToList <= 0) void listAgain();
-  }
-
-  /** After a failure the pause until the next listing starts at one renewal and doubles. */
-  async function listAgain(): Promise<void> {
-    try {
-      await list();
-      failedListings = 0;
-    } catch (error) {
-      if (!isUnanswered(error)) onError(error);
-      renewalsToList = Math.min(renewalsToList, 2 ** failedListings++);
-    }
-  }
-
-  /** The broker does not say when a job can be pulled that was given back for a while. */
-  function retryLater(lane: LaneName): void {
-    if (stopped) return;
-    const retry = setTimeout(() => {
-      retries.delete(retry);
-      next({ kind: "heard", ...lane });
-    }, RETRY_MS);
-    retries.add(retry);
-  }
-
-  function start(delivered: DeliveredJob, lane: LaneName): void {
-    const slot = jobSlots.start(lane);
-    const { tenant } = lane;
-    const job: Job = Object.assign(delivered, {
-      park: () => slot.park(),
-      hasRoomToWait: () => slot.isParked && memory.hasRoomFor(tenant),
-      unpark: (signal: AbortSignal) => slot.unpark(signal),
-      setYield: (onYield: (() => void) | undefined) => slot.setYield(onYield),
-      hasLostSlot: () => slot.isLost,
-    });
-    const bytes = delivered.payload.length;
-    memory.hold(tenant, bytes);
-    const ended = (async () => run(job))()
-      .catch((error: unknown) => {
-        onError(error);
-        job.release(RETRY_MS);
-        retryLater(lane);
-      })
-      .finally(() => {
-        running.delete(ended);
-        memory.release(tenant, bytes);
-        slot.end();
-      });
-    running.add(ended);
-  }
-
-  async function idle(): Promise<void> {
-    while (running.size > 0) await Promise.allSettled(running);
-  }
-
-  const timer = setInterval(renew, RENEW_MS);
-  const forgetMemory = memory.onFree(() => void next({ kind: "room" }));
+  const renewals = setInterval(() => {
+    shared.pulls.renew();
+    shared.next({ kind: "renewed" });
+    listings.renewed();
+  }, RENEW_MS);
+  const forgetMemory = memory.onFree(() => void shared.next({ kind: "room" }));
   watchConnection(connection, {
     onUp() {
-      if (stopped) return;
-      next({ kind: "reconnected" });
-      pulls.giveUp();
-      renewalsToList = 0;
-      failedListings = 0;
+      if (isStopped) return;
+      shared.next({ kind: "reconnected" });
+      shared.pulls.giveUp();
+      listings.reconnected();
     },
   });
-  function stop(): void {
-    if (stopped) return;
-    stopped = true;
-    clearInterval(timer);
-    for (const retry of retries) clearTimeout(retry);
+  const stop = () => {
+    if (isStopped) return;
+    isStopped = true;
+    clearInterval(renewals);
+    jobs.stop();
     forgetMemory();
     watch.stop();
-    next({ kind: "stopped" });
+    shared.next({ kind: "stopped" });
     // What still runs takes its tenant's part of the slots.
-    void idle().then(() => exchange.stop());
+    void jobs.idle().then(() => exchange.stop());
     // Jobs that are on their way still come, and are given back at once.
-    pulls.drain();
-  }
+    shared.pulls.drain();
+  };
   try {
-    await list();
+    await listings.list();
   } catch (error) {
     stop();
     throw error;
   }
   return {
     stop,
-    idle,
+    idle: () => jobs.idle(),
     get running() {
-      return running.size;
+      return jobs.count;
     },
     get slotsUsed() {
-      return slotsUsed;
+      return shared.used;
     },
   };
 }
 
-function sumOf(counts: Iterable<number>): number {
-  let sum = 0;
-  for (const count of counts) sum += count;
-  return sum;
+interface Receiving extends Pick<PullOptions, "connection" | "onError"> {
+  readonly shared: SharedSlots;
+  readonly jobs: RunningJobs;
 }
 
-function laneOfJob({ ref: { tenant }, priority }: DeliveredJob): LaneName {
-  return { tenant, priority };
-}
-
-/** True if the broker is away, or has no leader for now (503). Any other refusal returns false. */
-function isUnanswered(error: unknown): boolean {
-  return (
-    error instanceof RepriseError &&
-    error.code === "broker_unavailable" &&
-    !(error.cause instanceof JetStreamApiError && error.cause.status !== 503)
+/** Runs a job that a pull has brought, or gives it back. */
+function receive(msg: Msg, { connection, shared, jobs, onError }: Receiving): void {
+  const delivered = toDeliveredJob(connection, msg);
+  if (delivered) {
+    const { ref, priority, streamSeq, pending, share } = delivered;
+    const lane = { tenant: ref.tenant, priority };
+    if (shared.next({ kind: "job", ...lane, streamSeq, pending, share }) === "run")
+      jobs.start(delivered, lane);
+    else delivered.release();
+    return;
+  }
+  onError(
+    new RepriseError(
+      "protocol_violation",
+      `"${msg.subject}" is not a job's subject, or its job is a copy of another message; it was terminated (+TERM).`,
+    ),
   );
+  const lane = laneOf(msg.subject);
+  if (lane) shared.next({ kind: "void", ...lane });
 }

@@ -75,7 +75,7 @@ export function forgetPlaces(lane: Lane): void {
   lane.seenSeq = 0;
 }
 
-/** So many jobs of the lane's pull have come, or do not come any more. */
+/** Counts jobs of the lane's pull that have come, or will not come. */
 export function answerPull(lane: Lane, jobs: number): void {
   if (!lane.pull) return;
   lane.pull.left -= jobs;

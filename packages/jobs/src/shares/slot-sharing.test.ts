@@ -26,7 +26,7 @@ test("slots that become free go to the tenant with the fewest, until both have t
   expect([desk.runningOf(acme), desk.runningOf(globex)]).toEqual([5, 5]);
 });
 
-test("a tenant with a greater weight gets so many times more slots", () => {
+test("a tenant with a greater weight gets slots in proportion", () => {
   const desk = new Desk({ slots: 12, shares: { [globex]: { weight: 3 } } });
   desk.queue(acme, 100);
   desk.settle();

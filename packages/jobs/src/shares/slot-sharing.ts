@@ -55,7 +55,7 @@ export type SharingInput =
   /** A job that had let go of its slot wants one again, until it is resumed or has given up. */
   | ({ readonly kind: "wants_slot" } & LaneName)
   | ({ readonly kind: "gave_up" } & LaneName)
-  /** So many batch jobs of a tenant can be handed over now: none while one that has lost its slot still runs. */
+  /** The number of batch jobs of a tenant that can be handed over now: none while one that has lost its slot still runs. */
   | ({ readonly kind: "yieldable"; readonly jobs: number } & OfTenant)
   /** Slots and running jobs of the model's other workers. */
   | { readonly kind: "others"; readonly slots: number; readonly running: ReadonlyMap<TenantId, number> }
@@ -90,7 +90,7 @@ export interface PullRoom extends Readonly<Record<PullKind, number>> {
 
 export interface SharingOptions {
   readonly slots: number;
-  /** So many of the last free slots are not for tenants that have their share or more: others that were active lately need not wait. */
+  /** That number of the last free slots is not for tenants that have their share or more: others that were active lately need not wait. */
   readonly reserve: number;
 }
 

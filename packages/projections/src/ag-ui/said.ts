@@ -1,7 +1,7 @@
 import type { AgUiEvent } from "./events.ts";
 
 /*
- * What a run has said so far, as the messages that a client has made of its events. It is kept as a chain, newest first: an event adds one link, a rewind
+ * The output of a run so far, as the messages that a client has made of its events. It is kept as a chain, newest first: an event adds one link, a rewind
  * drops links, and no state that was handed out before is changed.
  */
 

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { isBlobId, isUploadId, type BlobId, type UploadId } from "./blob-id.ts";
 
 /*
- * What BLOBS holds: one JSON object under each subject, its last value. A record of a kind or version that this process does not know is left
+ * The records of BLOBS: one JSON object under each subject, its last value. A record of a kind or version that this process does not know is left
  * alone by it.
  */
 

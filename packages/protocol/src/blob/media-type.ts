@@ -2,7 +2,7 @@ import { RepriseError } from "../errors/reprise-error.ts";
 import { BLOB_LIMITS } from "./blob-limits.ts";
 
 /*
- * What a blob's first bytes say of its type. Formats that begin with bytes of their own are told by these; what has no such beginning can be
+ * Finds a blob's type by its first bytes. Formats that begin with bytes of their own are told by these; what has no such beginning can be
  * text, where its beginning is UTF-8 without control characters, or anything.
  */
 

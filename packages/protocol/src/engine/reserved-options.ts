@@ -1,5 +1,5 @@
 /*
- * What `options` may not set, and why. The names are those that OpenAI, vLLM, SGLang, llama.cpp, TGI, Ollama, LM Studio and Mistral
+ * Fields that `options` may not set, and why. The names are those that OpenAI, vLLM, SGLang, llama.cpp, TGI, Ollama, LM Studio and Mistral
  * have, on any of their endpoints: a gateway in front of them may know more than one.
  */
 

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { isTenantId, type TenantId } from "../id.ts";
 
 /*
- * What delivery asks analytics: requests over core NATS, answered by any replica (queue group `analytics`), which alone reads the rows. Requests and answers are JSON; an answer that
+ * Delivery's requests to analytics: requests over core NATS, answered by any replica (queue group `analytics`), which alone reads the rows. Requests and answers are JSON; an answer that
  * failed has the header `Reprise-Error` with an error body. No responders are `analytics_unavailable`. PROTOCOL.md has the answers, which are the HTTP API's.
  */
 

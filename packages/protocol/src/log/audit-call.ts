@@ -3,7 +3,7 @@ import * as z from "zod";
 import { isGenerationId, isTenantId, type GenerationId, type TenantId } from "../id.ts";
 
 /*
- * What delivery asks the audit log: requests over core NATS, answered by any replica (queue group `audit-log`). The audit log alone has
+ * Delivery's requests to the audit log: requests over core NATS, answered by any replica (queue group `audit-log`). The audit log alone has
  * the keys of the archive. A request is JSON. An answer that failed has the header `Reprise-Error` with an error body; no
  * responders are `audit_unavailable`.
  */

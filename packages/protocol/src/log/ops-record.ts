@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 /*
- * What OPS holds: what is not said by a model. One JSON object per message, under `ops.<tenant>.<kind>.<generation>`; kept for
+ * The records of OPS, beside what models say. One JSON object per message, under `ops.<tenant>.<kind>.<generation>`; kept for
  * auditors by the audit log.
  */
 

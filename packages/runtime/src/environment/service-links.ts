@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 
 /*
- * What Kubernetes and Docker put into the environment for every service that a process could reach. For a service that is called
+ * Variables that Kubernetes and Docker set for every service that a process could reach. For a service that is called
  * `reprise` or `reprise-…` the names begin like our own, and one, REPRISE_PORT, is even one of them.
  */
 

@@ -1,5 +1,5 @@
 /*
- * What a process knows of a dependency, as values: it is up, it has been failing for less than the grace period, or it is away. A loss that
+ * A process's view of a dependency, as values: it is up, it has been failing for less than the grace period, or it is away. A loss that
  * has been logged is followed by a line when the dependency is back; losses that come sooner than `holdOffMs` after a logged one, and end
  * before that time is over, are counted and not logged.
  */

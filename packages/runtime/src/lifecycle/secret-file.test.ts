@@ -5,7 +5,7 @@ import { createTempDir } from "@reprise/testkit";
 import { beforeEach, expect, test, vi } from "vitest";
 import { createSecretFile, openSecretFile, replaceSecretFile } from "./secret-file.ts";
 
-/* What is durable after a power loss follows from the order of the file-system calls, so each is written down once it is done. */
+/* Durability after a power loss follows from the order of the file-system calls, so each is written down once it is done. */
 
 const recorded = vi.hoisted(() => ({ calls: [] as [name: string, ...paths: string[]][] }));
 

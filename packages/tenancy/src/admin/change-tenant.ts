@@ -12,7 +12,7 @@ import {
 } from "../records/tenant-record.ts";
 
 /*
- * What an administrator does to a tenant's record: each a function of the present record, for a change may be made again when another came
+ * Changes of a tenant's record by an administrator: each a function of the present record, for a change may be made again when another came
  * between, or when the answer to it was lost. A key's secret is made once, before.
  */
 

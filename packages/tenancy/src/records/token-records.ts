@@ -3,7 +3,7 @@ import { keyIdSchema } from "../tokens/claims.ts";
 import { timeSchema } from "./key-record.ts";
 
 /*
- * What a tenant's record holds for stream tokens: the keys that the tenant signs them with, and the tokens that no longer count.
+ * The part of a tenant's record for stream tokens: the keys that the tenant signs them with, and the tokens that no longer count.
  */
 
 export const MAX_SIGNING_KEYS = 10;

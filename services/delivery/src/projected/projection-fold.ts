@@ -25,7 +25,7 @@ export interface Fold<State> {
 }
 
 /*
- * What a state holds is counted by its events. Measured with `packages/projections/bench.ts`: one that has their text holds it in one or two bytes per character, and an
+ * The size of a state is counted by its events. Measured with `packages/projections/bench.ts`: one that has their text holds it in one or two bytes per character, and an
  * object or two per event; a log of nothing but log probabilities, or of words and thoughts by turns, takes up to 2.5 times what is counted.
  */
 const TEXTS_HELD = 2;

@@ -79,7 +79,8 @@ export function beginReading(
     principal: reader,
     role,
     onDelivered: readerMetrics.deliveredOf(cache.policy?.moderation?.mode),
-    awaitsOutput: fromSeq <= cache.figures.firstOutputSeq && (created || isBeforeOutput(cache.figures, arrivedAtMs)),
+    awaitsOutput:
+      fromSeq <= cache.figures.firstOutputSeq && (created || isBeforeOutput(cache.figures, arrivedAtMs)),
     onFirstOutput: () => readerMetrics.firstEvent(call, requestMetrics.elapsedMs(request)),
     onClose(reason, error) {
       leave();

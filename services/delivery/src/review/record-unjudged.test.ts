@@ -11,7 +11,8 @@ test("records a moderation timeout once for each place, when many nodes notice i
   const { ref, worker } = await createGeneration(platform, { body: moderatedBody({ mode: "gate" }) });
   await append(worker, started(), delta("a"));
   const policy = readPolicy((await log.reader.readLog(ref)).events[0]!);
-  const tailAt = (judged: number) => ({ ref, policy, shown: { visibility: { judged } } }) as unknown as GenerationCache;
+  const tailAt = (judged: number) =>
+    ({ ref, policy, shown: { visibility: { judged } } }) as unknown as GenerationCache;
   const first = await Promise.all(
     [1, 1, 1].map((judged) => recordUnjudged(log, tailAt(judged), asSeq(judged))),
   );

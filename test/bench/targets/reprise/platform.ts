@@ -12,7 +12,7 @@ export interface BenchPlatform extends AsyncDisposable {
   readonly apiKey: string;
   readonly tenant: string;
   readonly broker: BenchBroker;
-  /** Of another tenant. */
+  /** Key of another tenant. */
   readonly otherKey: string;
   readonly processes: readonly MeasuredProcess[];
 }

@@ -11,7 +11,7 @@ export interface ServiceChild {
   readonly url: string | undefined;
 }
 
-/** What Reprise is started with. */
+/** Options of Reprise's start. */
 export interface RepriseSettings {
   natsServer: string;
   profileDir: string | undefined;
@@ -19,7 +19,7 @@ export interface RepriseSettings {
 
 export interface ServiceOptions {
   name: string;
-  /** What the service logs when it is ready. */
+  /** The line that the service logs when it is ready. */
   readyMessage: string;
   env: Readonly<Record<string, string>>;
   profileDir: string | undefined;

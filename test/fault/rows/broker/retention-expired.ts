@@ -31,7 +31,7 @@ export const retentionExpired: FaultRow = {
   },
 };
 
-/** What every call has to answer once nothing of the generation is kept. */
+/** The answer of every call once nothing of the generation is kept. */
 async function expires(trial: Trial): Promise<void> {
   const { random, world } = trial;
   const idempotencyKey = randomUUID();

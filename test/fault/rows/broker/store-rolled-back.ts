@@ -27,7 +27,7 @@ const LONGEST_OVERTAKEN_MS = 600;
 const LOG_LOST = '"reason":"log_lost"';
 /** By then a worker that holds a generation of which nothing is left has put it back; where a worker holds it, more time is allowed. */
 const PUT_BACK_MS = { held: 120_000, orphaned: 10_000 };
-/** What a reader is told whose cursor's event is lost. */
+/** The answers to a reader whose cursor's event is lost. */
 const TOLD = new Set(["events_lost", "cursor_invalid"]);
 /** And while there is nothing left of the log, or nothing but its checkpoint. */
 const GONE = new Set(["generation_not_found", "generation_expired"]);
@@ -108,15 +108,15 @@ async function untilDisconnected({ connection }: FaultWorld): Promise<void> {
   for await (const { type } of connection.status()) if (type === "disconnect") return;
 }
 
-/** What was known of a generation before the loss. */
+/** The state of a generation before the loss. */
 interface Before {
   readonly lostAt: number;
   readonly told: readonly Told[];
-  /** Whether a worker still had it. */
+  /** True if a worker still had it. */
   readonly isHeld: boolean;
-  /** Whether it was created after the copy. */
+  /** True if it was created after the copy. */
   readonly isYoung: boolean;
-  /** Whether there was no platform at all for a while, longer than some readers' patience. */
+  /** True if there was no platform at all for a while, longer than some readers' patience. */
   readonly isDark: boolean;
 }
 
@@ -216,7 +216,7 @@ async function judgeGone(trial: Trial, { id, tenant }: TestedGeneration): Promis
   }
 }
 
-/** What a reader was shown before the loss and after it, against the log as it was told before, and as it is in the end. */
+/** Compares the events that a reader was shown before the loss and after it with the log as it was told before, and as it is in the end. */
 function judgeShown(
   trial: Trial,
   { name, generation, seen }: ReaderRecord,

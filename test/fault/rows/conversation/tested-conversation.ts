@@ -42,7 +42,7 @@ export async function addTurn(trial: Trial, conversation: TestedConversation): P
   return generation;
 }
 
-/** What was said before a turn, from 0 on, and its own question: as a client would send that which keeps the history itself. */
+/** The messages before a turn, from 0 on, and its own question: as a client would send that which keeps the history itself. */
 export function historyOf({ turns }: TestedConversation, turn: number): readonly Message[] {
   return turns.slice(0, turn + 1).flatMap(({ question, generation }, index): Message[] => {
     const asked: Message = { role: "user", content: question };

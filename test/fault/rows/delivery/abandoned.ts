@@ -25,7 +25,7 @@ const MOST_READERS = 3;
 /** For a reader that comes and goes while a reaper inspects. */
 const VISITS = 4;
 const LONGEST_VISIT_MS = 500;
-/** What a clock in another process, and a word on its way, may make of a moment. */
+/** The time that a clock in another process, and a word on its way, may make of a moment. */
 const TOLERANCE_MS = 50;
 
 export const abandoned: FaultRow = {

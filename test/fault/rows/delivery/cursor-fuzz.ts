@@ -103,7 +103,7 @@ function expectAfter(payloads: readonly string[], cursor: string): readonly stri
   return isOwn ? { status: 410, code: "events_lost" } : { status: 400, code: "cursor_invalid" };
 }
 
-/** What a cursor says of its attempt. */
+/** Reads the attempt of a cursor. */
 function attemptOf(cursor: string): string {
   return /^.*(?=-\d+$)/.exec(cursor)?.[0] ?? "";
 }

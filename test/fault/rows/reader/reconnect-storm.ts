@@ -49,7 +49,7 @@ export const reconnectStorm: FaultRow = {
   },
 };
 
-/** Whether a reader that has come back is where its log was. */
+/** True if a reader that has come back is where its log was. */
 const isAt =
   (heads: ReadonlyMap<TestedGeneration, number>) =>
   ({ generation, lastSeq }: ReaderRecord): boolean =>

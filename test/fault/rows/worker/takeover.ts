@@ -29,11 +29,11 @@ export function findBusiest(
     .reduce((best, other) => (other.served.length > best.served.length ? other : best));
 }
 
-/** What proves that a worker's absence has hit something. */
+/** The proof that a worker's absence has hit something. */
 export const TAKEOVER_PROOF = "a generation that it ran gets a later attempt";
 
 /**
- * What counts as recovery from a worker's absence, and as a hit: the first event of the next attempt. None, for a generation that had
+ * The event that counts as recovery from a worker's absence, and as a hit: the first event of the next attempt. None, for a generation that had
  * just ended.
  */
 export function reportTakeovers(trial: Trial, readers: readonly Reader[], since: number): void {

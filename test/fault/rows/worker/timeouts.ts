@@ -10,7 +10,7 @@ const TOTAL_MS = 2_000;
 const LONGEST_BEFORE_KILL_MS = 1_500;
 /** One worker dies at most, and the rest are tries. */
 const MAX_ATTEMPTS = 3;
-/** What a clock in another process may make of a moment. */
+/** The time that a clock in another process may make of a moment. */
 const TOLERANCE_MS = 50;
 const SILENCES = new Set(["first_token_timeout", "between_tokens_timeout"]);
 /** Of an engine's fallback, which on a busy machine may be late too. */

@@ -37,7 +37,9 @@ export class ConnectionRecord {
     this.#connection = connection;
     this.#knownSeq = cache?.lastSeq;
     // Whatever the log's own policy is: a log without moderation may be judged later, by rules of then.
-    this.#stopListening = cache?.shown.onWithdrawn((seq) => (this.#withdrawn ??= []).push([seq, position.sentSeq]));
+    this.#stopListening = cache?.shown.onWithdrawn((seq) =>
+      (this.#withdrawn ??= []).push([seq, position.sentSeq]),
+    );
   }
 
   /** True if a change is in no stored mark yet. */
