@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { pause } from "@reprise/async";
 import * as blobs from "@reprise/blobs";
 import { answerHolderQueries, type Job, JobMemory, pullJobs } from "@reprise/jobs";
 import { type Broker, watchConnection } from "@reprise/broker";
@@ -21,8 +22,8 @@ import {
   WatchGroup,
   watchRedis,
 } from "@reprise/runtime";
-import { learnCapabilities } from "./engines/learn-capabilities.ts";
 import { type EngineReport, logEngineReport } from "./run/turn/engine-report.ts";
+import type { Engine } from "./engines/engine.ts";
 import { ModelQueues, type ServedModel } from "./model-queues.ts";
 import { ReplicaReports } from "./run/metrics/replica-reports.ts";
 import { WorkerMetrics } from "./run/metrics/worker-metrics.ts";
@@ -35,6 +36,9 @@ export type { ServedModel } from "./model-queues.ts";
 export { createEngines, loadEngines } from "./config/create-engines.ts";
 export { toWorkerSettings } from "./config/config.ts";
 export { parseModelsFile } from "./config/models-file.ts";
+
+const FIRST_LEARN_PAUSE_MS = 1_000;
+const LONGEST_LEARN_PAUSE_MS = 60_000;
 
 export interface WorkerOptions {
   broker: Broker;
@@ -229,4 +233,17 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 /** Returns the names of all engines, fallbacks included. */
 function engineNames(models: ReadonlyMap<string, ServedModel>): string[] {
   return [...models].flatMap(([model, { fallback }]) => (fallback ? [model, fallback.model] : [model]));
+}
+
+/** Asks an engine what its model can do until it has said so, or the signal is aborted. */
+async function learnCapabilities(engine: Engine, signal: AbortSignal): Promise<void> {
+  if (!engine.learn) return;
+  for (
+    let waitMs = FIRST_LEARN_PAUSE_MS;
+    !signal.aborted;
+    waitMs = Math.min(2 * waitMs, LONGEST_LEARN_PAUSE_MS)
+  ) {
+    if (await engine.learn(signal)) return;
+    await pause(waitMs, signal);
+  }
 }

@@ -169,22 +169,6 @@ describe("a models file", () => {
     },
   );
 
-  test.each([
-    { slots: 10_001 },
-    { slots: 1.5 },
-    { upstream_model: "" },
-    { headers_timeout_ms: 0 },
-    { connect_timeout_ms: 3_600_001 },
-  ])("is refused beyond a limit: %j", (fields) => {
-    expect(problemsWith(fields)).toEqual([
-      expect.stringContaining(`models.llama.${Object.keys(fields)[0]}: `),
-    ]);
-  });
-
-  test.each([{}, [], null, "sim"])("is refused when its models are %j", (models) => {
-    expect(problemsOf(JSON.stringify({ models }))).toEqual([expect.stringMatching(/^models: /)]);
-  });
-
   test("that is not JSON is refused by its name", () => {
     expect(() => parseModelsFile("{", { source: "models.json", env })).toThrow(/^models\.json is not JSON/);
   });

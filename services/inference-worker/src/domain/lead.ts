@@ -31,7 +31,7 @@ export class Lead {
     this.#leaseMs = leaseMs;
   }
 
-  /** So many tokens are on their way into the log. */
+  /** The number of tokens on their way into the log. */
   said(tokens: number): void {
     this.#said += tokens;
   }

@@ -157,7 +157,7 @@ const anyModeratedLog = fc
     return log;
   });
 
-test("what moderation has withdrawn stays so, in what is left and in what is put back, and a halt stands", () => {
+test("what moderation has withdrawn stays so, in what is left and in what is put back, and a halt is kept", () => {
   fc.assert(
     fc.property(anyModeratedLog, fc.nat(), (log, at) => {
       const { held, restored } = restore(log, at % log.length);

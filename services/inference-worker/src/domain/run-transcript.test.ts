@@ -45,7 +45,7 @@ describe("reasoning", () => {
     expect(fold(started(1), reasoning(2), rewind(1), delta("a")).turnReasoned).toBe(false);
   });
 
-  test("is counted with the summaries that stand for it", () => {
+  test("is counted with its summaries", () => {
     const summary: EventDraft = { type: "reasoning.summary.delta", text: "Thinks.", tokens: 3 };
     const transcript = fold(started(1), summary, { ...summary, tokens: 0 }, reasoning(2));
     expect([transcript.reasoningTokens, transcript.usage.reasoning_tokens]).toEqual([5, 5]);

@@ -8,7 +8,7 @@ const logged = (output_tokens: number, input_tokens: number | null = null) => ({
 });
 const turn = (counted: number, reasoned = 0) => ({ counted, reasoned });
 
-test("what the log says stands where no engine gives a count of its own", () => {
+test("the log counts where no engine gives a count of its own", () => {
   expect(addTurnRest(logged(38), toTurnRest(turn(38), undefined))).toEqual(logged(38));
   expect(toCallCount(toTurnRest(turn(38), undefined), logged(0))).toEqual({});
 });
@@ -18,7 +18,7 @@ test("an engine's own count takes the place of ours of its chunks", () => {
   expect(addTurnRest(logged(38), rest)).toEqual(logged(40, 7));
 });
 
-test("a count of the last turn that is smaller than ours stands too: a chunk may hold no whole token", () => {
+test("a count of the last turn that is smaller than ours is kept too: a chunk may hold no whole token", () => {
   expect(addTurnRest(logged(38), toTurnRest(turn(38), { output_tokens: 30 })).output_tokens).toBe(30);
 });
 

@@ -12,7 +12,7 @@ import { completed, moderatedPolicy } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import type { EngineRequest } from "../engines/engine.ts";
 import { EngineError } from "../engines/engine-error.ts";
-import { attemptsIn, delta, started } from "../testing/drafts.ts";
+import { delta, started } from "../testing/drafts.ts";
 import { createFakeEngine } from "../testing/fake-engine.ts";
 import { openWorld, type World } from "../testing/world.ts";
 
@@ -62,14 +62,6 @@ function createListener({ asksTool }: { readonly asksTool: boolean }) {
   });
   return { engine, inputs };
 }
-
-test("an engine is given what was said before, as it stands", async () => {
-  await using world = await openWorld();
-  const [, second] = await submitTwo(world);
-  const { engine, inputs } = createListener({ asksTool: false });
-  expect(await world.run(second, engine)).toBe("completed");
-  expect(inputs).toEqual([asked("It is 42.")]);
-});
 
 test("what was withdrawn since a turn was created, or while it waits for a tool, is given to no engine", async () => {
   await using world = await openWorld();
@@ -129,15 +121,6 @@ function withoutLeader({ log }: World, { generation }: GenerationRef, times: num
     },
   };
 }
-
-test("a leader of an earlier turn that does not answer for a while costs no attempt", async () => {
-  await using world = await openWorld();
-  const [first, second] = await submitTwo(world);
-  const { engine, inputs } = createListener({ asksTool: false });
-  expect(await world.run(second, engine, { log: withoutLeader(world, first, 2) })).toBe("completed");
-  expect(attemptsIn(await world.read(second))).toEqual([[1, undefined]]);
-  expect(inputs).toEqual([asked("It is 42.")]);
-});
 
 test("a job whose earlier turns can't be looked at for too long is given back, and no worker counts as lost", async () => {
   await using world = await openWorld();

@@ -32,8 +32,6 @@ const REST: Answer = { body: [content(" upon"), finish(), usage(9, 1), DONE] };
 
 test.each<[string, Answer]>([
   ["resets its connection", { body: [content("Once")], end: "cut" }],
-  ["ends cleanly without a finish reason", { body: [content("Once")] }],
-  ["ends with an error's finish reason", { body: [content("Once"), finish("abort"), DONE] }],
   ["sends an error", { body: [content("Once"), 'data: {"error":{"code":500,"message":"no"}}\n\n'] }],
 ])("an engine that %s in mid-stream goes on in the next attempt", async (_, broken) => {
   await using at = await openBreaking("continue_final_message", broken, REST);
@@ -46,22 +44,6 @@ test.each<[string, Answer]>([
   expect(at.server.requests[1]!.body).toMatchObject({
     messages: [{}, { role: "assistant", content: "Once" }],
   });
-});
-
-test("an engine that breaks off in every attempt uses them up", async () => {
-  const broken: Answer = { body: [content("a")], end: "cut" };
-  await using at = await openBreaking("continue_final_message", broken, broken, REST);
-  const events = await at.run({ policy: { max_attempts: 2 } });
-  expect(textOf(events)).toBe("aa");
-  expect(events.at(-1)).toMatchObject({ type: "generation.failed", error: { code: "engine_failed" } });
-  expect(at.server.requests).toHaveLength(2);
-});
-
-test("an engine that can't go on ends the generation: nothing that was shown is withdrawn", async () => {
-  await using at = await openBreaking("none", { body: [content("Once")], end: "cut" }, REST);
-  const events = await at.run();
-  expect(events.at(-1)).toMatchObject({ type: "generation.failed", error: { code: "engine_failed" } });
-  expect(at.server.requests).toHaveLength(1);
 });
 
 test("an engine that breaks before its first token is asked again", async () => {

@@ -51,7 +51,7 @@ test("a worker whose heartbeats do not reach the broker keeps its generation as 
   await expect.poll(() => world.queuedJobs()).toBe(0);
 });
 
-test("a broker that stands still for longer than the ack wait costs no generation an attempt", async () => {
+test("a broker that is frozen for longer than the ack wait costs no generation an attempt", async () => {
   await using world = await openWorld();
   const ackWaitMs = 500;
   const options = { tokens: 200, tokens_per_second: 100, seed: 8 };

@@ -38,7 +38,7 @@ test("what the engine can't do ends the generation, and is not left out", async 
   expect(textOf(events)).toBe("");
 });
 
-test("a fallback that can't do it does not stand in", async () => {
+test("a fallback that can't do it is not used", async () => {
   await using world = await openWorld();
   const broken = createFakeEngine(async function* () {
     yield* [];

@@ -177,7 +177,7 @@ test("a call that is lost while its answer is waited for is asked again under th
   expect(textOf(await world.untilEnded(ref))).toBe(text);
 });
 
-test("a cancel after the loss stands, and nothing is put back after it", async () => {
+test("a cancel after the loss is kept, and nothing is put back after it", async () => {
   await using world = await openWorldToRollBack();
   const more = Promise.withResolvers<void>();
   const engine = createFakeEngine(async function* (_request, { signal }) {

@@ -1,6 +1,6 @@
 import { createContext, Script } from "node:vm";
 import { format as formats, type Schema, type SchemaDraft, Validator } from "@cfworker/json-schema";
-import type { JsonValue } from "@reprise/protocol";
+import type { JsonValue, GenerationRequest } from "@reprise/protocol";
 import { PatternBudget } from "./pattern-budget.ts";
 
 /** True or false if a value fits a schema or not. Undefined if that is not certain, or would cost too much. */
@@ -86,4 +86,25 @@ function draftOf(schema: JsonValue): SchemaDraft {
   const uri = typeof schema === "object" && schema !== null && !Array.isArray(schema) && schema["$schema"];
   if (typeof uri !== "string") return "2020-12";
   return uri.includes("draft-04") ? "4" : /draft-0[67]/.test(uri) ? "7" : "2020-12";
+}
+
+/** In UTF-16 code units. */
+const MAX_ANSWER_LENGTH = 1_048_576;
+
+/** Compares a finished answer with the form that was asked for. */
+export function fitsFormat(format: GenerationRequest["response_format"], answer: string): Fit {
+  if (format === undefined || format.type === "text") return true;
+  if (answer.length > MAX_ANSWER_LENGTH) return undefined;
+  const value = parseJson(answer);
+  if (value === undefined) return false;
+  if (format.type === "json_schema") return fitsSchema(format.schema, value);
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function parseJson(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,6 +1,13 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import * as blobs from "@reprise/blobs";
-import { Appender, AppendPressure, createGenerationLog, type GenerationLog, headOf, type StoredEvent } from "@reprise/stream";
+import {
+  Appender,
+  AppendPressure,
+  createGenerationLog,
+  type GenerationLog,
+  headOf,
+  type StoredEvent,
+} from "@reprise/stream";
 import { type Broker, openBroker } from "@reprise/broker";
 import { enqueueJob, type Job } from "@reprise/jobs";
 import {
@@ -48,7 +55,6 @@ import type { RunContext, RunResult } from "../run/run-context.ts";
 import { WorkerMetrics } from "../run/metrics/worker-metrics.ts";
 import { runGeneration } from "../run/run-generation.ts";
 import { startWorker, type Worker } from "../service.ts";
-import { createPatientConnection } from "./patient-connection.ts";
 
 const MODEL = "fake";
 const TENANT = parseTenantId("acme");
@@ -375,4 +381,22 @@ async function watchLog<T>(
 
 function rethrow(error: unknown): never {
   throw error;
+}
+
+type Connection = Broker["main"];
+
+/**
+ * A connection whose requests wait for longer than they say: that one was answered late, on a busy machine, has no consequences.
+ * A request while nothing is wrong is answered, and in no time; but the process that asks may be asleep until then.
+ */
+function createPatientConnection(connection: Connection): Connection {
+  const request: Connection["request"] = (subject, payload, options) =>
+    connection.request(subject, payload, { ...options, timeout: PATIENCE_MS });
+  return new Proxy(connection, {
+    get(target, property) {
+      if (property === "request") return request;
+      const value: unknown = Reflect.get(target, property, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
 }

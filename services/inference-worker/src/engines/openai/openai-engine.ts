@@ -17,7 +17,7 @@ import { RefusedFields } from "./request/refused-fields.ts";
 import { audioTypeOf } from "./response/made-media.ts";
 import type { ThinkTagForm } from "./response/think-tags.ts";
 import { readChatStream } from "./response/chat-stream.ts";
-import { affinityKeyOf } from "./replicas/affinity-key.ts";
+import { affinityKeyOf } from "./replicas/affinity.ts";
 import { askReplicas } from "./replicas/ask-replicas.ts";
 import { postToReplica } from "./replicas/post-to-replica.ts";
 import { createReplicaPool, type HealthOptions, type ReplicaPool } from "./replicas/replica-pool.ts";

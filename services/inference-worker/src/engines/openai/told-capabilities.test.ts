@@ -1,7 +1,6 @@
 import { capabilitiesOf, type Dialect } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
 import { firstUnmet } from "../../domain/fit-model.ts";
-import { learnCapabilities } from "../learn-capabilities.ts";
 import { startOpenaiWorld } from "../testing/openai-world.ts";
 
 const LLAMA = {
@@ -71,13 +70,6 @@ describe("what a model server says of its model", () => {
     expect(world.server.requests[0]).toMatchObject({ headers: { authorization: "Bearer sk-1" } });
   });
 
-  test("is asked of Ollama by the model's name there", async () => {
-    await using world = await startOpenaiWorld({ dialect: "ollama" });
-    world.server.willAnswer(answer(OLLAMA));
-    await world.engine.learn!(signal);
-    expect(world.server.requests[0]?.body).toEqual({ model: "org/m" });
-  });
-
   test("is asked beside the last segment of a longer base URL", async () => {
     await using world = await startOpenaiWorld({ dialect: "lm-studio", path: "/studio/v1/" });
     world.server.willAnswer(answer(STUDIO));
@@ -125,7 +117,7 @@ describe("what a model server says of its model", () => {
     expect([await world.engine.learn!(signal), await world.engine.learn!(signal)]).toEqual([false, false]);
     expect(firstUnmet(world.engine, request)).toBeUndefined();
     world.server.willAnswer(answer({ data: [] }));
-    await learnCapabilities(world.engine, signal);
+    expect(await world.engine.learn!(signal)).toBe(true);
     expect(firstUnmet(world.engine, request)).toBe("images");
   });
 
@@ -138,7 +130,7 @@ describe("what a model server says of its model", () => {
 
   test.each(["openai", "tgi"] as const)("is not asked of servers that do not say it: %s", async (dialect) => {
     await using world = await startOpenaiWorld({ dialect });
-    await learnCapabilities(world.engine, signal);
+    expect(await world.engine.learn?.(signal)).not.toBe(false);
     expect(world.engine).toMatchObject({ isLearning: false, capabilities: capabilitiesOf(dialect) });
     expect(world.server.requests).toEqual([]);
   });

@@ -11,14 +11,15 @@ import {
   type EngineEvent,
   type EngineRequest,
   type GenerateOptions,
+  type ToolCallEvent,
 } from "../engine.ts";
 import { EngineError } from "../engine-error.ts";
 import { type Clock, createClock } from "./clock.ts";
 import { countInputTokens, toSimLogprobs, toTokenSource } from "./sim-tokens.ts";
-import { toToolCalls } from "./sim-tool-calls.ts";
 
 /** Tokens that may be sent in a row before the event loop gets a turn. */
 const MAX_BURST_TOKENS = 256;
+const DEFAULT_TOOL = "sim_tool";
 
 /** One for all simulators of the process, so that they share its timer. */
 const processClock = createClock();
@@ -153,4 +154,17 @@ function reportUsage(options: SimOptions, request: EngineRequest, said: number):
       ...(reasoning !== undefined && { reasoning_tokens: reasoning }),
     },
   };
+}
+
+/** The calls that the options ask for, of the request's tools in turn: a function of the two, as the tokens are. */
+function toToolCalls(
+  { tool_call_after_tokens: at, tool_calls: count = 1 }: SimOptions,
+  { tools = [] }: EngineRequest,
+): ToolCallEvent[] {
+  return Array.from({ length: count }, (_, i) => ({
+    type: "tool_call",
+    callId: `sim_call_${at}_${i}`,
+    name: tools[i % tools.length]?.name ?? DEFAULT_TOOL,
+    arguments: JSON.stringify({ after_tokens: at, call: i }),
+  }));
 }

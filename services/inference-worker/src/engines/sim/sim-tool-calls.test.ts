@@ -98,16 +98,6 @@ describe("the simulator, told to call tools,", () => {
       expect((await run(request, { turns: [], prefix })).events).toEqual(events.slice(cut));
     }
   });
-
-  test("says not a word more when its signal aborts between two calls", async () => {
-    const abort = new AbortController();
-    const request = requestOf({ tool_call_after_tokens: 0, tool_calls: 2 });
-    const events = engine.generate(request, { ...NO_PROGRESS, signal: abort.signal })[Symbol.asyncIterator]();
-    await events.next();
-    const reason = new Error("enough");
-    abort.abort(reason);
-    await expect(events.next()).rejects.toBe(reason);
-  });
 });
 
 function textOf(events: readonly EngineEvent[]): string {

@@ -6,6 +6,7 @@ import { answered } from "../../testing/drafts.ts";
 import { EngineError } from "../../engines/engine-error.ts";
 import { createFakeEngine, untilAborted } from "../../testing/fake-engine.ts";
 import { openWorld, type World } from "../../testing/world.ts";
+import { WorkerMetrics } from "./worker-metrics.ts";
 
 const TEXT: EngineEvent = { type: "text", text: "a " };
 const FINISH: EngineEvent = {
@@ -197,4 +198,11 @@ describe("slots", () => {
     // One slot is used for no longer than the test runs.
     expect(await slotSeconds()).toBeLessThanOrEqual((performance.now() - begunMs) / 1_000);
   });
+});
+
+test("the longest wait for an engine is one after its first chunk", () => {
+  const timing = new WorkerMetrics(createMetrics({ processMetrics: false })).turn("m", "sim");
+  expect(timing.longestWaitMs).toBe(0);
+  for (const waitedMs of [9_000, 5, 2_500, 10]) timing.arrived(waitedMs);
+  expect(timing.longestWaitMs).toBe(2_500);
 });

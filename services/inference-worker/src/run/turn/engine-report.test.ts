@@ -86,12 +86,6 @@ describe("the worker's log", () => {
     for (let attempts = 0; attempts < 2; attempts++) log({ ...ABOUT, error });
     expect([parsed().length, watch.isAway]).toEqual([2, false]);
   });
-
-  test("has what of an engine's answers no event has a place for", () => {
-    const { log, parsed } = openLog();
-    log({ ...ABOUT, leftOut: "logprobs" });
-    expect(parsed()).toMatchObject([{ level: "warn", leftOut: "logprobs" }]);
-  });
 });
 
 const NO_USAGE = { input_tokens: null, output_tokens: 0 };
@@ -106,10 +100,7 @@ const SAID = "The password of Project Falcon is hunter2.";
 
 test.each<[string, Answer]>([
   ["answers a status", { status: 500, body: [JSON.stringify({ error: { message: SAID } })] }],
-  ["answers with a text", { headers: { "content-type": "text/plain" }, body: [SAID] }],
-  ["answers a status with a text", { status: 400, body: [SAID] }],
   ["sends an error in mid-stream", { body: [content("Hello."), frame({ error: SAID })] }],
-  ["sends what is no chunk", { body: [content("Hello."), frame({ choices: SAID })] }],
   [
     "calls a tool without a name",
     {

@@ -142,7 +142,7 @@ test.each<EngineEvent>([
   text("a"),
   { type: "summary", text: "Thinks." },
   { type: "sealed", encrypted: "c2VhbGVk" },
-])("an engine that is far ahead of the log waits behind $type", async (said) => {
+])("an engine that is far ahead of the log waits after ", async (said) => {
   const stored = Promise.withResolvers<void>();
   let asked = 0;
   const { outcome } = start(
@@ -282,7 +282,7 @@ test("a busy engine that wants longer than the policy has fails the run at once"
   expect(askedAtMs).toEqual([0]);
 });
 
-test("a busy engine is not waited for where another one stands in", async () => {
+test("a busy engine is not waited for where a fallback exists", async () => {
   const { outcome } = start(busyEngine(9, 10).generate, { timeouts: PATIENT, waitsWhileBusy: false });
   expect(await outcome).toMatchObject({ kind: "failed" });
 });

@@ -7,6 +7,7 @@ import {
   toRepriseError,
   type TenantId,
   type UnixMs,
+  type TokenLogprobs,
 } from "@reprise/protocol";
 import { busyRetryDelayMs, retryDelayMs } from "../../domain/retry-delay.ts";
 import { isStoreAway } from "../../domain/store-away.ts";
@@ -35,7 +36,6 @@ import type { Pace } from "../pace.ts";
 import type { TurnTiming } from "../metrics/turn-timing.ts";
 import type { RunBudget } from "../run-budget.ts";
 import type { RunRequest } from "../run-request.ts";
-import { withLogprobs } from "./with-logprobs.ts";
 import { type TurnWatch, watchTurn } from "./turn-watch.ts";
 
 /** An engine that is this many characters ahead of the log has to wait. */
@@ -362,4 +362,13 @@ function toDelta(
     };
   }
   return tokens === 1 ? { type: delta, text } : { type: delta, text, tokens };
+}
+
+/**
+ * A delta with how likely its tokens were. Of a text that moderation may withdraw, or has still to clear, the numbers alone: the most likely
+ * tokens are words that the model has not said, which are judged in no channel, and the tokens tell the text once more.
+ */
+function withLogprobs(draft: EventDraft, logprobs: TokenLogprobs | undefined, isJudged: boolean): EventDraft {
+  if (draft.type !== "output.delta" || !logprobs) return draft;
+  return { ...draft, logprobs: isJudged ? logprobs.map(({ logprob }) => ({ logprob })) : logprobs };
 }

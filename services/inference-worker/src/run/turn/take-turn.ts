@@ -2,7 +2,7 @@ import { holdingModeration } from "@reprise/moderation";
 import { failedDraft, type RepriseError, toRepriseError } from "@reprise/protocol";
 import { formatTraceparent, traceFields, type TraceSpan } from "@reprise/runtime/telemetry";
 import { afterTurn, type EngineOutcome, mayFallBack, type NextStep } from "../../domain/after-turn.ts";
-import { fitsFormat } from "../../domain/fits-format.ts";
+import { fitsFormat } from "../../schema/fits-schema.ts";
 import { type PlanContext, toPlanContext, toTurn } from "../../domain/plan-attempt.ts";
 import type { RunTranscript } from "../../domain/run-transcript.ts";
 import { toAnnotationDrafts } from "../../domain/annotation-drafts.ts";

@@ -24,7 +24,7 @@ function watch({ totalAtMs = asUnixMs(5_000), timeouts = TIMEOUTS }: Partial<Tur
   return {
     struck,
     watched,
-    /** So many milliseconds later a token comes, which is appended at once. */
+    /** Milliseconds until a token comes, which is appended at once. */
     tokenAfter: (ms: number) => {
       vi.advanceTimersByTime(ms);
       watched.arrived();
@@ -80,7 +80,7 @@ test("what takes its time after a token is not the engine", () => {
   expect(struck).toEqual([["between_tokens", 3_110]]);
 });
 
-test("a piece of what it can't say yet gives an engine its time again, but sets no clock that stands still", () => {
+test("a piece of what it can't say yet gives an engine its time again, but starts no stopped clock", () => {
   const { struck, watched } = watch();
   vi.advanceTimersByTime(950);
   watched.progressed();

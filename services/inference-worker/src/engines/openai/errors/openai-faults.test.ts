@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
-import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
+import { gzipSync, zstdCompressSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import type { EngineRequest, Progress } from "../../engine.ts";
 import { content, DONE, finish, frame, ROLE } from "../../testing/chat-frames.ts";
@@ -79,42 +79,34 @@ describe("an upstream that does not answer", () => {
 
 describe("an upstream that answers with a status", () => {
   test.each([
-    [400, "engine_rejected"],
-    [404, "engine_rejected"],
-    [413, "engine_rejected"],
-    [422, "engine_rejected"],
-    [408, "engine_unavailable"],
-    [429, "engine_unavailable"],
-    [500, "engine_unavailable"],
-    [503, "engine_unavailable"],
-    [529, "engine_unavailable"],
-    [201, "engine_failed"],
-    [302, "engine_failed"],
-  ])("of %i is %s, and what it says is for the worker's log alone", async (status, code) => {
-    const body = [JSON.stringify({ error: { message: "maximum context length is 4096 tokens" } })];
-    const { error, events } = await runAgainst({ status, headers: JSON_TYPE, body });
-    expect(events).toEqual([]);
-    expect(error).toMatchObject({
-      code,
-      message: expect.stringMatching(`^The engine answered ${status}(, but not with text/event-stream)?\\.$`),
-      said: "maximum context length is 4096 tokens",
-    });
-  });
-
-  test.each([
-    [429, "busy"],
-    [503, "busy"],
-    [529, "busy"],
-    [408, "silent"],
-    [504, "silent"],
-    [500, "broken"],
-    [502, "broken"],
-    [400, "never"],
-    [404, "never"],
-    [201, "never"],
-  ])("of %i can be asked again: %s", async (status, retry) => {
-    expect((await runAgainst({ status })).error).toMatchObject({ retry });
-  });
+    [400, "engine_rejected", "never"],
+    [404, "engine_rejected", "never"],
+    [422, "engine_rejected", "never"],
+    [408, "engine_unavailable", "silent"],
+    [504, "engine_unavailable", "silent"],
+    [429, "engine_unavailable", "busy"],
+    [503, "engine_unavailable", "busy"],
+    [529, "engine_unavailable", "busy"],
+    [500, "engine_unavailable", "broken"],
+    [502, "engine_unavailable", "broken"],
+    [201, "engine_failed", "never"],
+    [302, "engine_failed", "never"],
+  ])(
+    "of %i is %s and can be asked again: %s; what it says is for the worker's log alone",
+    async (status, code, retry) => {
+      const body = [JSON.stringify({ error: { message: "maximum context length is 4096 tokens" } })];
+      const { error, events } = await runAgainst({ status, headers: JSON_TYPE, body });
+      expect(events).toEqual([]);
+      expect(error).toMatchObject({
+        code,
+        retry,
+        message: expect.stringMatching(
+          `^The engine answered ${status}(, but not with text/event-stream)?\\.$`,
+        ),
+        said: "maximum context length is 4096 tokens",
+      });
+    },
+  );
 
   test.each([
     [400, true],
@@ -133,27 +125,12 @@ describe("an upstream that answers with a status", () => {
     });
   });
 
-  test.each([204, 304])("of %i, which has no body, has failed", async (status) => {
-    expect((await runAgainst({ status })).error).toMatchObject({ code: "engine_failed" });
-  });
-
   test.each([401, 403])("of %i tells nothing but that the key was refused", async (status) => {
     const body = [JSON.stringify({ error: { message: "Incorrect API key provided: sk-01234*****cdef." } })];
     const { error } = await runAgainst({ status, headers: JSON_TYPE, body });
     expect(error).toMatchObject({
       code: "engine_rejected",
       message: `The engine refused the platform's key (${status}).`,
-    });
-  });
-
-  test.each([
-    [{ "retry-after": "3" }, 3_000],
-    [{ "retry-after-ms": "250" }, 250],
-    [{}, undefined],
-  ])("of 429 and headers %j may be asked again in %s ms", async (headers, retryAfterMs) => {
-    expect((await runAgainst({ status: 429, headers })).error).toMatchObject({
-      code: "engine_unavailable",
-      retryAfterMs,
     });
   });
 
@@ -181,14 +158,6 @@ describe("an upstream that answers with a status", () => {
     expect(error).toMatchObject({
       code: "engine_rejected",
       message: "The engine answered 400.",
-    });
-  });
-
-  test("and a body that breaks off is told by what had come", async () => {
-    const { error } = await runAgainst({ status: 400, body: ["half an answer"], end: "cut" });
-    expect(error).toMatchObject({
-      code: "engine_rejected",
-      message: expect.stringMatching(/^The engine answered 400/),
     });
   });
 
@@ -225,7 +194,7 @@ describe("an upstream that answers with a status", () => {
     });
   });
 
-  test.each(["text/plain", "application/json", "application/octet-stream", ""])(
+  test.each(["text/plain", "application/json", ""])(
     "of 200 and a stream that is labelled %j is read",
     async (type) => {
       const { text, error } = await runAgainst({
@@ -238,54 +207,18 @@ describe("an upstream that answers with a status", () => {
 
   test.each([
     ["gzip", gzipSync],
-    ["deflate", deflateSync],
-    ["br", brotliCompressSync],
     ["zstd", zstdCompressSync],
   ])("of 200 and a stream in %s, which was not asked for, is read", async (encoding, compress) => {
     const body = [compress([ROLE, content("Hello"), finish(), DONE].join(""))];
     const { text, error } = await runAgainst({ headers: { "content-encoding": encoding }, body });
     expect([text, error]).toEqual(["Hello", undefined]);
   });
-
-  test("of 400 and an error in gzip is told", async () => {
-    const body = [gzipSync(JSON.stringify({ error: { message: "maximum context length" } }))];
-    const { error } = await runAgainst({ status: 400, headers: { "content-encoding": "gzip" }, body });
-    expect(error).toMatchObject({ code: "engine_rejected", said: "maximum context length" });
-  });
-
-  test("of 100, unasked, and then of 200 is read", async () => {
-    const server = createServer((socket) => {
-      socket.once("data", () => {
-        socket.write("HTTP/1.1 100 Continue\r\n\r\n");
-        socket.end(
-          `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n${content("Hello")}${finish()}${DONE}`,
-        );
-      });
-    }).listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const { text, error } = await runAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`);
-    server.close();
-    expect([text, error]).toEqual(["Hello", undefined]);
-  });
 });
 
 describe("an upstream that begins to stream", () => {
-  test.each<[string, Answer]>([
-    ["and cuts the connection", { body: [ROLE, content("Hel")], end: "cut" }],
-    ["and ends cleanly without a finish reason", { body: [ROLE, content("Hel")] }],
-    [
-      "and sends an error",
-      { body: [ROLE, content("Hel"), frame({ error: { message: "worker lost" } })], end: "never" },
-    ],
-    [
-      "and sends an error event",
-      { body: [ROLE, content("Hel"), `event: error\n${frame({ message: "lost" })}`], end: "never" },
-    ],
-    ["and sends what is not JSON", { body: [ROLE, content("Hel"), "data: {oops\n\n"], end: "never" }],
-  ])("%s has failed after what had come", async (_, answer) => {
-    const { text, error, events } = await runAgainst(answer);
-    expect(text).toBe("Hel");
-    expect(events).toHaveLength(1);
+  test("and cuts the connection has failed after what had come", async () => {
+    const { events, error } = await runAgainst({ body: [ROLE, content("Hel")], end: "cut" });
+    expect(events).toEqual([{ type: "text", text: "Hel" }]);
     expect(error).toMatchObject({ code: "engine_failed", retryable: true });
   });
 
@@ -298,20 +231,6 @@ describe("an upstream that begins to stream", () => {
     expect(text).toBe("Hel");
     expect(error).toMatchObject({ code: "engine_failed", message: "The engine sent nothing for 1001 ms." });
   });
-
-  test("and sends nothing at all has failed", async () => {
-    expect(await runAgainst({})).toMatchObject({ events: [], error: { code: "engine_failed" } });
-  });
-
-  test.each<[string, Answer]>([
-    ["cuts the connection", { body: [ROLE, content("Hel"), finish()], end: "cut" }],
-    ["never ends the answer", { body: [ROLE, content("Hel"), finish(), DONE], end: "never" }],
-  ])("and %s behind its finish reason has done its work", async (_, answer) => {
-    const { text, error, events } = await runAgainst(answer);
-    expect(error).toBeUndefined();
-    expect(text).toBe("Hel");
-    expect(events.at(-1)).toMatchObject({ type: "finish", reason: "stop" });
-  });
 });
 
 describe("no error tells a word of the request or the model, nor the key,", () => {
@@ -320,13 +239,9 @@ describe("no error tells a word of the request or the model, nor the key,", () =
     error: { message: `bad input: ${PROMPT} / ${REQUEST.stop![0]} / someone@example.org / ${KEY} / ${SAID}` },
   });
 
-  test.each<[string, Answer, Partial<OpenaiEngineOptions>?]>([
+  test.each<[string, Answer]>([
     ["when an error repeats it", { status: 400, headers: JSON_TYPE, body: [echo] }],
-    ["when a passing error repeats it", { status: 500, headers: JSON_TYPE, body: [echo] }],
-    ["when a tool's answer is repeated", { status: 400, body: [ANSWER] }],
     ["when a call's arguments are repeated", { status: 400, body: ["bad rock: Slettringen"] }],
-    ["when a text repeats it", { status: 400, body: [PROMPT] }],
-    ["when only the key is repeated", { status: 400, body: [`who is ${KEY}?`] }],
     ["when a refused key is repeated", { status: 401, headers: JSON_TYPE, body: [echo] }],
     ["when an error in mid-stream repeats it", { body: [`data: ${echo}\n\n`] }],
     ["when a chunk that is not JSON repeats it", { body: [`data: {${PROMPT}\n\n`] }],
@@ -338,11 +253,8 @@ describe("no error tells a word of the request or the model, nor the key,", () =
       "when a bare error in mid-stream quotes the model",
       { body: [frame({ object: "error", message: SAID })] },
     ],
-    ["when the connection is cut", { body: [content("a")], end: "cut" }],
-    ["when the answer is not HTTP", { end: "garbage" }],
-    ["when no answer comes", { end: "silent" }, { headersTimeoutMs: 30 }],
-  ])("%s", async (_, answer, options) => {
-    const { error } = await runAgainst(answer, options);
+  ])("%s", async (_, answer) => {
+    const { error } = await runAgainst(answer);
     expect(error).toMatchObject({ code: expect.stringMatching(/^engine_/) });
     const { message, stack, cause } = error as Error;
     const everything = JSON.stringify([message, stack, String(cause), Object.entries(error as Error)]);

@@ -2,7 +2,7 @@ import { errors } from "undici";
 import { EngineError, type EngineRetry } from "../../engine-error.ts";
 
 /*
- * What goes wrong below HTTP, in the platform's terms. The original error is not kept as the cause: some hold bytes of the
+ * Failures below HTTP, in the platform's terms. The original error is not kept as the cause: some hold bytes of the
  * answer. Its code says what there is to know, and an address is nothing for a client's eyes.
  */
 

@@ -2,8 +2,9 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createSeededRandom } from "@reprise/testkit";
 import { chooseReplica, mostInFlight } from "./choose-replica.ts";
-import { rendezvousOrder } from "./rendezvous.ts";
+import { rendezvousOrder, affinityKeyOf } from "./affinity.ts";
 import { NEW_REPLICA, nextReplicas, type ReplicaStates } from "./replica-state.ts";
+import type { EngineRequest } from "../../engine.ts";
 
 const RULES = { ejectAfter: 3, ejectMs: 10_000 };
 const NONE: ReadonlySet<number> = new Set();
@@ -128,3 +129,85 @@ describe("over an hour of random conversations", () => {
     },
   );
 });
+
+const LONG = "x".repeat(1_024);
+const keyOf = (request: Partial<EngineRequest>) => affinityKeyOf({ model: "m", input: "Hi", ...request });
+const user = (content: string) => ({ role: "user" as const, content });
+
+describe("the key of a request", () => {
+  test("is its conversation, whatever is asked in it", () => {
+    const conversation = "conv_4qk3v5hm2w7ztx6rjcnpdsa3eb" as NonNullable<EngineRequest["conversation"]>;
+    expect(keyOf({ conversation })).toBe(conversation);
+    expect(keyOf({ conversation, input: "Go on.", model: "other" })).toBe(conversation);
+  });
+
+  test("is that of the prompt's beginning else: a client that sends the whole conversation has one key for all turns", () => {
+    const turns = [{ role: "system" as const, content: LONG }, user("Hi")];
+    const later = [...turns, { role: "assistant" as const, content: "Hello" }, user("Go on.")];
+    expect(keyOf({ input: later })).toBe(keyOf({ input: turns }));
+    expect(keyOf({ input: `${LONG}a` })).toBe(keyOf({ input: `${LONG}b` }));
+    expect(keyOf({ input: [user(LONG)] })).toBe(keyOf({ input: LONG }));
+  });
+
+  test.each<[string, Partial<EngineRequest>, Partial<EngineRequest>]>([
+    ["models", { model: "a" }, { model: "b" }],
+    ["first words", { input: "a" }, { input: "b" }],
+    [
+      "first words in parts",
+      { input: [{ role: "user", content: [{ type: "text", text: "a" }] }] },
+      { input: "b" },
+    ],
+    ["roles", { input: [user("a")] }, { input: [{ role: "system", content: "a" }] }],
+    ["cuts of a text", { input: [user("ab"), user("c")] }, { input: [user("a"), user("bc")] }],
+    [
+      "images",
+      { input: [{ role: "user", content: [{ type: "image", url: "data:image/png;base64,AAAA" }] }] },
+      { input: [{ role: "user", content: [{ type: "image", url: "data:image/png;base64,BBBB" }] }] },
+    ],
+  ])("differs between %s", (_, one, other) => {
+    expect(keyOf(one)).not.toBe(keyOf(other));
+  });
+});
+
+const KEYS = Array.from({ length: 2_000 }, (_, i) => `conv_${i}`);
+const servers = (count: number) => Array.from({ length: count }, (_, i) => `http://gpu-${i}:8000/v1`);
+const homesOf = (ids: readonly string[]) => KEYS.map((key) => ids[rendezvousOrder(key, ids)[0]!]!);
+
+describe("the order of servers for a key", () => {
+  test("is the same at every worker, of every version, however they list the servers", () => {
+    const ids = servers(5);
+    const order = rendezvousOrder("conv_1", ids).map((i) => ids[i]);
+    const listed = ids.toReversed();
+    expect(rendezvousOrder("conv_1", listed).map((i) => listed[i])).toEqual(order);
+    expect(KEYS.slice(1, 4).map((key) => rendezvousOrder(key, ids))).toEqual(GOLDEN);
+  });
+
+  test.each([2, 3, 8, 32])("gives each of %i servers its share of the keys", (count) => {
+    const homes = homesOf(servers(count));
+    const share = KEYS.length / count;
+    // Four times the deviation of as many throws of dice.
+    const off = 4 * Math.sqrt(share);
+    for (const id of servers(count)) {
+      const keys = homes.filter((home) => home === id).length;
+      expect(Math.abs(keys - share)).toBeLessThan(off);
+    }
+  });
+
+  test.each([2, 3, 8, 32])(
+    "moves the keys of a server that goes, and no others: one in %i and a little",
+    (count) => {
+      const [gone, ...left] = servers(count);
+      const [before, after] = [homesOf([gone!, ...left]), homesOf(left)];
+      const moved = KEYS.filter((_, i) => before[i] !== after[i]);
+      expect(moved).toEqual(KEYS.filter((_, i) => before[i] === gone));
+      expect(moved.length / KEYS.length).toBeLessThanOrEqual(1 / count + 0.02);
+    },
+  );
+});
+
+/** Workers of two versions that differ here send a conversation to two servers. */
+const GOLDEN = [
+  [4, 2, 1, 0, 3],
+  [0, 1, 2, 4, 3],
+  [0, 1, 2, 4, 3],
+];

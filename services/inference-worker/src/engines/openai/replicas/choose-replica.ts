@@ -21,7 +21,7 @@ const HALF_LIFE_MS = 30_000;
 /**
  * The server for a request: the first in its order that has room (consistent hashing with bounded loads), which one always has. Without an
  * order: of those that are in the one with the fewest requests, and of several the one that began its last answers sooner.
- * What one has been is not held against it where no server is sound: then any is asked.
+ * Its past is not held against it where no server is sound: then any is asked.
  * @returns undefined where each that could be asked has refused
  */
 export function chooseReplica(

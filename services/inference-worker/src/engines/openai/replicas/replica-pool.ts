@@ -1,8 +1,7 @@
 import type { ReplicaObserver, ReplicaView, Server, ServerRoute } from "../../engine.ts";
 import { createUpstream, type Upstream, type UpstreamOptions } from "../upstream.ts";
 import { chooseReplica } from "./choose-replica.ts";
-import { probe } from "./probe.ts";
-import { rendezvousOrder } from "./rendezvous.ts";
+import { rendezvousOrder } from "./affinity.ts";
 import {
   isOut,
   NEW_REPLICA,
@@ -139,4 +138,23 @@ export function createReplicaPool(poolOptions: PoolOptions): ReplicaPool {
 function toServer(baseUrl: string): Server {
   const { hostname: host, protocol, port } = new URL(baseUrl);
   return { id: baseUrl, host, port: Number(port) || (protocol === "https:" ? 443 : 80) };
+}
+
+/**
+ * Asks a server whether it is there. Any answer but a failure of its own will do: not all servers have the path.
+ * @returns why it is not; undefined where it is
+ */
+async function probe(
+  upstream: Pick<Upstream, "get">,
+  path: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  try {
+    const answer = await upstream.get(path, signal);
+    answer.release(false);
+    return answer.status >= 500 ? `The probe was answered ${answer.status}.` : undefined;
+  } catch (error) {
+    if (signal.aborted) return "The probe was not answered in time.";
+    return error instanceof Error ? error.message : "The probe has failed.";
+  }
 }

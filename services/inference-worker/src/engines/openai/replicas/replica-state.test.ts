@@ -41,7 +41,7 @@ describe("a server of several", () => {
     expect(state!.standing).toEqual({ kind: "out", untilMs: 10_005, because: "it broke" });
   });
 
-  test("is let in on trial by a probe behind its time, and is in or out by one request", () => {
+  test("is let in on trial by a probe after its time, and is in or out by one request", () => {
     const out = after(replicas(2), 0, times(3, FAILED));
     expect(kinds(probed(out, 0, 9_999))).toEqual(["out", "in"]);
     const trial = probed(out, 0, 10_000);

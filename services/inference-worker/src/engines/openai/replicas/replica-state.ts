@@ -1,5 +1,5 @@
 /*
- * What a worker knows of the servers of one model, as values: how many of its requests each has, and how the last ones went. A server that
+ * A worker's view of the servers of one model, as values: how many of its requests each has, and how the last ones went. A server that
  * fails again and again is ejected for a time that doubles. After it a probe lets it in again on trial: it gets one request, and is in
  * or out by how that ends. Never more than half of the servers are out, so a fault that all of them share takes none of their capacity.
  */

@@ -168,7 +168,7 @@ describe("the body for the upstream", () => {
     ["auto", "auto"],
     ["none", "none"],
     [ALLOWED, ALLOWED],
-  ])("with the tool choice %j has it in the first run, and %j behind a tool's answer", (choice, later) => {
+  ])("with the tool choice %j has it in the first run, and %j after a tool's answer", (choice, later) => {
     const request = { ...REQUEST, options: { tool_choice: choice, parallel_tool_calls: false } };
     expect(toChatRequest(request, CONTINUED, MODEL)).toMatchObject(request.options);
     expect(toChatRequest(request, ANSWERED, MODEL)).toMatchObject({

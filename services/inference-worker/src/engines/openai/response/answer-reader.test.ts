@@ -1,22 +1,12 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { answerOf } from "../../testing/answer-of.ts";
 import { anyText } from "../../testing/any-text.ts";
 import { content, delta, DONE, finish, frame, ROLE, toolCalls, usage } from "../../testing/chat-frames.ts";
-import { collect } from "../../testing/collect.ts";
-import { type ChatStreamOptions, readChatStream } from "./chat-stream.ts";
+import { readChat } from "../../testing/read-chat.ts";
+import type { ChatStreamOptions } from "./chat-stream.ts";
 
-/** Reads a body that ends after these pieces. */
 async function read(pieces: readonly (string | Uint8Array)[], options: Partial<ChatStreamOptions> = {}) {
-  const leftOut: string[] = [];
-  async function* body() {
-    for (const piece of pieces) yield typeof piece === "string" ? new TextEncoder().encode(piece) : piece;
-  }
-  const { signal } = new AbortController();
-  const onLeftOut = (part: string) => void leftOut.push(part);
-  const { events, text, error } = await collect(
-    readChatStream(answerOf(body()), { signal, producedTokens: 0, onLeftOut, ...options }),
-  );
+  const { events, text, error, leftOut } = await readChat(pieces, options);
   const last = events.at(-1);
   return {
     text,

@@ -210,7 +210,7 @@ describe("after a finish reason", () => {
         frame({ choices: [{ finish_reason: "stop" }], usage: { prompt_tokens: 3, completion_tokens: 1 } }),
       ],
     ],
-    ["behind it", [content("a"), finish(), usage(3, 1)]],
+    ["after it", [content("a"), finish(), usage(3, 1)]],
   ])("no more than a second is waited for once usage has come %s", async (_, pieces) => {
     const { run } = readOpen(...pieces);
     await vi.advanceTimersByTimeAsync(SILENCE_MS);

@@ -44,7 +44,7 @@ interface Said {
 
 /**
  * Log probabilities beside the text that they are of. Those of a chunk without any text are of the next one's: an upstream may hold text back.
- * What is told of reasoning, of a refusal or of a tool call's tokens is not kept: it is not of the text.
+ * The log probabilities of reasoning, of a refusal or of a tool call's tokens is not kept: it is not of the text.
  */
 export class TextLogprobs {
   #waiting: TokenLogprobs = [];

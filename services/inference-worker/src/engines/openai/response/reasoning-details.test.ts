@@ -1,18 +1,10 @@
 import { LIMITS } from "@reprise/protocol";
 import { expect, test } from "vitest";
-import { collect } from "../../testing/collect.ts";
-import { answerOf } from "../../testing/answer-of.ts";
+import { readChat } from "../../testing/read-chat.ts";
 import { delta, DONE, finish, frame } from "../../testing/chat-frames.ts";
-import { readChatStream } from "./chat-stream.ts";
 import { toReasoningDetails } from "./reasoning-details.ts";
 
-async function read(...frames: readonly string[]) {
-  async function* body() {
-    yield new TextEncoder().encode(frames.join(""));
-  }
-  const { signal } = new AbortController();
-  return (await collect(readChatStream(answerOf(body()), { signal, producedTokens: 0 }))).events;
-}
+const read = async (...frames: readonly string[]) => (await readChat(frames)).events;
 
 const summary = (text: string) => ({ reasoning_details: [{ type: "reasoning.summary", summary: text }] });
 

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import { isMediaPart, referenceOf } from "@reprise/protocol";
 import type { EngineRequest } from "../../engine.ts";
 
@@ -15,14 +15,14 @@ export function affinityKeyOf({
   input,
 }: Pick<EngineRequest, "model" | "conversation" | "input">): string {
   if (conversation !== undefined) return conversation;
-  const hash = createHash("sha256").update(model).update("\0");
+  const digest = createHash("sha256").update(model).update("\0");
   let left = PREFIX_LENGTH;
   for (const piece of piecesOf(input)) {
-    hash.update(piece.slice(0, left)).update("\0");
+    digest.update(piece.slice(0, left)).update("\0");
     left -= piece.length;
     if (left <= 0) break;
   }
-  return hash.digest("base64url");
+  return digest.digest("base64url");
 }
 
 function* piecesOf(input: EngineRequest["input"]): Generator<string> {
@@ -42,4 +42,14 @@ type Part = Exclude<NonNullable<Exclude<EngineRequest["input"], string>[number][
 function pieceOf(part: Part): string {
   if (isMediaPart(part)) return referenceOf(part) ?? part.url ?? "";
   return "text" in part ? part.text : part.refusal;
+}
+
+/**
+ * The order in which servers are asked for a key: by a hash of both (rendezvous hashing), so every worker has the same one, and a server that
+ * comes or goes moves only the keys that are or were its own.
+ * @returns places of `ids`
+ */
+export function rendezvousOrder(key: string, ids: readonly string[]): readonly number[] {
+  const weights = ids.map((id) => hash("sha256", `${key}\0${id}`));
+  return [...ids.keys()].toSorted((one, other) => (weights[one]! > weights[other]! ? -1 : 1));
 }
