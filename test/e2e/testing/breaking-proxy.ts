@@ -73,7 +73,7 @@ export async function startBreakingProxy(origin: string, broken?: Break): Promis
     for (const name of ["connection", "keep-alive", "transfer-encoding", "content-length"])
       delete headers[name];
     const answer: ProxiedAnswer = { status: upstream.statusCode ?? 0, headers, json: {} };
-    if (/^text\/event-stream/.test(headers["content-type"] ?? "")) {
+    if (headers["content-type"]?.startsWith("text/event-stream") === true) {
       broken?.answer?.(answer, call);
       passStream(upstream, response, { answer, call });
       return;
