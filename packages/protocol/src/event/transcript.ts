@@ -159,6 +159,11 @@ export class Transcript {
     return this.#callSeqs.get(callId);
   }
 
+  /** Returns true if a call with this id exists and was not rewound. */
+  keepsCall(callId: string): boolean {
+    return this.segments.list.some(({ item }) => item.type === "tool_call" && item.call_id === callId);
+  }
+
   /** Returns true if a valid tool answer exists for a call with this id. */
   hasResult(callId: string): boolean {
     return this.segments.list.some(({ item }) => item.type === "tool_result" && item.call_id === callId);

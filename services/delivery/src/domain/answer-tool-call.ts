@@ -87,13 +87,16 @@ async function tryAnswer(
   return { refusal, unshownSeq, decision };
 }
 
-/** Checks for an earlier answer first: a repeated answer gets `tool_result_conflict`, also once the generation has ended. */
+/**
+ * Checks for an earlier answer first: a repeated answer gets `tool_result_conflict`, also once the generation has ended. Only a call that
+ * the log has gets `generation_ended`: else that code would tell a hidden call from a missing one.
+ */
 function refusalOf(transcript: Transcript, callId: string): RepriseError | undefined {
   if (transcript.hasResult(callId)) {
     const message = `The tool call "${callId}" has its answer already.`;
     return new RepriseError("tool_result_conflict", message, { param: "call_id" });
   }
-  if (transcript.ended)
+  if (transcript.ended && transcript.keepsCall(callId))
     return new RepriseError("generation_ended", `The generation is ${transcript.status}.`);
   if (transcript.pendingCalls.some(({ call_id }) => call_id === callId)) return undefined;
   return notWaiting(callId);

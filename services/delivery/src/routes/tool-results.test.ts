@@ -120,13 +120,13 @@ describe("a tool's answer", () => {
     ).toEqual([
       [409, "tool_result_conflict"],
       [409, "generation_ended"],
-      [409, "generation_ended"],
+      [404, "tool_call_not_found"],
     ]);
   });
 
   test("to a call that the log does not have, or that was rewound, finds none", async () => {
     await using platform = await openPlatform();
-    const { url, worker } = await ask(platform, "a");
+    const { url, worker, ref } = await ask(platform, "a");
     expect(codesOf([await answer(url, "b"), await answer(url, "A")])).toEqual([
       [404, "tool_call_not_found"],
       [404, "tool_call_not_found"],
@@ -135,6 +135,8 @@ describe("a tool's answer", () => {
     expect(codesOf([await answer(url, "a")])).toEqual([[404, "tool_call_not_found"]]);
     await append(worker, toolCall("a2"));
     expect(codesOf([await answer(url, "a2")])).toEqual([[200, undefined]]);
+    await append(await openWorker(platform.log, ref), completed());
+    expect(codesOf([await answer(url, "a")])).toEqual([[404, "tool_call_not_found"]]);
   });
 
   test("may be as large as its limit, which is said to one that is larger", async () => {
