@@ -26,10 +26,10 @@ test("a long cache that is read loses its head when memory runs short, and the l
   const cache = await opened.hub.open(ref);
   cache.listen(() => {});
   await eventually(() => expect(opened.hub.stats.bytes).toBeLessThanOrEqual(200_000));
-  expect(cache.frames.firstSeq).toBeGreaterThan(1);
-  expect(cache.view(asSeq(1), 1_000)).toBeUndefined();
+  expect(cache.shown.frames.firstSeq).toBeGreaterThan(1);
+  expect(cache.shown.view(asSeq(1), 1_000)).toBeUndefined();
   expect(cache.lastSeq).toBe(201);
-  const { events } = await world.log.reader.readBatch(ref, cache.streamSeqBefore(asSeq(1)));
+  const { events } = await world.log.reader.readBatch(ref, cache.events.streamSeqBefore(asSeq(1)));
   expect(events.length).toBeGreaterThan(1);
 });
 

@@ -18,7 +18,7 @@ test("an erased generation is in no memory any more, and its readers are told at
   opened.hub.erase(ref);
   await expect(reading).rejects.toMatchObject(ERASED);
   expect([opened.hub.stats, cache.bytes]).toMatchObject([{ caches: 0, bytes: 0 }, 0]);
-  expect([1, 2].map((seq) => cache.view(asSeq(seq), 1_000))).toEqual([undefined, undefined]);
+  expect([1, 2].map((seq) => cache.shown.view(asSeq(seq), 1_000))).toEqual([undefined, undefined]);
   await expect(opened.hub.readHistory(cache, asSeq(1))).rejects.toMatchObject(ERASED);
   expect([opened.isListening(), world.errors]).toEqual([false, []]);
 });
@@ -58,11 +58,13 @@ test("onWithdrawn is called before a withdrawal changes any view, and for nothin
   for (const draft of [started(), delta("secret")]) await appendOne(appender, draft);
   const cache = await opened.hub.open(ref);
   const heard: unknown[] = [];
-  const stop = cache.onWithdrawn((seq) => heard.push([seq, cache.payloadAt(asSeq(2))?.toString()]));
+  const stop = cache.shown.onWithdrawn((seq) =>
+    heard.push([seq, cache.shown.payloadAt(asSeq(2))?.toString()]),
+  );
   await appendOne(appender, redacted(2, 2));
   await opened.hub.refresh(cache);
   expect(heard).toEqual([[3, expect.stringContaining("secret")]]);
-  expect([peekType(cache.payloadAt(asSeq(2))!), cache.payloadAt(asSeq(2))!.toString()]).toEqual([
+  expect([peekType(cache.shown.payloadAt(asSeq(2))!), cache.shown.payloadAt(asSeq(2))!.toString()]).toEqual([
     "output.delta",
     expect.not.stringContaining("secret"),
   ]);

@@ -111,9 +111,9 @@ test.each([
     const cache = await opened.hub.open(ref);
     const read = follow(cache);
     forge(world, ref);
-    await eventually(() => expect(cache.hasGap).toBe(true));
+    await eventually(() => expect(cache.events.hasGap).toBe(true));
     await appendOne(appender, delta("on"));
-    await eventually(() => expect(cache.hasGap).toBe(false));
+    await eventually(() => expect(cache.events.hasGap).toBe(false));
     await appendOne(appender, completed());
     const stored = await world.log.leader.readTail(ref, asStreamSeq(0));
     expect(await read).toBe(framesOf(stored.map(({ payload }) => payload)));

@@ -20,12 +20,12 @@ test("a late event that is announced while a lagging replica is read for a new c
   const appender = appenderOf(world.log, ref);
   for (const draft of [requested(ref), started(), delta("secret"), completed()])
     await appendOne(appender, draft);
-  const behind = await world.log.reader.readLog(ref);
+  const stale = await world.log.reader.readLog(ref);
   await appendOne(appender, redacted(2));
   const announced = Promise.withResolvers<void>();
   const readLog: LogReader["readLog"] = async () => {
     await announced.promise;
-    return behind;
+    return stale;
   };
   using opened = openHub(world, { reader: { ...world.log.reader, readLog }, probeMs: 600_000 });
   const opening = opened.hub.open(ref);

@@ -105,8 +105,8 @@ test.each([1, 4, 5, 20])(
     await appendOne(other, completed());
     const frames = (await follow(again)).replaceAll(/^2-/gm, "1-");
     expect(frames).toBe(framesOf(await stored(direct, ref)));
-    expect(again.hasLost({ attempt: 1, seq: asSeq(8) })).toBe(true);
-    expect(again.hasLost({ attempt: 1, seq: asSeq(3) })).toBe(false);
+    expect(again.events.hasLost({ attempt: 1, seq: asSeq(8) })).toBe(true);
+    expect(again.events.hasLost({ attempt: 1, seq: asSeq(3) })).toBe(false);
   },
 );
 

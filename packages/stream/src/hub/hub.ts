@@ -115,7 +115,7 @@ export class Hub {
    * of the old cache have all they need.
    */
   #isOutdated({ cache, endedSince = Infinity }: ServedGeneration): boolean {
-    return cache.ended && (cache.isDoubted || performance.now() - endedSince > this.#options.lingerMs);
+    return cache.ended && (cache.events.isDoubted || performance.now() - endedSince > this.#options.lingerMs);
   }
 
   /** Readers of a moderated cache would not learn of late withdrawals any more: they come back. */
@@ -128,11 +128,11 @@ export class Hub {
   async refresh(cache: GenerationCache): Promise<void> {
     const events = await this.#options.reader.readTail(
       cache.ref,
-      (cache.lastKnownStreamSeq - 1) as StreamSeq,
+      (cache.events.lastKnownStreamSeq - 1) as StreamSeq,
     );
     // An event that is known comes first again, unless the log has become another one.
-    if (events[0] && events[0].streamSeq !== cache.lastKnownStreamSeq) cache.doubt();
-    cache.acceptStored(events);
+    if (events[0] && events[0].streamSeq !== cache.events.lastKnownStreamSeq) cache.events.doubt();
+    cache.events.acceptStored(events);
     this.#changes.add(cache);
   }
 
@@ -142,8 +142,8 @@ export class Hub {
    * @throws RepriseError `broker_unavailable`
    */
   async refreshFromLeader(cache: GenerationCache): Promise<void> {
-    cache.acceptStored(
-      await this.#options.leader.readTail(cache.ref, (cache.lastKnownStreamSeq - 1) as StreamSeq),
+    cache.events.acceptStored(
+      await this.#options.leader.readTail(cache.ref, (cache.events.lastKnownStreamSeq - 1) as StreamSeq),
     );
     this.#changes.add(cache);
   }
@@ -176,8 +176,8 @@ export class Hub {
   }
 
   #expect(entry: ServedGeneration, seq: Seq): void {
-    entry.cache.expect(seq);
-    if (entry.cache.hasGap) this.#repair(entry);
+    entry.cache.events.expect(seq);
+    if (entry.cache.events.hasGap) this.#repair(entry);
   }
 
   /** Caches of generations that have not ended. */
@@ -246,27 +246,27 @@ export class Hub {
   }
 
   async #watchVerdicts(cache: GenerationCache): Promise<VerdictWatch | undefined> {
-    if (!cache.visibility) return undefined;
+    if (!cache.shown.visibility) return undefined;
     return VerdictWatch.open({ ...this.#options, onShown: () => this.#changes.add(cache) }, cache);
   }
 
-  #loaded({ frames }: GenerationCache): void {
-    this.#loadedBytes += frames.bytes;
+  #loaded({ shown }: GenerationCache): void {
+    this.#loadedBytes += shown.frames.bytes;
     if (this.#loadedBytes > this.#options.maxBytes * UNCHECKED_PART) this.#enforceBudget(performance.now());
   }
 
   #receive(entry: ServedGeneration, payload: Uint8Array, sequence: () => StreamSeq, msg: Msg): void {
     const { cache } = entry;
     const next = plus(cache.lastSeq, 1);
-    const judgement = cache.acceptLive(payload, sequence);
+    const judgement = cache.events.acceptLive(payload, sequence);
     if (judgement === "next") {
-      if (cache.firstOutputSeq === next)
-        cache.firstOutput = {
+      if (cache.figures.firstOutputSeq === next)
+        cache.figures.firstOutput = {
           underwayMs: Math.max(0, unixNow() - toUnixMs(storedAtOf(msg))),
           receivedAtMs: performance.now(),
           shownAtMs: undefined,
         };
-      if (cache.sample.isDue(next)) cache.sample.take(next, toUnixMs(storedAtOf(msg)));
+      if (cache.figures.sample.isDue(next)) cache.figures.sample.take(next, toUnixMs(storedAtOf(msg)));
       this.#changes.add(cache);
     }
     if (judgement === "gap") this.#repair(entry);
@@ -291,12 +291,12 @@ export class Hub {
 
   /** The log may have become another one. */
   #doubt(entry: ServedGeneration): void {
-    entry.cache.doubt();
+    entry.cache.events.doubt();
     this.#repair(entry);
   }
 
   #doubtAll(): void {
-    for (const { cache } of this.#entries.values()) cache.doubt();
+    for (const { cache } of this.#entries.values()) cache.events.doubt();
   }
 
   #repairAll(): void {
@@ -323,7 +323,7 @@ export class Hub {
       const seq = last ? peekSeq(last.payload) : NO_SEQ;
       if (seq > cache.lastSeq) this.#repair(entry);
       // Without a last event `seq` is NO_SEQ, which is less than any seq: the side before has held.
-      else if (seq < cache.lastSeq || !cache.isKnown(last!.payload)) this.#doubt(entry);
+      else if (seq < cache.lastSeq || !cache.events.isKnown(last!.payload)) this.#doubt(entry);
     } catch (thrown) {
       // A broker that is away is no defect: the repair at its return does what the probe could not.
       if (!toRepriseError(thrown).retryable) this.#options.onError(thrown);

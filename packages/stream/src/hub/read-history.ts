@@ -20,7 +20,7 @@ export async function readHistory(
   cache: GenerationCache,
   fromSeq: Seq,
 ): Promise<Uint8Array[]> {
-  for (let after = cache.streamSeqBefore(fromSeq); ;) {
+  for (let after = cache.events.streamSeqBefore(fromSeq); ;) {
     const { events, more } = await reader.readBatch(cache.ref, after);
     const wanted = events.filter(({ payload }) => peekSeq(payload) >= fromSeq);
     const [first] = wanted;
@@ -30,7 +30,7 @@ export async function readHistory(
       if (cache.failure) throw cache.failure;
       if (wanted.some(({ payload }, i) => !isEventAt((fromSeq + i) as Seq, payload)))
         throw HUB_FAILURE.malformed;
-      return cache.show(wanted.map(({ payload }) => payload));
+      return cache.shown.show(wanted.map(({ payload }) => payload));
     }
     after = events.at(-1)?.streamSeq ?? after;
     if (more && events.length > 0) continue;

@@ -60,26 +60,26 @@ export class Repair {
         if (!error.retryable || performance.now() > deadline) giveUp(error);
         this.#again = true;
       }
-      if (cache.hasGap && performance.now() > deadline) giveUp(HUB_FAILURE.hole);
+      if (cache.events.hasGap && performance.now() > deadline) giveUp(HUB_FAILURE.hole);
       if (this.#isNeeded) await pause(backoffMs(tries, FIRST_PAUSE_MS, MAX_PAUSE_MS));
     }
     this.#running = false;
   }
 
   get #isNeeded(): boolean {
-    return this.#again || this.#options.cache.hasGap || this.#options.cache.isDoubted;
+    return this.#again || this.#options.cache.events.hasGap || this.#options.cache.events.isDoubted;
   }
 
   async #tryOnce(tries: number): Promise<void> {
     const { cache, refresh, verify, giveUp, onError } = this.#options;
     await refresh();
-    if (cache.hasGap && tries >= TRIES_BEFORE_DOUBT) cache.doubt();
-    if (!cache.isDoubted || tries < TRIES_BEFORE_VERIFYING) return;
-    const { expectedSeq } = cache;
+    if (cache.events.hasGap && tries >= TRIES_BEFORE_DOUBT) cache.events.doubt();
+    if (!cache.events.isDoubted || tries < TRIES_BEFORE_VERIFYING) return;
+    const { expectedSeq } = cache.events;
     const failure = await verify();
     if (failure) return giveUp(failure);
-    if (!cache.hasGap || tries < TRIES_BEFORE_FORGETTING) return;
-    cache.forgetExpected(expectedSeq);
+    if (!cache.events.hasGap || tries < TRIES_BEFORE_FORGETTING) return;
+    cache.events.forgetExpected(expectedSeq);
     onError(HUB_FAILURE.hole);
   }
 }

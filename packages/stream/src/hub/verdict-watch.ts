@@ -53,8 +53,8 @@ export class VerdictWatch {
    */
   static async open(options: VerdictWatchOptions, cache: GenerationCache): Promise<VerdictWatch> {
     const watch = new VerdictWatch(options, cache);
-    if (cache.visibility)
-      cache.visibility.onLag = (lag) => {
+    if (cache.shown.visibility)
+      cache.shown.visibility.onLag = (lag) => {
         if (cache.readers > 0) options.onLag(lag);
       };
     watch.#live = subscribeVerdicts(options.connection, cache.ref, {
@@ -73,7 +73,7 @@ export class VerdictWatch {
 
   /** To be called a few times a second. Reads what is stored while something is held: less and less often, until anything moves. */
   sweep(now: number, everyMs: number): void {
-    const { lastSeq, settledSeq, visibility } = this.#cache;
+    const { lastSeq, settledSeq, visibility } = this.#cache.shown;
     const judged = visibility?.judged ?? REQUEST_SEQ;
     const isLate = this.#lateness.observe(now, judged, visibility?.isUnjudged(lastSeq) ?? false);
     const progress = settledSeq + judged;
@@ -121,7 +121,7 @@ export class VerdictWatch {
   }
 
   #accept(verdict: Verdict): void {
-    if (this.#cache.acceptVerdict(verdict)) this.#options.onShown(this.#cache);
+    if (this.#cache.shown.acceptVerdict(verdict)) this.#options.onShown(this.#cache);
   }
 
   /** A broker that is away is no defect. */

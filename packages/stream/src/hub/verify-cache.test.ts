@@ -24,7 +24,7 @@ function doubtedTail(): GenerationCache {
     events: LOG.map(({ payload }) => payload),
     streamSeq: asStreamSeq(LOG.length),
   });
-  cache.doubt();
+  cache.events.doubt();
   return cache;
 }
 

@@ -17,8 +17,10 @@ export async function verifyCache(
 ): Promise<RepriseError | undefined> {
   for (let opinions = 0; opinions < 2; opinions++) {
     if (opinions > 0) await pause(RECHECK_MS);
-    cache.acceptStored(await leader.readTail(cache.ref, (cache.lastKnownStreamSeq - 1) as StreamSeq));
-    if (!cache.isDoubted) return undefined;
+    cache.events.acceptStored(
+      await leader.readTail(cache.ref, (cache.events.lastKnownStreamSeq - 1) as StreamSeq),
+    );
+    if (!cache.events.isDoubted) return undefined;
   }
   // An empty log may be lost or expired, which cannot be told apart here; the next reader gets what is known of it.
   return (await leader.readLast(cache.ref)) ? HUB_FAILURE.lost : HUB_FAILURE.dropped;

@@ -48,9 +48,13 @@ interface Moderated {
 function shownByTail({ ref, drafts, verdict }: Moderated): string[] {
   const events = drafts.map((draft, seq) => encodeEvent(asSeq(seq), draft));
   const cache = new GenerationCache(ref, framing, { events, streamSeq: asStreamSeq(events.length) });
-  if (verdict) cache.acceptVerdict(verdict);
+  if (verdict) cache.shown.acceptVerdict(verdict);
   const lines: string[] = [];
-  for (let seq = 1, view = cache.view(asSeq(seq), 1e6); view; view = cache.view(asSeq(seq), 1e6)) {
+  for (
+    let seq = 1, view = cache.shown.view(asSeq(seq), 1e6);
+    view;
+    view = cache.shown.view(asSeq(seq), 1e6)
+  ) {
     lines.push(...view.bytes.toString().split("\n").slice(0, -1));
     seq = view.next;
   }

@@ -41,7 +41,7 @@ test("the transcript of a cache is that of its log at every length, and each eve
     { events: LOG.slice(0, 2), streamSeq: asStreamSeq(1) },
   );
   for (let seq = 2; seq < LOG.length; seq++) {
-    cache.acceptLive(LOG[seq]!, () => asStreamSeq(seq));
+    cache.events.acceptLive(LOG[seq]!, () => asStreamSeq(seq));
     payloadOf.mockClear();
     const folded = new Transcript();
     for (const payload of LOG.slice(0, seq + 1)) folded.apply(decodeEvent(payload));
@@ -61,12 +61,12 @@ test("what was folded counts as the cache's memory, and goes before its events d
     events: LOG.slice(0, 30),
     streamSeq: asStreamSeq(1),
   });
-  const frames = cache.frames.bytes;
+  const frames = cache.shown.frames.bytes;
   expect(cache.bytes).toBe(frames);
   const said = cache.transcript!.text;
   expect(cache.bytes).toBeGreaterThan(frames);
   cache.trim(cache.bytes - 1);
-  expect([cache.bytes, cache.frames.firstSeq]).toEqual([frames, 1]);
+  expect([cache.bytes, cache.shown.frames.firstSeq]).toEqual([frames, 1]);
   expect(cache.transcript!.text).toBe(said);
 });
 
@@ -77,7 +77,7 @@ test("a cache that has let go of events before folding them has no transcript", 
     streamSeq: asStreamSeq(1),
   });
   cache.trim(70_000);
-  expect(cache.frames.firstSeq).toBeGreaterThan(1);
+  expect(cache.shown.frames.firstSeq).toBeGreaterThan(1);
   expect(cache.transcript).toBeUndefined();
 });
 

@@ -1,5 +1,14 @@
 import { decodeEvent, MediaTranscript, type Seq } from "@reprise/protocol";
-import type { Derived } from "./derived.ts";
+
+/** Data derived from a cache's events and kept with them: it can be derived again, and counts as the cache's memory. */
+export interface Derived {
+  /** Memory held, in bytes, about. */
+  readonly bytes: number;
+  /** Lets go of what no reader needs at once. */
+  trim(): void;
+  /** Lets go of everything: the events are erased. */
+  forget(): void;
+}
 
 /** Measured: a transcript holds a text twice, as its event brought it and joined, beside some 20 to 40 bytes per event. */
 const TEXTS_HELD = 2;

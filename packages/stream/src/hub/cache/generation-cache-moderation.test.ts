@@ -73,15 +73,15 @@ describe("of a moderated cache, with events and verdicts lost, repeated and reor
         let cleared = 0;
         for (const { kind, at } of feed) {
           const said = verdicts[at % verdicts.length]!;
-          if (kind === "event") cache.acceptLive(log[at % log.length]!, () => asStreamSeq(0));
-          else if (kind === "read") cache.acceptStored(stored(log).slice(0, (at % log.length) + 1));
-          else cache.acceptVerdict(said);
+          if (kind === "event") cache.events.acceptLive(log[at % log.length]!, () => asStreamSeq(0));
+          else if (kind === "read") cache.events.acceptStored(stored(log).slice(0, (at % log.length) + 1));
+          else cache.shown.acceptVerdict(said);
           if (kind === "verdict") cleared = Math.max(cleared, said.cleared);
           expect(shownEvents(cache).at(-1)?.seq ?? 0).toBeLessThanOrEqual(cleared);
           expect(shownText(cache)).not.toContain(SECRET);
         }
-        cache.acceptVerdict(verdicts.at(-1)!);
-        cache.acceptStored(stored(log));
+        cache.shown.acceptVerdict(verdicts.at(-1)!);
+        cache.events.acceptStored(stored(log));
         expect([shownEvents(cache).length, cache.isOver]).toEqual([log.length - 1, true]);
         expect(shownText(cache)).not.toContain(SECRET);
       }),
@@ -97,9 +97,9 @@ describe("of a moderated cache, with events and verdicts lost, repeated and reor
         let judged = 0;
         for (const { kind, at } of feed) {
           const said = verdicts[at % verdicts.length]!;
-          if (kind === "event") cache.acceptLive(log[at % log.length]!, () => asStreamSeq(0));
-          else if (kind === "read") cache.acceptStored(stored(log).slice(0, (at % log.length) + 1));
-          else cache.acceptVerdict(said);
+          if (kind === "event") cache.events.acceptLive(log[at % log.length]!, () => asStreamSeq(0));
+          else if (kind === "read") cache.events.acceptStored(stored(log).slice(0, (at % log.length) + 1));
+          else cache.shown.acceptVerdict(said);
           if (kind === "verdict") judged = Math.max(judged, said.judged);
           const shown = shownEvents(cache);
           expect(shown.some(({ seq }) => seq === endSeq) && judged < endSeq).toBe(false);
@@ -113,8 +113,8 @@ describe("of a moderated cache, with events and verdicts lost, repeated and reor
           const texts = withdrawn.map((seq) => (shown[seq - 1] as { text?: string }).text);
           expect(texts).toEqual(withdrawn.map(() => "[redacted]"));
         }
-        cache.acceptStored(stored(log));
-        cache.acceptVerdict(verdicts.at(-1)!);
+        cache.events.acceptStored(stored(log));
+        cache.shown.acceptVerdict(verdicts.at(-1)!);
         expect(cache.isOver).toBe(true);
         expect(shownText(cache)).not.toContain(SECRET);
       }),
@@ -134,19 +134,19 @@ test.each(["gate", "retract"] as const)(
         let cleared = 0;
         for (const { kind, at } of feed) {
           const said = verdicts[at % verdicts.length]!;
-          if (kind === "event") cache.acceptLive(log[at % log.length]!, () => asStreamSeq(0));
-          else if (kind === "read") cache.acceptStored(stored(log).slice(0, (at % log.length) + 1));
-          else cache.acceptVerdict(said);
+          if (kind === "event") cache.events.acceptLive(log[at % log.length]!, () => asStreamSeq(0));
+          else if (kind === "read") cache.events.acceptStored(stored(log).slice(0, (at % log.length) + 1));
+          else cache.shown.acceptVerdict(said);
           if (kind === "verdict") cleared = Math.max(cleared, said.cleared);
           expect(cache.settledSeq).toBeLessThanOrEqual(Math.min(cleared, cache.shownSeq));
           expect(cache.settledSeq).toBeGreaterThanOrEqual(settled.length);
           while (settled.length < cache.settledSeq)
-            settled.push(String(cache.payloadAt(asSeq(settled.length + 1))));
+            settled.push(String(cache.shown.payloadAt(asSeq(settled.length + 1))));
         }
-        cache.acceptStored(stored(log));
-        cache.acceptVerdict(verdicts.at(-1)!);
+        cache.events.acceptStored(stored(log));
+        cache.shown.acceptVerdict(verdicts.at(-1)!);
         expect([cache.settledSeq, cache.isSettled]).toEqual([log.length - 1, true]);
-        const inTheEnd = settled.map((_, i) => String(cache.payloadAt(asSeq(i + 1))));
+        const inTheEnd = settled.map((_, i) => String(cache.shown.payloadAt(asSeq(i + 1))));
         expect(settled).toEqual(inTheEnd);
         expect(inTheEnd.join("")).not.toContain(SECRET);
       }),
@@ -168,38 +168,38 @@ describe("a cache", () => {
     const log = encode([...base, redacted(3)]);
     const cache = tailOf(log);
     expect(shownText(cache)).toBe("a [redacted] b");
-    expect(Buffer.concat(cache.show(log)).toString()).not.toContain(SECRET);
-    expect(cache.view(asSeq(3), 0)!.bytes.toString()).toMatch(/^1-3\n/);
-    expect(cache.payloadAt(asSeq(3))!.toString()).toContain('"redacted":true');
+    expect(Buffer.concat(cache.shown.show(log)).toString()).not.toContain(SECRET);
+    expect(cache.shown.view(asSeq(3), 0)!.bytes.toString()).toMatch(/^1-3\n/);
+    expect(cache.shown.payloadAt(asSeq(3))!.toString()).toContain('"redacted":true');
   });
 
-  test("sends no later reader what was sealed of reasoning, wherever that stands, once any of the reasoning is withdrawn", () => {
+  test("sends no later reader what was sealed of reasoning, wherever it is, once any of the reasoning is withdrawn", () => {
     const sealed: EventDraft = { type: "reasoning.sealed", encrypted: "c2VhbGVk" };
     const thought: EventDraft = { type: "reasoning.delta", text: SECRET };
     const taken = { ...redacted(3), channel: "reasoning" };
     const log = encode([requested(REF), sealed, started(), thought, taken, sealed]);
     const cache = tailOf(log, 4);
-    const framesFrom = (seq: number) => cache.view(asSeq(seq), 10_000)!.bytes.toString();
+    const framesFrom = (seq: number) => cache.shown.view(asSeq(seq), 10_000)!.bytes.toString();
     expect(framesFrom(1)).toContain("c2VhbGVk");
-    for (const payload of log.slice(4)) cache.acceptLive(payload, () => asStreamSeq(0));
+    for (const payload of log.slice(4)) cache.events.acceptLive(payload, () => asStreamSeq(0));
     expect(framesFrom(1)).not.toMatch(/c2VhbGVk|SECRET/);
-    expect(Buffer.concat(cache.show(log)).toString()).not.toMatch(/c2VhbGVk|SECRET/);
+    expect(Buffer.concat(cache.shown.show(log)).toString()).not.toMatch(/c2VhbGVk|SECRET/);
   });
 
   test("leaves what a socket holds as it was", () => {
     const log = encode([...base, redacted(3)]);
     const cache = tailOf(log, 5);
-    const held = cache.view(asSeq(1), 10_000)!.bytes;
+    const held = cache.shown.view(asSeq(1), 10_000)!.bytes;
     const before = held.toString();
-    cache.acceptLive(log[5]!, () => asStreamSeq(0));
+    cache.events.acceptLive(log[5]!, () => asStreamSeq(0));
     expect([held.toString(), shownText(cache)]).toEqual([before, "a [redacted] b"]);
   });
 
   test("withdraws what comes after a halt as it comes, and reads as the transcript of the log does", () => {
     const log = encode([...base, halted(3), delta("more"), completed()]);
     const cache = tailOf(log, 6);
-    for (const payload of log.slice(6)) cache.acceptLive(payload, () => asStreamSeq(0));
-    cache.acceptVerdict(verdict(7));
+    for (const payload of log.slice(6)) cache.events.acceptLive(payload, () => asStreamSeq(0));
+    cache.shown.acceptVerdict(verdict(7));
     const transcript = new Transcript();
     for (const payload of log) transcript.apply(JSON.parse(Buffer.from(payload).toString()) as KnownEvent);
     expect(shownText(cache)).toBe("a [halted]");
@@ -209,11 +209,11 @@ describe("a cache", () => {
   test("knows its own events again though they read differently, and no others", () => {
     const log = encode([...base, redacted(3)]);
     const cache = tailOf(log);
-    expect(log.map((payload) => cache.isKnown(payload))).toEqual(log.map(() => true));
-    cache.acceptStored(stored(log));
-    expect(cache.isDoubted).toBe(false);
-    expect(cache.isKnown(encodeEvent(asSeq(4), delta("another")))).toBe(false);
-    expect(cache.isKnown(encodeEvent(asSeq(3), completed()))).toBe(false);
+    expect(log.map((payload) => cache.events.isKnown(payload))).toEqual(log.map(() => true));
+    cache.events.acceptStored(stored(log));
+    expect(cache.events.isDoubted).toBe(false);
+    expect(cache.events.isKnown(encodeEvent(asSeq(4), delta("another")))).toBe(false);
+    expect(cache.events.isKnown(encodeEvent(asSeq(3), completed()))).toBe(false);
   });
 
   test("withdraws text of a generation that was not moderated, too", () => {
@@ -227,9 +227,9 @@ describe("a cache", () => {
     const log = encode([...base, ...big, redacted(3)]);
     const cache = tailOf(log, log.length - 1);
     cache.trim(0);
-    const { firstSeq } = cache.frames;
-    cache.acceptLive(log.at(-1)!, () => asStreamSeq(0));
-    expect([cache.frames.firstSeq, cache.view(asSeq(3), 0)]).toEqual([firstSeq, undefined]);
+    const { firstSeq } = cache.shown.frames;
+    cache.events.acceptLive(log.at(-1)!, () => asStreamSeq(0));
+    expect([cache.shown.frames.firstSeq, cache.shown.view(asSeq(3), 0)]).toEqual([firstSeq, undefined]);
   });
 
   test("is opened for readers by fail_open, as far as it is, when it has come to know of it", () => {
@@ -242,7 +242,7 @@ describe("a cache", () => {
     ]);
     const cache = tailOf(log, 3);
     expect(shownText(cache)).toBe("");
-    for (const payload of log.slice(3)) cache.acceptLive(payload, () => asStreamSeq(0));
+    for (const payload of log.slice(3)) cache.events.acceptLive(payload, () => asStreamSeq(0));
     expect(shownText(cache)).toBe("ab");
   });
 });

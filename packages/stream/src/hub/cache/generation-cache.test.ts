@@ -10,7 +10,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { plainFraming } from "../../testing/plain-framing.ts";
 import { cancelled, completed, delta, newRef, requested, started } from "../../testing/world.ts";
-import { compareSeq } from "./compare-seq.ts";
+import { compareSeq } from "./cached-events.ts";
 import { GenerationCache } from "./generation-cache.ts";
 
 const REF = newRef();
@@ -43,8 +43,8 @@ function storedAfter(log: readonly Uint8Array[], streamSeq: number) {
 
 function framesOf(cache: GenerationCache): string {
   let text = "";
-  for (let seq = cache.frames.firstSeq; seq <= cache.lastSeq;) {
-    const { bytes, next } = cache.view(seq, 10_000)!;
+  for (let seq = cache.shown.frames.firstSeq; seq <= cache.lastSeq;) {
+    const { bytes, next } = cache.shown.view(seq, 10_000)!;
     text += bytes.toString();
     seq = next;
   }
@@ -77,13 +77,13 @@ describe("a cache", () => {
         const cache = tailOf(log, known);
         for (const seq of feed) {
           const before = framesOf(cache);
-          cache.acceptLive(log[seq]!, () => asStreamSeq(streamSeqOf(seq)));
+          cache.events.acceptLive(log[seq]!, () => asStreamSeq(streamSeqOf(seq)));
           expect(framesOf(cache).startsWith(before)).toBe(true);
           expect(whole.startsWith(framesOf(cache))).toBe(true);
         }
-        cache.acceptStored(storedAfter(log, cache.lastKnownStreamSeq));
+        cache.events.acceptStored(storedAfter(log, cache.events.lastKnownStreamSeq));
         expect(framesOf(cache)).toBe(whole);
-        expect(cache.hasGap).toBe(false);
+        expect(cache.events.hasGap).toBe(false);
       }),
       { numRuns: 40 },
     );
@@ -98,9 +98,9 @@ describe("a cache", () => {
         (known, feed) => {
           const cache = tailOf(log, known);
           for (const seq of feed.toSorted((a, b) => a - b))
-            cache.acceptLive(log[seq]!, () => asStreamSeq(streamSeqOf(seq)));
-          expect(cache.lastKnownStreamSeq).toBeLessThanOrEqual(streamSeqOf(cache.lastSeq));
-          expect(cache.lastKnownStreamSeq).toBeGreaterThan(streamSeqOf(cache.lastSeq - 65));
+            cache.events.acceptLive(log[seq]!, () => asStreamSeq(streamSeqOf(seq)));
+          expect(cache.events.lastKnownStreamSeq).toBeLessThanOrEqual(streamSeqOf(cache.lastSeq));
+          expect(cache.events.lastKnownStreamSeq).toBeGreaterThan(streamSeqOf(cache.lastSeq - 65));
         },
       ),
     );
@@ -110,29 +110,29 @@ describe("a cache", () => {
     const log = logOf(10);
     const cache = tailOf(log, 4);
     expect([
-      cache.acceptLive(log[6]!, () => asStreamSeq(61)),
-      cache.acceptLive(log[5]!, () => asStreamSeq(51)),
+      cache.events.acceptLive(log[6]!, () => asStreamSeq(61)),
+      cache.events.acceptLive(log[5]!, () => asStreamSeq(51)),
     ]).toEqual(["gap", "gap"]);
-    expect(cache.hasGap).toBe(true);
-    cache.acceptStored([{ payload: log[4]!, streamSeq: asStreamSeq(41), writer: "w" }]);
-    expect([cache.lastSeq, cache.hasGap]).toEqual([6, false]);
+    expect(cache.events.hasGap).toBe(true);
+    cache.events.acceptStored([{ payload: log[4]!, streamSeq: asStreamSeq(41), writer: "w" }]);
+    expect([cache.lastSeq, cache.events.hasGap]).toEqual([6, false]);
   });
 
   test("refuses what it is given of a log that is no event, or not the next one, and takes nothing of it", () => {
     const log = logOf(10);
     const cache = tailOf(log, 4);
-    const [next, second, third] = storedAfter(log, cache.lastKnownStreamSeq);
+    const [next, second, third] = storedAfter(log, cache.events.lastKnownStreamSeq);
     const noEvent = { payload: new TextEncoder().encode("forged"), streamSeq: asStreamSeq(51), writer: "" };
     for (const events of [
       [next!, noEvent],
       [next!, third!],
       [second!, next!],
     ])
-      expect(() => cache.acceptStored(events)).toThrow(
+      expect(() => cache.events.acceptStored(events)).toThrow(
         expect.objectContaining({ code: "protocol_violation" }),
       );
     expect(cache.lastSeq).toBe(3);
-    cache.acceptStored([next!, second!, third!]);
+    cache.events.acceptStored([next!, second!, third!]);
     expect(cache.lastSeq).toBe(6);
   });
 
@@ -140,10 +140,10 @@ describe("a cache", () => {
     const log = logOf(2_000);
     const cache = tailOf(log, 2);
     for (let seq = 3; seq < log.length; seq++)
-      cache.acceptLive(log[seq]!, () => asStreamSeq(streamSeqOf(seq)));
-    cache.acceptLive(log[2]!, () => asStreamSeq(streamSeqOf(2)));
+      cache.events.acceptLive(log[seq]!, () => asStreamSeq(streamSeqOf(seq)));
+    cache.events.acceptLive(log[2]!, () => asStreamSeq(streamSeqOf(2)));
     expect(cache.lastSeq).toBeLessThanOrEqual(2 + 128);
-    cache.acceptStored(storedAfter(log, cache.lastKnownStreamSeq));
+    cache.events.acceptStored(storedAfter(log, cache.events.lastKnownStreamSeq));
     expect(cache.lastSeq).toBe(log.length - 1);
   });
 
@@ -151,49 +151,50 @@ describe("a cache", () => {
     const texts = ["a", "b", "x".repeat(200_000), "y".repeat(200_000), "c"];
     const log = encode([requested(REF), started(), ...texts.map(delta)]);
     const cache = tailOf(log, 2);
-    for (const seq of [3, 4, 4, 5, 6]) cache.acceptLive(log[seq]!, () => asStreamSeq(streamSeqOf(seq)));
-    cache.acceptLive(log[2]!, () => asStreamSeq(streamSeqOf(2)));
-    expect([cache.lastSeq, cache.hasGap]).toEqual([4, true]);
-    cache.acceptLive(log[5]!, () => asStreamSeq(streamSeqOf(5)));
-    expect([cache.lastSeq, cache.hasGap]).toEqual([6, false]);
+    for (const seq of [3, 4, 4, 5, 6])
+      cache.events.acceptLive(log[seq]!, () => asStreamSeq(streamSeqOf(seq)));
+    cache.events.acceptLive(log[2]!, () => asStreamSeq(streamSeqOf(2)));
+    expect([cache.lastSeq, cache.events.hasGap]).toEqual([4, true]);
+    cache.events.acceptLive(log[5]!, () => asStreamSeq(streamSeqOf(5)));
+    expect([cache.lastSeq, cache.events.hasGap]).toEqual([6, false]);
   });
 
   test("has a gap for as long as it lacks what the live feed has shown, kept or not", () => {
     const log = encode([requested(REF), started(), delta("a"), delta("x".repeat(300_000))]);
     const cache = tailOf(log, 2);
-    cache.acceptLive(log[3]!, () => asStreamSeq(streamSeqOf(3)));
-    expect(cache.hasGap).toBe(true);
-    cache.acceptLive(log[2]!, () => asStreamSeq(streamSeqOf(2)));
-    expect([cache.lastSeq, cache.hasGap]).toEqual([2, true]);
-    cache.acceptStored(storedAfter(log, streamSeqOf(2)));
-    expect([cache.lastSeq, cache.hasGap]).toEqual([3, false]);
+    cache.events.acceptLive(log[3]!, () => asStreamSeq(streamSeqOf(3)));
+    expect(cache.events.hasGap).toBe(true);
+    cache.events.acceptLive(log[2]!, () => asStreamSeq(streamSeqOf(2)));
+    expect([cache.lastSeq, cache.events.hasGap]).toEqual([2, true]);
+    cache.events.acceptStored(storedAfter(log, streamSeqOf(2)));
+    expect([cache.lastSeq, cache.events.hasGap]).toEqual([3, false]);
   });
 
   test("knows its last event's stream sequence once it was read from the log, when the live feed loses, repeats and reorders events", () => {
     const log = logOf(20);
     const cache = tailOf(log, 2);
     for (let seq = 2; seq < log.length; seq++)
-      cache.acceptLive(log[seq]!, () => asStreamSeq(streamSeqOf(seq)));
-    cache.acceptStored(storedAfter(log, cache.lastKnownStreamSeq));
-    expect(cache.lastKnownStreamSeq).toBe(streamSeqOf(log.length - 1));
+      cache.events.acceptLive(log[seq]!, () => asStreamSeq(streamSeqOf(seq)));
+    cache.events.acceptStored(storedAfter(log, cache.events.lastKnownStreamSeq));
+    expect(cache.events.lastKnownStreamSeq).toBe(streamSeqOf(log.length - 1));
   });
 
   test("a place to read the log from lies before the event that is wanted, and not far before it", () => {
     const log = logOf(1_000);
     const cache = tailOf(log, 2);
     for (let seq = 2; seq < log.length; seq++)
-      cache.acceptLive(log[seq]!, () => asStreamSeq(streamSeqOf(seq)));
+      cache.events.acceptLive(log[seq]!, () => asStreamSeq(streamSeqOf(seq)));
     for (let seq = 200; seq < log.length; seq++) {
-      expect(cache.streamSeqBefore(asSeq(seq))).toBeLessThan(streamSeqOf(seq));
-      expect(cache.streamSeqBefore(asSeq(seq))).toBeGreaterThanOrEqual(streamSeqOf(seq - 128));
+      expect(cache.events.streamSeqBefore(asSeq(seq))).toBeLessThan(streamSeqOf(seq));
+      expect(cache.events.streamSeqBefore(asSeq(seq))).toBeGreaterThanOrEqual(streamSeqOf(seq - 128));
     }
-    expect(cache.streamSeqBefore(asSeq(1))).toBeLessThan(streamSeqOf(1));
+    expect(cache.events.streamSeqBefore(asSeq(1))).toBeLessThan(streamSeqOf(1));
   });
 
   test("keeps the request to itself: frames begin with seq 1", () => {
     const cache = tailOf(logOf(2), 4);
     expect(cache.beginsWhole).toBe(true);
-    expect(cache.frames.firstSeq).toBe(1);
+    expect(cache.shown.frames.firstSeq).toBe(1);
     expect(framesOf(cache)).not.toContain("generation.requested");
   });
 
@@ -201,11 +202,11 @@ describe("a cache", () => {
     const second = { ...started(2), nonce: "0a1b2c" } as EventDraft;
     const log = encode([requested(REF), started(1), delta("a"), second, delta("b"), completed()]);
     const cache = tailOf(log, log.length);
-    expect([cache.cursorAt(asSeq(2)), cache.cursorAt(asSeq(3)), cache.cursorAt(asSeq(4))]).toEqual([
-      "1-2",
-      "2.0a1b2c-3",
-      "2.0a1b2c-4",
-    ]);
+    expect([
+      cache.events.cursorAt(asSeq(2)),
+      cache.events.cursorAt(asSeq(3)),
+      cache.events.cursorAt(asSeq(4)),
+    ]).toEqual(["1-2", "2.0a1b2c-3", "2.0a1b2c-4"]);
     expect(framesOf(cache)).toContain("2.0a1b2c-4\n");
     expect(cache.ended).toBe(true);
   });
@@ -221,18 +222,18 @@ describe("a cache", () => {
       events: log.slice(7),
       streamSeq: asStreamSeq(streamSeqOf(21)),
     });
-    expect([cache.frames.firstSeq, cache.lastSeq, cache.beginsWhole]).toEqual([7, 21, false]);
-    expect(cache.payloadAt(asSeq(7))!.equals(log[7]!)).toBe(true);
+    expect([cache.shown.frames.firstSeq, cache.lastSeq, cache.beginsWhole]).toEqual([7, 21, false]);
+    expect(cache.shown.payloadAt(asSeq(7))!.equals(log[7]!)).toBe(true);
   });
 
   test("an event that can't be decoded is refused and leaves the cache as it was", () => {
     const log = logOf(3);
     const cache = tailOf(log, 3);
     const damaged = Buffer.from('{"seq":3,"type":"generation.started",');
-    expect(cache.acceptLive(damaged, () => asStreamSeq(31))).toBe("malformed");
-    expect(cache.acceptLive(Buffer.from("no event at all"), () => asStreamSeq(31))).toBe("malformed");
-    expect([cache.lastSeq, cache.view(asSeq(3), 0)]).toEqual([2, undefined]);
-    cache.acceptStored(storedAfter(log, cache.lastKnownStreamSeq));
+    expect(cache.events.acceptLive(damaged, () => asStreamSeq(31))).toBe("malformed");
+    expect(cache.events.acceptLive(Buffer.from("no event at all"), () => asStreamSeq(31))).toBe("malformed");
+    expect([cache.lastSeq, cache.shown.view(asSeq(3), 0)]).toEqual([2, undefined]);
+    cache.events.acceptStored(storedAfter(log, cache.events.lastKnownStreamSeq));
     expect(framesOf(cache)).toBe(framesOf(tailOf(log, log.length)));
   });
 

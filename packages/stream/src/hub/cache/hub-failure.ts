@@ -7,7 +7,7 @@ export const HUB_FAILURE = {
   dropped: new RepriseError("broker_unavailable", "This node no longer keeps the generation in memory.", {
     retryAfterMs: 0,
   }),
-  /** So many others are being opened that the turn of this one has not come in time. */
+  /** Its turn did not come in time: too many others are being opened. */
   busy: new RepriseError("broker_unavailable", "This node is busy reading other generations.", {
     retryAfterMs: 1_000,
   }),

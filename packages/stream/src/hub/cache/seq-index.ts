@@ -6,7 +6,7 @@ interface Mark {
   readonly streamSeq: StreamSeq;
 }
 
-/** So many events lie between two marks, but for the newest. */
+/** Number of events between two marks, except the newest. */
 export const INDEX_EVERY = 64;
 
 /** Where one generation's events lie in their stream: every 64th of them, and the newest that was told. */
