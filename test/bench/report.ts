@@ -44,7 +44,8 @@ export function formatResult({ scenario, what, rows }: ScenarioResult): string {
 
 function formatCell(value: unknown, divisor: number): string {
   if (typeof value === "number") return formatNumber(value / divisor);
-  if (typeof value !== "object" || value === null) return value === undefined ? "" : String(value);
+  if (typeof value === "string" || typeof value === "boolean") return `${value}`;
+  if (typeof value !== "object" || value === null) return "";
   const figures = value as Readonly<Record<string, number>>;
   if (figures["p99"] !== undefined)
     return ["p50", "p99", "max"].map((name) => formatNumber(figures[name]! / divisor)).join(" / ");

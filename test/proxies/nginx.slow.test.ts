@@ -164,18 +164,6 @@ describe("nginx with infra/proxies/nginx", () => {
     await expectUndisturbed(platform, id, followers);
   });
 
-  test("is reloaded under readers without an error that they see", async () => {
-    const { id } = await platform.create(ENDLESS);
-    const followers = follow(platform, proxy.url, id, READERS);
-    await untilMore(followers, SOME);
-    await proxy.reload();
-    await untilMore(followers, SOME);
-    const later = follow(platform, proxy.url, id, 1);
-    await untilMore(later, SOME);
-    await platform.cancel(id);
-    await expectUndisturbed(platform, id, [...followers, ...later]);
-  });
-
   test("breaks streams off that outlast a reload's grace, and their clients resume", async () => {
     await using brief = await startNginx({ ...platform, graceS: 1 });
     const { id } = await platform.create(ENDLESS);

@@ -76,6 +76,7 @@ export function startWorker(
     name: "worker",
     script: new URL("./worker.ts", import.meta.url),
     args: [tenant, String(SHARDS), ...(moderation ? [moderation.use, moderation.text] : [])],
-    env: { REPRISE_NATS_URL: broker.urlFor("inference-worker") },
+    // Delivery stores the rules of moderation, and no worker may.
+    env: { REPRISE_NATS_URL: broker.urlFor(moderation ? "admin" : "inference-worker") },
   });
 }
