@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { loadClassifiersFile, parseClassifiersFile } from "./classifiers-file.ts";
-import { createClassifiers } from "./create-classifiers.ts";
+import { createClassifiers } from "./load-classifiers.ts";
 import { startClassifierServer } from "./testing/classifier-server.ts";
 
 const KEY = "sk-0123456789abcdef";
@@ -79,9 +79,6 @@ describe("a classifiers file", () => {
     });
     await writeFile(path, JSON.stringify({ classifiers: { omni: OMNI } }));
     expect([...(await loadClassifiersFile(path, env)).keys()]).toEqual(["omni"]);
-  });
-
-  test("that is not there says that there are no classifiers", async () => {
     expect(await loadClassifiersFile(undefined, env)).toEqual(new Map());
   });
 });
@@ -110,24 +107,5 @@ describe("the classifiers of a file", () => {
     await server.requests[1]!.closed;
     expect(server.requests.map(({ path }) => path)).toEqual(["/v1/moderations", "/v1/chat/completions"]);
     await Promise.all([...classifiers.values()].map((classifier) => classifier.close()));
-  });
-
-  test("are left alone while their server fails, and asked again when it is back", async () => {
-    await using server = await startClassifierServer();
-    const classifiers = createClassifiers(
-      parse({ guard: { kind: "guard", base_url: server.baseUrl, model: "m" } }),
-    );
-    const guard = classifiers.get("guard")!;
-    const ask = async () => guard.classify({ input: "some text" }, new AbortController().signal);
-    for (let i = 0; i < 5; i++) {
-      server.willAnswer({ status: 500, body: "some text" });
-      expect(await ask()).toEqual({ kind: "unjudged", reason: "unavailable", detail: "500" });
-    }
-    expect(await ask()).toEqual({ kind: "unjudged", reason: "open" });
-    expect(server.requests).toHaveLength(5);
-    server.willAnswer({ body: { choices: [{ message: { content: "safe" } }] } });
-    await expect.poll(async () => (await ask()).kind).toBe("judged");
-    expect(server.requests).toHaveLength(6);
-    await guard.close();
   });
 });

@@ -7,7 +7,7 @@ export interface RemoteClassifierOptions extends EndpointOptions {
   readonly model: string;
 }
 
-/** Stands for the category where a classifier flags without naming one. */
+/** The category if a classifier flags without naming one. */
 const UNNAMED = "flagged";
 
 /** Some categories are null for what a model does not judge. */

@@ -5,7 +5,7 @@ import { COMPLETED, delta, STARTED } from "../testing/log-of.ts";
 import { openWorld } from "../testing/world.ts";
 import { rejudgeLog } from "./rejudge-log.ts";
 
-test.each(["observe", "retract", "gate", undefined] satisfies (EffectiveModeration["mode"] | undefined)[])(
+test.each(["gate", undefined] satisfies (EffectiveModeration["mode"] | undefined)[])(
   "what new rules find in a log of mode %s is withdrawn, and every node is told of it",
   async (mode) => {
     await using world = await openWorld();

@@ -44,7 +44,7 @@ test("the name of a function that the request does not have is text of the model
   expect(log.judge.cleared).toBe(log.events.length);
 });
 
-test("a halt leaves neither arguments nor names behind it", () => {
+test("a halt leaves neither arguments nor names", () => {
   const log = new JudgedLog(RULES);
   log.append(delta("a"), call("poison"), call("look_up"));
   expect(callsOf(log)).toEqual([

@@ -14,19 +14,19 @@ import {
   BEYOND_LOG,
   plus,
   type UnixMs,
+  type Finding,
+  MAX_FINDINGS,
+  BLOB_CHANNEL,
 } from "@reprise/protocol";
 import type { RuleFinding, RuleSet } from "@reprise/moderation";
-import type { ChannelText } from "./text/channel-text.ts";
+import { ChannelText } from "./text/channel-text.ts";
 import { Channels, type FoundIn } from "./text/channels.ts";
 import type { JudgedAttempt } from "./attempts.ts";
 import { findInAnnotation } from "./find-in-annotation.ts";
-import { findInBlob } from "./find-in-blob.ts";
 import { findInCall } from "./find-in-call.ts";
-import { Findings } from "./findings.ts";
 import type { KeptText } from "./text/kept-texts.ts";
 import { drain, type Judging } from "./text/push-in-pieces.ts";
 import { alignReplacement } from "./text/align-replacement.ts";
-import { scanReplacement } from "./scan-replacement.ts";
 import { type ReviewEvent, Reviews, within } from "./reviews.ts";
 import {
   splitAtRewind,
@@ -316,3 +316,56 @@ type HaltedEvent = Extract<KnownEvent, { type: "moderation.halted" }>;
 type ReviewedEvent = Extract<KnownEvent, { type: "moderation.reviewed" }>;
 
 const FORGET_EVERY = 64;
+
+/** The findings in one generation, for its verdict: their number, and the first 100. */
+class Findings {
+  #first: Finding[] = [];
+  #count = 0;
+
+  get first(): readonly Finding[] {
+    return this.#first;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  add(finding: Finding): void {
+    this.#count++;
+    if (this.#first.length < MAX_FINDINGS) this.#first.push(finding);
+  }
+
+  /** Takes over what an earlier judge of the same log has told of its findings. */
+  resume(first: readonly Finding[], count: number): void {
+    this.#first = [...first];
+    this.#count = count;
+  }
+}
+
+/** Judges the part of a range that other withdrawals have left, as a text by itself: returns its replacement and the findings. */
+function scanReplacement(
+  rest: string,
+  { moderation, ruleSet }: { moderation: EffectiveModeration; ruleSet: RuleSet },
+): { text: string; found: RuleFinding[] } {
+  const text = new ChannelText("", ruleSet);
+  const found = [...drain(text.push(REQUEST_SEQ, rest)), ...text.end()].filter(
+    ({ action }) => action === "redact",
+  );
+  for (const { from, to } of found) text.mask({ from, to, replacement: moderation.replacement });
+  return { text: text.masked({ fromSeq: REQUEST_SEQ, toSeq: REQUEST_SEQ }), found };
+}
+
+type BlobEvent = Extract<KnownEvent, { type: "output.blob" }>;
+
+/** The rule and the category of a decision about content that no rule can read. */
+const MEDIA_RULE = { rule: "media", category: "unjudged" } as const;
+
+/** Applies the policy to media, which rules can't read. The id serves as its text, so that it is withdrawn and reviewed like a text. */
+function findInBlob(event: BlobEvent, ruleSet: RuleSet, { media = "allow" }: EffectiveModeration): FoundIn[] {
+  const id = textOf(event);
+  if (media === "allow" || id === "") return [];
+  const channel = new ChannelText(BLOB_CHANNEL, ruleSet);
+  drain(channel.push(event.seq, id));
+  const action = media === "review" ? "review" : "redact";
+  return [{ channel, finding: { ...MEDIA_RULE, action, from: 0, to: id.length } }];
+}

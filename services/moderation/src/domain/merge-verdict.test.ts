@@ -84,11 +84,6 @@ test("a verdict says more than the stored one where more is known", () => {
   });
 });
 
-test("a stored verdict of a later attempt keeps its nonce", () => {
-  const later = { ...stored, attempt: 2, nonce: "00000b" };
-  expect(mergeVerdict(later, now(), BY)).toMatchObject({ attempt: 2, nonce: "00000b" });
-});
-
 test("of a stored verdict on events that are lost only the rules that judged the earlier ones stay", () => {
   const attempt = { attempt: 2, nonce: "00000b", fromSeq: asSeq(4) };
   expect(mergeVerdict(stored, now({ attempt }), BY)).toEqual({

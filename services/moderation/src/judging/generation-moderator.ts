@@ -1,6 +1,6 @@
 import { pause, retry } from "@reprise/async";
 import { createWriterName } from "@reprise/broker";
-import { type LogSnapshot, readCurrentLog } from "@reprise/stream";
+import { type LogSnapshot, readCurrentLog, appendDecision, type GenerationLog } from "@reprise/stream";
 import { publishLiveVerdict, reviewList, type RuleSet } from "@reprise/moderation";
 import {
   decodeEvent,
@@ -24,7 +24,6 @@ import { Judge } from "../domain/judge.ts";
 import { drain, type Judging } from "../domain/text/push-in-pieces.ts";
 import { keptTexts } from "../domain/text/kept-texts.ts";
 import { isAnotherAttempt } from "../domain/attempts.ts";
-import { endHalted } from "./end-halted.ts";
 import type { ModeratorContext, LogEvent } from "./moderator-context.ts";
 import { ClassifierRuns } from "./classifier-runs.ts";
 import { ReviewListings } from "../review-index/review-listings.ts";
@@ -388,4 +387,18 @@ function* counting(judging: Judging, ruleSet: RuleSet): Generator<number, void> 
 /** True if the second one has no news for readers' nodes. */
 function isSame(a: AnnouncedVerdict, b: AnnouncedVerdict): boolean {
   return a.judged === b.judged && a.cleared === b.cleared && a.decided === b.decided && a.nonce === b.nonce;
+}
+
+/**
+ * Ends a generation that was halted, unless its worker is first.
+ * @throws RepriseError `broker_unavailable`
+ */
+async function endHalted(log: GenerationLog, ref: GenerationRef): Promise<void> {
+  await appendDecision({
+    ...log,
+    ref,
+    writer: createWriterName(),
+    decide: ({ ended, usage }) =>
+      ended ? undefined : { type: "generation.completed", finish_reason: "content_filter", usage },
+  });
 }

@@ -361,7 +361,7 @@ test("a tenant that has used up its share waits, and another one's verdicts come
   await world.until(spending.ref, judgedUpTo(4));
 });
 
-test("events that wait for a share hold back what is acknowledged for so many events of the shard at most", async () => {
+test("events that wait for a share hold back what is acknowledged for a limited number of events of the shard", async () => {
   await using world = await openWorld();
   const spending = await world.create(RULES);
   await spending.append(STARTED, delta("a secret"));

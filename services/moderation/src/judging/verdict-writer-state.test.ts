@@ -93,7 +93,7 @@ function tell(from: WriterState, input: WriterInput): string {
     `${state.stored?.judged} at ${state.streamSeq}`,
     `from ${places}`,
     ...(waits ? [`${waits.judged} waits`] : []),
-    ...(effect ? [`publishes ${effect.verdict.judged} behind ${effect.expectedLast}`] : []),
+    ...(effect ? [`publishes ${effect.verdict.judged} after ${effect.expectedLast}`] : []),
   ].join(", ");
 }
 
@@ -101,7 +101,7 @@ const TABLE: Record<keyof typeof STATES, Record<keyof typeof INPUTS, string>> = 
   stored: {
     folded: "stored, 10 at 3, from -/-/300",
     update: "updated, 10 at 3, from -/-/-, 40 waits",
-    "update, urgent": "storing, 10 at 3, from -/-/-, publishes 40 behind 3",
+    "update, urgent": "storing, 10 at 3, from -/-/-, publishes 40 after 3",
     "update, with more to follow": "updated, 10 at 3, from -/-/-, 40 waits",
     store: "ignored",
     stored: UNREACHABLE,
@@ -113,7 +113,7 @@ const TABLE: Record<keyof typeof STATES, Record<keyof typeof INPUTS, string>> = 
   "stored, with an event folded": {
     folded: "stored, 10 at 3, from -/-/100",
     update: "updated, 10 at 3, from -/100/-, 40 waits",
-    "update, urgent": "storing, 10 at 3, from 100/-/-, publishes 40 behind 3",
+    "update, urgent": "storing, 10 at 3, from 100/-/-, publishes 40 after 3",
     "update, with more to follow": "updated, 10 at 3, from -/-/100, 40 waits",
     store: "ignored",
     stored: UNREACHABLE,
@@ -125,9 +125,9 @@ const TABLE: Record<keyof typeof STATES, Record<keyof typeof INPUTS, string>> = 
   updated: {
     folded: "updated, 10 at 3, from -/100/300, 20 waits",
     update: "updated, 10 at 3, from -/100/-, 40 waits",
-    "update, urgent": "storing, 10 at 3, from 100/-/-, publishes 40 behind 3",
+    "update, urgent": "storing, 10 at 3, from 100/-/-, publishes 40 after 3",
     "update, with more to follow": "updated, 10 at 3, from -/100/-, 40 waits",
-    store: "storing, 10 at 3, from 100/-/-, publishes 20 behind 3",
+    store: "storing, 10 at 3, from 100/-/-, publishes 20 after 3",
     stored: UNREACHABLE,
     refused: UNREACHABLE,
     "refused for another verdict": UNREACHABLE,
@@ -141,8 +141,8 @@ const TABLE: Record<keyof typeof STATES, Record<keyof typeof INPUTS, string>> = 
     "update, with more to follow": "overtaken, 10 at 3, from 100/-/-, 40 waits",
     store: "ignored",
     stored: "stored, 20 at 4, from -/-/-",
-    refused: "storing, 10 at 3, from 100/-/-, publishes 20 behind 3",
-    "refused for another verdict": "storing, 15 at 9, from 100/-/-, publishes 20 behind 9",
+    refused: "storing, 10 at 3, from 100/-/-, publishes 20 after 3",
+    "refused for another verdict": "storing, 15 at 9, from 100/-/-, publishes 20 after 9",
     failed: "updated, 10 at 3, from -/100/-, 20 waits",
     discard: "storing, 0 at 3, from 100/-/-",
   },
@@ -165,8 +165,8 @@ const TABLE: Record<keyof typeof STATES, Record<keyof typeof INPUTS, string>> = 
     "update, with more to follow": "overtaken, 10 at 3, from 100/200/-, 40 waits",
     store: "ignored",
     stored: "updated, 20 at 4, from -/200/-, 30 waits",
-    refused: "overtaken, 10 at 3, from 100/200/-, 30 waits, publishes 20 behind 3",
-    "refused for another verdict": "overtaken, 15 at 9, from 100/200/-, 30 waits, publishes 20 behind 9",
+    refused: "overtaken, 10 at 3, from 100/200/-, 30 waits, publishes 20 after 3",
+    "refused for another verdict": "overtaken, 15 at 9, from 100/200/-, 30 waits, publishes 20 after 9",
     failed: "updated, 10 at 3, from -/100/-, 30 waits",
     discard: "overtaken, 0 at 3, from 100/200/-, 30 waits",
   },

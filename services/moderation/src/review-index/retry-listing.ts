@@ -1,6 +1,6 @@
 import { retry } from "@reprise/async";
 import { type GenerationLog } from "@reprise/stream";
-import { reviewList } from "@reprise/moderation";
+import { reviewList, type ReviewRecord } from "@reprise/moderation";
 import {
   type EffectiveModeration,
   type GenerationRef,
@@ -8,7 +8,6 @@ import {
   toRepriseError,
 } from "@reprise/protocol";
 import type { Review } from "../domain/reviews.ts";
-import { toReviewRecord } from "./to-review-record.ts";
 
 const PAUSE_MS = 1_000;
 /** Longer than a restart of the broker takes. */
@@ -51,4 +50,18 @@ export async function retryListing(
     return undefined;
   };
   await retry(list, { pauseMs: PAUSE_MS, signal });
+}
+
+/** @param waitMs how long the policy waits for an answer */
+function toReviewRecord(review: Review, waitMs: number): ReviewRecord {
+  const { rule, category, fromSeq, toSeq, channelName, expiresAtMs } = review;
+  return {
+    rule,
+    category,
+    from_seq: fromSeq,
+    to_seq: toSeq,
+    channel: channelName,
+    created_at: new Date(expiresAtMs - waitMs).toISOString(),
+    expires_at: new Date(expiresAtMs).toISOString(),
+  };
 }

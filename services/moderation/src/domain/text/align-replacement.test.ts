@@ -27,7 +27,7 @@ test.each([
   },
 );
 
-test("an empty mark stands nowhere", () => {
+test("an empty mark has no place", () => {
   expect(alignReplacement("a ", { raw: "a secret", mark: "" })).toBeUndefined();
 });
 

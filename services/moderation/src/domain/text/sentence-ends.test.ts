@@ -33,10 +33,10 @@ describe("a sentence ends", () => {
       'He said "no." (Really.) *Done.* x',
       'He said "no."| (Really.)| *Done.*| x',
     ],
-    ["once behind many marks", "What?!... ok", "What?!...| ok"],
+    ["once after many marks", "What?!... ok", "What?!...| ok"],
     ["at once where scripts have no spaces", "你好。再见！", "你好。|再见！|"],
     ["at a blank line", "A title\n\nText\n \t\r\nMore", "A title\n|\nText\n \t\r|\nMore"],
-    ["behind a year", "in 2024. Then", "in 2024.| Then"],
+    ["after a year", "in 2024. Then", "in 2024.| Then"],
   ])("%s", (_, text, expected) => {
     expect(mark(text)).toBe(expected);
   });

@@ -26,7 +26,7 @@ test("an answer is not held back by how the reasoning before it ends", () => {
   expect([log.judge.cleared, log.judge.pendingLength]).toEqual([3, 0]);
 });
 
-test("what matches as it stands is a match where its text is settled, and is not told again when that continues", () => {
+test("what matches as it is counts as a match where its text is settled, and is not told again when that continues", () => {
   const log = new JudgedLog(SETS);
   log.append(delta(`It is ${AWS}`));
   expect(log.decisions).toEqual([]);

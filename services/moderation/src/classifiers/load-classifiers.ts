@@ -1,8 +1,19 @@
 import type { Classifier } from "./classifier.ts";
-import type { ClassifierConfig, ClassifiersConfig } from "./classifiers-file.ts";
+import { loadClassifiersFile, type ClassifierConfig, type ClassifiersConfig } from "./classifiers-file.ts";
 import { createGuardModel } from "./guard-model.ts";
 import { createOpenaiModerations } from "./openai-moderations.ts";
 import { protectClassifier } from "./protect-classifier.ts";
+
+/** By the name that rules use. */
+export type Classifiers = ReadonlyMap<string, Classifier>;
+
+/** @throws RepriseError `config_invalid` */
+export async function loadClassifiers(
+  { REPRISE_CLASSIFIERS_FILE: path }: { readonly REPRISE_CLASSIFIERS_FILE: string | undefined },
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Classifiers> {
+  return createClassifiers(await loadClassifiersFile(path, env));
+}
 
 /** One for each of the file, by its name, protected from its outside; without I/O. Close them. */
 export function createClassifiers(config: ClassifiersConfig): ReadonlyMap<string, Classifier> {
