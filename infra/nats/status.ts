@@ -35,8 +35,8 @@ export async function status(
   }
 }
 
-function describe({ name, replicas, messages, leader, behind }: StreamHealth): string {
-  const missing = behind.map(({ server, why }) => `${server} ${why}`).join(", ");
+function describe({ name, replicas, messages, leader, lagging }: StreamHealth): string {
+  const missing = lagging.map(({ server, why }) => `${server} ${why}`).join(", ");
   const facts = leader === undefined ? "NO LEADER" : `R${replicas} ${messages} messages, leader ${leader}`;
   return `${name.padEnd(16)} ${facts}${missing === "" ? "" : `; ${missing}`}`;
 }

@@ -83,7 +83,7 @@ export const SLOS: readonly Slo[] = [
     name: "resume",
     alert: "RepriseResume",
     objective: "99.5 % of reads from a cursor are answered.",
-    summary: "Readers that come back can't go on where they were.",
+    summary: "Readers that come back can't continue where they were.",
     target: 0.995,
     minEvents: 100,
     signal: {

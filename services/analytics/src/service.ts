@@ -304,7 +304,7 @@ export async function startAnalytics(options: AnalyticsOptions): Promise<Analyti
     back: "the rows of analytics can be read again",
     reports: "each",
     graceMs: 0,
-    behind: storeWatch,
+    causedBy: storeWatch,
   });
   stack.use(
     startAnswering({

@@ -41,7 +41,7 @@ await runService(
           if (request.result === "inconsistent")
             logger.error(
               request,
-              "a log does not go on from what was cosigned: it was rolled back, or shows two histories",
+              "a log does not continue what was cosigned: it was rolled back, or shows two histories",
             );
           if (env.REPRISE_ACCESS_LOG !== "off" && request.route !== "/healthz")
             logger.info(request, "request");

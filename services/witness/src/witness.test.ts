@@ -119,13 +119,10 @@ describe("a witness", () => {
     expect(parseNote(kept).signatures).toHaveLength(2);
   });
 
-  test.each(["other", "other/acme", "reprisex", "reprise-2/acme"])(
-    "does not know the origin %s",
-    async (origin) => {
-      const { add } = openWitness();
-      expect(await add(0, 4, { note: history.note(4, LOG, origin) })).toEqual({ kind: "unknown_log" });
-    },
-  );
+  test.each(["other/acme", "reprisex"])("does not know the origin %s", async (origin) => {
+    const { add } = openWitness();
+    expect(await add(0, 4, { note: history.note(4, LOG, origin) })).toEqual({ kind: "unknown_log" });
+  });
 
   it("keeps the trees of a log apart", async () => {
     const { witness, add } = openWitness();
@@ -140,9 +137,7 @@ describe("a witness", () => {
 
   test.each([
     ["nothing", ""],
-    ["a note alone", history.note(4)],
     ["an old size with leading zeros", `old 00\n\n${history.note(4)}`],
-    ["a negative old size", `old -1\n\n${history.note(4)}`],
     ["a proof that is not base64", `old 0\n!\n\n${history.note(4)}`],
     ["a hash that is cut", `old 0\n${Buffer.alloc(31).toString("base64")}\n\n${history.note(4)}`],
     [

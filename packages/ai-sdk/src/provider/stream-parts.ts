@@ -13,7 +13,7 @@ const WITHDRAWN = "[withdrawn]";
 
 /** Message of the error when `streamText` can't retract what it has shown. */
 const RESTARTED =
-  "The generation began anew, and what was streamed of it no longer counts. Read it again, or choose a policy that goes on from what there is.";
+  "The generation began again, and what was streamed of it no longer counts. Read it again, or choose a policy that continues from what there is.";
 
 /**
  * A generation's events as the parts of the AI SDK's streams: text and reasoning between a start and an end, calls, sources, and `finish`. The parts can't

@@ -95,8 +95,8 @@ test("without another one a removal leaves streams with two replicas, which are 
   const [lost] = world.cluster.nodes;
   await lost!.kill("SIGKILL");
   await eventually(() => removeServer(operator.main, lost!.name));
-  const behind = async () => (await world.kept())?.behind;
-  await expect.poll(behind).toEqual([{ server: "a further server", why: "is missing" }]);
+  const lagging = async () => (await world.kept())?.lagging;
+  await expect.poll(lagging).toEqual([{ server: "a further server", why: "is missing" }]);
   expect(await store(world.broker, "one more")).toMatchObject({ seq: MESSAGES + 1 });
 });
 
@@ -107,7 +107,7 @@ test("an empty server under the lost one's name gets everything", async () => {
   await rm(lost!.storeDir, { recursive: true });
   await lost!.restart();
   await expect.poll(world.isAll).toBe(true);
-  expect(await world.kept()).toMatchObject({ messages: MESSAGES, behind: [] });
+  expect(await world.kept()).toMatchObject({ messages: MESSAGES, lagging: [] });
 });
 
 test("what one server has left of a lost quorum is enough, if it starts before the two empty ones", async () => {
@@ -124,5 +124,5 @@ test("what one server has left of a lost quorum is enough, if it starts before t
   starting.push(...lost.map((node) => node.restart()));
   await Promise.all(starting);
   await expect.poll(world.isAll).toBe(true);
-  expect(await world.kept()).toMatchObject({ messages: MESSAGES, behind: [] });
+  expect(await world.kept()).toMatchObject({ messages: MESSAGES, lagging: [] });
 });

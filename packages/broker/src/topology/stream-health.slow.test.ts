@@ -19,7 +19,7 @@ test("streams of a cluster tell which server is away, and that all is there agai
   const [lost] = cluster.nodes;
   await lost!.kill("SIGKILL");
   const missing = async () =>
-    (await read())?.map(({ replicas, behind }) => [replicas, behind.map(({ server }) => server)]);
+    (await read())?.map(({ replicas, lagging }) => [replicas, lagging.map(({ server }) => server)]);
   const names = streamConfigs({ shards: 1, replicas: 3, retentionMs: 3_600_000 });
   await expect.poll(missing).toEqual(names.map(() => [3, [lost!.name]]));
   await lost!.restart();

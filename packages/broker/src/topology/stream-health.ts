@@ -12,7 +12,7 @@ export interface StreamHealth {
   /** Undefined while it has none, which is an election, or no quorum. */
   readonly leader: string | undefined;
   /** Servers that lack something of it, and why. */
-  readonly behind: readonly { readonly server: string; readonly why: string }[];
+  readonly lagging: readonly { readonly server: string; readonly why: string }[];
 }
 
 const NAMES = "$JS.API.STREAM.NAMES";
@@ -36,20 +36,20 @@ export async function readStreamHealth(connection: NatsConnection): Promise<Stre
 }
 
 /** True if a stream has its leader and all its replicas. */
-export function isWhole({ leader, behind }: StreamHealth): boolean {
-  return leader !== undefined && behind.length === 0;
+export function isWhole({ leader, lagging }: StreamHealth): boolean {
+  return leader !== undefined && lagging.length === 0;
 }
 
 async function readOne(connection: NatsConnection, name: string): Promise<StreamHealth> {
   const info = await getStreamInfo(connection, name, {}, TIMEOUT_MS).catch(ifUnavailable(undefined));
-  if (!info) return { name, replicas: 0, messages: 0, leader: undefined, behind: [] };
+  if (!info) return { name, replicas: 0, messages: 0, leader: undefined, lagging: [] };
   const { cluster, config, state } = info;
-  const behind = (cluster?.replicas ?? [])
+  const lagging = (cluster?.replicas ?? [])
     .filter(({ current, offline }) => !current || offline)
     .map(({ name: server, offline }) => ({ server, why: offline ? "is away" : "is not up to date" }));
   // A server that was removed while no other one could take its place.
   for (let have = 1 + (cluster?.replicas ?? []).length; cluster && have < config.num_replicas; have++)
-    behind.push({ server: "a further server", why: "is missing" });
+    lagging.push({ server: "a further server", why: "is missing" });
   // A single server is no cluster.
   const leader = cluster ? cluster.leader : "this server";
   return {
@@ -57,6 +57,6 @@ async function readOne(connection: NatsConnection, name: string): Promise<Stream
     replicas: config.num_replicas,
     messages: state.messages,
     leader: leader === "" ? undefined : leader,
-    behind,
+    lagging,
   };
 }

@@ -119,7 +119,7 @@ export class GenerationFold {
   /** @throws RepriseError `internal` before the end */
   toRow(): GenerationRow {
     const { end, ...state } = this.#state;
-    if (!end) throw new RepriseError("internal", "A generation that goes on has no row.");
+    if (!end) throw new RepriseError("internal", "A generation that has not ended has no row.");
     const rewound = state.produced - this.#kept.total;
     return {
       tenant: state.tenant,

@@ -262,7 +262,7 @@ const PHASE_INPUTS = {
   "a verdict is ahead": { type: "verdict", verdict: said(1, "a", 50, 0), lastSeq: asSeq(9) },
   "an attempt begins": started(1, "a", 7),
   "the end is reached": { type: "ended", seq: asSeq(7) },
-  "the cache goes on": { type: "reached", lastSeq: asSeq(7) },
+  "the cache continues": { type: "reached", lastSeq: asSeq(7) },
 } as const satisfies Record<string, VisibilityInput>;
 
 const PHASE_TABLE: Record<keyof typeof PHASE_INPUTS, Record<Phase, Phase>> = {
@@ -277,7 +277,7 @@ const PHASE_TABLE: Record<keyof typeof PHASE_INPUTS, Record<Phase, Phase>> = {
   "a verdict is ahead": { judging: "judging", open: "open", closed: "closed" },
   "an attempt begins": { judging: "judging", open: "open", closed: "closed" },
   "the end is reached": { judging: "judging", open: "open", closed: "closed" },
-  "the cache goes on": { judging: "judging", open: "open", closed: "closed" },
+  "the cache continues": { judging: "judging", open: "open", closed: "closed" },
 };
 
 describe.each(names(PHASE_TABLE))("when %s", (input) => {

@@ -24,7 +24,7 @@ export function restartedChunk(): UiChunk {
   return toErrorChunk({
     code: RESTARTED,
     message:
-      "The generation began anew, and an earlier step of this message no longer counts. Read it again.",
+      "The generation began again, and an earlier step of this message no longer counts. Read it again.",
     retryable: true,
   });
 }

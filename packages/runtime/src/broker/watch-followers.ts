@@ -16,7 +16,7 @@ export function watchFollowers(watches: DependencyWatches, broker: DependencyWat
     reports: "changes",
     // The follower itself has waited for some seconds.
     graceMs: 0,
-    behind: broker,
+    causedBy: broker,
     notReady: (because) => `${what} can't be followed: ${because}`,
   }));
   return (what, failure) => {

@@ -87,7 +87,7 @@ test("what another loss explains has a line only if it outlasts that, and makes 
     name: "index",
     gone: "no index",
     graceMs: 0,
-    behind: store,
+    causedBy: store,
     notReady,
   });
   store.failed("no answer");
@@ -104,7 +104,7 @@ test("what another loss explains has a line only if it outlasts that, and makes 
 test("one that is back shortly after what has explained its loss has no line, though it failed until then", () => {
   const { watches, messages } = open();
   const store = watches.add(STORE);
-  const index = watches.add({ ...STORE, name: "index", gone: "no index", graceMs: 0, behind: store });
+  const index = watches.add({ ...STORE, name: "index", gone: "no index", graceMs: 0, causedBy: store });
   store.failed("no answer");
   vi.advanceTimersByTime(20_000);
   store.worked();

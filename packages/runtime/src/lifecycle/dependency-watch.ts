@@ -34,7 +34,7 @@ export interface DependencyOptions {
   /** Errors with this code are explained by its absence. */
   readonly explains?: ErrorCode;
   /** Its own loss is not logged as long as this one is failing or away, and for 5 s afterwards: it needs a moment to be back, too. */
-  readonly behind?: DependencyWatch;
+  readonly causedBy?: DependencyWatch;
   /** Why the process is not ready while it is away. Default: that does not matter. */
   readonly notReady?: (because: string) => string;
 }
@@ -103,10 +103,10 @@ export class DependencyWatch {
   }
 
   #step(input: DependencyInput): void {
-    const { graceMs = GRACE_MS, holdOffMs = HOLD_OFF_MS, behind, reports } = this.options;
+    const { graceMs = GRACE_MS, holdOffMs = HOLD_OFF_MS, causedBy, reports } = this.options;
     const nowMs = performance.now();
     const isExplained =
-      behind !== undefined && (behind.isFailing || behind.wasAwayWithin(EXPLAINED_AFTER_MS));
+      causedBy !== undefined && (causedBy.isFailing || causedBy.wasAwayWithin(EXPLAINED_AFTER_MS));
     const rules = { graceMs, holdOffMs, isExplained };
     const wasAway = this.isAway;
     const { state, news } = nextDependency(this.#state, input, nowMs, rules);

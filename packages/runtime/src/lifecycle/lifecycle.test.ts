@@ -77,7 +77,7 @@ describe("a process that runs a service", () => {
 
   test("stops and ends with a failure when its service can't continue", async () => {
     using run = startProcess("fails");
-    expect(await run.logged("can't go on")).toMatchObject({
+    expect(await run.logged("can't continue")).toMatchObject({
       err: { message: "the broker has other shards" },
     });
     await run.logged("stopped");

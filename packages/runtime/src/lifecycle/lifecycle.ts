@@ -76,7 +76,7 @@ export async function runService(
   const signal = end instanceof Failure ? "SIGTERM" : end;
   if (end instanceof Failure) {
     process.exitCode = 1;
-    logger.fatal({ err: end.cause }, "can't go on");
+    logger.fatal({ err: end.cause }, "can't continue");
   } else {
     logger.info({ signal, noticeMs }, "stopping");
     service.announceStop?.();

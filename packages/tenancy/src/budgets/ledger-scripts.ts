@@ -95,7 +95,7 @@ local function claim(key, set, limit, said, want, need, least)
   local remaining = left(key, limit)
   local fair = math.max(least, need, math.floor(remaining / (number(key, 'live') + 1)))
   local granted = used + math.min(want, fair, remaining)
-  -- While it asks, the generation goes on with what it was granted before.
+  -- While it asks, the generation continues with what it was granted before.
   if isLive and want > 0 then granted = math.max(granted, promised) end
   redis.call('HSET', key, 'g:' .. generation, string.format('%.0f %.0f', used, granted))
   redis.call('ZADD', set, now + ${GRANT_TTL_MS}, generation)

@@ -76,7 +76,7 @@ class Witnessing {
     this.#host = host;
     this.#watch = options.watches.add({
       name: `witness:${host}`,
-      gone: "a witness cosigns nothing; archiving goes on",
+      gone: "a witness cosigns nothing; archiving continues",
       back: "a witness cosigns again",
       fields: { witness: host },
       reports: "each",
