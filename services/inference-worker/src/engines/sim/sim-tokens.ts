@@ -47,7 +47,7 @@ export function toTokenSource(
 }
 
 /** The made-up token at an index: a function of seed and index alone, so that any part of a run can be made by itself. */
-export function tokenAt(seed: number, index: number): string {
+function tokenAt(seed: number, index: number): string {
   // The remainder is an index of WORDS.
   const word = WORDS[mix(seed, index) % WORDS.length]!;
   if (index === 0) return capitalise(word);
