@@ -16,6 +16,7 @@ const LAYERS = [
   "runtime",
   "tenancy",
   "client",
+  "conformance",
   "testkit",
 ];
 
@@ -26,7 +27,7 @@ const FOR_TESTS = "\\.(test|fixture)\\.ts$|/testing/|^packages/testkit/";
 const source = (folder) => ({ path: `^${folder}/src/`, pathNot: FOR_TESTS });
 
 const layerRules = LAYERS.filter(
-  (name) => !["async", "protocol", "projections", "client", "testkit"].includes(name),
+  (name) => !["async", "protocol", "projections", "client", "conformance", "testkit"].includes(name),
 ).map((name) => ({
   name: `layers-${name}`,
   comment: `${name} imports only libraries further down.`,
@@ -92,6 +93,13 @@ module.exports = {
       severity: "error",
       from: source("packages/client"),
       to: { pathNot: "^packages/(client|protocol)/" },
+    },
+    {
+      name: "conformance-shares-nothing",
+      comment: "conformance shares no code with what it tests: nothing but node:*.",
+      severity: "error",
+      from: source("packages/conformance"),
+      to: { path: "^packages/(?!conformance/)|node_modules/" },
     },
     {
       name: "services-apart",

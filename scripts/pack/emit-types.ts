@@ -11,6 +11,8 @@ export interface EmitTypesOptions {
   readonly entries: readonly string[];
   /** The folder of the package; the types go into its `types`, by the paths that their sources have below `packages`. */
   readonly staging: string;
+  /** Whether the modules may use Node's own. */
+  readonly isForNode: boolean;
 }
 
 /** Imports of other modules in a declaration file, of types alone included: `from "…"` and `import("…")`. */
@@ -21,7 +23,13 @@ const IMPORTED = /(?<before>from |import\()"(?<specifier>[^"]+)"/g;
  * imports, as a function alone uses it, is left out.
  * @returns the packages that the declarations import
  */
-export async function emitTypes({ root, workspaces, entries, staging }: EmitTypesOptions): Promise<string[]> {
+export async function emitTypes({
+  root,
+  workspaces,
+  entries,
+  staging,
+  isForNode,
+}: EmitTypesOptions): Promise<string[]> {
   const doors = findDoors(workspaces);
   const folder = join(staging, "types");
   const config = {
@@ -32,7 +40,8 @@ export async function emitTypes({ root, workspaces, entries, staging }: EmitType
       emitDeclarationOnly: true,
       allowJs: false,
       checkJs: false,
-      types: [],
+      types: isForNode ? ["node"] : [],
+      typeRoots: [join(root, "node_modules/@types")],
       // Found through node_modules they would count as installed packages, whose declarations are not emitted.
       paths: Object.fromEntries([...doors].map(([specifier, path]) => [specifier, [join(root, path)]])),
       rootDir: join(root, "packages"),

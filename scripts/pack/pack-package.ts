@@ -1,6 +1,7 @@
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { isBuiltin } from "node:module";
 import { tmpdir } from "node:os";
-import { join, relative } from "node:path";
+import { basename, join, relative } from "node:path";
 import { type OutputChunk, rolldown } from "rolldown";
 import { runProgram } from "../run-program.ts";
 import { emitTypes } from "./emit-types.ts";
@@ -16,8 +17,8 @@ export interface PackOptions {
 }
 
 /**
- * Packs a public workspace: one ECMAScript module for each of its exports, with its source map, and their types. What it imports of private workspaces is part of
- * both. A package that they import, be it for types alone, is a dependency, of the version that the workspaces name: another public workspace too, so that a
+ * Packs a public workspace: one ECMAScript module for each of its exports and commands, with its source map, and the types of its exports.
+ * What it imports of private workspaces is part of both. A package that they import, be it for types alone, is a dependency, of the version that the workspaces name: another public workspace too, so that a
  * program has its classes once.
  * @returns the path of the package
  */
@@ -29,8 +30,12 @@ export async function packPackage(packed: Workspace, options: PackOptions): Prom
     const published = new Set(workspaces.filter((one) => one !== packed && isPublic(one)));
     const names = [...published].map(({ manifest }) => manifest.name);
     const doors = Object.entries(packed.manifest.exports ?? {});
+    const commands = Object.values(packed.manifest.bin ?? {}).map((module): [string, string] => [
+      `./${basename(module, ".ts")}`,
+      module,
+    ]);
     const imported: string[] = [];
-    for (const [door, module] of doors)
+    for (const [door, module] of [...doors, ...commands])
       imported.push(
         ...(await bundle({
           root,
@@ -41,10 +46,16 @@ export async function packPackage(packed: Workspace, options: PackOptions): Prom
       );
     const entries = doors.map(([, module]) => join(packed.folder, String(module)));
     const within = workspaces.filter((one) => !published.has(one));
-    const typed = await emitTypes({ root, workspaces: within, entries, staging });
+    const typed = await emitTypes({
+      root,
+      workspaces: within,
+      entries,
+      staging,
+      isForNode: commands.length > 0,
+    });
     await cp(join(source, "README.md"), join(staging, "README.md"));
     await cp(join(root, "LICENSE"), join(staging, "LICENSE"));
-    const needed = new Set([...imported, ...typed].map(toPackageName));
+    const needed = new Set([...imported, ...typed].filter((name) => !isBuiltin(name)).map(toPackageName));
     const manifest = toPublished(packed, findVersions(needed, packed, workspaces));
     await writeFile(join(staging, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
     await mkdir(folder, { recursive: true });
@@ -56,7 +67,7 @@ export async function packPackage(packed: Workspace, options: PackOptions): Prom
   }
 }
 
-/** Where the package has the module of an export: `./json` is `dist/json.js`. */
+/** Where the package has the module of an export (`./json` is `dist/json.js`) or a command (`./src/main.ts` is `dist/main.js`). */
 function toFile(door: string): string {
   return `dist/${door === "." ? "index" : door.slice("./".length)}.js`;
 }

@@ -63,4 +63,6 @@ test("public packages satisfy publint and Are The Types Wrong, and a strict proj
   const options = { cwd: dir.path };
   await runProgram(process.execPath, [TSC, ...strict, "--types", "node", "consumer.mts"], options);
   expect(await runProgram(process.execPath, ["consumer.mts"], options)).toBe("object true\n");
+  const command = join(modules, "@reprise/conformance/dist/main.js");
+  expect(await runProgram(process.execPath, [command, "--help"], options)).toContain("--key <key>");
 });

@@ -8,6 +8,7 @@ export interface Manifest {
   readonly license?: string;
   readonly private?: boolean;
   readonly workspaces?: readonly string[];
+  readonly bin?: Readonly<Record<string, string>>;
   readonly exports?: Readonly<Record<string, unknown>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;

@@ -12,7 +12,7 @@ const idsOf = (results: readonly Result[], outcome: Result["outcome"]) =>
 
 test("the platform keeps what the suite tests, and ten broken servers are rejected", async () => {
   await using target = await startConformanceTarget();
-  const results = await runSuite(target, { quick: true, concurrency: 8 });
+  const results = await runSuite(target, { quick: true, concurrency: 12 });
   expect(results.filter(({ outcome }) => outcome === "broken")).toEqual([]);
   expect(idsOf(results, "not tested")).toEqual(["M-22", "M-52", "M-53", "M-54", "M-59", "M-62", "M-63"]);
 

@@ -18,6 +18,7 @@ const LIBRARIES = [
   "runtime",
   "tenancy",
   "client",
+  "conformance",
   "testkit",
 ];
 
@@ -62,6 +63,11 @@ const PLANTS: readonly { path: string; text: string; breaks: readonly string[] }
   },
   { path: "packages/client/src/reads.ts", text: `import "node:fs";`, breaks: ["client-is-portable"] },
   { path: "packages/client/src/up.ts", text: `import "@reprise/stream";`, breaks: ["client-is-portable"] },
+  {
+    path: "packages/conformance/src/shares.ts",
+    text: `import "@reprise/protocol";`,
+    breaks: ["conformance-shares-nothing"],
+  },
   {
     path: "services/delivery/src/peer.ts",
     text: `import "@reprise/inference-worker-service";`,
@@ -113,6 +119,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "packages/stream/src/inner.test.ts": `import "@reprise/testkit"; import "vitest";`,
   "packages/moderation/src/rules/down.ts": `import "@reprise/protocol";`,
   "packages/client/src/down.ts": `import "@reprise/protocol";`,
+  "packages/conformance/src/apart.ts": `import "node:http";`,
   "services/delivery/src/a.fixture.ts": "export {};",
   "services/delivery/src/down.ts": `import "@reprise/stream"; import "node:http";`,
   // Folders of a circle, whose files are in none.
@@ -139,7 +146,8 @@ beforeAll(async () => {
     await write(`node_modules/${name}/index.js`, "");
   };
   const workspace = async (folder: string, door: string, dependencies: Record<string, string>) => {
-    const name = `@reprise/${folder.split("/")[1]}`;
+    const [kind, own] = folder.split("/");
+    const name = `@reprise/${own}${kind === "services" ? "-service" : ""}`;
     await write(
       `${folder}/package.json`,
       JSON.stringify({ name, type: "module", exports: { ".": door }, dependencies }),

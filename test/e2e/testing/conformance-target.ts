@@ -54,5 +54,5 @@ export async function startConformanceTarget(): Promise<TargetOptions & AsyncDis
     }),
   );
   const kept = stack.move();
-  return { url, ...KEYS, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  return { url, ...KEYS, timeoutMs: 120_000, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
