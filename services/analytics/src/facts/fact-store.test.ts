@@ -107,39 +107,6 @@ test("of many that commit at once one has committed, and its rows alone are ther
   expect(await namesOf(opened)).toEqual(committed?.rows.map(({ generation }) => generation));
 });
 
-test("a new epoch's first commit takes back the rows and folds of what was lost, and nothing before it", async () => {
-  await using opened = await openFacts();
-  const [kept, lost, again, early, late] = [foldOf(), foldOf(), foldOf(), foldOf(), foldOf()];
-  const lane = await begin(opened);
-  const changed = [
-    ["a", early.fold],
-    ["b", early.fold],
-  ] as const;
-  await lane.commit(draftOf(laneOf(2), { rows: [kept.row], changed }), () => changed);
-  const later = { rows: [lost.row], changed: [["a", late.fold]] as const, closed: ["b"] };
-  await lane.commit(draftOf(laneOf(4), later), none);
-  for (let epoch = 1; epoch < 3; epoch++) {
-    // The second of them finds what the first one has superseded, and lost itself.
-    const next = opened.facts.lane(STREAM);
-    const last = await next.last();
-    expect(last?.epoch).toBe(epoch - 1);
-    const positions = await Array.fromAsync(next.all());
-    expect(positions.at(-1)).toEqual(laneOf(2, { epoch: epoch - 1 }));
-    const folds = await next.restore({ ...startAt(laneOf(2, { epoch })), epoch });
-    expect(Object.fromEntries(folds)).toEqual({ a: early.fold, b: early.fold });
-    const draft = draftOf(laneOf(9, { epoch }), { rows: [again.row], changed: [["a", late.fold]] });
-    expect(
-      await next.commit(draft, () => [
-        ["a", late.fold],
-        ["b", early.fold],
-      ]),
-    ).toBe("committed");
-    expect(await namesOf(opened)).toEqual([kept, again].map(({ row }) => row.generation).toSorted());
-  }
-  const restored = await (await begin(opened)).restore(startAt(laneOf(9, { epoch: 2 })));
-  expect(Object.fromEntries(restored)).toEqual({ a: late.fold, b: early.fold });
-});
-
 test("a stream that was made again takes no row back and continues no fold", async () => {
   await using opened = await openFacts();
   const [old, next] = [foldOf(), foldOf()];
@@ -197,21 +164,6 @@ test("a sink gets the rows of every commit in their order, superseded ones too, 
   expect(await opened.facts.outbox("file", STREAM).place()).toBe(3);
   expect(await opened.facts.outbox("webhook", STREAM).place()).toBe(0);
   expect(await opened.facts.outbox("file", "GENERATIONS_1").place()).toBe(0);
-});
-
-test("a commit that is encoded in many turns has all its rows in their order, and all its folds", async () => {
-  await using opened = await openFacts();
-  const { row, fold } = foldOf();
-  const rows = Array.from({ length: 4_500 }, (_, i) => ({ ...row, generation: `gen_${i}` }));
-  const changed = Array.from({ length: 1_200 }, (_, i) => [`subject ${i}`, fold] as const);
-  const lane = await begin(opened);
-  await lane.commit(draftOf(laneOf(2), { rows, changed }), () => changed);
-  const found = await opened.facts.outbox("file", STREAM).rowsOf(0);
-  expect(found?.map(({ generation }) => generation)).toEqual(rows.map(({ generation }) => generation));
-  const again = opened.facts.lane(STREAM);
-  await again.last();
-  const folds = await again.restore({ ...startAt(laneOf(2)), epoch: 0 });
-  expect(Object.fromEntries(folds)).toEqual(Object.fromEntries(changed));
 });
 
 test("the metadata of a generation is forgotten in its row and its folds, once, and no other's", async () => {

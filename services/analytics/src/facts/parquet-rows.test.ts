@@ -112,15 +112,6 @@ async function openParts() {
   return { store, source, rows, lane, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-test("a reading in parts has each row once", async () => {
-  await using world = await openParts();
-  const ids: string[] = [];
-  await world.source.read(HOUR, () => ({
-    add: ({ generation }: GenerationRow) => void ids.push(generation),
-  }));
-  expect(ids.toSorted()).toEqual(world.rows.map(({ generation }) => generation).toSorted());
-});
-
 test("a reading in parts has what was recorded of each generation's deliveries, days later too", async () => {
   await using world = await openParts();
   const facts = new ObjectLaneFacts(world.store, DELIVERIES, OPS_STREAM);

@@ -92,12 +92,6 @@ test("pages come newest first, one after the other without losing any", async ()
   expect(pages.flat()).toEqual(rows.toSorted(byTime).map(({ generation }) => generation));
 });
 
-test("without a commit there is no row", async () => {
-  await using opened = await openRows([]);
-  expect(await opened.source.page({ ...ALL, tenant: undefined, limit: 1 })).toEqual([]);
-  expect((await opened.source.read({ ...ALL, tenant: undefined }, () => new Collected())).rows).toEqual([]);
-});
-
 test.each([1, 2, 3])("rows have what a count of their deliveries finds, and no other's (seed %i)", (seed) =>
   withSeed(seed, async (random) => {
     const rows = ["acme", "acme", "beta", "acme"].map((tenant) => rowOf(tenant, {}, NOON_US));

@@ -71,15 +71,6 @@ async function expectRowsOf(world: LaneWorld, refs: readonly GenerationRef[]): P
 
 const rowsOf = ({ batches }: RunningLane) => batches.reduce((sum, { rows }) => sum + rows.length, 0);
 
-test("each generation that has ended has one row, which one fold of its whole log makes too", async () => {
-  await using world = await openLaneWorld();
-  const refs = await writeLogs(world, 12, createSeededRandom(1));
-  await using lane = world.start();
-  await expect.poll(() => rowsOf(lane)).toBe(12);
-  await lane.stop();
-  await expectRowsOf(world, refs);
-});
-
 test("restarts at any place change no row", async () => {
   await using world = await openLaneWorld();
   const refs = await writeLogs(world, 6, createSeededRandom(2));
@@ -129,21 +120,4 @@ test("of two processes that fold one stream one is fenced, and no row is there t
   refs.push(...(await writeLogs(world, 5, random)));
   await expect.poll(async () => (await world.rows()).length).toBe(refs.length);
   await expectRowsOf(world, refs);
-});
-
-test("what a stream has lost and stores again is measured once, as it is stored then", async () => {
-  await using world = await openLaneWorld();
-  const first = await writeLogs(world, 3, createSeededRandom(5));
-  await using lane = world.start();
-  await expect.poll(() => rowsOf(lane)).toBe(3);
-  await world.server.snapshotStore();
-  const lost = await writeLogs(world, 3, createSeededRandom(6));
-  await expect.poll(() => rowsOf(lane)).toBe(6);
-  await lane.stop();
-  await world.server.restoreStore();
-  const stored = await writeLogs(world, 2, createSeededRandom(7));
-  await using again = world.start();
-  await expect.poll(() => rowsOf(again)).toBeGreaterThanOrEqual(2);
-  await again.stop();
-  await expectRowsOf(world, [...first, ...lost, ...stored]);
 });

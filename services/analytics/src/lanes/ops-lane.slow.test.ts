@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { TimeSlices } from "@reprise/async";
+
 import {
   attemptRow,
   clientRow,
@@ -21,12 +21,11 @@ import {
 } from "@reprise/protocol";
 import { recordSpans } from "@reprise/runtime/telemetry/testing";
 import { createRef, createSeededRandom, PATIENCE_MS, type SeededRandom } from "@reprise/testkit";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { recountDelivery } from "../facts/delivery-rows.fixture.ts";
 import { CALLS_OF_LANE } from "../testing/open-facts.ts";
 import { generationRowOf } from "../testing/generation-row.ts";
 import { type LaneWorld, openLaneWorld, type RunningOps } from "../testing/lane-world.ts";
-import { runOpsLane } from "./ops-lane.ts";
 
 const AT = "2026-11-23T12:00:00.000Z";
 const NODE = parseNodeId("node");
@@ -212,52 +211,6 @@ test("a connection whose node has died is a row in the end, one that runs is non
     disconnects: 1,
     events: 4,
   });
-});
-
-test("a batch is worked through in slices, and so are the connections that are open", async () => {
-  await using world = await openLaneWorld();
-  vi.spyOn(TimeSlices.prototype, "isOver").mockReturnValue(true);
-  const slices = vi.spyOn(TimeSlices.prototype, "next");
-  const committed = Promise.withResolvers<void>();
-  const facts = world.facts.deliveries(OPS_STREAM);
-  const before: number[] = [];
-  const counting: typeof facts = {
-    position: undefined,
-    last: () => facts.last(),
-    all: () => facts.all(),
-    restore: (start) => facts.restore(start),
-    async commit(draft, folds) {
-      before.push(slices.mock.calls.length);
-      const outcome = await facts.commit(draft, folds);
-      committed.resolve();
-      return outcome;
-    },
-  };
-  const [records, open] = [20, 15];
-  for (let i = 0; i < records; i++) {
-    const readers = [markOf(`rdr_${i}`, 2, i < open ? {} : { ended_at: AT })];
-    await world.record(createRef(), { kind: "delivered", at: AT, node: NODE, readers });
-  }
-  slices.mockClear();
-  const stop = new AbortController();
-  const limits = { maxMessages: records, maxAgeMs: 60_000, maxBytes: 1_000_000 };
-  const lane = runOpsLane(
-    {
-      connection: world.broker.reads,
-      stream: OPS_STREAM,
-      facts: counting,
-      limits,
-      closeMs: 100,
-      onCommitted: () => {},
-      onError: committed.reject,
-    },
-    stop.signal,
-  );
-  await committed.promise;
-  stop.abort();
-  await lane;
-  vi.restoreAllMocks();
-  expect(before[0]).toBe(records + open);
 });
 
 test("each commit is a span with its counts, and one of which a try failed has the failure's code", async () => {

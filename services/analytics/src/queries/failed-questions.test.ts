@@ -14,7 +14,7 @@ function openQuestions() {
   return { readable, asked, told, questions };
 }
 
-test("an answer to one question does not stand for another that has failed", async () => {
+test("an answer to one question does not replace another that has failed", async () => {
   const { readable, asked, told, questions } = openQuestions();
   using _ = questions;
   questions.failed("a");

@@ -3,7 +3,7 @@ import { ANALYTICS_LIMITS, RepriseError } from "@reprise/protocol";
 
 /** Answers to tenants at a time: each holds sums of up to 1,000 groups. They take turns in slices, so a short one does not wait for the end of a long one. */
 const MOST_ANSWERS = 3;
-/** Stands for the operator, whose questions about all tenants have a turn of their own: no number of tenants keeps them waiting. */
+/** The operator, whose questions about all tenants have a turn of their own: no number of tenants keeps them waiting. */
 export const OPERATOR = "";
 /** Questions of one tenant, and of all, that are answered or wait; more are told to come again. A dashboard asks seven at once. */
 export const MOST_OF_TENANT = 32;

@@ -19,10 +19,9 @@ import {
   type ParsedAnalyticsRequest,
   RepriseError,
 } from "@reprise/protocol";
-import type { RowQuery, RowSource } from "../facts/row-source.ts";
+import type { RowQuery, RowSource, RowPosition } from "../facts/row-source.ts";
 import { toKeyOf } from "./dimensions.ts";
 import { encodeGroupCursor, parseGroupCursor } from "./group-cursor.ts";
-import { encodePageCursor, parsePageCursor } from "./page-cursor.ts";
 import { describeTargets, toRowQuery, toTargets } from "./row-query.ts";
 
 export interface QueriesOptions {
@@ -47,6 +46,8 @@ const MOST_LINES = 9;
 const MOST_KEPT = 1_000;
 const DEFAULT_CLASS = "chat-responsive";
 const DEFAULT_QUANTILE = 0.95;
+/** A page cursor, decoded. */
+const POSITION = /^(0|[1-9][0-9]{0,15})\.([A-Za-z0-9_-]{1,64})$/;
 
 /**
  * Answers to questions about rows: the shapes of the HTTP API.
@@ -261,4 +262,18 @@ function named(by: readonly string[], key: readonly string[]): Record<string, st
 
 function rangeOf({ from, to }: { readonly from: string; readonly to: string }) {
   return { from, to };
+}
+
+/** Encodes the cursor that clients send back as `after`; opaque to them. */
+function encodePageCursor({ endedUs, generation }: RowPosition): string {
+  return Buffer.from(`${endedUs}.${generation}`).toString("base64url");
+}
+
+/** @throws RepriseError `invalid_request` */
+function parsePageCursor(after: string): RowPosition {
+  const [, endedUs, generation] = POSITION.exec(Buffer.from(after, "base64url").toString()) ?? [];
+  if (endedUs !== undefined && generation !== undefined) return { endedUs: Number(endedUs), generation };
+  throw new RepriseError("invalid_request", "after is not what a list has given as next.", {
+    param: "after",
+  });
 }

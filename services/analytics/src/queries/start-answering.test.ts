@@ -1,4 +1,3 @@
-import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { createFileStore } from "@reprise/archive";
 import { createAnalyticsClient, openBroker } from "@reprise/broker";
@@ -100,16 +99,6 @@ test("each question is told of with its tenant, its time and its result, and not
     { call: "timeseries", tenant, ms, result: "invalid_request" },
     { call: "usage", tenant: undefined, ms, result: "invalid_request" },
   ]);
-});
-
-test("rows whose folder is away are no answer of nothing", async () => {
-  await using world = await openWorld();
-  expect(await world.generations()).toBe(1);
-  await rename(world.dir, `${world.dir}.away`);
-  await expect(world.generations()).rejects.toMatchObject({ code: "archive_unavailable" });
-  await rename(`${world.dir}.away`, world.dir);
-  expect(await world.generations()).toBe(1);
-  expect(world.told).toEqual(["answered", "archive_unavailable", "answered"]);
 });
 
 test("a file that can't be read is told of, beside the answer", async () => {

@@ -113,9 +113,6 @@ test("an event that Lago refuses for another reason is an error that names it, i
 
 test.each([
   { status: 500, body: "" },
-  { status: 302, body: "" },
-  { status: 422, body: "" },
-  { status: 422, body: "[]" },
   { status: 422, body: '{"error_details":{"events":["too_many_events"]}}' },
   { status: 422, body: `{"error_details":{"0":{"a":["${"x".repeat(300_000)}"]}}}` },
 ])("an answer that takes nothing is an error: %j", async (answer) => {

@@ -8,7 +8,7 @@ import type { DeliveredRow } from "@reprise/facts";
  * Rows leave DuckDB in batches: of each column of numbers a list, which is one array of doubles here, and of each column of text one text for the whole batch. A row as an object of node-api takes
  * 40 us, and each text that is fetched by itself 3 to 5 us: a batch's rows take 4 us each, with all 60 columns.
  *
- * What few values are written in (models, status, metadata and the like: `FACETS`) is one text of JSON in each row, which is parsed once for each that differs.
+ * A column with few values (models, status, metadata and the like: `FACETS`) is one text of JSON in each row, which is parsed once for each that differs.
  */
 
 const BATCH_ROWS = 1_024;
