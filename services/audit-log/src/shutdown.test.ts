@@ -1,34 +1,18 @@
-import { join } from "node:path";
-import { type BlobStore, createNoteKey, openArchive } from "@reprise/archive";
+import { type BlobStore, openArchive } from "@reprise/archive";
 import { createFaultyStore, type FaultPlan } from "@reprise/archive/testing";
 import { auditCallSubject } from "@reprise/protocol";
-import { createLogger, createMetrics } from "@reprise/runtime";
+import { createMetrics } from "@reprise/runtime";
 import { createRef, delta, requested } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { startAuditLog } from "./service.ts";
+import { startTestAuditLog } from "./testing/start-test-audit-log.ts";
 import { type LaneWorld, openLaneWorld, STREAM } from "./testing/worlds/lane-world.ts";
 import { readLeaseHolder, takeLease } from "./testing/worlds/lease-holder.ts";
-import { SIGNING_SEED } from "./testing/test-keys.ts";
 
-async function start(world: LaneWorld, store: BlobStore, metrics = createMetrics({ processMetrics: false })) {
-  return startAuditLog({
-    broker: world.broker,
-    shards: 1,
-    storage: {
-      name: "test",
-      store,
-      dir: join(world.dir, "archive"),
-      cacheDir: join(world.dir, "cache"),
-      keyring: await world.openKeyring(),
-      signer: createNoteKey("test", SIGNING_SEED),
-      earlier: [],
-    },
-    tenants: () => [],
-    limits: { maxMessages: 100, maxAgeMs: 50, maxBytes: 1_000_000 },
-    logger: createLogger({ service: "audit-log", level: "fatal" }),
-    metrics,
-  });
-}
+const start = async (
+  world: LaneWorld,
+  store: BlobStore,
+  metrics = createMetrics({ processMetrics: false }),
+) => startTestAuditLog(world, await world.openKeyring(), { store, metrics });
 
 const holderOf = ({ broker }: LaneWorld) => readLeaseHolder(broker, "audit-log", STREAM);
 

@@ -40,8 +40,4 @@ describe("a page of events", () => {
     expect(await toEventsPage(broken(event(1)), 100)).toEqual({ lines: line(1), more: true });
     await expect(toEventsPage(broken(), 100)).rejects.toThrow("a hole");
   });
-
-  it("is empty where there is nothing", async () => {
-    expect(await toEventsPage(log(), 100)).toEqual({ lines: "", more: false });
-  });
 });

@@ -1,6 +1,6 @@
 import { RepriseError } from "@reprise/protocol";
 import { open, rename, rm } from "node:fs/promises";
-import { openNdjsonFile } from "./ndjson-file.ts";
+import { openNdjsonFile } from "./row-file.ts";
 import { openParquetFile } from "./parquet-file.ts";
 import type { RowFile } from "./row-file.ts";
 

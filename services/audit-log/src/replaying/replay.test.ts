@@ -3,7 +3,7 @@ import { completed, createRef, delta, redacted, requested, started } from "@repr
 import { describe, expect, it } from "vitest";
 import { openFilledArchive } from "../testing/filled-archive.ts";
 import { formatEvent, type ReplayFormat } from "./replay-format.ts";
-import { openReplay, type Replay } from "./replay.ts";
+import { openReplay, type Replay, inPace } from "./replay.ts";
 
 const NOON_US = Date.parse("2026-11-21T12:00:00.000Z") * 1_000;
 const mark: DeliveryMark = {
@@ -44,12 +44,6 @@ async function writtenAs(format: ReplayFormat, replay: Replay): Promise<string> 
 }
 
 describe("a replay", () => {
-  it("is what a reader that comes now is shown", async () => {
-    await using world = await openWorld();
-    const text = await writtenAs("text", await world.replay({}));
-    expect(text).toBe('[x]\n[events 2 to 3 read "[x]" from here on]\n\n');
-  });
-
   it("is what one connection was handed, as far as it came", async () => {
     await using world = await openWorld();
     const replay = await world.replay({ shownTo: "rdr_1" });
@@ -75,16 +69,30 @@ describe("a replay", () => {
       event: { seq: 2, type: "output.delta", text: "555-" },
     });
   });
+});
 
-  it("names the connections there were where it is asked for another one", async () => {
-    await using world = await openWorld();
-    expect(await world.replay({ shownTo: "rdr_2" })).toEqual({ kind: "reader_unknown", readers: [mark] });
-  });
+async function* stored(...ms: number[]) {
+  for (const at of ms) yield { storedAtUs: at * 1_000 };
+}
 
-  it("does not begin where events are missing", async () => {
-    await using world = await openWorld();
-    world.filled.event(world.ref, 9, delta("later"), NOON_US);
-    await world.filled.commit();
-    expect(await world.replay({})).toEqual({ kind: "gap", holes: [{ fromSeq: 6, toSeq: 8 }] });
-  });
+/** When each event was handed on, in milliseconds since the first. `costMs` is what their consumer needs for each. */
+async function timesOf(speed: number, costMs = 0): Promise<number[]> {
+  let clock = 500;
+  const times: number[] = [];
+  const pause = async (ms: number) => void (clock += ms);
+  for await (const _ of inPace(stored(7_000, 7_100, 7_100, 8_000), { speed, now: () => clock, pause })) {
+    times.push(clock - 500);
+    clock += costMs;
+  }
+  return times;
+}
+
+it("events come as far apart as they were stored, or faster by a factor, the first at once", async () => {
+  expect(await timesOf(1)).toEqual([0, 100, 100, 1_000]);
+  expect(await timesOf(10)).toEqual([0, 10, 10, 100]);
+  expect(await timesOf(Number.POSITIVE_INFINITY)).toEqual([0, 0, 0, 0]);
+});
+
+it("a slow consumer gets the next ones when they are due, not later", async () => {
+  expect(await timesOf(1, 80)).toEqual([0, 100, 180, 1_000]);
 });

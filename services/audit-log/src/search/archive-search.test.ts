@@ -97,7 +97,7 @@ describe("a search", () => {
     ]);
   });
 
-  it("takes what is asked for as it stands, quotes and all", async () => {
+  it("takes the query literally, quotes included", async () => {
     await using filled = await openFilledArchive();
     await using search = searchIn(filled);
     const ref = createRef();

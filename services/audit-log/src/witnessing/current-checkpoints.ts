@@ -63,12 +63,12 @@ export class CurrentCheckpoints {
 
   async #takeUncosigned(): Promise<void> {
     const { state } = this.#archive;
-    const behind: string[] = [];
+    const stale: string[] = [];
     for (const tenant of state.tenants()) {
       const cosigned = await cosignedCheckpoint(this.#archive, tenant);
-      if (cosigned?.size !== state.tree(tenant).size) behind.push(tenant);
+      if (cosigned?.size !== state.tree(tenant).size) stale.push(tenant);
     }
-    for (const [tenant, checkpoint] of await newestCheckpoints(this.#archive, behind))
+    for (const [tenant, checkpoint] of await newestCheckpoints(this.#archive, stale))
       this.#newest.set(tenant, checkpoint);
   }
 }

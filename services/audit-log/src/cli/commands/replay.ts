@@ -2,8 +2,7 @@ import { pause } from "@reprise/async";
 import { type DeliveryMark, RepriseError } from "@reprise/protocol";
 import type { CommandIo } from "@reprise/runtime";
 import { Command } from "commander";
-import { inPace } from "../../replaying/pace.ts";
-import { openReplay } from "../../replaying/replay.ts";
+import { inPace, openReplay } from "../../replaying/replay.ts";
 import {
   formatBeginning,
   formatEvent,

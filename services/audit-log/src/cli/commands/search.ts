@@ -12,7 +12,7 @@ import { type SearchValues, toRecordedQuery, toSearch, withSearch } from "../sea
 export const search: MakeCommand = (io) =>
   withReading(withSearch(new Command("search")))
     .description("lists generations, newest first")
-    .option("--limit <n>", "at most so many, 1 to 1000; default: 100")
+    .option("--limit <n>", "at most this number, 1 to 1000; default: 100")
     .option("--after <place>", "continues where a list has ended")
     .option("--json", "a line of JSON for each, as the HTTP API has it")
     .action(async (values: Values) => {

@@ -327,17 +327,3 @@ test("since and tenant read fewer files, and all commits", async () => {
   expect((await withKey(filled)).code).toBe(EXIT.tampered);
   await expect(withKey(filled, "--since", "x")).rejects.toMatchObject({ code: "invalid_request" });
 });
-
-test("many findings of one sort are summarised, and --json has all of them", async () => {
-  await using world = await openArchiveOf();
-  const { filled } = world;
-  const { store } = filled.archive;
-  // The state after a restore whose files are newer than its commits.
-  for (let i = 0; i < 30; i++) await store.put(`data/acme/stray-${i}`, Buffer.from("x"));
-  const { out } = await runOn(filled, verify, "--vkey", signer.vkey);
-  const notes = out.split("\n").filter((line) => line.startsWith("note"));
-  expect(notes).toHaveLength(6);
-  expect(notes.at(-1)).toBe("note     and 25 more of this sort (--json has all)");
-  const { report } = await withKey(filled);
-  expect(report.findings).toHaveLength(30);
-});

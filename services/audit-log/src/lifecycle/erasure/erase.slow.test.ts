@@ -1,15 +1,12 @@
 import {
   checkpointSubject,
   CHECKPOINTS_STREAM,
-  decodeOpsRecord,
   encodeEvent,
-  OPS_STREAM,
   type GenerationRef,
   asSeq,
-  asStreamSeq,
 } from "@reprise/protocol";
 import { enqueueJob } from "@reprise/jobs";
-import { readStreamMessages } from "@reprise/broker";
+
 import { completed, createRef, delta, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import {
@@ -107,21 +104,6 @@ test("text in a file of checkpoints that was full before, and is mostly of other
   expect(await findingsIn(world)).toEqual([]);
 });
 
-test("nodes are told of every generation that was erased", async () => {
-  await using world = await openLifecycleWorld();
-  const ref = createRef();
-  await writeLog(world.live.log, ref, SUBJECT, [completed()]);
-  const outcome = await eraseSubject(await world.openContext(), request, options);
-  const batch = { afterStreamSeq: asStreamSeq(0), maxMessages: 10, maxBytes: 100_000 };
-  const records = await readStreamMessages(world.live.broker.reads, OPS_STREAM, batch);
-  expect(records.map(({ subject, payload }) => [subject, decodeOpsRecord(payload)])).toEqual([
-    [
-      `ops.acme.erased.${ref.generation}`,
-      expect.objectContaining({ erasure: outcome.kind === "erased" && outcome.certificate.id }),
-    ],
-  ]);
-});
-
 test("what is erased already is certified again, and what never was is nothing", async () => {
   await using world = await openLifecycleWorld();
   const ref = createRef();
@@ -133,20 +115,4 @@ test("what is erased already is certified again, and what never was is nothing",
   expect(await eraseSubject(context, { ...single, generation: ref.generation }, options)).toEqual(first);
   const never = { ...single, generation: createRef().generation };
   expect(await eraseSubject(context, never, options)).toEqual({ kind: "nothing" });
-});
-
-test("without a broker the keys are destroyed, and the erasure waits for a process with a broker", async () => {
-  await using world = await openLifecycleWorld();
-  await using archiver = await world.startArchiver();
-  await writeLog(world.live.log, createRef(), { ...SUBJECT, input: SECRET }, [completed()]);
-  await archivedUpTo(world, SECRET);
-  await archiver.stop();
-  const context = await world.openContext();
-  const offline = await eraseSubject({ ...context, live: undefined }, request, options);
-  const { keyring } = await world.openContext();
-  expect(offline).toMatchObject({ kind: "waiting" });
-  expect((await readableTexts(world.store, keyring)).join()).not.toContain(SECRET);
-  const finished = await eraseSubject(await world.openContext(), request, options);
-  expect(finished).toMatchObject({ certificate: { id: offline.kind === "waiting" && offline.id } });
-  expect(await streamsWith(world.live.broker, SECRET)).toEqual([]);
 });

@@ -18,13 +18,19 @@ import {
   isTerminal,
   asStreamSeq,
 } from "@reprise/protocol";
-import { createTempDir, eventually, requested, startStoredBroker, type StoredBroker } from "@reprise/testkit";
+import {
+  createTempDir,
+  eventually,
+  requested,
+  startStoredBroker,
+  type StoredBroker,
+  PATIENCE_MS,
+} from "@reprise/testkit";
 import { GenerationKeys } from "../../archiving/generation-keys.ts";
 import type { CopySource } from "../../copies/copy-blobs.ts";
 import { archiveLane } from "../../archiving/lane/lane-archiver.ts";
 import { laneStreams } from "../../archiving/lane/lane-kind.ts";
 import type { LifecycleContext, LiveStreams } from "../../lifecycle/lifecycle-context.ts";
-import { createPatientLog } from "./patient-log.ts";
 import { readableTexts } from "../search-stores.ts";
 import { verifyStore } from "../verify-store.ts";
 import { keepErrors } from "../keep-errors.ts";
@@ -163,4 +169,22 @@ export async function archivedUpTo(world: LifecycleWorld, text: string): Promise
 /** Returns the findings of `verify` in the archive. */
 export function findingsIn(world: LifecycleWorld): Promise<readonly Finding[]> {
   return verifyStore(world.store);
+}
+
+/** A log over a broker with which nothing is wrong, but which takes its time on a busy machine. */
+function createPatientLog(log: GenerationLog): GenerationLog {
+  return {
+    ...log,
+    publish: (subject, payload, options) =>
+      log.publish(subject, payload, { timeoutMs: PATIENCE_MS, ...options }),
+    publishCheckpoint: (subject, payload, options) =>
+      log.publishCheckpoint(subject, payload, { timeoutMs: PATIENCE_MS, ...options }),
+    leader: {
+      readTail: (...of) => eventually(() => log.leader.readTail(...of)),
+      readLast: (ref) => eventually(() => log.leader.readLast(ref)),
+    },
+    get connected() {
+      return log.connected;
+    },
+  };
 }
