@@ -20,12 +20,6 @@ describe("the lock of a data folder", () => {
     });
   });
 
-  test("a folder that was given back can be had again", async () => {
-    await using dir = await createTempDir("lock");
-    await (await lockDataDir(dir.path))[Symbol.asyncDispose]();
-    await (await lockDataDir(dir.path))[Symbol.asyncDispose]();
-  });
-
   test("what a killed process left behind is taken over", async () => {
     await using dir = await createTempDir("lock");
     const module = JSON.stringify(new URL("./data-dir-lock.ts", import.meta.url).href);
@@ -73,14 +67,11 @@ describe("the lock of a data folder", () => {
     expect(await readdir(dir.path)).toEqual(["lock"]);
   });
 
-  test.each(["", "\n", "not a lock", "0 0", "-1 5"])(
-    "a file that is no lock is replaced: %j",
-    async (text) => {
-      await using dir = await createTempDir("lock");
-      await writeFile(join(dir.path, "lock"), text);
-      await using taken = await lockDataDir(dir.path);
-      expect(taken).toBeDefined();
-      expect(await readFile(join(dir.path, "lock"), "utf8")).toMatch(new RegExp(`^${process.pid} `));
-    },
-  );
+  test.each(["", "not a lock", "0 0"])("a file that is no lock is replaced: %j", async (text) => {
+    await using dir = await createTempDir("lock");
+    await writeFile(join(dir.path, "lock"), text);
+    await using taken = await lockDataDir(dir.path);
+    expect(taken).toBeDefined();
+    expect(await readFile(join(dir.path, "lock"), "utf8")).toMatch(new RegExp(`^${process.pid} `));
+  });
 });

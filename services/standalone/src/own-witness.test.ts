@@ -4,7 +4,8 @@ import { createLogger } from "@reprise/runtime";
 import { createTempDir } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { LOG } from "@reprise/archive/testing";
-import { startOwnWitness } from "./own-witness.ts";
+import { startOwnWitness, readEnd } from "./own-witness.ts";
+import { Readable } from "node:stream";
 
 /** The processes that have this folder for their witness's: the witness, not what supervises it. */
 async function witnessesOf(dir: string): Promise<number[]> {
@@ -66,4 +67,12 @@ test("a witness whose process can't be made is tried again, and nothing else fai
   await using _ = startOwnWitness(options);
   await expect.poll(() => told.length).toBeGreaterThan(1);
   expect(told[0]).toContain("it is started again");
+});
+
+test("no more than the end of what a stream says is kept", async () => {
+  const said = Array.from({ length: 1_000 }, (_, i) => Buffer.from(`line ${i} of what went wrong: é\n`));
+  const end = await readEnd(Readable.from(said), 100);
+  expect(Buffer.concat(said).toString().endsWith(end)).toBe(true);
+  expect(end).toHaveLength(100);
+  expect(await readEnd(Readable.from([Buffer.from("short")]), 100)).toBe("short");
 });

@@ -2,7 +2,7 @@ import { createInterface } from "node:readline";
 import { pause } from "@reprise/async";
 import { fileURLToPath } from "node:url";
 import { type Logger, spawnSupervised, type SupervisedProcess } from "@reprise/runtime";
-import { readEnd } from "./read-end.ts";
+import type { Readable } from "node:stream";
 
 export interface OwnWitnessOptions {
   /** Its folder: its key, and what it has seen. */
@@ -134,4 +134,11 @@ function parseLine(line: string): WitnessLine {
   } catch {
     return { level: "warn", msg: line };
   }
+}
+
+/** The last `maxChars` of what a stream says, once it has ended: no more of it is kept meanwhile. */
+export async function readEnd(stream: Readable, maxChars: number): Promise<string> {
+  let end = "";
+  for await (const piece of stream.setEncoding("utf8")) end = (end + String(piece)).slice(-maxChars);
+  return end;
 }

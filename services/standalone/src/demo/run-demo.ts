@@ -1,7 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { createClient, type GenerationStream } from "@reprise/client";
 import { DEFAULT_POLICY } from "@reprise/protocol";
-import { announceWait } from "./announce-wait.ts";
 import { type DemoPlatform, startDemoPlatform } from "./demo-platform.ts";
 import { showAudit } from "./show-audit.ts";
 import { showRedaction } from "./show-redaction.ts";
@@ -190,4 +189,17 @@ async function read(
 
 function isFlawless({ lost, repeated, reordered, identical }: Verdict): boolean {
   return lost === 0 && repeated === 0 && reordered === 0 && identical;
+}
+
+interface WaitAnnouncement {
+  /** Written when the wait has taken `afterMs`. */
+  readonly text: () => string;
+  readonly afterMs: number;
+  readonly write: (text: string) => unknown;
+}
+
+/** Says what is waited for, once, unless it is disposed of before: a terminal that shows nothing for long looks like a program that hangs. */
+function announceWait({ text, afterMs, write }: WaitAnnouncement): Disposable {
+  const timer = setTimeout(() => write(text()), afterMs);
+  return { [Symbol.dispose]: () => clearTimeout(timer) };
 }
