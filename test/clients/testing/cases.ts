@@ -189,7 +189,7 @@ const PACES = [15, 5, 1] as const;
  * Kills the worker of a run in mid-answer. If the answer ended first, on a busy machine, it asks again at a slower pace.
  * @param askPaced asks for a new run each time
  */
-export async function takeOver<T>(
+async function takeOver<T>(
   platform: Platform,
   script: Script,
   askPaced: (paced: Script) => Promise<T>,
@@ -208,7 +208,7 @@ export async function takeOver<T>(
  * Resolves with the id of the generation with the script `STALLING` once all of its text is stored.
  * @throws Error if the client has its answer before: the test can disturb it no more
  */
-export async function untilStalled(platform: Platform, asked: Promise<unknown>): Promise<string> {
+async function untilStalled(platform: Platform, asked: Promise<unknown>): Promise<string> {
   const tooEarly = async () => {
     throw new Error("The answer came before it was disturbed.", { cause: await asked });
   };

@@ -84,7 +84,7 @@ export const CARD: Script & { readonly shown: string } = {
 };
 
 /** A `fetch` for a client's own option of that name: it adds fields to the body of each POST, which the client has no way to say. */
-export function fetchWith(fields: object): typeof fetch {
+function fetchWith(fields: object): typeof fetch {
   return (input, init) => {
     if (init?.method?.toUpperCase() !== "POST" || typeof init.body !== "string") return fetch(input, init);
     const body = JSON.stringify({ ...(JSON.parse(init.body) as object), ...fields });

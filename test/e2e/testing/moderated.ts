@@ -82,4 +82,4 @@ function sum(payloads: readonly string[], events: readonly KnownEvent[]) {
   return { text: textOf(events), shown: shown.slice(1), decisions };
 }
 
-export const hasEnded = ({ type }: KnownEvent): boolean => /\.(?:completed|failed|cancelled)$/.test(type);
+const hasEnded = ({ type }: KnownEvent): boolean => /\.(?:completed|failed|cancelled)$/.test(type);

@@ -121,7 +121,7 @@ export const deliveryCutOff: FaultRow = {
 };
 
 /** Those who read from a delivery node at this moment. */
-export function readingFrom(readers: readonly Reader[], node: number): Reader[] {
+function readingFrom(readers: readonly Reader[], node: number): Reader[] {
   return readers.filter(({ record }) => !record.isDone && record.node === node);
 }
 
