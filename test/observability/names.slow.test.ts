@@ -43,7 +43,7 @@ test("a driven platform emits every metric that is declared, and every one that 
   );
   const missing = async () => {
     const texts = await Promise.all(platform.services.map(scrape));
-    const emitted = new Set(texts.flatMap((text) => text.match(/^reprise_\w+/gm) ?? []));
+    const emitted = new Set(texts.flatMap((text) => text.match(/^(?:reprise|gen_ai)_\w+/gm) ?? []));
     return [...declared, ...NAMED].filter(
       (name) => !emitted.has(name) && !NOT_DRIVEN.has(name.replace(/_(?:bucket|sum|count)$/, "")),
     );
