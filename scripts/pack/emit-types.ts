@@ -11,7 +11,7 @@ export interface EmitTypesOptions {
   readonly entries: readonly string[];
   /** The folder of the package; the types go into its `types`, by the paths that their sources have below `packages`. */
   readonly staging: string;
-  /** Whether the modules may use Node's own. */
+  /** Lets the modules use Node's own. */
   readonly isForNode: boolean;
 }
 

@@ -31,9 +31,9 @@ export const FAILING = { ...SHORT, fail_after_tokens: 4 } as const;
 /** Calls two tools after a few tokens. */
 export const CALLING = { ...SHORT, tool_call_after_tokens: 4, tool_calls: 2 } as const;
 
-export const TOOLS = [{ name: "look_up", parameters: { type: "object" } }] as const;
+const TOOLS = [{ name: "look_up", parameters: { type: "object" } }] as const;
 
-/** Not a retry: a failing engine must end the generation at once. */
+/** Ends a generation at its engine's first failure. */
 const FAIL_AT_ONCE = { max_attempts: 1 } as const;
 
 export function toRequest({ model }: Target, options: Fields, fields: Fields = {}): Fields {
@@ -72,7 +72,7 @@ export async function read(target: Target, id: string): Promise<Generation> {
   return answer.json as Generation;
 }
 
-/** Polls until the generation has one of these statuses. */
+/** Polls until the generation is as wanted. */
 export async function readUntil(
   target: Target,
   id: string,

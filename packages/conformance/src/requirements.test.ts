@@ -5,7 +5,7 @@ import { CASES } from "./run-suite.ts";
 
 const DOCUMENT = readFileSync(new URL("../../../PROTOCOL.md", import.meta.url), "utf8");
 
-/** The last number at the beginning of a paragraph or in a heading before each requirement. */
+/** Lists each requirement with the last section number before it. */
 function sectionsOf(document: string): [id: string, section: string][] {
   let section = "";
   const found = document.matchAll(/^(?:#+ )?(\d+(?:\.\d+)*)\.? |\*\*(M-\d+)\*\*/gm);

@@ -1,6 +1,9 @@
 import { type Case, NotTested } from "../case.ts";
 import { check, checkEqual, checkError, checkStatus } from "../check.ts";
 import {
+  answerTool,
+  CALLING,
+  cancel,
   create,
   createCalling,
   createEnded,
@@ -23,7 +26,7 @@ const CREATE = "POST /v1/generations";
 const AS_STREAM = { accept: "text/event-stream" };
 
 /** A credential that may create and cancel, and not read. */
-export async function withoutRead(target: Target): Promise<string> {
+async function withoutRead(target: Target): Promise<string> {
   if (target.noReadKey !== undefined) return target.noReadKey;
   const body = { scopes: ["create", "cancel", "tool"], end_user: newKey(), ttl_seconds: 60 };
   const { status, json } = await call(target, "POST /v1/tokens", { body });
@@ -195,22 +198,24 @@ export const createCases: readonly Case[] = [
   },
   {
     requirement: "M-41",
-    name: "a create, its repetition and a cancel without the role read",
+    name: "a create, its repetition, a tool's answer and a cancel without the role read",
     async run(target) {
       const key = await withoutRead(target);
       const headers = { "idempotency-key": newKey() };
-      const { id, ...created } = await create(target, LONG, { key, headers });
-      await readUntil(target, id, ({ text }) => text !== "");
-      const repeated = await create(target, LONG, { key, headers });
-      const cancelled = await call(target, `POST /v1/generations/${id}/cancel`, { key, body: {} });
-      checkStatus(cancelled, 200);
+      const { id, ...created } = await create(target, CALLING, { key, headers });
+      const { tool_calls: calls } = await readUntil(target, id, ({ status }) => status === "awaiting_tool");
+      const repeated = await create(target, CALLING, { key, headers });
+      const answered = await answerTool(target, id, calls[0]!.call_id, key);
+      const cancelled = await cancel(target, id, key);
       const hidden = ["text", "partial", "refusal", "annotations", "blobs", "tool_calls"];
-      for (const { name, json } of [created, repeated, cancelled])
+      for (const answer of [created, repeated, answered, cancelled]) {
+        checkStatus(answer, 200, 201);
         checkEqual(
-          `fields of ${name}`,
-          hidden.filter((field) => field in json),
+          `hidden fields of ${answer.name}`,
+          hidden.filter((field) => field in answer.json),
           [],
         );
+      }
     },
   },
   {
