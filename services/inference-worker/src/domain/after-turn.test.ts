@@ -170,7 +170,7 @@ describe("an engine that has failed", () => {
       "attempts were used up by failures too",
       { maxAttempts: 2, log: [started(1), started(2, "engine_failed"), delta] },
     ],
-    ["the engine can't go on", { continues: false }],
+    ["the engine can't continue", { continues: false }],
     ["the policy wants no further try", { timeouts: { between_tokens: { after_ms: 5, answer: "fail" } } }],
   ])("in mid-stream ends the generation where %s", (_, circumstances) => {
     const facts = toFacts({ log: [started(1), delta], ...circumstances });

@@ -33,7 +33,7 @@ const REST: Answer = { body: [content(" upon"), finish(), usage(9, 1), DONE] };
 test.each<[string, Answer]>([
   ["resets its connection", { body: [content("Once")], end: "cut" }],
   ["sends an error", { body: [content("Once"), 'data: {"error":{"code":500,"message":"no"}}\n\n'] }],
-])("an engine that %s in mid-stream goes on in the next attempt", async (_, broken) => {
+])("an engine that %s in mid-stream continues in the next attempt", async (_, broken) => {
   await using at = await openBreaking("continue_final_message", broken, REST);
   const events = await at.run();
   expect(textOf(events)).toBe("Once upon");

@@ -41,7 +41,7 @@ interface Parts {
 }
 
 /** The folded events compared with the log: all of it; not all; or events that the log does not hold any more, or that no longer count. */
-type Folded = "complete" | "behind" | "outdated";
+type Folded = "complete" | "incomplete" | "outdated";
 type AnnouncedVerdict = Pick<Verdict, "judged" | "cleared" | "decided" | "nonce">;
 
 const RETRY = { pauseMs: 20, maxPauseMs: 1_000 };
@@ -186,7 +186,7 @@ export class GenerationModerator {
   }
 
   get #isBehind(): boolean {
-    return this.#folded === "behind";
+    return this.#folded === "incomplete";
   }
 
   get #isUndecided(): boolean {
@@ -215,7 +215,7 @@ export class GenerationModerator {
       const isNew = event.streamSeq > this.#streamSeq || isAnotherAttempt(event.payload, this.#judge.attempt);
       if (isNew) this.#folded = "outdated";
     } else if (this.#folded === "complete" && seq === next) yield* this.#fold(event);
-    else if (this.#folded === "complete") this.#folded = "behind";
+    else if (this.#folded === "complete") this.#folded = "incomplete";
   }
 
   *#fold({ payload, streamSeq }: LogEvent): Judging {
@@ -308,7 +308,7 @@ export class GenerationModerator {
   /** @param draft undefined for the end that a halt asks for, and that its worker may append as well */
   async #append(draft: EventDraft | undefined): Promise<void> {
     const { context, ref, span } = this.#parts;
-    this.#folded = "behind";
+    this.#folded = "incomplete";
     if (!draft) return endHalted(context.log, ref);
     const payload = encodeEvent(plus(this.#judge.judged, 1), draft);
     const outcome = await context.log.publish(logSubject(ref), payload, {
@@ -335,7 +335,7 @@ export class GenerationModerator {
     for (const event of events) await this.#inShares(this.#accept(event));
     // A hole that the leader does not fill is one of a log that has become another.
     if (this.#isBehind) this.#folded = "outdated";
-    else if (this.#folded === "complete" && events.length === MOST_READ) this.#folded = "behind";
+    else if (this.#folded === "complete" && events.length === MOST_READ) this.#folded = "incomplete";
     return events.length > 0;
   }
 
