@@ -1,0 +1,70 @@
+import type { FastifyInstance } from "fastify";
+import type { RequestBodies } from "../bodies/request-bodies.ts";
+import type { Authentication } from "../http/auth.ts";
+import type { CorsPolicy } from "../http/cors.ts";
+import { assertPlainRequest } from "../http/plain-request.ts";
+import { closing } from "../http/problem.ts";
+import type { RequestLimits } from "../limits/request-limits.ts";
+import { drainingError } from "../readers/begin-stream.ts";
+import type { RequestMetrics } from "../telemetry/request-metrics.ts";
+import type { RequestNotes } from "../telemetry/request-notes.ts";
+import type { RequestTraces } from "../telemetry/request-traces.ts";
+import { notFound } from "./answer-errors.ts";
+
+export interface AdmissionPorts {
+  readonly authentication: Pick<Authentication, "identify" | "findPrincipal" | "authorise" | "readmit">;
+  readonly limits: Pick<RequestLimits, "count">;
+  readonly bodies: Pick<RequestBodies, "admit">;
+  readonly traces: Pick<RequestTraces, "begin">;
+  readonly draining: AbortSignal;
+}
+
+/**
+ * Admits a request in the order of its arrival: its caller at the headers, its body before a byte of it is read, and its caller again once the
+ * body is there.
+ */
+export function addAdmissionHooks(
+  app: FastifyInstance,
+  { authentication, limits, bodies, traces, draining }: AdmissionPorts,
+  corsPolicy: Pick<CorsPolicy, "allow">,
+): void {
+  app.addHook("onRequest", async (request, reply) => {
+    if (draining.aborted && request.url.startsWith("/v1/")) throw drainingError();
+    await authentication.identify(request);
+    traces.begin(request, reply);
+    const principal = authentication.findPrincipal(request);
+    if (principal) corsPolicy.allow(reply, principal.tenant, request.headers.origin);
+    authentication.authorise(request);
+    if (request.is404) throw notFound(request);
+    assertPlainRequest(request);
+    if (principal && !request.routeOptions.config.countsItself)
+      await limits.count([request, reply], principal);
+  });
+  app.addHook("preParsing", async (request, { raw }) => {
+    const principal = authentication.findPrincipal(request);
+    if (principal && !request.routeOptions.config.streamsBody)
+      bodies.admit(request.raw, raw, principal.tenant);
+    if (request.headers.expect !== undefined) raw.writeContinue();
+  });
+  app.addHook("preHandler", async (request) => authentication.readmit(request));
+}
+
+export interface AnswerPorts {
+  readonly notes: Pick<RequestNotes, "add">;
+  readonly requestMetrics: Pick<RequestMetrics, "elapsedMs" | "answered">;
+  readonly traces: Pick<RequestTraces, "answered">;
+  readonly draining: AbortSignal;
+}
+
+/** Records an answer when its headers are sent. A draining server has its client close the connection. */
+export function addAnswerHooks(
+  app: FastifyInstance,
+  { notes, requestMetrics, traces, draining }: AnswerPorts,
+): void {
+  app.addHook("onSend", async (request, reply) => {
+    notes.add(request, { firstByteMs: requestMetrics.elapsedMs(request) });
+    requestMetrics.answered(request, reply.statusCode);
+    traces.answered(request);
+    if (draining.aborted) void reply.headers(closing(request));
+  });
+}
