@@ -12,15 +12,13 @@ import {
   unixNow,
 } from "@reprise/protocol";
 import { storedAtOf, watchConnection } from "@reprise/broker";
-import type { Msg } from "@nats-io/transport-node";
+import type { Msg, Subscription } from "@nats-io/transport-node";
 import { Semaphore } from "@reprise/async";
-import type { ServedGeneration, OpeningTail } from "./served-generation.ts";
 import { HUB_FAILURE } from "./cache/hub-failure.ts";
 import { planEviction } from "./memory-budget.ts";
 import { HUB_DEFAULTS, type HubOptions, type HubStats } from "./hub-options.ts";
 import { dueForProbe, ProbeSchedule } from "./probe-schedule.ts";
 import { type NewLog, openGenerationCache } from "./open-generation-cache.ts";
-import { Coalescer } from "./coalescer.ts";
 import { readHistory } from "./read-history.ts";
 import { Repair } from "./repair.ts";
 import { TtlCheck } from "./ttl-check.ts";
@@ -44,6 +42,28 @@ const LOADS = 16;
 const MAX_TURN_MS = 10_000;
 /** The byte budget is enforced as soon as loads have added this part of it, without waiting for the next sweep. */
 const UNCHECKED_PART = 1 / 16;
+
+/** A cache and what the hub knows about it. */
+interface ServedGeneration {
+  readonly cache: GenerationCache;
+  live: Subscription | undefined;
+  readonly repair: Repair;
+  readonly pace: ProbeSchedule;
+  /** For caches whose readers may have to wait for moderation. */
+  readonly verdicts: VerdictWatch | undefined;
+  idleSince: number;
+  /** Since when readers have had all there is to the end. */
+  endedSince?: number;
+  /** Asks the log for all it has. */
+  readonly check: TtlCheck;
+}
+
+/** A cache that is being opened. */
+interface OpeningTail {
+  readonly entry: Promise<ServedGeneration>;
+  /** The newest event that its log is known to have; `NO_SEQ` while nothing is known of it. */
+  expectedSeq: Seq;
+}
 
 /**
  * The generations that this node serves: one core subscription to the live feed and one copy of the events per generation, shared by all its
@@ -360,5 +380,30 @@ export class Hub {
     this.#entries.delete(key);
     entry.cache.failure = failure;
     entry.cache.notify(this.#options.onError);
+  }
+}
+
+/** Does something for each of the items that were added, once however often they were, when the current tick is over. */
+class Coalescer<T> {
+  readonly #act: (item: T) => void;
+  readonly #items = new Set<T>();
+  #isDue = false;
+
+  /** @param act must not throw */
+  constructor(act: (item: T) => void) {
+    this.#act = act;
+  }
+
+  add(item: T): void {
+    this.#items.add(item);
+    if (this.#isDue) return;
+    this.#isDue = true;
+    queueMicrotask(() => this.#flush());
+  }
+
+  #flush(): void {
+    this.#isDue = false;
+    for (const item of this.#items) this.#act(item);
+    this.#items.clear();
   }
 }

@@ -8,7 +8,6 @@ import {
   type Seq,
   type StreamSeq,
 } from "@reprise/protocol";
-import { areConsecutive } from "../../read/are-consecutive.ts";
 import { isEventAt } from "../../read/is-event.ts";
 import type { LogSnapshot, StoredEvent } from "../../read/stored-event.ts";
 import type { Attempts } from "./attempts.ts";
@@ -202,4 +201,15 @@ export class CachedEvents {
 export function compareSeq(lastSeq: Seq, seq: Seq): SeqOrder {
   if (seq === lastSeq + 1) return "next";
   return seq <= lastSeq ? "known" : "gap";
+}
+
+/** True if each event was appended directly after the previous one, as in every part of a log. */
+function areConsecutive(events: readonly StoredEvent[]): boolean {
+  let next = -1;
+  for (const { payload } of events) {
+    const seq = peekSeq(payload);
+    if (seq < 0 || (next >= 0 && seq !== next)) return false;
+    next = seq + 1;
+  }
+  return true;
 }
