@@ -4,11 +4,6 @@ import { readDocument } from "../e2e/testing/document.ts";
 import { CASES, WITHOUT } from "./testing/cells.ts";
 
 const page = readDocument("docs/clients.md");
-const rows = page.table(`| client | ${CASES.join(" | ")} |`);
-const marked = (mark: string) =>
-  rows.flatMap(([client, ...cells]) =>
-    cells.flatMap((cell, i) => (cell === mark ? [`${client} | ${CASES[i]}`] : [])),
-  );
 
 /** Clients of which a file registers tests. */
 async function testedClients(): Promise<string[]> {
@@ -18,15 +13,20 @@ async function testedClients(): Promise<string[]> {
   return texts.flatMap((text) => [...text.matchAll(/^testCells\("([^"]+)"/gm)].map(([, client]) => client!));
 }
 
-test("each ✓ of docs/clients.md is a test, and each test a ✓", async () => {
-  const titles = (await testedClients()).flatMap((client) =>
-    CASES.filter((name) => !WITHOUT[client]?.includes(name)).map((name) => `${client} | ${name}`),
-  );
-  expect(marked("✓").toSorted()).toEqual(titles.toSorted());
-  expect(marked("✓").length + marked("–").length).toBe(rows.length * CASES.length);
+test("docs/clients.md lists the clients that have tests", async () => {
+  const listed = page.table("| client |").map(([client]) => client!);
+  expect(listed.toSorted()).toEqual((await testedClients()).toSorted());
 });
 
-test("each – of docs/clients.md has a reason, and each reason a –", () => {
+test("docs/clients.md says what each case is", () => {
+  const explained = page.table("| case | the client must get |").flatMap(([names]) => names!.split(", "));
+  expect(explained).toEqual(CASES);
+});
+
+test("docs/clients.md has a reason for each case that a client lacks, and no other", () => {
   const reasons = page.table("| client | case | why |").map(([client, name]) => `${client} | ${name}`);
-  expect(reasons.toSorted()).toEqual(marked("–").toSorted());
+  const lacking = Object.entries(WITHOUT).flatMap(([client, names]) =>
+    names.map((name) => `${client} | ${name}`),
+  );
+  expect(reasons.toSorted()).toEqual(lacking.toSorted());
 });

@@ -1,6 +1,6 @@
 import { test } from "vitest";
 
-/** Columns of the table in docs/clients.md. */
+/** Rows of the table of cases in docs/clients.md. */
 export const CASES = [
   "plain",
   "tools",
@@ -24,7 +24,7 @@ export const WITHOUT: Readonly<Record<string, readonly CaseName[]>> = {
   "@ai-sdk/openai chat": ["reasoning"],
 };
 
-/** Registers a test for each ✓ in a client's row, random cuts first: no test before them leaves a connection that would be reused. */
+/** Registers a test for each case of a client, random cuts first: no test before them leaves a connection that would be reused. */
 export function testCells(client: string, run: (name: CaseName) => Promise<void>): void {
   const others = CASES.filter((name) => name !== "random cuts");
   for (const name of ["random cuts", ...others] as const)
