@@ -3,9 +3,9 @@ import type { EffectivePolicy } from "@reprise/protocol";
 /** Longest hold of a delta under pressure. */
 const MAX_HOLD_MS = 40;
 /** An append that takes this much longer than the fastest one is no sign of pressure. */
-const TOLERATED_MS = 4;
+const TOLERATED_MS = 2;
 /** Milliseconds of hold for each millisecond above that. */
-const GAIN = 5;
+const GAIN = 20;
 /** Number of appends that the mean covers. */
 const SAMPLES = 256;
 /** An append counts for no more than this: one election is no pressure. */
