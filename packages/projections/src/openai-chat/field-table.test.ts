@@ -56,8 +56,8 @@ const NEEDS: { readonly [field: string]: object } = {
 };
 
 const readme = await readFile(new URL("README.md", import.meta.url), "utf8");
-const rows = [...readme.matchAll(/^\| `([a-z_]+)` \| (honoured|ignored|refused) \|/gm)].map(
-  ([, field, verdict]) => [field!, verdict!] as const,
+const rows = [...readme.matchAll(/^\| ((?:`[a-z_]+`(?:, )?)+) \| (honoured|ignored|refused) \|/gm)].flatMap(
+  ([, fields, verdict]) => [...fields!.matchAll(/[a-z_]+/g)].map(([field]) => [field, verdict!] as const),
 );
 
 function verdictOf(field: string): string {
