@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { capabilitiesOf, type Dialect, DIALECTS, needsOf, parseGenerationRequest } from "@reprise/protocol";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { NO_PROGRESS } from "../../engine.ts";
 import { toChatRequest } from "./chat-request.ts";
 
@@ -44,14 +44,19 @@ const FIELDS: Record<string, object> = {
 
 const MODEL = { upstreamModel: "m", continuation: "none", maxTokensField: "max_tokens" } as const;
 
-/** The place of a field in the upstream's body, and its value if the dialect changes it. */
-function cellOf(fields: object, dialect: Dialect): string {
+interface Sent {
+  readonly dialect: Dialect;
+  /** The place of a field in the upstream's body, and its value if the dialect changes it. */
+  readonly place: string;
+  readonly isRefused: boolean;
+}
+
+function send(fields: object, dialect: Dialect): Sent {
   const request = parseGenerationRequest({ model: "m", input: "x", ...fields });
-  const needs = needsOf(request).map(({ capability }) => capability);
   const can = capabilitiesOf(dialect);
   const body = toChatRequest(request, NO_PROGRESS, { ...MODEL, dialect });
-  const place = placeOf(body);
-  return needs.every((name) => can.has(name)) ? place : `(${place})`;
+  const isRefused = needsOf(request).some(({ capability }) => !can.has(capability));
+  return { dialect, place: placeOf(body), isRefused };
 }
 
 const USUAL = new Set(["model", "messages", "stream", "stream_options", "tools"]);
@@ -74,26 +79,22 @@ function choiceIn(choice: unknown): string {
   return typeof choice === "object" && choice !== null ? "{function}" : String(choice);
 }
 
-const toTable = (rows: readonly (readonly string[])[]) => {
-  const [head = [], ...others] = rows;
-  const lines = others.map((cells) => `| ${cells.map((cell) => `\`${cell}\``).join(" | ")} |`);
-  return [`| ${head.join(" | ")} |`, `|${"---|".repeat(head.length)}`, ...lines].join("\n");
-};
+/** The place that most dialects have, then each other one with its dialects. */
+function placesIn(sent: readonly Sent[]): string {
+  const places = [...Map.groupBy(sent, ({ place }) => place)].toSorted(([, a], [, b]) => b.length - a.length);
+  return places
+    .map(([place, of], i) => (i === 0 ? `\`${place}\`` : `\`${place}\` (${namesOf(of)})`))
+    .join("; ");
+}
 
-describe("the README's tables of fields", () => {
-  const rows = Object.entries(FIELDS).map(([name, fields]) => ({
-    name,
-    cells: DIALECTS.map((dialect) => cellOf(fields, dialect)),
-  }));
-  const isSame = ({ cells }: { cells: readonly string[] }) => new Set(cells).size === 1;
+const namesOf = (sent: readonly Sent[]) => sent.map(({ dialect }) => dialect).join(", ");
 
-  test("say what each dialect sends of every field that dialects differ in", () => {
-    const others = rows.filter((row) => !isSame(row)).map(({ name, cells }) => [name, ...cells]);
-    expect(README).toContain(toTable([["field", ...DIALECTS], ...others]));
+test("the README says what each dialect is sent of each field, and which dialects refuse it", () => {
+  const rows = Object.entries(FIELDS).map(([name, fields]) => {
+    const sent = DIALECTS.map((dialect) => send(fields, dialect));
+    const refused = sent.filter(({ isRefused }) => isRefused);
+    const refusing = refused.length === DIALECTS.length ? "all" : namesOf(refused);
+    return `| \`${name}\` | ${placesIn(sent)} | ${refusing} |`;
   });
-
-  test("say what every dialect sends of all other fields", () => {
-    const same = rows.filter(isSame).map(({ name, cells }) => [name, cells[0]!]);
-    expect(README).toContain(toTable([["field", "every dialect"], ...same]));
-  });
+  expect(README).toContain(["| field | sent as | refused for |", "|---|---|---|", ...rows].join("\n"));
 });
