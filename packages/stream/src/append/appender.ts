@@ -60,7 +60,7 @@ export interface AppenderOptions {
   onEnd?: (state: AppenderState) => void;
   /** Called for each of its own events once it is stored, with how long its oldest part has waited for that since it was appended. */
   onStoredAfter?: ((ms: number) => void) | undefined;
-  /** How long deltas wait for further ones, once the appender has stored one. Default: they are stored at once. */
+  /** How long deltas wait for further ones, once the attempt has stored one. Default: they are stored at once. */
   chunking?: Chunking | undefined;
   /** Milliseconds to keep trying while the broker does not answer. Default 30 s, because an election takes up to 10. */
   retryBudgetMs?: number;
@@ -108,7 +108,7 @@ export class Appender {
   #reads = 0;
   #syncWanted = false;
   readonly #yieldPause = new YieldPause();
-  /** True once a delta of this appender is stored. */
+  /** True once a delta of the attempt is stored. */
   #hasShown = false;
   /** Ends the hold of the next draft. */
   #endHold: (() => void) | undefined;
@@ -272,7 +272,6 @@ export class Appender {
     const outcome = await publish(this.#subject, payload, { expectedLast: this.#head.streamSeq, writer });
     if (outcome.kind === "stored") {
       chunking?.stored(performance.now() - beganMs);
-      if (isDelta(this.#draft)) this.#hasShown = true;
       this.#acceptOwn({ payload, streamSeq: outcome.streamSeq, writer });
       return "stored";
     }
@@ -338,6 +337,8 @@ export class Appender {
   }
 
   #acceptOwn(event: StoredEvent): void {
+    if (this.#draft && isDelta(this.#draft)) this.#hasShown = true;
+    else if (this.#draft?.type === "generation.started") this.#hasShown = false;
     this.#options.onStoredAfter?.(performance.now() - this.#draftSinceMs);
     this.#accept(event);
   }
