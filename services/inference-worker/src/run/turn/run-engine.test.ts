@@ -122,6 +122,21 @@ test("an engine that speaks again after its last word can be stopped, and its si
   }
 });
 
+test("text is not held for more while the engine waits for its readers, who need that text to come closer", async () => {
+  const settled = vi.fn(async () => undefined);
+  const { outcome } = start(
+    async function* () {
+      yield text("a");
+      yield text("b");
+      yield FINISH;
+    },
+    { hold: () => (settled.mock.calls.length === 0 ? pause(10) : undefined), settled },
+  );
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(await outcome).toMatchObject({ kind: "finished", counted: 2 });
+  expect(settled).toHaveBeenCalledTimes(1);
+});
+
 test("a broker that is away, or a reader that sets the pace, is not the engine's silence", async () => {
   const held = Promise.withResolvers<void>();
   let holds = 0;
@@ -142,7 +157,7 @@ test.each<EngineEvent>([
   text("a"),
   { type: "summary", text: "Thinks." },
   { type: "sealed", encrypted: "c2VhbGVk" },
-])("an engine that is far ahead of the log waits after ", async (said) => {
+])("an engine that is far ahead of the log waits after $type", async (said) => {
   const stored = Promise.withResolvers<void>();
   let asked = 0;
   const { outcome } = start(

@@ -251,7 +251,11 @@ async function consumeEngine(run: EngineRun, heard: EngineProgress, control: Tur
         if (appender.backlog > MAX_BACKLOG) await appender.settled();
         else {
           const held = throttle?.hold(stop);
-          if (held) await held;
+          if (held) {
+            // Readers need the text that the appender holds for more: while the engine waits, no more comes.
+            void appender.settled();
+            await held;
+          }
         }
       }
     }
