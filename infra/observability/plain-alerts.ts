@@ -63,7 +63,8 @@ export const PLAIN_ALERTS: readonly PlainAlert[] = [
     severity: "page",
     summary:
       "Events that analytics has not read have waited for half of the time that the broker keeps them.",
-    description: "As much time is left until usage is lost: analytics, its store or one of its lanes has stopped.",
+    description:
+      "As much time is left until usage is lost: analytics, its store or one of its lanes has stopped.",
     expr: () => `min by (consumer) (reprise_consumer_unread_ratio) > ${UNREAD_LIMIT}`,
     forS: 900,
     ...level(`reprise_consumer_unread_ratio{consumer="analytics"}`, { wrong: 0.6, right: 0 }),
