@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { parseArgs } from "node:util";
+import { REQUIREMENTS } from "./requirements.ts";
 import { type Outcome, runSuite } from "./run-suite.ts";
 
 const USAGE = `Usage: reprise-conformance <url> --key <key> [options]
@@ -31,10 +32,14 @@ const { values, positionals } = parseArgs({
   },
 });
 const [url] = positionals;
+const unknown = values.only?.find((id) => REQUIREMENTS.every((requirement) => requirement.id !== id));
 
 if (url === undefined || values.key === undefined || values.help === true) {
   process.stdout.write(USAGE);
   if (values.help !== true) process.exitCode = 64;
+} else if (unknown !== undefined) {
+  process.stderr.write(`--only ${unknown}: PROTOCOL.md has M-1 to M-${REQUIREMENTS.length}.\n`);
+  process.exitCode = 64;
 } else {
   const results = await runSuite(
     {
