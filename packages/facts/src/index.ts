@@ -1,7 +1,7 @@
-export { BUCKETS, MAX_VALUE, RELATIVE_ERROR } from "./sketch/bucket.ts";
+export { BUCKETS } from "./sketch/bucket.ts";
 export { decodeSketch, encodeSketch } from "./sketch/sketch-codec.ts";
 export { Sketch, type SketchSummary } from "./sketch/sketch.ts";
-export { type EncodedFold, GenerationFold, STALL_US } from "./fold/generation-fold.ts";
+export { type EncodedFold, GenerationFold } from "./fold/generation-fold.ts";
 export { toGenerationReport } from "./rows/generation-report.ts";
 export type { DeliveredRow, GenerationRow } from "./rows/generation-row.ts";
 export { attemptRow, clientRow, connectionRow, type DeliveryRow } from "./deliveries/delivery-row.ts";
@@ -9,7 +9,6 @@ export { reachOf } from "./rows/reach.ts";
 export type { GenerationDelivery } from "./deliveries/generation-delivery.ts";
 export { type EncodedConnection, encodeConnection, lostConnectionRow } from "./deliveries/open-connection.ts";
 export { fromBase64, toBase64 } from "./base64.ts";
-export { toStorableText } from "./storable-text.ts";
 export { costOf, formatCost, type Price, type PricedTokens, priceSchema } from "./price/price.ts";
 export { type LagoEvent, toLagoEvent } from "./usage/lago-event.ts";
 export { toUsageEvent, type UsageData, type UsageEvent, type UsageOptions } from "./usage/usage-event.ts";

@@ -37,7 +37,6 @@ export {
 export { WatchGroup } from "./lifecycle/watch-group.ts";
 export { watchRedis } from "./lifecycle/watch-redis.ts";
 export { findNatsServer } from "./broker/find-nats-server.ts";
-export { findProgram, type FoundProgram } from "./lifecycle/find-program.ts";
 export { type HttpAddress, listenHttp } from "./http/listen-http.ts";
 export { type RunningService, runService } from "./lifecycle/lifecycle.ts";
 export { createLogger, type Logger, type LoggerOptions, type LogLevel } from "./lifecycle/logger.ts";
