@@ -6,8 +6,10 @@ const MAX_HOLD_MS = 40;
 const TOLERATED_MS = 2;
 /** Milliseconds of hold for each millisecond above that. */
 const GAIN = 20;
-/** Number of appends that the mean covers. */
-const SAMPLES = 256;
+/** The mean covers about this time; a longer silence ends the pressure. */
+const MEMORY_MS = 1_000;
+/** Largest weight of one append in the mean. */
+const MAX_WEIGHT = 1 / 32;
 /** An append counts for no more than this: one election is no pressure. */
 const MAX_SAMPLE_MS = 100;
 /** The fastest append is that of the current and the previous window. */
@@ -34,6 +36,7 @@ export class AppendPressure implements Chunking {
   #fastestMs = Number.POSITIVE_INFINITY;
   #fastestBeforeMs = Number.POSITIVE_INFINITY;
   #windowEndsMs = 0;
+  #storedAtMs = Number.NEGATIVE_INFINITY;
 
   stored(ms: number, nowMs = performance.now()): void {
     if (nowMs >= this.#windowEndsMs) {
@@ -41,8 +44,12 @@ export class AppendPressure implements Chunking {
       this.#fastestBeforeMs = this.#fastestMs;
       this.#fastestMs = ms;
     } else if (ms < this.#fastestMs) this.#fastestMs = ms;
-    this.#meanMs += (Math.min(ms, MAX_SAMPLE_MS) - this.#meanMs) / SAMPLES;
-    const lateMs = this.#meanMs - Math.min(this.#fastestMs, this.#fastestBeforeMs) - TOLERATED_MS;
+    const fastestMs = Math.min(this.#fastestMs, this.#fastestBeforeMs);
+    const gapMs = nowMs - this.#storedAtMs;
+    this.#storedAtMs = nowMs;
+    if (gapMs > MEMORY_MS) this.#meanMs = fastestMs;
+    this.#meanMs += (Math.min(ms, MAX_SAMPLE_MS) - this.#meanMs) * Math.min(gapMs / MEMORY_MS, MAX_WEIGHT);
+    const lateMs = this.#meanMs - fastestMs - TOLERATED_MS;
     this.holdMs = Math.max(0, Math.min(GAIN * lateMs, MAX_HOLD_MS));
   }
 }
