@@ -14,7 +14,6 @@ Says which of the numbered requirements of PROTOCOL.md a server keeps. Exits 1 i
   --limited-key <key>   a key with a limit of a few calls a minute
   --only <M-20>         this requirement; repeatable
   --quick               without cases that take longer than 10 seconds
-  --timeout-ms <ms>     time for each case (30000)
 `;
 
 const { values, positionals } = parseArgs({
@@ -27,7 +26,6 @@ const { values, positionals } = parseArgs({
     "limited-key": { type: "string" },
     only: { type: "string", multiple: true },
     quick: { type: "boolean" },
-    "timeout-ms": { type: "string" },
     help: { type: "boolean" },
   },
 });
@@ -49,7 +47,6 @@ if (url === undefined || values.key === undefined || values.help === true) {
       otherKey: values["other-key"],
       noReadKey: values["no-read-key"],
       limitedKey: values["limited-key"],
-      timeoutMs: values["timeout-ms"] === undefined ? undefined : Number(values["timeout-ms"]),
     },
     { only: values.only, quick: values.quick },
   );
