@@ -181,8 +181,9 @@ export class CachedEvents {
   #append(payload: Uint8Array): void {
     const type = peekType(payload);
     if (type === "generation.started") this.#attempts.add(decodeEvent(payload));
-    this.#figures.took(this.#nextSeq, type);
+    const seq = this.#nextSeq;
     this.#shown.append(type, payload);
+    this.#figures.took(seq, type);
   }
 
   #appendEarly(): void {
