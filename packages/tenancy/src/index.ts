@@ -15,7 +15,7 @@ export * from "./admin/change-revocations.ts";
 export { viewKey, viewRevocation, viewSettings, viewSigningKey, viewTenant } from "./admin/tenant-view.ts";
 export { readKeyUse } from "./directory/key-use.ts";
 export { keyIdOf } from "./records/key-record.ts";
-export { createOperatorKey } from "./keys/api-key.ts";
+export { createOperatorKey } from "./keys/create-api-key.ts";
 export { hashKey } from "./keys/key-hash.ts";
 export { tenantNotFound, type TenantStore } from "./store/tenant-store.ts";
 export type { Principal } from "./directory/principal.ts";

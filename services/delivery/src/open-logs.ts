@@ -2,7 +2,7 @@ import type { Broker } from "@reprise/broker";
 import { subscribeLateEvents } from "@reprise/moderation";
 import { type BrokerWatch, type Metrics, observeLog } from "@reprise/runtime";
 import { createGenerationLog, type GenerationLog, Hub, subscribeErasures } from "@reprise/stream";
-import { httpSseFraming } from "./readers/streams/http-sse-framing.ts";
+import { nativeSseFraming } from "./readers/streams/native-sse-framing.ts";
 import { watchModeration } from "./review/watch-moderation.ts";
 
 export interface LogsOptions {
@@ -39,7 +39,7 @@ export function openLogs(options: LogsOptions): Logs {
     reader: log.reader,
     leader: log.leader,
     verdicts: log.verdicts,
-    framing: httpSseFraming,
+    framing: nativeSseFraming,
     maxBytes: options.hubBytes,
     ...watchModeration(log, metrics),
     onError,

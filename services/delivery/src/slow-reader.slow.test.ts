@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 import { openSseReader } from "@reprise/testkit";
-import { httpSseFraming } from "./readers/streams/http-sse-framing.ts";
+import { nativeSseFraming } from "./readers/streams/native-sse-framing.ts";
 import { expect, test, vi } from "vitest";
 import {
   append,
@@ -29,7 +29,7 @@ test("a reader that does not read costs no memory, delays no other reader, and g
   await using slow = await openSseReader(url, { headers });
   await using quick = await openSseReader(url, { headers });
   slow.pause();
-  const written = vi.spyOn(httpSseFraming, "write");
+  const written = vi.spyOn(nativeSseFraming, "write");
 
   await append(worker, started());
   let most = 0;
@@ -60,7 +60,7 @@ test("a reader that does not read costs no memory, delays no other reader, and g
 test("an event is framed once at a node, for any number of readers", async () => {
   await using platform = await openPlatform();
   const { path, worker } = await createGeneration(platform);
-  const written = vi.spyOn(httpSseFraming, "write");
+  const written = vi.spyOn(nativeSseFraming, "write");
   const readers = await Promise.all(
     Array.from({ length: 30 }, () => openSseReader(`${platform.node.url}${path}/events`, { headers })),
   );

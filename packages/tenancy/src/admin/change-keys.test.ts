@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createApiKey } from "../keys/api-key.ts";
+import { createApiKey } from "../keys/create-api-key.ts";
 import { keyIdOf } from "../records/key-record.ts";
 import { parseTenantRecord } from "../records/tenant-record.ts";
 import { ACME, record } from "../testing/world.ts";

@@ -1,6 +1,6 @@
 import { RepriseError, type TenantId } from "@reprise/protocol";
 import * as z from "zod";
-import { createApiKey, type NewKey } from "../keys/api-key.ts";
+import { createApiKey, type NewKey } from "../keys/create-api-key.ts";
 import { keyIdOf, keyNameSchema, type KeyRecord, MAX_KEYS, timeSchema } from "../records/key-record.ts";
 import { rolesSchema } from "../records/roles.ts";
 import { usableOriginsSchema } from "../records/usable-origins.ts";

@@ -1,5 +1,5 @@
 import { parseTenantId } from "@reprise/protocol";
-import { createApiKey } from "../keys/api-key.ts";
+import { createApiKey } from "../keys/create-api-key.ts";
 import { ROLES } from "../records/roles.ts";
 
 export interface DevTenant {

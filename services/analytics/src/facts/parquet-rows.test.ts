@@ -6,7 +6,7 @@ import { createRef, createTempDir } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { generationRowOf } from "../testing/generation-row.ts";
 import { CommitTidier } from "./merging/tidy-commits.ts";
-import { commitKeyOf, COMMITS_PER_BASE } from "./commit.ts";
+import { commitKeyOf, COMMITS_PER_BASE } from "./commit-facts.ts";
 import { ObjectLaneFacts } from "./lane-facts.ts";
 import { ParquetRows } from "./parquet-rows.ts";
 import { listingOf } from "./listing/kept-listing.ts";

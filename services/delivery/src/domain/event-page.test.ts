@@ -2,7 +2,7 @@ import { type Hub, GenerationCache } from "@reprise/stream";
 import { encodeEvent, asSeq, asStreamSeq } from "@reprise/protocol";
 import { createRef } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
-import { httpSseFraming } from "../readers/streams/http-sse-framing.ts";
+import { nativeSseFraming } from "../readers/streams/native-sse-framing.ts";
 import { delta } from "../testing/platform.ts";
 import { readEventPage } from "./event-page.ts";
 
@@ -12,7 +12,7 @@ const NO_HUB = {} as Hub;
 function newTail(events = 1): GenerationCache {
   const payloads = Array.from({ length: events }, (_, i) => encodeEvent(asSeq(i), delta(`${i}`)));
   payloads[0] = Buffer.from('{"seq":0,"type":"generation.requested"}');
-  return new GenerationCache(REF, httpSseFraming, { events: payloads, streamSeq: asStreamSeq(events) });
+  return new GenerationCache(REF, nativeSseFraming, { events: payloads, streamSeq: asStreamSeq(events) });
 }
 
 describe("a page that waits", () => {
@@ -62,7 +62,7 @@ describe("a page that waits", () => {
 test("a page holds at most a mebibyte, but always an event", async () => {
   const big = "x".repeat(700_000);
   const payloads = [newTailEvent(0), ...[1, 2, 3].map((seq) => encodeEvent(asSeq(seq), delta(big)))];
-  const cache = new GenerationCache(REF, httpSseFraming, { events: payloads, streamSeq: asStreamSeq(4) });
+  const cache = new GenerationCache(REF, nativeSseFraming, { events: payloads, streamSeq: asStreamSeq(4) });
   const signal = new AbortController().signal;
   const page = await readEventPage({ hub: NO_HUB, cache, fromSeq: asSeq(2), limit: 10, waitMs: 0, signal });
   expect(page.lastSeq).toBe(2);

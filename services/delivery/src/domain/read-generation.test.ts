@@ -1,7 +1,7 @@
 import { Hub, type GenerationLog } from "@reprise/stream";
 import { completed } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
-import { httpSseFraming } from "../readers/streams/http-sse-framing.ts";
+import { nativeSseFraming } from "../readers/streams/native-sse-framing.ts";
 import {
   append,
   createGeneration,
@@ -25,7 +25,7 @@ test("a generation that continues is read once, and from memory from then on, wi
   const hub = new Hub({
     connection: broker.main,
     ...own,
-    framing: httpSseFraming,
+    framing: nativeSseFraming,
     onError: (error) => expect.unreachable(String(error)),
   });
   using closing = new DisposableStack();

@@ -12,7 +12,7 @@ import {
   asStreamSeq,
 } from "@reprise/protocol";
 import { describe, expect, test, vi } from "vitest";
-import { httpSseFraming } from "../readers/streams/http-sse-framing.ts";
+import { nativeSseFraming } from "../readers/streams/native-sse-framing.ts";
 import { resumeFrom } from "./resume-cursor.ts";
 
 const REF: GenerationRef = {
@@ -40,7 +40,7 @@ const LOG: StoredEvent[] = DRAFTS.map((draft, seq) => ({
 /** A node whose replica has only the first two events, for as long as one asks. */
 function lagging(refreshFromLeader: (cache: GenerationCache) => Promise<void>) {
   const events = LOG.slice(0, 2).map(({ payload }) => payload);
-  const cache = new GenerationCache(REF, httpSseFraming, { events, streamSeq: asStreamSeq(2) });
+  const cache = new GenerationCache(REF, nativeSseFraming, { events, streamSeq: asStreamSeq(2) });
   const hub = { refresh: () => Promise.resolve(), refreshFromLeader } as Partial<Hub> as Hub;
   const resume = (seq: number) =>
     resumeFrom(hub, cache, { cursor: { attempt: 1, seq: asSeq(seq) }, param: "after" });
@@ -66,7 +66,10 @@ describe("in a log that lost events and was taken up again", () => {
   ] as EventDraft[];
   const events = taken.map((draft, seq) => encodeEvent(asSeq(seq), draft));
   const resume = (attempt: number, seq: number) => {
-    const cache = new GenerationCache(REF, httpSseFraming, { events, streamSeq: asStreamSeq(events.length) });
+    const cache = new GenerationCache(REF, nativeSseFraming, {
+      events,
+      streamSeq: asStreamSeq(events.length),
+    });
     const still = () => Promise.resolve();
     const hub = { refresh: still, refreshFromLeader: still } as Partial<Hub> as Hub;
     return resumeFrom(hub, cache, { cursor: { attempt, seq: asSeq(seq) }, param: "after" });
@@ -103,7 +106,10 @@ describe("in a log that lost an attempt, whose number another one got that knew 
   ] as EventDraft[];
   const events = taken.map((draft, seq) => encodeEvent(asSeq(seq), draft));
   const resume = (cursor: string) => {
-    const cache = new GenerationCache(REF, httpSseFraming, { events, streamSeq: asStreamSeq(events.length) });
+    const cache = new GenerationCache(REF, nativeSseFraming, {
+      events,
+      streamSeq: asStreamSeq(events.length),
+    });
     const still = () => Promise.resolve();
     const hub = { refresh: still, refreshFromLeader: still } as Partial<Hub> as Hub;
     return resumeFrom(hub, cache, { cursor: parseCursor(cursor), param: "after" });

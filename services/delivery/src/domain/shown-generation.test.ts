@@ -1,7 +1,7 @@
 import { asSeq } from "@reprise/protocol";
 import { Hub } from "@reprise/stream";
 import { expect, test } from "vitest";
-import { httpSseFraming } from "../readers/streams/http-sse-framing.ts";
+import { nativeSseFraming } from "../readers/streams/native-sse-framing.ts";
 import { decide, judge, moderatedBody } from "../testing/moderation.ts";
 import {
   append,
@@ -15,7 +15,13 @@ import { cancelGeneration, readGeneration } from "./read-generation.ts";
 
 function openHub({ log, broker }: Platform): Hub & Disposable {
   const onError = (error: unknown) => expect.unreachable(String(error));
-  const options = { connection: broker.main, ...log, framing: httpSseFraming, maxBytes: 1_000_000, onError };
+  const options = {
+    connection: broker.main,
+    ...log,
+    framing: nativeSseFraming,
+    maxBytes: 1_000_000,
+    onError,
+  };
   const hub = new Hub(options);
   return Object.assign(hub, { [Symbol.dispose]: () => hub.close() });
 }

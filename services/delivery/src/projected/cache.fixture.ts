@@ -11,7 +11,7 @@ import {
 } from "@reprise/protocol";
 import type { Frame } from "@reprise/projections";
 import { createRef, requested } from "@reprise/testkit";
-import { httpSseFraming, unwrapChunks } from "../readers/streams/http-sse-framing.ts";
+import { nativeSseFraming, unwrapChunks } from "../readers/streams/native-sse-framing.ts";
 import { encodeFrame } from "./encode-frame.ts";
 import { echo } from "./test-projection.fixture.ts";
 
@@ -20,7 +20,7 @@ const REF = createRef();
 /** A cache that a test fills by hand, and the log that it is read from where it has let go of events. */
 export function openCache(policy: EffectivePolicy = DEFAULT_POLICY) {
   const log = [encodeEvent(asSeq(0), requested(REF, {}, policy))];
-  const cache = new GenerationCache(REF, httpSseFraming, { events: [...log], streamSeq: asStreamSeq(1) });
+  const cache = new GenerationCache(REF, nativeSseFraming, { events: [...log], streamSeq: asStreamSeq(1) });
   const reads: number[] = [];
   const hub = {
     isAway: false,

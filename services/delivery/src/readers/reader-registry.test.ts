@@ -20,7 +20,7 @@ import { createPrincipal } from "../testing/principal.ts";
 import { DeliveryMarks } from "./delivery-marks/delivery-marks.ts";
 import { presentReader } from "./presence/present-reader.ts";
 import { ReaderRegistry, type ReaderRegistryOptions } from "./reader-registry.ts";
-import { httpSseFraming } from "./streams/http-sse-framing.ts";
+import { nativeSseFraming } from "./streams/native-sse-framing.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -80,7 +80,7 @@ test("a reader that enters during a drain is not announced", async () => {
   const ref = createRef();
   const policy = { ...DEFAULT_POLICY, on_disconnect: { cancel_after: 1_000 } };
   const events = [encodeEvent(asSeq(0), requested(ref, {}, policy))];
-  const cache = new GenerationCache(ref, httpSseFraming, { events, streamSeq: asStreamSeq(1) });
+  const cache = new GenerationCache(ref, nativeSseFraming, { events, streamSeq: asStreamSeq(1) });
   registry.drain();
   const presence = presentReader(cache, { takenSeq: asSeq(0) });
   expect(presence).toBeDefined();

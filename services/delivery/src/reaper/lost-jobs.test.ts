@@ -14,7 +14,7 @@ import {
 } from "@reprise/protocol";
 import { createLogger } from "@reprise/runtime";
 import { expect, test } from "vitest";
-import { httpSseFraming } from "../readers/streams/http-sse-framing.ts";
+import { nativeSseFraming } from "../readers/streams/native-sse-framing.ts";
 import {
   append,
   completed,
@@ -59,7 +59,7 @@ async function follow({ broker, log }: Platform, refs: readonly GenerationRef[])
   const hub = new Hub({
     connection: broker.main,
     ...log,
-    framing: httpSseFraming,
+    framing: nativeSseFraming,
     maxBytes: 1_000_000,
     onError,
   });

@@ -5,7 +5,7 @@ import type { Authentication } from "../http/auth.ts";
 import { LIMITS, parseGenerationId, parseWith, REVIEW_DECISIONS } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
 import * as z from "zod";
-import { answerReview } from "../review/answer-review.ts";
+import { decideReview } from "../review/decide-review.ts";
 import { listReviews } from "../review/list-reviews.ts";
 import { readModeration } from "../review/read-moderation.ts";
 import { parseReviewId } from "../review/review.ts";
@@ -55,7 +55,7 @@ export function addReviewRoutes(
     parseWith(noQuery, request.query, "query");
     const { ref, reviewId } = parseReviewId(tenant, request.params.id);
     const answer = parseWith(reviewAnswerSchema, request.body);
-    return answerReview(log, { ref, reviewId, answer, reviewer: holder });
+    return decideReview(log, { ref, reviewId, answer, reviewer: holder });
   });
 
   app.get<{ Params: { id: string } }>("/v1/generations/:id/moderation", { config }, async (request) => {

@@ -5,7 +5,7 @@ import { createTempDir, createRef } from "@reprise/testkit";
 import { openFetchedFiles } from "@reprise/facts/tables";
 import { expect, test } from "vitest";
 import { generationRowOf } from "../../testing/generation-row.ts";
-import { commitKeyOf, COMMITS_PER_BASE } from "../commit.ts";
+import { commitKeyOf, COMMITS_PER_BASE } from "../commit-facts.ts";
 import { CommitTidier } from "../merging/tidy-commits.ts";
 import { ObjectLaneFacts } from "../lane-facts.ts";
 import { ParquetRows } from "../parquet-rows.ts";

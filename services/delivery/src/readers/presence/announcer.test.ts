@@ -12,7 +12,7 @@ import {
 } from "@reprise/protocol";
 import { createRef, requested } from "@reprise/testkit";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { httpSseFraming } from "../streams/http-sse-framing.ts";
+import { nativeSseFraming } from "../streams/native-sse-framing.ts";
 import { completed, delta } from "../../testing/platform.ts";
 import { DeliveryMarks } from "../delivery-marks/delivery-marks.ts";
 import { ReaderRegistry } from "../reader-registry.ts";
@@ -27,7 +27,7 @@ afterEach(() => vi.useRealTimers());
 function cacheOf(policy: Partial<EffectivePolicy>): GenerationCache {
   const ref = createRef();
   const first = encodeEvent(asSeq(0), requested(ref, {}, { ...DEFAULT_POLICY, ...policy }));
-  return new GenerationCache(ref, httpSseFraming, { events: [first], streamSeq: asStreamSeq(1) });
+  return new GenerationCache(ref, nativeSseFraming, { events: [first], streamSeq: asStreamSeq(1) });
 }
 
 const watched = () => cacheOf({ on_disconnect: { cancel_after: 1_000 } });

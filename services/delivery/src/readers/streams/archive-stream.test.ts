@@ -8,7 +8,7 @@ import {
 } from "@reprise/protocol";
 import { createRef } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { unwrapChunks } from "./http-sse-framing.ts";
+import { unwrapChunks } from "./native-sse-framing.ts";
 import type { SseSocket, SseSocketListener } from "./sse-socket.ts";
 import { completed, delta, started } from "../../testing/platform.ts";
 import { Replay } from "../../archive-fallback/replay.ts";

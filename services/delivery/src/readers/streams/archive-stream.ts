@@ -1,7 +1,7 @@
 import { FrameBuffer } from "@reprise/stream";
 import { type RepriseError, toRepriseError, REQUEST_SEQ, type Seq } from "@reprise/protocol";
 import { type Replay, unfinished } from "../../archive-fallback/replay.ts";
-import { httpSseFraming } from "./http-sse-framing.ts";
+import { nativeSseFraming } from "./native-sse-framing.ts";
 import { MAX_WRITE_BYTES, SseStream, type SseStreamOptions, type StreamEndReason } from "./sse-stream.ts";
 
 export interface ArchiveStreamOptions extends SseStreamOptions {
@@ -45,7 +45,7 @@ export class ArchiveStream extends SseStream {
 
   async #sendAll(): Promise<void> {
     while (await this.#hasRoom()) {
-      const page = new FrameBuffer(httpSseFraming, REQUEST_SEQ);
+      const page = new FrameBuffer(nativeSseFraming, REQUEST_SEQ);
       for (const { cursor, payload } of await this.#replay.next()) page.append(cursor, payload);
       if (page.nextSeq === 0) {
         if (!(await this.#replay.hasEnded())) throw unfinished();

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { constants, type ServerHttp2Stream } from "node:http2";
 import { SSE_HEADERS } from "@reprise/protocol";
 import { streamOf } from "../../connections/http2.ts";
-import { unwrapChunks } from "./http-sse-framing.ts";
+import { unwrapChunks } from "./native-sse-framing.ts";
 import type { SseSocket, SseSocketListener } from "./sse-socket.ts";
 
 /** Milliseconds that a client may take to read its last bytes before it is cut off. */

@@ -12,7 +12,7 @@ import {
 import { createRef, requested } from "@reprise/testkit";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { completed, delta, started } from "../../testing/platform.ts";
-import { httpSseFraming, unwrapChunks } from "./http-sse-framing.ts";
+import { nativeSseFraming, unwrapChunks } from "./native-sse-framing.ts";
 import type { SseSocket, SseSocketListener } from "./sse-socket.ts";
 import { LiveStream } from "./live-stream.ts";
 import { createPrincipal } from "../../testing/principal.ts";
@@ -57,7 +57,7 @@ interface StreamSetup {
 function openStream({ room, logged = [], intervalMs = 0 }: StreamSetup = {}) {
   const policy = { ...DEFAULT_POLICY, delivery: { min_interval_ms: intervalMs } };
   const events = [encodeEvent(asSeq(0), requested(REF, {}, policy))];
-  const cache = new GenerationCache(REF, httpSseFraming, { events, streamSeq: asStreamSeq(1) });
+  const cache = new GenerationCache(REF, nativeSseFraming, { events, streamSeq: asStreamSeq(1) });
   const fake = recordingSocket(room);
   const counts = { eventsDelivered: 0, fallenBack: 0 };
   const errors: RepriseError[] = [];

@@ -1,7 +1,7 @@
 import { FrameBuffer } from "@reprise/stream";
 import { RepriseError, toRepriseError } from "@reprise/protocol";
 import { CachedStream, type CachedStreamOptions } from "./cached-stream.ts";
-import { httpSseFraming } from "./http-sse-framing.ts";
+import { nativeSseFraming } from "./native-sse-framing.ts";
 import { MAX_WRITE_BYTES } from "./sse-stream.ts";
 
 /** Error for readers under `fail_closed` when moderation is unavailable. They retry after a pause, since the state does not change at once. */
@@ -54,7 +54,7 @@ export class LiveStream extends CachedStream {
     this.#isBehind = true;
     try {
       const payloads = await hub.readHistory(cache, this.nextSeq);
-      const batch = new FrameBuffer(httpSseFraming, this.nextSeq);
+      const batch = new FrameBuffer(nativeSseFraming, this.nextSeq);
       for (const payload of payloads) batch.append(cache.events.cursorAt(batch.nextSeq), payload);
       let view = batch.view(this.nextSeq, MAX_WRITE_BYTES);
       for (; view && !this.isClosed; view = batch.view(this.nextSeq, MAX_WRITE_BYTES))

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { SSE_HEADERS } from "@reprise/protocol";
 import { resetSocket } from "@reprise/runtime";
 import { tcpSocketOf } from "../../connections/tls-connections.ts";
-import { encodeChunk, unwrapChunks } from "./http-sse-framing.ts";
+import { encodeChunk, unwrapChunks } from "./native-sse-framing.ts";
 
 /** Where a stream's bytes go: one client connection whose response has begun. */
 export interface SseSocket {

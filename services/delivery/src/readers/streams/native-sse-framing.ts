@@ -18,7 +18,7 @@ const CRLF_BYTES = 2;
 /** Up to 8 hex digits and the CRLF that follows them. */
 const MAX_HEAD_BYTES = 8 + CRLF_BYTES;
 
-export const httpSseFraming: Framing = {
+export const nativeSseFraming: Framing = {
   maxBytes(payloadLength) {
     return MAX_HEAD_BYTES + ID.length + MAX_CURSOR_LENGTH + DATA.length + payloadLength + 2 + CRLF_BYTES;
   },

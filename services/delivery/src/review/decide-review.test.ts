@@ -2,7 +2,7 @@ import { type EventDraft, asSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { lagging } from "../testing/lagging.ts";
 import { append, createGeneration, delta, openPlatform, started } from "../testing/platform.ts";
-import { answerReview } from "./answer-review.ts";
+import { decideReview } from "./decide-review.ts";
 
 const review: EventDraft = {
   type: "moderation.review",
@@ -20,8 +20,8 @@ test("a review that only the log's leader knows yet can be decided, and what it 
   await append(worker, started(), delta("Hm."), review);
   const log = lagging(platform.log, 1);
   const approve = { ref, answer: { decision: "approve" }, reviewer: "ann" } as const;
-  expect(await answerReview(log, { ...approve, reviewId: "rev_3" })).toMatchObject({ reviewer: "ann" });
-  await expect(answerReview(log, { ...approve, reviewId: "rev_4" })).rejects.toMatchObject({
+  expect(await decideReview(log, { ...approve, reviewId: "rev_3" })).toMatchObject({ reviewer: "ann" });
+  await expect(decideReview(log, { ...approve, reviewId: "rev_4" })).rejects.toMatchObject({
     code: "review_not_found",
   });
 });
@@ -31,9 +31,9 @@ test("a decision that a lagging replica does not know of counts all the same", a
   const { worker, ref } = await createGeneration(platform);
   await append(worker, started(), delta("Hm."), review);
   const to = { ref, reviewId: "rev_3" };
-  await answerReview(platform.log, { ...to, answer: { decision: "halt" }, reviewer: "ann" });
+  await decideReview(platform.log, { ...to, answer: { decision: "halt" }, reviewer: "ann" });
   const late = { ...to, answer: { decision: "approve" }, reviewer: "bob" } as const;
-  await expect(answerReview(lagging(platform.log, 1), late)).rejects.toMatchObject({
+  await expect(decideReview(lagging(platform.log, 1), late)).rejects.toMatchObject({
     code: "review_conflict",
   });
   expect((await platform.log.reader.readLog(ref)).events).toHaveLength(5);

@@ -3,7 +3,7 @@ import { encodeCursor, encodeSseFrame, asSeq } from "@reprise/protocol";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { dechunk } from "../../testing/http-chunks.ts";
-import { encodeChunk, httpSseFraming, unwrapChunks } from "./http-sse-framing.ts";
+import { encodeChunk, nativeSseFraming, unwrapChunks } from "./native-sse-framing.ts";
 
 /** Payloads are JSON on one line; what is in it, and how many bytes its characters take, is open. */
 const payloads = fc.jsonValue().map((value) => JSON.stringify(value));
@@ -14,9 +14,9 @@ const frames = fc.array(fc.record({ cursor: cursors, payload: payloads }), { min
 
 function write(cursor: string, payload: string): { bytes: Buffer; room: number } {
   const body = Buffer.from(payload);
-  const room = httpSseFraming.maxBytes(body.length);
+  const room = nativeSseFraming.maxBytes(body.length);
   const target = Buffer.alloc(room + 7, 0xff);
-  const end = httpSseFraming.write(target, 7, cursor, body);
+  const end = nativeSseFraming.write(target, 7, cursor, body);
   return { bytes: target.subarray(7, end), room };
 }
 
@@ -46,7 +46,7 @@ describe("a frame in the hub's memory", () => {
   test("gives its payload back", () => {
     fc.assert(
       fc.property(cursors, payloads, (cursor, payload) => {
-        expect(httpSseFraming.payloadOf(write(cursor, payload).bytes).toString()).toBe(payload);
+        expect(nativeSseFraming.payloadOf(write(cursor, payload).bytes).toString()).toBe(payload);
       }),
     );
   });
@@ -54,7 +54,7 @@ describe("a frame in the hub's memory", () => {
   test("comes out of a run of chunks as it went in, wherever the run begins and ends", () => {
     fc.assert(
       fc.property(frames, (written) => {
-        const log = new FrameBuffer(httpSseFraming, asSeq(1));
+        const log = new FrameBuffer(nativeSseFraming, asSeq(1));
         for (const { cursor, payload } of written) log.append(cursor, Buffer.from(payload));
         const seen: string[] = [];
         for (let next = 1; next < log.nextSeq;) {

@@ -35,7 +35,7 @@ const BY_POLICY = "timeout";
  * first. A later answer with the same decision gets the same response; moderation acts on the decision.
  * @throws RepriseError `review_not_found`, `review_conflict`; `generation_expired`, `generation_erased`, `broker_unavailable`
  */
-export async function answerReview(log: GenerationLog, options: AnswerOptions): Promise<DecidedReview> {
+export async function decideReview(log: GenerationLog, options: AnswerOptions): Promise<DecidedReview> {
   const { ref, answer } = options;
   // A replica that lags may not have the review yet that another one has shown: that there is none, only the leader can say.
   const history =
