@@ -118,8 +118,8 @@ describe("pressure", () => {
   test("holds nothing while appends take about as long as the fastest, and up to 40 ms when they are late", () => {
     const store = storing();
     expect(store(2)).toBe(0);
-    expect(store(4)).toBe(0);
-    expect(store(5)).toBeCloseTo(20, 0);
+    expect(store(6)).toBe(0);
+    expect(store(8)).toBeCloseTo(20, 0);
     expect(store(30)).toBe(40);
     expect(store(2)).toBe(0);
   });

@@ -3,9 +3,9 @@ import type { EffectivePolicy } from "@reprise/protocol";
 /** Longest hold of a delta under pressure. */
 const MAX_HOLD_MS = 40;
 /** An append that takes this much longer than the fastest one is no sign of pressure. */
-const TOLERATED_MS = 2;
+const TOLERATED_MS = 4;
 /** Milliseconds of hold for each millisecond above that. */
-const GAIN = 20;
+const GAIN = 10;
 /** The mean covers about this time; a longer silence ends the pressure. */
 const MEMORY_MS = 1_000;
 /** Largest weight of one append in the mean. */

@@ -1,6 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { type Broker, connectBroker, createWriterName } from "@reprise/broker";
-import { headOf, Appender, createCheckpointer, type GenerationLog, type StoredEvent } from "@reprise/stream";
+import {
+  headOf,
+  Appender,
+  type Chunking,
+  createCheckpointer,
+  type GenerationLog,
+  type StoredEvent,
+} from "@reprise/stream";
 import {
   createGenerationId,
   DEFAULT_POLICY,
@@ -24,6 +31,8 @@ export interface GenerationOptions {
   shards: number;
   /** Default none. */
   moderation?: EffectiveModeration | undefined;
+  /** The pressure of the worker that appends. Default: deltas are never held. */
+  chunking?: Chunking | undefined;
   /** Called for every event that is stored, after the checkpoint has it. */
   onStored?: (event: StoredEvent) => void;
 }
@@ -46,6 +55,7 @@ export async function openGeneration({
   tenant,
   shards,
   moderation,
+  chunking,
   onStored,
 }: GenerationOptions): Promise<OpenGeneration> {
   const ref = { tenant, generation: createGenerationId(randomBytes(17), shards) };
@@ -79,6 +89,7 @@ export async function openGeneration({
       checkpointer.add(event.payload, event.streamSeq, Date.now());
       onStored?.(event);
     },
+    chunking,
     isFence: ({ type }) => isTerminal(type),
     onEnd: complain,
   });

@@ -1,6 +1,6 @@
 import { createRuleSetStore } from "@reprise/moderation";
 import { type EffectiveModeration, parseTenantId, tightenModeration } from "@reprise/protocol";
-import { type Appender, createGenerationLog } from "@reprise/stream";
+import { type Appender, AppendPressure, createGenerationLog } from "@reprise/stream";
 import { serveProducer, type Sink } from "../serve-producer.ts";
 import { type ModerationText, type ModerationUse, RULES, TOKEN_OF } from "./moderation-load.ts";
 import { connectBenchWorker, openGeneration } from "./open-generation.ts";
@@ -19,6 +19,7 @@ const RETENTION_MS = 3_600_000;
 const tenant = parseTenantId(tenantId);
 const broker = await connectBenchWorker("bench-worker");
 const log = createGenerationLog(broker);
+const chunking = new AppendPressure();
 const ruleSets = createRuleSetStore(log.publish, RETENTION_MS);
 const appenders = new Map<string, Appender>();
 const moderation = use && (await prepareModeration(use));
@@ -41,6 +42,7 @@ const sink: Sink = {
       tenant,
       shards: Number(shards),
       moderation,
+      chunking,
     });
     appenders.set(id, appender);
     return id;
