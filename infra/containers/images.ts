@@ -1,6 +1,6 @@
 /** One target of the Dockerfile. */
 export interface ServiceImage {
-  /** Of the target, and after `reprise/` of the image. */
+  /** Name of the target, and of the image after `reprise/`. */
   readonly name: string;
   /** Its program, and the commands beside it, without `.ts`: the first is what the image starts. */
   readonly entries: readonly string[];

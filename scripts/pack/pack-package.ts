@@ -18,7 +18,7 @@ export interface PackOptions {
 
 /**
  * Packs a public workspace: one ECMAScript module for each of its exports and commands, with its source map, and the types of its exports.
- * What it imports of private workspaces is part of both. A package that they import, be it for types alone, is a dependency, of the version that the workspaces name: another public workspace too, so that a
+ * Its imports from private workspaces are part of both. A package that they import, be it for types alone, is a dependency, of the version that the workspaces name: another public workspace too, so that a
  * program has its classes once.
  * @returns the path of the package
  */

@@ -15,7 +15,7 @@ import { TENANT } from "./testing/moderated.ts";
 /* The backup and restore of docs/operations/backup.md. */
 
 /** A running generation outlasts the backup and the loss. */
-const LONG = { model: "sim", input: "Go on.", options: { tokens: 600, tokens_per_second: 30 } };
+const LONG = { model: "sim", input: "Continue.", options: { tokens: 600, tokens_per_second: 30 } };
 const SHORT = { ...LONG, options: { tokens: 40 } };
 const ASLEEP_AFTER = 20;
 const AFTER_BACKUP_MS = 1_000;

@@ -41,7 +41,7 @@ export async function openNode(
   names: PublicNames,
   draining: AbortSignal,
 ): Promise<DeliveryNode> {
-  // What a start that fails would leave open, and a process with it.
+  // Closes what a failed start would leave open.
   await using stack = new AsyncDisposableStack();
   const { brokerProblems, corsPolicy, logRequest, ...parts } = await openParts(options, names, stack);
   const { broker, log, hub, logger, metrics, tracing } = parts;

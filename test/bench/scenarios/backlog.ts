@@ -5,14 +5,14 @@ import { type RunContext, type ScenarioResult, startRun } from "./run.ts";
 const EVENTS = 2_000;
 const READERS = 50;
 
-/** S3: 50 readers that are 2,000 events behind come back at once. Each round has a stream without earlier readers: nothing is cached. */
+/** S3: 50 readers that miss 2,000 events come back at once. Each round has a stream without earlier readers: nothing is cached. */
 export async function runBacklog(context: RunContext): Promise<ScenarioResult> {
   const rows: object[] = [];
   for (const target of context.targets) {
     context.say(`S3 ${target}`);
     rows.push({ target, caughtUpMicros: await runOne(target, context) });
   }
-  return { scenario: "S3", what: `${READERS} readers at once, ${EVENTS} events behind`, rows };
+  return { scenario: "S3", what: `${READERS} readers at once, ${EVENTS} events late`, rows };
 }
 
 /** Times from a reader's first packet until it has caught up. Undefined if late readers get nothing. */

@@ -2,7 +2,7 @@ import { TARGETS } from "../targets/all.ts";
 import { measureStream } from "./measure-stream.ts";
 import { type RunContext, type ScenarioResult, startRun } from "./run.ts";
 
-/** Of all generations together: only their number differs. */
+/** Tokens per second of all generations together: only their number differs. */
 const TOKENS_PER_SECOND = 2_500;
 
 /** SCALE: the cost of an event with few busy generations, and with many slow ones. Reprise only. */

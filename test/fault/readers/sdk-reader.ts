@@ -41,7 +41,7 @@ export function followWithSdk(record: ReaderRecord, { urls, first }: SdkReaderOp
   };
 }
 
-/** Stands in for every node's address: see `balancedFetch`. */
+/** The placeholder of every node's address: see `balancedFetch`. */
 export const BALANCED_URL = "http://platform.invalid";
 
 export interface BalancerOptions {

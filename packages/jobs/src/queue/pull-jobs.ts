@@ -110,7 +110,7 @@ export async function pullJobs(options: PullOptions): Promise<Puller> {
     forgetMemory();
     watch.stop();
     shared.next({ kind: "stopped" });
-    // What still runs takes its tenant's part of the slots.
+    // A job that still runs takes its tenant's part of the slots.
     void jobs.idle().then(() => exchange.stop());
     // Jobs that are on their way still come, and are given back at once.
     shared.pulls.drain();

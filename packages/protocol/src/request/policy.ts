@@ -43,7 +43,7 @@ export const policySchema = z.strictObject({
   /** Tokens that the furthest reader may lag before the engine is asked for no more. Default: the engine is never slowed. */
   pace: pace.optional(),
   /**
-   * Whether deltas wait to be stored as one event, after the first one is stored. `auto` (default): only while the worker's appends take longer than
+   * Lets deltas wait to be stored as one event, after the first one is stored. `auto` (default): only while the worker's appends take longer than
    * usual, for at most 40 ms. `off`: never. `max_ms`, `max_tokens`: always, until one of the two is reached.
    */
   chunking: chunking.optional(),

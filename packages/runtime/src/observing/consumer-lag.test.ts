@@ -53,7 +53,7 @@ test("a stream that another process consumes now does not count, nor one whose e
   expect(await read()).toMatchObject({ "analytics seconds": 0, "analytics events": 0 });
 });
 
-test("what was read after the end that is known, or by a clock that is behind, is no lag below 0", async () => {
+test("what was read after the end that is known, or by a slow clock, is no lag below 0", async () => {
   const { ends, analytics, read, first } = openConsumers();
   ends.set("A", 10);
   analytics.read("A", first(20, 1_000_500));

@@ -60,7 +60,7 @@ export interface AppenderOptions {
   onEnd?: (state: AppenderState) => void;
   /** Called for each of its own events once it is stored, with how long its oldest part has waited for that since it was appended. */
   onStoredAfter?: ((ms: number) => void) | undefined;
-  /** How long deltas wait for further ones, once the attempt has stored one. Default: they are stored at once. */
+  /** The time that deltas wait for further ones, once the attempt has stored one. Default: they are stored at once. */
   chunking?: Chunking | undefined;
   /** Milliseconds to keep trying while the broker does not answer. Default 30 s, because an election takes up to 10. */
   retryBudgetMs?: number;

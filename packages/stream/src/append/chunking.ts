@@ -27,7 +27,7 @@ export interface Chunking {
 
 /**
  * The pressure on one process's appends. Below saturation an append takes about as long as the fastest one. When the broker or the event loop
- * falls behind, the mean rises above it, and deltas are held in proportion: fewer and larger events relieve every process that an event passes.
+ * is late, the mean rises above it, and deltas are held in proportion: fewer and larger events relieve every process that an event passes.
  */
 export class AppendPressure implements Chunking {
   holdMs = 0;

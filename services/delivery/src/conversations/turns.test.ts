@@ -219,7 +219,7 @@ describe("a turn is refused", () => {
     }
   });
 
-  test("for another tenant, whoever has the id", async () => {
+  test("for another tenant that has the id", async () => {
     const conversation = await openConversation(platform);
     const answer = await ask(platform, { conversation }, { key: KEYS.beta });
     expect(answer).toMatchObject({ status: 404, json: { error: { code: "conversation_not_found" } } });

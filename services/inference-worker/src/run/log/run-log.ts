@@ -34,7 +34,7 @@ interface RunLogOptions {
   readonly onStored?: (event: StoredEvent) => void;
   /** Called for each of this run's own events once it is stored, with how long that took. */
   readonly onStoredAfter?: (ms: number) => void;
-  /** How long deltas wait for further ones. Default: they are stored at once. */
+  /** The time that deltas wait for further ones. Default: they are stored at once. */
   readonly chunking?: Chunking | undefined;
   readonly onError: (error: unknown) => void;
 }

@@ -44,7 +44,7 @@ test("each ejection and each return is one line, which names the server and no p
   expect(JSON.stringify(lines)).not.toContain("secret");
 });
 
-test("metrics are of the model that the servers have, for whatever model it serves", async () => {
+test("metrics name the model that the servers have, also when it replaces another", async () => {
   const { reports, series } = openReports();
   const own = createReplicated([2, 0], [false, true]);
   const standIn = createReplicated([1, 0], [false, true]);

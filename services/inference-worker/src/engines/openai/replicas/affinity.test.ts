@@ -135,15 +135,15 @@ const keyOf = (request: Partial<EngineRequest>) => affinityKeyOf({ model: "m", i
 const user = (content: string) => ({ role: "user" as const, content });
 
 describe("the key of a request", () => {
-  test("is its conversation, whatever is asked in it", () => {
+  test("is its conversation, for every question in it", () => {
     const conversation = "conv_4qk3v5hm2w7ztx6rjcnpdsa3eb" as NonNullable<EngineRequest["conversation"]>;
     expect(keyOf({ conversation })).toBe(conversation);
-    expect(keyOf({ conversation, input: "Go on.", model: "other" })).toBe(conversation);
+    expect(keyOf({ conversation, input: "Continue.", model: "other" })).toBe(conversation);
   });
 
   test("is that of the prompt's beginning else: a client that sends the whole conversation has one key for all turns", () => {
     const turns = [{ role: "system" as const, content: LONG }, user("Hi")];
-    const later = [...turns, { role: "assistant" as const, content: "Hello" }, user("Go on.")];
+    const later = [...turns, { role: "assistant" as const, content: "Hello" }, user("Continue.")];
     expect(keyOf({ input: later })).toBe(keyOf({ input: turns }));
     expect(keyOf({ input: `${LONG}a` })).toBe(keyOf({ input: `${LONG}b` }));
     expect(keyOf({ input: [user(LONG)] })).toBe(keyOf({ input: LONG }));
