@@ -259,7 +259,7 @@ export class Appender {
         this.#endHold = undefined;
         resolve("waited");
       };
-      const timer = setTimeout(end, this.#holdMs);
+      const timer = setTimeout(end, Math.max(1, this.#holdMs));
       this.#endHold = end;
     });
   }
