@@ -25,21 +25,26 @@ export async function writeReport(
 }
 
 /**
- * Formats a result as a table. Columns are the fields of its rows. Fields in microseconds become milliseconds; percentiles are shown as
- * p50 / p99 / max, and figures by process as a sum.
+ * Formats a result as a table. Columns are the fields of its rows. Fields in microseconds become milliseconds, those in bytes megabytes;
+ * percentiles are shown as p50 / p99 / max, and figures by process as a sum.
  */
 export function formatResult({ scenario, what, rows }: ScenarioResult): string {
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const cells = rows.map((row) => {
     const values = row as Readonly<Record<string, unknown>>;
-    return columns.map((column) => formatCell(values[column], column.endsWith("Micros") ? 1e3 : 1));
+    return columns.map((column) => formatCell(values[column], divisorOf(column)));
   });
-  const header = columns.map((column) => column.replace(/Micros$/, "Ms"));
+  const header = columns.map((column) => column.replace(/Micros$/, "Ms").replace(/Bytes/, "MB"));
   const widths = header.map((title, i) => Math.max(title.length, ...cells.map((row) => row[i]!.length)));
   const lines = [header, ...cells].map((row) =>
     row.map((cell, i) => (i === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[i]!))).join("  "),
   );
   return [`${scenario}: ${what}`, ...lines.map((line) => `  ${line.trimEnd()}`)].join("\n");
+}
+
+function divisorOf(column: string): number {
+  if (column.endsWith("Micros")) return 1e3;
+  return /Bytes/.test(column) ? 1e6 : 1;
 }
 
 function formatCell(value: unknown, divisor: number): string {
