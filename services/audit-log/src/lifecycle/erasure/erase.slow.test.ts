@@ -1,12 +1,15 @@
 import {
   checkpointSubject,
   CHECKPOINTS_STREAM,
+  decodeOpsRecord,
   encodeEvent,
+  OPS_STREAM,
   type GenerationRef,
   asSeq,
+  asStreamSeq,
 } from "@reprise/protocol";
+import { readStreamMessages } from "@reprise/broker";
 import { enqueueJob } from "@reprise/jobs";
-
 import { completed, createRef, delta, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import {
@@ -102,6 +105,21 @@ test("text in a file of checkpoints that was full before, and is mostly of other
   expect(await inCheckpoints()).toEqual([]);
   await archiver.stop();
   expect(await findingsIn(world)).toEqual([]);
+});
+
+test("delivery nodes are told of every erased generation", async () => {
+  await using world = await openLifecycleWorld();
+  const ref = createRef();
+  await writeLog(world.live.log, ref, SUBJECT, [completed()]);
+  const outcome = await eraseSubject(await world.openContext(), request, options);
+  const batch = { afterStreamSeq: asStreamSeq(0), maxMessages: 10, maxBytes: 100_000 };
+  const records = await readStreamMessages(world.live.broker.reads, OPS_STREAM, batch);
+  expect(records.map(({ subject, payload }) => [subject, decodeOpsRecord(payload)])).toEqual([
+    [
+      `ops.acme.erased.${ref.generation}`,
+      expect.objectContaining({ erasure: outcome.kind === "erased" && outcome.certificate.id }),
+    ],
+  ]);
 });
 
 test("what is erased already is certified again, and what never was is nothing", async () => {

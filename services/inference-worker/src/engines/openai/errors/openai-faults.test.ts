@@ -213,6 +213,21 @@ describe("an upstream that answers with a status", () => {
     const { text, error } = await runAgainst({ headers: { "content-encoding": encoding }, body });
     expect([text, error]).toEqual(["Hello", undefined]);
   });
+
+  test("of 100, unasked, and then of 200 is read", async () => {
+    const server = createServer((socket) => {
+      socket.once("data", () => {
+        socket.write("HTTP/1.1 100 Continue\r\n\r\n");
+        socket.end(
+          `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n${content("Hello")}${finish()}${DONE}`,
+        );
+      });
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { text, error } = await runAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`);
+    server.close();
+    expect([text, error]).toEqual(["Hello", undefined]);
+  });
 });
 
 describe("an upstream that begins to stream", () => {
