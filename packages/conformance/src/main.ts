@@ -1,11 +1,14 @@
 #!/usr/bin/env node
 import { parseArgs } from "node:util";
+import { call } from "./http/call.ts";
 import { REQUIREMENTS } from "./requirements.ts";
 import { type Outcome, runSuite } from "./run-suite.ts";
+import type { TargetOptions } from "./target.ts";
 
 const USAGE = `Usage: reprise-conformance <url> --key <key> [options]
 
-Says which of the numbered requirements of PROTOCOL.md a server keeps. Exits 1 if one is broken.
+Says which of the numbered requirements of PROTOCOL.md a server keeps. Exits 1 if one is broken,
+and 64 if none could be tested.
 
   --key <key>           an API key with the roles create, read, cancel and tool
   --model <name>        a model that takes the simulator's options (sim)
@@ -16,40 +19,40 @@ Says which of the numbered requirements of PROTOCOL.md a server keeps. Exits 1 i
   --quick               without cases that take longer than 10 seconds
 `;
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    key: { type: "string" },
-    model: { type: "string" },
-    "other-key": { type: "string" },
-    "no-read-key": { type: "string" },
-    "limited-key": { type: "string" },
-    only: { type: "string", multiple: true },
-    quick: { type: "boolean" },
-    help: { type: "boolean" },
-  },
-});
-const [url] = positionals;
-const unknown = values.only?.find((id) => REQUIREMENTS.every((requirement) => requirement.id !== id));
+/** A command line, or a server, with which no requirement can be tested. */
+class Refusal extends Error {}
 
-if (url === undefined || values.key === undefined || values.help === true) {
-  process.stdout.write(USAGE);
-  if (values.help !== true) process.exitCode = 64;
-} else if (unknown !== undefined) {
-  process.stderr.write(`--only ${unknown}: PROTOCOL.md has M-1 to M-${REQUIREMENTS.length}.\n`);
+const PROBE_MS = 10_000;
+
+try {
+  await main();
+} catch (error) {
+  if (!(error instanceof Refusal)) throw error;
+  process.stderr.write(`${error.message}\n`);
   process.exitCode = 64;
-} else {
-  const results = await runSuite(
-    {
-      url,
-      key: values.key,
-      model: values.model,
-      otherKey: values["other-key"],
-      noReadKey: values["no-read-key"],
-      limitedKey: values["limited-key"],
-    },
-    { only: values.only, quick: values.quick },
-  );
+}
+
+async function main(): Promise<void> {
+  const { values, positionals } = readArguments();
+  const [url] = positionals;
+  if (values.help === true) {
+    process.stdout.write(USAGE);
+    return;
+  }
+  if (url === undefined || values.key === undefined) throw new Refusal(USAGE.trimEnd());
+  const unknown = values.only?.find((id) => REQUIREMENTS.every((requirement) => requirement.id !== id));
+  if (unknown !== undefined)
+    throw new Refusal(`--only ${unknown}: PROTOCOL.md has M-1 to M-${REQUIREMENTS.length}.`);
+  const target = {
+    url,
+    key: values.key,
+    model: values.model,
+    otherKey: values["other-key"],
+    noReadKey: values["no-read-key"],
+    limitedKey: values["limited-key"],
+  };
+  await probe(target);
+  const results = await runSuite(target, { only: values.only, quick: values.quick });
   const counts: Record<Outcome, number> = { kept: 0, broken: 0, "not tested": 0 };
   for (const { requirement, outcome, reason } of results) {
     counts[outcome]++;
@@ -59,4 +62,38 @@ if (url === undefined || values.key === undefined || values.help === true) {
   }
   process.stdout.write(`${counts.kept} kept, ${counts.broken} broken, ${counts["not tested"]} not tested\n`);
   if (counts.broken > 0) process.exitCode = 1;
+}
+
+function readArguments() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        key: { type: "string" },
+        model: { type: "string" },
+        "other-key": { type: "string" },
+        "no-read-key": { type: "string" },
+        "limited-key": { type: "string" },
+        only: { type: "string", multiple: true },
+        quick: { type: "boolean" },
+        help: { type: "boolean" },
+      },
+    });
+  } catch (error) {
+    throw new Refusal(toMessage(error));
+  }
+}
+
+/** @throws Refusal if the server gives no answer or does not know the key: every case would fail */
+async function probe(target: TargetOptions): Promise<void> {
+  const signal = AbortSignal.timeout(PROBE_MS);
+  const caller = { ...target, model: "", signal, longRunning: new Set<string>() };
+  const { status } = await call(caller, "GET /v1/generations/gen_probe").catch((error: unknown) => {
+    throw new Refusal(`${target.url}: ${toMessage(error)}`);
+  });
+  if (status === 401) throw new Refusal(`${target.url}: the server does not know the key of --key (401).`);
+}
+
+function toMessage(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
