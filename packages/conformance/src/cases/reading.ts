@@ -77,7 +77,6 @@ export const readingCases: readonly Case[] = [
       using slow = await openEventStream(target, eventsPath(id));
       slow.pause();
       const prompt = await readFrames(target, id);
-      await pause(500);
       slow.resume();
       checkEqual("end of the slow stream", await slow.ended, "clean");
       const rawOf = ({ frames }: { readonly frames: readonly { readonly raw: string }[] }) =>
