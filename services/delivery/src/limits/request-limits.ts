@@ -94,7 +94,7 @@ export class RequestLimits implements AsyncDisposable {
     const counted = this.#counted.get(request) ?? new Set();
     this.#counted.set(request, counted);
     const own = { requests: 1, requestBytes: bodyBytesOf(request), ...use };
-    const checks = this.#checksOf(countedAddress(request.clientAddress ?? ""), principal, own).map((check) =>
+    const checks = this.#checksOf(request, principal, own).map((check) =>
       check.kind === "rate" && counted.has(check.key) ? { ...check, cost: 0 } : check,
     );
     if (checks.length === 0) return;
@@ -186,9 +186,7 @@ export class RequestLimits implements AsyncDisposable {
 
   /** Counts what a reader is replayed. It is not refused for it: the next one is. */
   replayed(request: FastifyRequest, principal: Principal, bytesOf: () => number): void {
-    const checks = this.#checksOf(countedAddress(request.clientAddress ?? ""), principal, {
-      replayBytes: 0,
-    }).filter(isRate);
+    const checks = this.#checksOf(request, principal, { replayBytes: 0 }).filter(isRate);
     if (checks.length === 0) return;
     const bytes = bytesOf();
     if (bytes <= 0) return;
@@ -225,11 +223,13 @@ export class RequestLimits implements AsyncDisposable {
     if (oldest !== undefined) this.#reservations.delete(oldest);
   }
 
-  #checksOf(address: string | undefined, principal: Principal, use: LimitUse): readonly LimitCheck[] {
+  /** @param request undefined for a generation of the platform's own */
+  #checksOf(request: FastifyRequest | undefined, principal: Principal, use: LimitUse): readonly LimitCheck[] {
     const { limits, tenant, endUser } = principal;
     if (!limits) return [];
     // A stream token's key is the one that signed it, which may have signed all of the tenant's tokens.
     const keyId = principal.tokenId === undefined ? principal.keyId : undefined;
+    const address = request && countedAddress(request.clientAddress ?? "");
     return toLimitChecks(limits, { tenant, keyId, endUser, address }, use);
   }
 
