@@ -47,8 +47,10 @@ export function openLogs(options: LogsOptions): Logs {
   stack.defer(() => hub.close());
   const erasures = subscribeErasures(broker.main, { onErased: (ref) => hub.erase(ref), onError });
   stack.defer(() => erasures.unsubscribe());
-  const onLate: Parameters<typeof subscribeLateEvents>[1]["onLate"] = (ref, seq) => hub.expect(ref, seq);
-  const lateEvents = subscribeLateEvents(broker.main, { onLate, onError });
+  const lateEvents = subscribeLateEvents(broker.main, {
+    onLate: (ref, seq) => hub.expect(ref, seq),
+    onError,
+  });
   stack.defer(() => lateEvents.unsubscribe());
   const owned = stack.move();
   return { log, hub, brokerProblems, [Symbol.dispose]: () => owned.dispose() };
