@@ -1,4 +1,3 @@
-export { BUCKETS } from "./sketch/bucket.ts";
 export { decodeSketch, encodeSketch } from "./sketch/sketch-codec.ts";
 export { Sketch, type SketchSummary } from "./sketch/sketch.ts";
 export { type EncodedFold, GenerationFold } from "./fold/generation-fold.ts";
