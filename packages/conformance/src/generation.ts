@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import { check, checkStatus } from "./check.ts";
 import { type Answer, call, type CallOptions } from "./http/call.ts";
 import { readEventStream } from "./http/event-stream.ts";
@@ -81,8 +82,7 @@ export async function readUntil(
   for (;;) {
     const generation = await read(target, id);
     if (holds(generation)) return generation;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    target.signal.throwIfAborted();
+    await pause(50, undefined, { signal: target.signal });
   }
 }
 
