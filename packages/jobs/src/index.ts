@@ -16,6 +16,6 @@ export { answerHolderQueries, isHeld } from "./queue/job-holder.ts";
 export { JobMemory } from "./queue/job-memory.ts";
 export type { Job } from "./queue/job.ts";
 export * as openJobs from "./queue/open-jobs.ts";
-export { type OpenJob, type QueuedJob, readAllJobs, readJob, readJobsAfter } from "./queue/open-jobs.ts";
+export type { OpenJob, QueuedJob } from "./queue/open-jobs.ts";
 export { type Puller, pullJobs } from "./queue/pull-jobs.ts";
 export type { TenantShare } from "./shares/tenant-share.ts";

@@ -36,13 +36,11 @@ import { describe, expect, test } from "vitest";
 import { subscribeErasures, createGenerationLog, subscribeLive } from "@reprise/stream";
 import {
   enqueueJob,
-  readAllJobs,
-  readJob,
-  readJobsAfter,
   pullJobs,
   subscribePresence,
   publishPresence,
   readPresence,
+  openJobs,
 } from "@reprise/jobs";
 import { reviewList, readRuleSet, subscribeVerdicts } from "@reprise/moderation";
 import { type Broker, flushConnection } from "./connection.ts";
@@ -101,10 +99,12 @@ describe.each(WAYS)("answered with %j", (way) => {
     await untilStored(admin, JOBS_STREAM, jobSubject("sim", forged));
     const queue = { model: "sim", ref: real, payload: encodeEvent(asSeq(0), requested(real)) };
     await enqueueJob(createPublish(inboxOf(admin.main)), queue);
-    expect(await readJob(admin.main, { model: "sim", ref: forged, priority: "interactive" })).toBeUndefined();
+    expect(
+      await openJobs.readJob(admin.main, { model: "sim", ref: forged, priority: "interactive" }),
+    ).toBeUndefined();
     const idsOf = (jobs: readonly { ref: GenerationRef }[]) => jobs.map(({ ref }) => ref.generation);
-    expect(idsOf((await readJobsAfter(admin.main, STREAM_START)).jobs)).toEqual([real.generation]);
-    expect(idsOf(await Array.fromAsync(readAllJobs(admin.main)))).toEqual([real.generation]);
+    expect(idsOf((await openJobs.readJobsAfter(admin.main, STREAM_START)).jobs)).toEqual([real.generation]);
+    expect(idsOf(await Array.fromAsync(openJobs.readAllJobs(admin.main)))).toEqual([real.generation]);
     const [run, errors]: [string[], unknown[]] = [[], []];
     const puller = await pullJobs({
       connection: worker.main,

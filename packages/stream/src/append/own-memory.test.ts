@@ -3,7 +3,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createCheckpointer } from "./checkpoint.ts";
-import { enqueueJob, type Job, pullJobs, readAllJobs, readJob, readJobsAfter } from "@reprise/jobs";
+import { enqueueJob, type Job, pullJobs, openJobs } from "@reprise/jobs";
 import { ReorderBuffer } from "../hub/cache/reorder-buffer.ts";
 import type { LogSnapshot } from "../read/stored-event.ts";
 import { newRef, openWorld, type World, writeLog } from "../testing/world.ts";
@@ -67,9 +67,9 @@ test("a job has memory of its own, for its worker and for the reaper", async () 
   const model = "owner";
   await enqueueJob(world.log.publish, { model, ref, payload: Buffer.from('{"seq":0}') });
   const { main: connection } = world.broker;
-  const found = await readJob(connection, { ref, model, priority: "interactive" });
-  const { jobs } = await readJobsAfter(connection, asStreamSeq(0));
-  const all = await Array.fromAsync(readAllJobs(connection));
+  const found = await openJobs.readJob(connection, { ref, model, priority: "interactive" });
+  const { jobs } = await openJobs.readJobsAfter(connection, asStreamSeq(0));
+  const all = await Array.fromAsync(openJobs.readAllJobs(connection));
   const { promise: pulled, resolve } = Promise.withResolvers<Job>();
   const options = {
     connection,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { generationsStream, JOBS_STREAM, TENANTS_STREAM } from "@reprise/protocol";
 import { createTempDir, startTestBroker, type TcpProxy } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
-import { readAllJobs } from "@reprise/jobs";
+import { openJobs } from "@reprise/jobs";
 import { type Broker, connectBroker, getStreamInfo, readStreamInfo, ensureTopology } from "@reprise/broker";
 import { newRef, openWorld, openWorldBehindProxy, SHARDS, writeLog } from "../testing/world.ts";
 import { checkBackup } from "./backup-files.ts";
@@ -68,7 +68,7 @@ describe("a backup that was restored", () => {
     expect(streams.find(({ config }) => config.name === JOBS_STREAM)?.state.messages).toBe(1);
     const empty = await openEmpty(stack);
     expect((await restoreBackup(empty, { dir })).queued).toBe(1);
-    const jobs = await Array.fromAsync(readAllJobs(empty.bulk));
+    const jobs = await Array.fromAsync(openJobs.readAllJobs(empty.bulk));
     expect(jobs).toHaveLength(2);
     expect(jobs.at(-1)).toMatchObject({ ref: jobless, model: "sim" });
   });

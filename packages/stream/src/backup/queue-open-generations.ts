@@ -10,7 +10,7 @@ import {
   STREAM_START,
 } from "@reprise/protocol";
 import { type Broker, getStreamInfo } from "@reprise/broker";
-import { enqueueJob, readAllJobs } from "@reprise/jobs";
+import { enqueueJob, openJobs } from "@reprise/jobs";
 import { createGenerationLog } from "../read/generation-log.ts";
 
 const AT_ONCE = 32;
@@ -23,7 +23,7 @@ const AT_ONCE = 32;
 export async function queueOpenGenerations(broker: Broker, shards: number): Promise<number> {
   const log = createGenerationLog(broker, { shards });
   const queued = new Set<string>();
-  for await (const { ref } of readAllJobs(broker.bulk)) queued.add(ref.generation);
+  for await (const { ref } of openJobs.readAllJobs(broker.bulk)) queued.add(ref.generation);
   const slots = new Semaphore(AT_ONCE);
 
   const queueIfOpen = async (ref: GenerationRef): Promise<number> => {

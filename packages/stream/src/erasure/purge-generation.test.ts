@@ -22,7 +22,7 @@ import {
 } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { storeCheckpoint } from "../append/checkpoint.ts";
-import { enqueueJob, answerHolderQueries, readJob, publishPresence, readPresence } from "@reprise/jobs";
+import { enqueueJob, answerHolderQueries, publishPresence, readPresence, openJobs } from "@reprise/jobs";
 import { fillStream, purgeFiller, streamsWithTextOf } from "./fill-stream.ts";
 import { closeGeneration, endGeneration, isPurged, purgeGeneration, readRanges } from "./purge-generation.ts";
 import { getStreamInfo } from "@reprise/broker";
@@ -195,7 +195,7 @@ test.each(["interactive", "batch"] as const)(
     await writeLog(world.log, ref, 0);
     await enqueueJob(world.log.publish, { model: "sim", ref, priority, payload: Buffer.from("a prompt") });
     await endGeneration(target(world, ref));
-    expect(await readJob(world.broker.main, { model: "sim", ref, priority })).toBeUndefined();
+    expect(await openJobs.readJob(world.broker.main, { model: "sim", ref, priority })).toBeUndefined();
   },
 );
 
