@@ -19,7 +19,7 @@ const words = fc.array(fc.constantFrom("secret", "hush", "odd", "a ", "sec", "hu
 });
 const masked = (text: string) => text.replaceAll(/secret|hush/g, "***");
 
-test("what is cleared never holds a match, nor the beginning of one", () => {
+test("what is cleared never holds a match, nor the beginning of one, and at the end all else is cleared", () => {
   fc.assert(
     fc.property(words, fc.array(fc.nat(1_000), { maxLength: 12 }), (parts, cuts) => {
       const text = parts.join("");
@@ -32,6 +32,8 @@ test("what is cleared never holds a match, nor the beginning of one", () => {
         const { joined } = log.shown(cleared);
         expect(masked(text).startsWith(joined)).toBe(true);
       }
+      expect(log.shown()).toMatchObject({ text: masked(text), joined: masked(text) });
+      expect(cleared).toBe(log.events.length);
     }),
     { numRuns: 500 },
   );
@@ -60,6 +62,37 @@ test("a judge that is lost at any moment is replaced by one that decides the sam
     ),
     { numRuns: 500 },
   );
+});
+
+test("a judge that is late decides for the log as it is then", () => {
+  const lateness = fc.infiniteStream(fc.boolean());
+  fc.assert(
+    fc.property(words, fc.array(fc.nat(1_000), { maxLength: 12 }), lateness, (parts, cuts, settles) => {
+      const text = parts.join("");
+      const log = new JudgedLog(RULES);
+      for (const draft of [...chunks(text, cuts).map(delta), COMPLETED]) {
+        log.store(draft);
+        if (settles.next().value) log.settle();
+      }
+      log.settle();
+      expect(log.shown().text).toBe(masked(text));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("a halt withdraws the text from the match on, and keeps the text before it", () => {
+  const log = new JudgedLog(RULES);
+  log.append(delta("a secret, po"), delta("ison and more"), delta("late"));
+  expect(log.shown()).toMatchObject({ text: "a ***, ***", joined: "a ***, ***" });
+  expect([log.judge.halted, log.judge.ended]).toEqual([true, false]);
+});
+
+test("in the mode observe a judge finds matches and decides nothing", () => {
+  const log = new JudgedLog(RULES, { ...GATE, mode: "observe" });
+  log.append(delta("a secret poison"), COMPLETED);
+  expect(log.decisions).toEqual([]);
+  expect(log.judge.findings.first.map(({ rule }) => rule)).toEqual(["secret", "poison"]);
 });
 
 test("a range takes in what an earlier one of the same events has withdrawn", () => {

@@ -287,6 +287,14 @@ test("a busy engine is asked again when it wants to be, within the time for the 
   expect(askedAtMs).toEqual([0, 3_500, 7_000]);
 });
 
+test("a busy engine that names no time is asked less and less often", async () => {
+  const { askedAtMs, generate } = busyEngine(4);
+  const { outcome } = start(generate, { timeouts: PATIENT, random: () => 1 });
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(await outcome).toMatchObject({ kind: "finished" });
+  expect(askedAtMs).toEqual([0, 500, 1_500, 3_500, 7_500]);
+});
+
 test("a busy engine that wants longer than the policy has fails the run at once", async () => {
   const { askedAtMs, generate } = busyEngine(9, 60_000);
   const { outcome } = start(generate, { timeouts: PATIENT });
