@@ -127,6 +127,26 @@ test("for any order of channels no reader is ever shown a match, every call is s
   );
 });
 
+test("for any order of channels a lost judge is replaced by one that decides the same, and nothing twice", () => {
+  const fates = fc.infiniteStream(fc.constantFrom("continue", "restart", "restart unsettled"));
+  fc.assert(
+    fc.property(steps, fates, (drafts, fate) => {
+      const [log, undisturbed] = [new JudgedLog(WORDS), new JudgedLog(WORDS)];
+      for (const draft of [...drafts, COMPLETED]) {
+        undisturbed.append(draft);
+        const next = fate.next().value;
+        log.store(draft);
+        if (next === "restart unsettled") log.restart();
+        log.settle();
+        if (next === "restart") log.restart();
+        log.settle();
+      }
+      expect(log.events).toEqual(undisturbed.events);
+    }),
+    { numRuns: 500 },
+  );
+});
+
 test("for any order of channels a judge that fell behind decides for the log as it is then", () => {
   fc.assert(
     fc.property(steps, fc.infiniteStream(fc.boolean()), (drafts, lags) => {
