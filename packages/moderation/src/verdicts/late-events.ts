@@ -21,7 +21,7 @@ export function announceLateEvent(connection: NatsConnection, ref: GenerationRef
   connection.publish(lateEventSubject(ref), `${seq}`);
 }
 
-export interface EventsBehindEndsOptions {
+export interface LateEventsOptions {
   /** Called for each announcement, inside the connection's read loop: it has to be short. */
   onLate: (ref: GenerationRef, seq: Seq) => void;
   /** Called with what `onLate` throws, and for messages that are no announcement. */
@@ -31,7 +31,7 @@ export interface EventsBehindEndsOptions {
 /** Hears of late events, of every tenant. */
 export function subscribeLateEvents(
   connection: NatsConnection,
-  { onLate, onError }: EventsBehindEndsOptions,
+  { onLate, onError }: LateEventsOptions,
 ): Subscription {
   const onMessage = (message: Msg) => {
     const ref = parseLateEventSubject(message.subject);

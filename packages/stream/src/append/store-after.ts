@@ -3,7 +3,7 @@ import { RepriseError, STREAM_START, type StreamSeq } from "@reprise/protocol";
 import { HEADER, getLastMessage, headerOf, ifUnavailable, createWriterName } from "@reprise/broker";
 import { patienceOf, type RowBroker } from "./row-broker.ts";
 
-export interface StoredBehind {
+export interface StoredAfter {
   readonly stream: string;
   readonly subject: string;
   readonly payload: Uint8Array;
@@ -21,7 +21,7 @@ export interface StoredBehind {
  */
 export async function storeAfter(
   broker: RowBroker,
-  { stream, subject, payload, expectedLast, ttlSeconds }: StoredBehind,
+  { stream, subject, payload, expectedLast, ttlSeconds }: StoredAfter,
 ): Promise<StreamSeq | undefined> {
   const { publish, reads } = broker;
   const name = createWriterName();
