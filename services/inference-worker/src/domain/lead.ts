@@ -15,10 +15,9 @@ interface Seen extends NodePosition {
 }
 
 /**
- * Computes how many tokens an engine is ahead of a generation's furthest reader. Tokens that moderation holds do not count: moderation may need more text to
- * decide,
- * and a reader that waits for moderation must not make the engine wait in turn. Nodes repeat their presence records; a node that sent none for `leaseMs`
- * counts as gone, with its readers. Without readers the lead is 0.
+ * Computes how many tokens an engine is ahead of a generation's furthest reader. Tokens that moderation holds do not count: moderation may need more
+ * text to decide, and a reader that waits for moderation must not make the engine wait in turn. Nodes repeat their presence records; a node that sent
+ * none for `leaseMs` counts as gone, with its readers. Without readers the lead is 0.
  */
 export class Lead {
   readonly #leaseMs: number;
