@@ -1,4 +1,4 @@
-import type { ServiceProcess } from "@reprise/testkit";
+import { type ServiceProcess, startRedis } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { startCluster } from "./testing/cluster.ts";
 
@@ -40,4 +40,12 @@ test("without its broker a process is alive and not ready, and ready again once 
   await expect.poll(() => statusesOf("/readyz")).toEqual(all(200));
   await Promise.all(services.map((service) => service.logged(BACK)));
   expect(services.map(toldBy)).toEqual(services.map(() => [GONE, BACK]));
+});
+
+test("a delivery node whose port is taken ends, although it is connected to Redis", async () => {
+  await using cluster = await startCluster();
+  const { url } = await cluster.startDelivery();
+  await using redis = await startRedis();
+  const second = cluster.startDelivery({ REPRISE_PORT: new URL(url).port, REPRISE_REDIS_URL: redis.url });
+  await expect(second).rejects.toThrow("EADDRINUSE");
 });

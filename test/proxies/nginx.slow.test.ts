@@ -155,6 +155,7 @@ describe("nginx with infra/proxies/nginx", () => {
     await Promise.all([platform.kill(0), platform.kill(1)]);
     const { status } = await send(proxy.url + pathOf(id), { headers: { authorization } });
     expect([502, 503, 504]).toContain(status);
+    expect((await send(`${proxy.url}/proxy-health`)).status).toBe(204);
     await Promise.all([platform.restart(0), platform.restart(1)]);
     const before = followers.map(({ stream }) => stream.reconnects);
     await untilMore(followers, SOME);
