@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdir, readFile, rm } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createFileStore, openArchive, parseNoteKey } from "@reprise/archive";
 import { createClient } from "@reprise/client";
@@ -111,5 +111,31 @@ test.each(["standalone", "delivery", "inference-worker"] as const)(
     expect(stderr).toContain("REPRISE_NATS_URLS is not known; did you mean REPRISE_NATS_URL?");
     expect(stderr).toContain('REPRISE_SHARDS must be a whole number from 1 to 1000, not "many"');
     expect(stderr).not.toMatch(/^\s+at /m);
+  },
+);
+
+test.each(["standalone", "delivery"] as const)(
+  "%s refuses tenants with a classifier that its file does not have",
+  async (name) => {
+    await using dir = await createTempDir("classifiers");
+    const file = async (of: string, content: object) => {
+      const path = join(dir.path, of);
+      await writeFile(path, JSON.stringify(content));
+      return path;
+    };
+    const omni = { kind: "moderations", base_url: "http://127.0.0.1:1/v1", model: "omni" };
+    const policy = { moderation: { mode: "gate", rules: [{ classifier: "toxcity" }] } };
+    const keys = [{ secret: "rk_acme_0123456789abcdef", roles: ["create"] }];
+    await using service = await startService(name, {
+      REPRISE_PORT: "0",
+      ...(name === "standalone"
+        ? { REPRISE_DATA_DIR: join(dir.path, "data") }
+        : { REPRISE_NATS_URL: "nats://127.0.0.1:1" }),
+      REPRISE_TENANTS_FILE: await file("tenants.json", { tenants: [{ id: "acme", keys, policy }] }),
+      REPRISE_CLASSIFIERS_FILE: await file("classifiers.json", { classifiers: { toxicity: omni } }),
+    });
+    const { code, stderr } = await service.exited;
+    expect(code).toBe(1);
+    expect(stderr).toContain('rules.0.classifier: "toxcity" is no classifier');
   },
 );
