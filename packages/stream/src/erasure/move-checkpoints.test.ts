@@ -139,10 +139,13 @@ test("what is moved gets no longer time than it had, however often; what has bec
   const ttlS = Number(/Nats-TTL: (\d+)/.exec(headers)?.[1]);
   const expiresAtMs = Date.parse(time) + ttlS * 1_000;
   expect(expiresAtMs).toBeLessThanOrEqual(Date.parse(time) + 3_600_000);
+  const movedAtMs = Date.now();
   await moveCheckpoints({ broker, log }, stretches);
   const again = await readOf(other);
+  expect(again.streamSeq).toBeGreaterThan(streamSeq);
   const ttlAgainS = Number(/Nats-TTL: (\d+)/.exec(again.headers)?.[1]);
-  expect(Date.parse(again.time) + ttlAgainS * 1_000).toBeLessThanOrEqual(expiresAtMs);
+  // The store's own delay is not part of it: a busy broker stores the message later.
+  expect(ttlAgainS * 1_000).toBeLessThanOrEqual(expiresAtMs - movedAtMs);
 });
 
 test("merges intervals that overlap, to the later end", () => {
