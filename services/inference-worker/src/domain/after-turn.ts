@@ -2,7 +2,7 @@ import {
   type EventDraft,
   failedDraft,
   type FinishReason,
-  type RepriseError,
+  RepriseError,
   timeoutDraft,
   type TimeoutName,
   type Usage,
@@ -13,7 +13,6 @@ import { mayRetryFirstToken, mayRetry, type PlanContext } from "./plan-attempt.t
 import type { EngineChoice } from "../model-queues.ts";
 import type { Fit } from "../schema/fits-schema.ts";
 import type { RunTranscript } from "./run-transcript.ts";
-import { isStoreAway } from "./store-away.ts";
 
 /** The timeouts that can strike while an engine runs. */
 export type TurnTimeout = Extract<TimeoutName, "first_token" | "between_tokens" | "total">;
@@ -147,4 +146,12 @@ export function mayFallBack({
 /** Returns true for a failure of the engine: an invalid request is invalid for any engine. */
 function isEngineError({ code }: RepriseError): boolean {
   return code === "engine_unavailable" || code === "engine_rejected" || code === "engine_failed";
+}
+
+/** No engine's failure: the broker, or the archive, does not give or take what a turn needs. It may in a moment, or another worker's. */
+export function isStoreAway(error: unknown): error is RepriseError {
+  return (
+    error instanceof RepriseError &&
+    (error.code === "broker_unavailable" || error.code === "archive_unavailable")
+  );
 }

@@ -1,4 +1,4 @@
-import { type Job } from "@reprise/jobs";
+import type { Job } from "@reprise/jobs";
 import { chunkingOf, type LogSnapshot } from "@reprise/stream";
 import { recordOps } from "@reprise/broker";
 import {
@@ -25,8 +25,8 @@ import type { RunContext } from "./run-context.ts";
 import { RunLog } from "./log/run-log.ts";
 import { startRunSpan } from "./trace/trace-run.ts";
 import { RunRequest, toAsked } from "./run-request.ts";
-import { RunRoute } from "./run-route.ts";
 import type { Wait } from "./settle-request.ts";
+import type { Server } from "../engines/engine.ts";
 
 /** The first step of a run: an attempt, a wait for earlier turns, or the end at once. */
 export type FirstStep = AttemptPlan | Wait | { readonly kind: "end"; readonly draft: EndDraft };
@@ -157,4 +157,24 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
 export async function readSettled({ log, stop }: Run): Promise<RunTranscript | undefined> {
   const transcript = await log.settledTranscript();
   return stop.aborted ? undefined : transcript;
+}
+
+/** The servers that a run has met. Another attempt goes to a server that has not failed it yet, where there is one. */
+class RunRoute {
+  readonly #avoid = new Set<string>();
+  #last: string | undefined;
+
+  get avoid(): ReadonlySet<string> {
+    return this.#avoid;
+  }
+
+  took({ id }: Server): void {
+    this.#last = id;
+  }
+
+  /** The attempt has failed at the server that it met last. */
+  failed(): void {
+    if (this.#last !== undefined) this.#avoid.add(this.#last);
+    this.#last = undefined;
+  }
 }

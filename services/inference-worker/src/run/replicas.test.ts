@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { cacheSaltOf } from "../engines/openai/request/cache-salt.ts";
 import { content, DONE, finish, usage } from "../engines/testing/chat-frames.ts";
 import type { Answer } from "../engines/testing/misbehaving-server.ts";
-import { startReplicaWorld } from "../engines/testing/replica-world.ts";
+import { startReplicaWorld } from "../engines/testing/openai-world.ts";
 import { attemptsIn } from "../testing/drafts.ts";
 import { openWorld, textOf, type World } from "../testing/world.ts";
 

@@ -1,11 +1,10 @@
 import { pause } from "@reprise/async";
-import type { EndDraft, NextStep, Proceed } from "../domain/after-turn.ts";
+import { type EndDraft, type NextStep, type Proceed, isStoreAway } from "../domain/after-turn.ts";
 import { type AttemptPlan, planNext, toPlanContext } from "../domain/plan-attempt.ts";
 import type { RunTranscript } from "../domain/run-transcript.ts";
 import { retryDelayMs } from "../domain/retry-delay.ts";
-import { isStoreAway } from "../domain/store-away.ts";
 import { type EngineChoice, engineOf } from "../model-queues.ts";
-import { createNonce } from "./attempt-nonce.ts";
+import { createNonce } from "./log/run-log.ts";
 import type { AttemptResult } from "./metrics/worker-metrics.ts";
 import { awaitToolResults } from "./turn/await-tool-results.ts";
 import { readSettled, type Run } from "./open-run.ts";

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import type { Dialect } from "@reprise/protocol";
-import { tryJson } from "./response/try-json.ts";
+import { tryJson } from "./response/answer-frames.ts";
 import { type Question, questionsFor, type ToldModel } from "./told-model.ts";
 import type { Upstream } from "./upstream.ts";
 

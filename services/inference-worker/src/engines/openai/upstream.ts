@@ -5,7 +5,6 @@ import { type Dispatcher, Pool } from "undici";
 import { EngineError } from "../engine-error.ts";
 import type { RequestBody } from "./request/request-body.ts";
 import { trackReusedConnections } from "./reused-connections.ts";
-import type { ResponseHeaders } from "./errors/retry-after.ts";
 import { toBrokenOff, toUnreachable } from "./errors/transport-error.ts";
 
 export interface UpstreamOptions {
@@ -27,6 +26,8 @@ interface BodyTimeouts {
   readonly idleTimeoutMs: number;
   readonly lingerMs: number;
 }
+
+export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /** An answer whose headers have come. `release` it, however it was read. */
 export interface UpstreamAnswer {

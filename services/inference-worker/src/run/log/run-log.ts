@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import {
   Appender,
   type Checkpointer,
@@ -12,7 +13,7 @@ import {
   subscribeLive,
 } from "@reprise/stream";
 import { type Broker, createWriterName } from "@reprise/broker";
-import { type Job } from "@reprise/jobs";
+import type { Job } from "@reprise/jobs";
 import {
   decodeEvent,
   type GenerationRef,
@@ -175,4 +176,9 @@ export function foldLog(events: readonly Uint8Array[]): RunTranscript {
 /** True if another writer's event ends this worker's attempt. */
 export function isFence(event: KnownEvent | UnknownEvent): boolean {
   return event.type === "generation.started" || isTerminal(event.type);
+}
+
+/** Returns a nonce, which distinguishes attempts of the same number: a worker can't know of attempts that the store has lost. */
+export function createNonce(): string {
+  return randomBytes(3).toString("hex");
 }

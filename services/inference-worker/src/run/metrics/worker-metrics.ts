@@ -1,7 +1,6 @@
 import type { Fault } from "@reprise/protocol";
 import type { Metrics } from "@reprise/runtime";
 import { GEN_AI_OPERATION } from "@reprise/runtime/telemetry";
-import { providerOf } from "../trace/provider-of.ts";
 import type { TokenObservers } from "./token-meter.ts";
 import { TurnTiming } from "./turn-timing.ts";
 
@@ -74,4 +73,11 @@ function toLabels(model: string, engine: string) {
     gen_ai_provider_name: providerOf(engine),
     gen_ai_request_model: model,
   };
+}
+
+const SIMULATOR = "sim";
+
+/** An engine's name as the GenAI conventions have it. */
+export function providerOf(engine: string): string {
+  return engine === SIMULATOR ? `reprise.${SIMULATOR}` : engine;
 }

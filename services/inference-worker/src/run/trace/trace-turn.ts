@@ -3,7 +3,7 @@ import type { AnswerNames, Engine, Server } from "../../engines/engine.ts";
 import type { TurnTiming } from "../metrics/turn-timing.ts";
 import type { Run } from "../open-run.ts";
 import type { RunRequest } from "../run-request.ts";
-import { providerOf } from "./provider-of.ts";
+import { providerOf } from "../metrics/worker-metrics.ts";
 import type { EngineOutcome } from "../../domain/after-turn.ts";
 
 interface TurnSpanOptions {

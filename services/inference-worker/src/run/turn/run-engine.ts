@@ -10,8 +10,7 @@ import {
   type TokenLogprobs,
 } from "@reprise/protocol";
 import { busyRetryDelayMs, retryDelayMs } from "../../domain/retry-delay.ts";
-import { isStoreAway } from "../../domain/store-away.ts";
-import type { EngineOutcome, TurnTimeout } from "../../domain/after-turn.ts";
+import { isStoreAway, type EngineOutcome, type TurnTimeout } from "../../domain/after-turn.ts";
 import type { Turn } from "../../domain/plan-attempt.ts";
 import {
   type AnnotationEvent,

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { EngineSilence, type Server } from "../../engine.ts";
 import { content, DONE, finish, usage } from "../../testing/chat-frames.ts";
 import { type Answer, startMisbehavingServer } from "../../testing/misbehaving-server.ts";
-import { startReplicaWorld } from "../../testing/replica-world.ts";
+import { startReplicaWorld } from "../../testing/openai-world.ts";
 
 afterEach(() => void vi.useRealTimers());
 

@@ -1,6 +1,5 @@
 import { createSseDecoder } from "@reprise/protocol";
 import { EngineError, type EngineRetry } from "../../engine-error.ts";
-import { tryJson } from "./try-json.ts";
 
 /** One message of an answer. */
 export type AnswerFrame =
@@ -165,4 +164,13 @@ function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
 
 function failed(message: string, retry: EngineRetry): EngineError {
   return new EngineError("engine_failed", message, { retry });
+}
+
+/** Parses a text as JSON; undefined if it is not JSON. */
+export function tryJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

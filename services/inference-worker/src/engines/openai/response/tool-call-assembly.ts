@@ -2,7 +2,7 @@ import { LIMITS } from "@reprise/protocol";
 import type { ToolCallEvent } from "../../engine.ts";
 import { EngineError } from "../../engine-error.ts";
 import { type ToolCallDelta, isTooLarge } from "./tool-call-delta.ts";
-import { tryJson } from "./try-json.ts";
+import { tryJson } from "./answer-frames.ts";
 
 const MAX_CALLS = LIMITS.tools;
 /** The limit of one call, in characters. As JSON in an event each may take six bytes, which has to stay below `LIMITS.eventBytes`. */

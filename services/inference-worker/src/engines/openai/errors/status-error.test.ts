@@ -1,6 +1,6 @@
 import { toUnixMs } from "@reprise/protocol";
 import { expect, test } from "vitest";
-import { parseRetryAfterMs } from "./retry-after.ts";
+import { parseRetryAfterMs } from "./status-error.ts";
 
 const NOW = toUnixMs("2026-11-21T12:00:00Z");
 
