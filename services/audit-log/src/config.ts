@@ -1,6 +1,5 @@
 import { BROKER_SERVICE_NAMES, type Environment, parseEnvironment } from "@reprise/runtime";
-import { loadTenantsFile } from "@reprise/tenancy";
-import type { KeptTenant } from "./kept-tenant.ts";
+import { loadTenantsFile, type TenantConfig, type TenantDirectory } from "@reprise/tenancy";
 
 /** Where the archive and its keys are: what the commands need too. */
 const STORAGE_NAMES = [
@@ -48,4 +47,15 @@ export async function loadKeptTenants({
   REPRISE_TENANTS_FILE: file,
 }: Pick<AuditLogEnvironment, "REPRISE_TENANTS_FILE">): Promise<readonly KeptTenant[]> {
   return file === undefined ? [] : (await loadTenantsFile(file)).tenants;
+}
+
+/** A tenant, as far as the audit log has to know it. */
+export type KeptTenant = Pick<TenantConfig, "id" | "audit">;
+
+/** The tenants as the bucket has them; those that it does not have, as the tenants file has them. */
+export function keptTenants(
+  directory: Pick<TenantDirectory, "all" | "find">,
+  file: readonly KeptTenant[],
+): readonly KeptTenant[] {
+  return [...directory.all(), ...file.filter(({ id }) => !directory.find(id))];
 }

@@ -1,7 +1,6 @@
 import { lowerPriority, runService, startBrokerService } from "@reprise/runtime";
 import { followTenants, reportRefusedRecord } from "@reprise/tenancy";
-import { loadKeptTenants, parseAuditLogEnvironment } from "./config.ts";
-import { keptTenants } from "./kept-tenant.ts";
+import { loadKeptTenants, parseAuditLogEnvironment, keptTenants } from "./config.ts";
 import { startAuditLog } from "./service.ts";
 import { openAuditStorage } from "./storage.ts";
 

@@ -11,10 +11,10 @@ import {
   parseNoteKey,
   parseVerifierKey,
   type VerifierKey,
+  createMasterKey,
 } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
 import { openSecretFile } from "@reprise/runtime";
-import { openMasterKeyFile } from "./master-key-file.ts";
 import type { StorageEnvironment } from "./config.ts";
 
 /** Where an archive lies, and what opens it. */
@@ -70,4 +70,9 @@ export async function openAuditStorage(env: StorageEnvironment): Promise<AuditSt
     secret,
   });
   return { name, store, dir: undefined, cacheDir, keyring, signer, earlier };
+}
+
+/** The master key in a file, which is made when it is missing. @throws RepriseError `config_invalid` */
+export async function openMasterKeyFile(path: string): Promise<Uint8Array> {
+  return parseMasterKey(await openSecretFile(path, createMasterKey));
 }

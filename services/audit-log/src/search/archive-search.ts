@@ -2,9 +2,14 @@ import { type ArchiveFile, type ArchiveState, erasuresOf, type Keyring } from "@
 import { type AuditSearch, type AuditSearchPage, RepriseError } from "@reprise/protocol";
 import { Database, type SearchableFiles } from "@reprise/facts/tables";
 import { metadataTag, subjectTag } from "../records/search-tags.ts";
-import { filesInRange, type TimeRange } from "./files-in-range.ts";
-import { encodePageCursor, parsePageCursor } from "./page-cursor.ts";
-import { findGenerations, type FoundGeneration } from "./search-query.ts";
+import {
+  filesInRange,
+  type TimeRange,
+  encodePageCursor,
+  parsePageCursor,
+  findGenerations,
+  type FoundGeneration,
+} from "./search-query.ts";
 import { toSummary } from "./summary.ts";
 
 export interface ArchiveSearchOptions {

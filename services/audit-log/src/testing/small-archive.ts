@@ -31,7 +31,7 @@ import { subjectTag } from "../records/search-tags.ts";
 import { GenerationKeys } from "../archiving/generation-keys.ts";
 import { sealBatch } from "../archiving/lane/seal-batch.ts";
 import { compact } from "../lifecycle/maintenance/compaction.ts";
-import { parseDataKey } from "../lifecycle/maintenance/data-file-name.ts";
+import { parseDataKey } from "../archiving/describe-file.ts";
 import { eraseSubject } from "../lifecycle/erasure/erase.ts";
 
 const NAME = "small";

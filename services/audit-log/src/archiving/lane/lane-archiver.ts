@@ -19,8 +19,7 @@ import { NO_TRACING, type Tracing } from "@reprise/runtime/telemetry";
 import { copyBlobs, type CopySource } from "../../copies/copy-blobs.ts";
 import { discardErasedCopies, toCopyDrafts } from "../../copies/copy-drafts.ts";
 import { type Erased, erasedIn } from "../erased.ts";
-import { joinByTenant } from "./join-drafts.ts";
-import { sealBatch, type SealedBatch, type SealingContext } from "./seal-batch.ts";
+import { joinByTenant, sealBatch, type SealedBatch, type SealingContext } from "./seal-batch.ts";
 
 export interface LaneOptions extends SealingContext {
   /** The blobs that are copied into the archive. Default: none. */

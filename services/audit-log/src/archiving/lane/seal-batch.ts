@@ -1,6 +1,6 @@
-import { type StreamSeq, plus, REQUEST_SEQ } from "@reprise/protocol";
 import { randomBytes } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
+import { type StreamSeq, plus, REQUEST_SEQ } from "@reprise/protocol";
 import {
   type ArchiveState,
   type BlobStore,
@@ -18,7 +18,6 @@ import { describeLane } from "./describe-lane.ts";
 import { erasedIn } from "../erased.ts";
 import type { GenerationKeys } from "../generation-keys.ts";
 import { type Group, groupMessages } from "./group-messages.ts";
-import { joinByTenant } from "./join-drafts.ts";
 import { laneKind, type MessageOwner } from "./lane-kind.ts";
 import { UnpurgedRanges } from "../unpurged-ranges.ts";
 import { readEnd, readLogMetadata } from "../read-log-metadata.ts";
@@ -149,4 +148,19 @@ async function storeFile(
   const file = describeFile({ tenant, day, stream, first, last }, { bytes, segments });
   await store.put(file.key, bytes);
   return { tenant, leaves: segments.map(leafHashOf), files: [file], removes: [], records: [] };
+}
+
+/** A batch at midnight has two files of a tenant; what is left out of it, and a blob that was copied, have a record. */
+export function joinByTenant(drafts: readonly TenantDraft[]): TenantDraft[] {
+  const joined = new Map<string, TenantDraft>();
+  for (const draft of drafts) {
+    const known = joined.get(draft.tenant);
+    joined.set(draft.tenant, {
+      ...draft,
+      leaves: [...(known?.leaves ?? []), ...draft.leaves],
+      files: [...(known?.files ?? []), ...draft.files],
+      records: [...(known?.records ?? []), ...draft.records],
+    });
+  }
+  return [...joined.values()];
 }

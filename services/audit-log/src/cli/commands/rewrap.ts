@@ -5,7 +5,7 @@ import { RepriseError } from "@reprise/protocol";
 import type { CommandIo } from "@reprise/runtime";
 import { Command } from "commander";
 import { EXIT, type MakeCommand, writeLine } from "../command.ts";
-import { openMasterKeyFile } from "../../master-key-file.ts";
+import { openMasterKeyFile } from "../../storage.ts";
 import { type ArchiveValues, keysDir } from "../options.ts";
 
 /** Changes the master key. What was sealed stays as it is. */

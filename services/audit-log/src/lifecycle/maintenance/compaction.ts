@@ -1,7 +1,6 @@
 import { type Archive, type BlobStore, mergeSegmentFiles, sha256Hex } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { describeFile } from "../../archiving/describe-file.ts";
-import { parseDataKey } from "./data-file-name.ts";
+import { describeFile, parseDataKey } from "../../archiving/describe-file.ts";
 import { type Compaction, TARGET_BYTES } from "./next-compaction.ts";
 
 /**

@@ -1,6 +1,6 @@
 import type { UnixMs } from "@reprise/protocol";
 import type { ArchiveFile } from "@reprise/archive";
-import { parseDataKey } from "./data-file-name.ts";
+import { parseDataKey } from "../../archiving/describe-file.ts";
 
 /*
  * A stream leaves a file per tenant every few seconds. Reading a generation asks every file whether it holds any of it, so few files are better;

@@ -1,6 +1,6 @@
 import type { UnixMs } from "@reprise/protocol";
 import type { Archive, BlobStore } from "@reprise/archive";
-import { parseDataKey } from "./data-file-name.ts";
+import { parseDataKey } from "../../archiving/describe-file.ts";
 
 const GRACE_MS = 86_400_000;
 

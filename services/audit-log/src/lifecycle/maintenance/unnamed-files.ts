@@ -1,5 +1,5 @@
 import type { ArchiveState, SegmentHeader } from "@reprise/archive";
-import { parseDataKey } from "./data-file-name.ts";
+import { parseDataKey } from "../../archiving/describe-file.ts";
 import type { Erasure } from "../../records/erasures.ts";
 import { isKeyOfSubject } from "../erasure/find-generations.ts";
 import type { LifecycleContext } from "../lifecycle-context.ts";

@@ -1,13 +1,12 @@
 // An archiver that kills itself: node crashing-archiver.ts <NATS URL> <folder> <shards> <calls of the stores until then> <before|after>
 import { join } from "node:path";
-import { createFileStore, createNoteKey, openArchive, openKeyring } from "@reprise/archive";
+import { createFileStore, createNoteKey, openArchive, openKeyring, type BlobStore } from "@reprise/archive";
 import * as blobs from "@reprise/blobs";
 import { connectBroker } from "@reprise/broker";
 import { createGenerationLog } from "@reprise/stream";
 import { GenerationKeys } from "../../archiving/generation-keys.ts";
 import { archiveLane } from "../../archiving/lane/lane-archiver.ts";
 import { laneStreams } from "../../archiving/lane/lane-kind.ts";
-import { createCrashingStore } from "./crashing-store.ts";
 import { MASTER_KEY, SIGNING_SEED } from "../test-keys.ts";
 
 // Ends with the test that has started it.
@@ -57,3 +56,33 @@ const ends = await Promise.all(
 );
 process.stdout.write(`${ends.join(" ")}\n`);
 await broker.close();
+
+/** After how many calls that change something the process dies, and on which side of the last one. Shared by the stores of a process. */
+interface Crash {
+  calls: number;
+  readonly when: string;
+}
+
+/** A store that kills its process, as a power switch would, in the middle of other work. 0 calls are none. */
+function createCrashingStore(inner: BlobStore, end: Crash): BlobStore {
+  const around = async <T>(work: () => Promise<T>): Promise<T> => {
+    end.calls--;
+    const isLast = end.calls === 0;
+    if (isLast && end.when === "before") await die();
+    const result = await work();
+    if (isLast) await die();
+    return result;
+  };
+  return {
+    get: (key, range) => inner.get(key, range),
+    list: (prefix) => inner.list(prefix),
+    put: (key, bytes) => around(() => inner.put(key, bytes)),
+    create: (key, bytes) => around(() => inner.create(key, bytes)),
+    delete: (key) => around(() => inner.delete(key)),
+  };
+}
+
+function die(): Promise<never> {
+  process.kill(process.pid, "SIGKILL");
+  return new Promise(() => {});
+}
