@@ -1,6 +1,6 @@
 import { runService, startBrokerService } from "@reprise/runtime";
 import { parseModerationEnvironment } from "./config.ts";
-import { loadClassifiers } from "./classifiers/load-classifiers.ts";
+import { loadClassifiers } from "./classifiers/classifiers-file.ts";
 import { startModeration } from "./service.ts";
 
 await runService(

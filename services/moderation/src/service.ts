@@ -27,10 +27,10 @@ import { ShardBacklogs } from "./judging/shard-backlogs.ts";
 import { ShardLag } from "./judging/shard-lag.ts";
 import { ShardModerator } from "./judging/shard-moderator.ts";
 import type { ModeratorContext } from "./judging/moderator-context.ts";
-import type { Classifiers } from "./classifiers/load-classifiers.ts";
+import type { Classifiers } from "./classifiers/classifiers-file.ts";
 import { createRuleSetCache } from "./judging/rule-set-cache.ts";
 
-export { type Classifiers, loadClassifiers } from "./classifiers/load-classifiers.ts";
+export { type Classifiers, loadClassifiers } from "./classifiers/classifiers-file.ts";
 
 export interface ModerationOptions {
   broker: Broker;

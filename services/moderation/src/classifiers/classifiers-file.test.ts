@@ -1,9 +1,8 @@
-import { createTempDir } from "@reprise/testkit";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createTempDir } from "@reprise/testkit";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { loadClassifiersFile, parseClassifiersFile } from "./classifiers-file.ts";
-import { createClassifiers } from "./load-classifiers.ts";
+import { loadClassifiersFile, parseClassifiersFile, createClassifiers } from "./classifiers-file.ts";
 import { startClassifierServer } from "./testing/classifier-server.ts";
 
 const KEY = "sk-0123456789abcdef";

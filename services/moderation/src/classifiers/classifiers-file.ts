@@ -6,6 +6,10 @@ import {
   readConfigFile,
 } from "@reprise/runtime";
 import * as z from "zod";
+import type { Classifier } from "./classifier.ts";
+import { createGuardModel } from "./guard-model.ts";
+import { createOpenaiModerations } from "./openai-moderations.ts";
+import { protectClassifier } from "./protect-classifier.ts";
 
 export interface ClassifierConfig {
   /** `moderations`: OpenAI's endpoint of that name. `guard`: a guard model over chat completions. */
@@ -71,4 +75,25 @@ function fileSchema(env: KeyEnvironment) {
     }));
   const name = z.string().regex(NAME, "must be 1 to 64 characters of A-Z, a-z, 0-9, ., _ and -");
   return z.strictObject({ classifiers: z.record(name, classifier) });
+}
+
+/** By the name that rules use. */
+export type Classifiers = ReadonlyMap<string, Classifier>;
+
+/** @throws RepriseError `config_invalid` */
+export async function loadClassifiers(
+  { REPRISE_CLASSIFIERS_FILE: path }: { readonly REPRISE_CLASSIFIERS_FILE: string | undefined },
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Classifiers> {
+  return createClassifiers(await loadClassifiersFile(path, env));
+}
+
+/** One for each of the file, by its name, protected from its outside; without I/O. Close them. */
+export function createClassifiers(config: ClassifiersConfig): ReadonlyMap<string, Classifier> {
+  return new Map([...config].map(([name, one]) => [name, protectClassifier(createAdapter(name, one), one)]));
+}
+
+function createAdapter(name: string, { kind, timeoutMs, ...options }: ClassifierConfig): Classifier {
+  const create = kind === "guard" ? createGuardModel : createOpenaiModerations;
+  return create({ ...options, name, connectTimeoutMs: timeoutMs });
 }

@@ -20,11 +20,10 @@ import {
 } from "@reprise/protocol";
 import type { RuleFinding, RuleSet } from "@reprise/moderation";
 import { ChannelText } from "./text/channel-text.ts";
-import { Channels, type FoundIn } from "./text/channels.ts";
+import { Channels, type FoundIn, type KeptText } from "./text/channels.ts";
 import type { JudgedAttempt } from "./attempts.ts";
 import { findInAnnotation } from "./find-in-annotation.ts";
 import { findInCall } from "./find-in-call.ts";
-import type { KeptText } from "./text/kept-texts.ts";
 import { drain, type Judging } from "./text/push-in-pieces.ts";
 import { alignReplacement } from "./text/align-replacement.ts";
 import { type ReviewEvent, Reviews, within } from "./reviews.ts";

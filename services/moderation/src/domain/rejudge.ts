@@ -9,7 +9,7 @@ import {
 } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/moderation";
 import { Judge } from "./judge.ts";
-import { keptTexts } from "./text/kept-texts.ts";
+import { keptTexts } from "./text/channels.ts";
 
 export interface Rejudgement {
   readonly judged: Seq;

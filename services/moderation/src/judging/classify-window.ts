@@ -1,5 +1,5 @@
 import type { ClassifyWindow } from "./classifier-runs.ts";
-import type { Classifiers } from "../classifiers/load-classifiers.ts";
+import type { Classifiers } from "../classifiers/classifiers-file.ts";
 import type { Judged } from "../classifiers/classifier.ts";
 
 /** @param classifiers those that are configured at the moment of the call: a rule that names another one stays unjudged */

@@ -22,7 +22,7 @@ import {
 import { REPRISE, type TraceSpan } from "@reprise/runtime/telemetry";
 import { Judge } from "../domain/judge.ts";
 import { drain, type Judging } from "../domain/text/push-in-pieces.ts";
-import { keptTexts } from "../domain/text/kept-texts.ts";
+import { keptTexts } from "../domain/text/channels.ts";
 import { isAnotherAttempt } from "../domain/attempts.ts";
 import type { ModeratorContext, LogEvent } from "./moderator-context.ts";
 import { ClassifierRuns } from "./classifier-runs.ts";

@@ -10,7 +10,7 @@ import {
 } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/moderation";
 import { Judge } from "../domain/judge.ts";
-import { keptTexts } from "../domain/text/kept-texts.ts";
+import { keptTexts } from "../domain/text/channels.ts";
 
 export const GATE: EffectiveModeration = {
   mode: "gate",

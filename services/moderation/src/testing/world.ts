@@ -19,7 +19,7 @@ import {
 import { createLogger, createMetrics } from "@reprise/runtime";
 import { NO_TRACING, type Tracing } from "@reprise/runtime/telemetry";
 import { eventually, startTestBroker, type TestBroker, untilAnswered } from "@reprise/testkit";
-import type { Classifiers } from "../classifiers/load-classifiers.ts";
+import type { Classifiers } from "../classifiers/classifiers-file.ts";
 import { type Moderation, startModeration } from "../service.ts";
 import { GATE } from "./log-of.ts";
 

@@ -1,7 +1,6 @@
-import type { Seq } from "@reprise/protocol";
+import { type Seq, channelOf, decodeEvent, isDelta, isKnownEvent } from "@reprise/protocol";
 import type { RuleFinding, RuleSet } from "@reprise/moderation";
 import { ChannelText } from "./channel-text.ts";
-import type { KeptText } from "./kept-texts.ts";
 import type { Judging } from "./push-in-pieces.ts";
 
 /** A finding, and the text that it is in. */
@@ -98,4 +97,28 @@ const NOTHING: readonly FoundIn[] = [];
 
 function foundIn(channel: ChannelText, findings: readonly RuleFinding[]): readonly FoundIn[] {
   return findings.length === 0 ? NOTHING : findings.map((finding) => ({ channel, finding }));
+}
+
+/** A part of the text that counts after a rewind. */
+export interface KeptText {
+  readonly seq: Seq;
+  readonly channel: string;
+  readonly text: string;
+}
+
+/**
+ * Returns the texts of a log that count before a rewind that ends it.
+ * @param events from the beginning up to the rewind, which may be among them
+ */
+export function keptTexts(events: readonly Uint8Array[], rewindSeq: Seq): KeptText[] {
+  let kept: KeptText[] = [];
+  for (const payload of events) {
+    const event = decodeEvent(payload);
+    if (event.seq > rewindSeq) break;
+    if (event.type === "output.rewind") kept = kept.filter(({ seq }) => seq <= event.to_seq);
+    // A call's arguments are a text of their own: no text continues them.
+    if (isKnownEvent(event) && isDelta(event))
+      kept.push({ seq: event.seq, channel: channelOf(event), text: event.text });
+  }
+  return kept;
 }
