@@ -1,5 +1,5 @@
 import type { Logger, Metrics } from "@reprise/runtime";
-import type { LostMessages } from "./lanes/lost-messages.ts";
+import type { LostMessages } from "./lanes/lane-progress.ts";
 import type { LostLogs } from "./lanes/log-lane.ts";
 
 /** Generations that a line names. */

@@ -21,8 +21,7 @@ import {
 import { type CommitSpan, traceCommits } from "@reprise/runtime";
 import { NO_TRACING, type Tracing } from "@reprise/runtime/telemetry";
 import type { LaneFacts } from "../facts/lane-facts.ts";
-import { positionBehind } from "./commit-position.ts";
-import { type LostMessages, toLostMessages } from "./lost-messages.ts";
+import { positionBehind, type LostMessages, toLostMessages } from "./lane-progress.ts";
 
 export interface LogLaneOptions {
   readonly connection: Broker["reads"];

@@ -17,10 +17,9 @@ import { expect, test } from "vitest";
 import { generationRowOf } from "../testing/generation-row.ts";
 import { type LaneWorld, openLaneWorld } from "../testing/lane-world.ts";
 import { createFileSink } from "./file-sink.ts";
-import { parseWebhookSecret } from "./sign-webhook.ts";
+import { parseWebhookSecret, createWebhookSink } from "./webhook-sink.ts";
 import { feedUsage } from "./usage-feed.ts";
 import type { UsageBatch, UsageSink } from "./usage-sink.ts";
-import { createWebhookSink } from "./webhook-sink.ts";
 
 const SECRET = `whsec_${randomBytes(32).toString("base64")}`;
 const PRICE = { currency: "USD", input: "1", output: "2" };
