@@ -1,6 +1,5 @@
 // `npm run fix`: formats, and corrects what the linter can; says what is left to do by hand.
-import { runPart } from "./part.ts";
-import { FIXES } from "./parts.ts";
+import { runPart, FIXES } from "./parts.ts";
 
 for (const fix of FIXES) {
   const { passed, output } = await runPart(fix);

@@ -1,6 +1,5 @@
 // `npm run check`: everything that can be said of the code without running it.
-import { runPart } from "./part.ts";
-import { PARTS } from "./parts.ts";
+import { runPart, PARTS } from "./parts.ts";
 
 const results = PARTS.map(async (part) => {
   const { passed, seconds, output } = await runPart(part);

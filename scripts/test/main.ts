@@ -1,15 +1,17 @@
 // `npm test` and `npm run test:all`. Without arguments it runs all files of its tier; a file that fails runs once more, alone, after
 // all others have ended, and a test that passes then is named as flaky. With words it is vitest: files of both tiers whose path
 // contains one of them.
+import { execFileSync } from "node:child_process";
 import { relative } from "node:path";
 import { createVitest, parseCLI, type TestModule, type TestSpecification } from "vitest/node";
 import { describeMissing } from "../programs/test-programs.ts";
-import { changedFiles, filesChangedSince } from "./changed-files.ts";
 import { type Failure, filesToRunAgain, flakyLines, isVerdict } from "./failure.ts";
 import { ProgressReporter } from "./progress-reporter.ts";
 
 /** The projects of `npm test`; vitest.config.ts says what is in each. */
 const GATE = ["alone", "shared"];
+/** Sessions are shorter than this, so a submission's commits are younger. */
+const SUBMISSION_SECONDS = 4 * 3_600;
 /** The gate searches the same values each time: a failure is the change's. */
 const GATE_SEED = 20_261_128;
 const TODAY_SEED = Number(new Date().toISOString().slice(0, 10).replaceAll("-", ""));
@@ -108,4 +110,28 @@ function pathOf({ moduleId }: TestModule): string {
 
 function isPassed({ testModules, unhandledErrors }: Awaited<ReturnType<typeof vitest.start>>): boolean {
   return unhandledErrors.length === 0 && testModules.every((testModule) => testModule.state() !== "failed");
+}
+
+/**
+ * Lists the files that the change at hand adds or edits: its commits, which are at most four hours older than the last one, and
+ * what is not committed. A renamed file with the same content is not among them. Empty outside a git repository.
+ */
+function changedFiles(): Set<string> {
+  try {
+    const head = Number(git("log", "-1", "--format=%ct"));
+    const base = git("rev-list", "-1", `--before=${head - SUBMISSION_SECONDS}`, "HEAD");
+    return new Set(filesChangedSince(base || "HEAD"));
+  } catch {
+    return new Set();
+  }
+}
+
+/** Lists the files that were added or edited since a commit, uncommitted ones included. */
+function filesChangedSince(commit: string): string[] {
+  const edited = git("diff", "--name-only", "-M100%", "--diff-filter=AM", commit);
+  return [edited, git("ls-files", "--others", "--exclude-standard")].flatMap((list) => list.split("\n"));
+}
+
+function git(...words: readonly string[]): string {
+  return execFileSync("git", words, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
 }
