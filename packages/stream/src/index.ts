@@ -1,4 +1,4 @@
-export { type Decision, appendDecision } from "./append/append-decision.ts";
+export { type Decision, appendDecision, subscribeYieldRequests } from "./append/append-decision.ts";
 export { AppendPressure, chunkingOf, type Chunking } from "./append/chunking.ts";
 export { Appender } from "./append/appender.ts";
 export { beginLog } from "./append/begin-log.ts";
@@ -8,7 +8,6 @@ export { announceEnd, subscribeEnds } from "./append/ends.ts";
 export type { RemainingLog } from "./append/rollback.ts";
 export { type RowBroker, askPatiently, readAllPatiently } from "./append/row-broker.ts";
 export { storeAfter } from "./append/store-after.ts";
-export { subscribeYieldRequests } from "./append/yield-requests.ts";
 export { type BackedUpStream, type BackupManifest, checkBackup } from "./backup/backup-files.ts";
 export { restoreBackup } from "./backup/restore-backup.ts";
 export { takeBackup } from "./backup/take-backup.ts";
@@ -26,11 +25,10 @@ export { type GenerationLog, createGenerationLog } from "./read/generation-log.t
 export { listGenerations } from "./read/list-generations.ts";
 export { subscribeLive } from "./read/live-feed.ts";
 export { headOf } from "./read/log-head.ts";
-export type { LogObserver } from "./read/log-observer.ts";
-export type { LogReader } from "./read/log-reader.ts";
-export { readLastStored } from "./read/read-last-stored.ts";
+export type { LogObserver, LogReader } from "./read/log-reader.ts";
+export { readLastStored } from "./read/leader-reader.ts";
 export { readPolicy, toEffectivePolicy } from "./read/requested-policy.ts";
 export type { LogSnapshot, StoredEvent } from "./read/stored-event.ts";
 export { waitUntilBegun } from "./read/wait-until-begun.ts";
 export { type ShardEvent, type ShardFollower, followShard } from "./shard/follow-shard.ts";
-export { readShardBacklog } from "./shard/shard-backlog.ts";
+export { readShardBacklog } from "./shard/state.ts";

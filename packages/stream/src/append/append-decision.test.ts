@@ -1,7 +1,7 @@
 import type { EventDraft, GenerationRef, Transcript } from "@reprise/protocol";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { appendDecision } from "./append-decision.ts";
+import { appendDecision, subscribeYieldRequests } from "./append-decision.ts";
 import type { GenerationLog } from "../read/generation-log.ts";
 import type { Publish } from "@reprise/broker";
 import { createFaultyPublish, FATES } from "../testing/faulty-publish.ts";
@@ -20,7 +20,6 @@ import {
   uniqueName,
   writeLog,
 } from "../testing/world.ts";
-import { subscribeYieldRequests } from "./yield-requests.ts";
 
 const isTerminalEvent = ({ type }: { type: string }) =>
   ["generation.completed", "generation.cancelled"].includes(type);

@@ -5,8 +5,7 @@ import { decodeCheckpoint } from "../read/decode-checkpoint.ts";
 import { createCheckpointer, isDue } from "./checkpoint.ts";
 import { HEADER, type Publish } from "@reprise/broker";
 import type { LogSnapshot } from "../read/stored-event.ts";
-import { encodeCheckpoint } from "../testing/encode-checkpoint.ts";
-import { delta, newRef } from "../testing/world.ts";
+import { encodeCheckpoint, delta, newRef } from "../testing/world.ts";
 
 const EVENT_0 = '{"seq":0,"type":"x"}';
 const EMPTY: LogSnapshot = { events: [], streamSeq: asStreamSeq(0) };

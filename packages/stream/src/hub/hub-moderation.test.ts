@@ -15,7 +15,7 @@ import { createHostileFeed, FEED_FATES } from "../testing/hostile-feed.ts";
 import { follow } from "../testing/follow.ts";
 import { moderatedRequest, redacted, verdict } from "@reprise/moderation/testing";
 import { openHub } from "../testing/open-hub.ts";
-import { shownText } from "../testing/shown-text.ts";
+import { shownText } from "../testing/plain-framing.ts";
 import { appenderOf, appendOne, completed, delta, newRef, openWorld, type World } from "../testing/world.ts";
 import { publishLiveVerdict, storeVerdict } from "@reprise/moderation";
 

@@ -20,11 +20,10 @@ import { HUB_DEFAULTS, type HubOptions, type HubStats } from "./hub-options.ts";
 import { dueForProbe, ProbeSchedule } from "./probe-schedule.ts";
 import { type NewLog, openGenerationCache } from "./open-generation-cache.ts";
 import { readHistory } from "./read-history.ts";
-import { Repair } from "./repair.ts";
+import { Repair, verifyCache } from "./repair.ts";
 import { TtlCheck } from "./ttl-check.ts";
 import type { GenerationCache } from "./cache/generation-cache.ts";
 import { VerdictWatch } from "./verdict-watch.ts";
-import { verifyCache } from "./verify-cache.ts";
 
 /** The log decides: it is read to see whether it holds the same event. */
 const MALFORMED_LIVE = new RepriseError(

@@ -1,7 +1,6 @@
 import { type Broker, createPublish, type Publish, type PublishOutcome, inboxOf } from "@reprise/broker";
-import type { LogObserver } from "./log-observer.ts";
+import { type LogObserver, createLogReader, type LogReader } from "./log-reader.ts";
 import { createLeaderReader, type LeaderReader } from "./leader-reader.ts";
-import { createLogReader, type LogReader } from "./log-reader.ts";
 import { type GenerationRef, yieldSubject } from "@reprise/protocol";
 import { createVerdictReader, type VerdictReader } from "@reprise/moderation";
 

@@ -17,9 +17,8 @@ import { headOf } from "./log-head.ts";
 import type { LeaderReader } from "./leader-reader.ts";
 import type { LogSnapshot, StoredEvent } from "./stored-event.ts";
 import { createLogReader } from "./log-reader.ts";
-import { encodeCheckpoint } from "../testing/encode-checkpoint.ts";
-import { denseSeqs } from "../testing/read-back.ts";
 import {
+  encodeCheckpoint,
   appendOne,
   appenderOf,
   delta,
@@ -30,6 +29,7 @@ import {
   type World,
   writeLog,
 } from "../testing/world.ts";
+import { denseSeqs } from "../testing/read-back.ts";
 
 const EMPTY: LogSnapshot = { events: [], streamSeq: asStreamSeq(0) };
 

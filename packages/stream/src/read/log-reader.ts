@@ -11,7 +11,6 @@ import {
   plus,
   STREAM_START,
 } from "@reprise/protocol";
-import { decodeCheckpoint } from "./decode-checkpoint.ts";
 import {
   HEADER,
   isRefusal,
@@ -21,12 +20,24 @@ import {
   streamSeqOf,
   getStreamInfo,
   type NoReply,
+  type PublishOutcome,
 } from "@reprise/broker";
-import type { LogObserver, LogRead } from "./log-observer.ts";
+import { decodeCheckpoint } from "./decode-checkpoint.ts";
 import type { LeaderReader } from "./leader-reader.ts";
 import { headOf, isHead, type LogHead, readAfterHead } from "./log-head.ts";
 import { generationErased, generationExpired } from "./expired-or-erased.ts";
 import type { LogSnapshot, StoredEvent } from "./stored-event.ts";
+
+/** Kind of a read: a subject's last message, or the messages after a place. */
+type LogRead = "last" | "batch";
+
+/** Is told how long the broker takes, with each answer or its absence. It has to be short, and must not throw. */
+export interface LogObserver {
+  /** An event was published. */
+  appended(outcome: PublishOutcome["kind"], ms: number): void;
+  checkpointed(outcome: PublishOutcome["kind"]): void;
+  read(kind: LogRead, ms: number): void;
+}
 
 /**
  * Reads logs with direct gets, which any replica answers: what it says is true, but may be a moment old. Only `readLog` asks

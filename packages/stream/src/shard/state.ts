@@ -6,8 +6,8 @@ import {
   jetstreamManager,
 } from "@nats-io/jetstream";
 import { nanos, type NatsConnection } from "@nats-io/transport-node";
-import { RepriseError, type StreamSeq, asStreamSeq } from "@reprise/protocol";
-import { isRefusal } from "@reprise/broker";
+import { RepriseError, type StreamSeq, asStreamSeq, generationsStream } from "@reprise/protocol";
+import { isRefusal, consumerCall, inboxOf } from "@reprise/broker";
 
 /** All followers of a name are in one group, of which one at a time is fed. */
 export const GROUP = "followers";
@@ -108,4 +108,23 @@ function toState(info: ConsumerInfo & Pinning): ShardConsumerState {
     pending: num_pending,
     pinId: priority_groups?.find(({ group }) => group === GROUP)?.pinned_client_id,
   };
+}
+
+/**
+ * Number of a shard's events that the followers of a name have not acknowledged, handed out or not; the same for each follower.
+ * @returns undefined if the broker does not say, or there is no such follower
+ */
+export async function readShardBacklog(
+  connection: NatsConnection,
+  shard: number,
+  name: string,
+): Promise<number | undefined> {
+  const subject = consumerCall("INFO", generationsStream(shard), name);
+  const reply = await inboxOf(connection).ask(subject, "", TIMEOUT_MS);
+  if (typeof reply === "string") return undefined;
+  const { num_pending: waiting, num_ack_pending: handedOut } = reply.json<{
+    num_pending?: number;
+    num_ack_pending?: number;
+  }>();
+  return waiting === undefined || handedOut === undefined ? undefined : waiting + handedOut;
 }

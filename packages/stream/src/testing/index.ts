@@ -1,7 +1,5 @@
-export { callAway } from "./call-away.ts";
-export { denseSeqs, readBack } from "./read-back.ts";
-export { LOGINS, TOPOLOGY, startWithUsers } from "./start-with-users.ts";
 export {
+  callAway,
   SHARDS,
   type World,
   completed,
@@ -13,3 +11,5 @@ export {
   started,
   writeLog,
 } from "./world.ts";
+export { denseSeqs, readBack } from "./read-back.ts";
+export { LOGINS, TOPOLOGY, startWithUsers } from "./start-with-users.ts";

@@ -1,5 +1,6 @@
-import { MAX_CURSOR_LENGTH } from "@reprise/protocol";
+import { MAX_CURSOR_LENGTH, decodeEvent, type KnownEvent, asSeq } from "@reprise/protocol";
 import type { Framing } from "../hub/cache/frame-buffer.ts";
+import type { GenerationCache } from "../hub/cache/generation-cache.ts";
 
 const LF = 0x0a;
 /** Room for a cursor and two LFs. */
@@ -16,3 +17,21 @@ export const plainFraming: Framing = {
   },
   payloadOf: (frame) => frame.subarray(frame.indexOf(LF) + 1, -1),
 };
+
+/** The events that a cache shows a reader that comes now, and reads from its memory. */
+export function shownEvents(cache: GenerationCache): KnownEvent[] {
+  const events: KnownEvent[] = [];
+  for (let seq = 1; ;) {
+    const view = cache.shown.view(asSeq(seq), 0);
+    if (!view) return events;
+    events.push(decodeEvent(plainFraming.payloadOf(view.bytes)) as KnownEvent);
+    seq = view.next;
+  }
+}
+
+/** Their texts, joined. */
+export function shownText(cache: GenerationCache): string {
+  return shownEvents(cache)
+    .map((event) => (event.type === "output.delta" ? event.text : ""))
+    .join("");
+}

@@ -13,9 +13,10 @@ import {
   type TestBroker,
   untilAnswered,
 } from "@reprise/testkit";
+import { type Broker, connectBroker, type Publish, ensureTopology } from "@reprise/broker";
+import { expect } from "vitest";
 import { Appender, type AppenderOptions } from "../append/appender.ts";
 import { EMPTY_LOG } from "../read/log-head.ts";
-import { type Broker, connectBroker, type Publish, ensureTopology } from "@reprise/broker";
 import { createGenerationLog, type GenerationLog } from "../read/generation-log.ts";
 
 export { cancelled, completed, delta, requested, started } from "@reprise/testkit";
@@ -132,4 +133,21 @@ export async function writeLog(log: GenerationLog, ref: GenerationRef, deltas: n
 
 export function uniqueName(): string {
   return randomBytes(8).toString("hex");
+}
+
+type WorldBehindProxy = Awaited<ReturnType<typeof openWorldBehindProxy>>;
+
+/** A call that begins while the connections of a world are down, which come back then. */
+export async function callAway<T>({ proxy, log }: WorldBehindProxy, call: () => Promise<T>): Promise<T> {
+  proxy.setFaults({ toClient: { cutAfterBytes: 0 } });
+  proxy.cutNow();
+  await expect.poll(() => log.connected).toBe(false);
+  const called = call();
+  proxy.setFaults({});
+  return called;
+}
+
+/** A checkpoint message: each payload, ended by a LF. */
+export function encodeCheckpoint(payloads: readonly Uint8Array[]): Uint8Array {
+  return Buffer.concat(payloads.flatMap((payload) => [payload, Buffer.from("\n")]));
 }

@@ -13,8 +13,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { GenerationCache } from "./generation-cache.ts";
 import { halted, moderatedRequest, redacted, unavailable, verdict } from "@reprise/moderation/testing";
-import { plainFraming } from "../../testing/plain-framing.ts";
-import { shownEvents, shownText } from "../../testing/shown-text.ts";
+import { plainFraming, shownEvents, shownText } from "../../testing/plain-framing.ts";
 import { completed, delta, newRef, requested, started } from "../../testing/world.ts";
 
 const REF = newRef();

@@ -5,7 +5,7 @@ import type { LeaderReader } from "../read/leader-reader.ts";
 import type { StoredEvent } from "../read/stored-event.ts";
 import { GenerationCache } from "./cache/generation-cache.ts";
 import { plainFraming } from "../testing/plain-framing.ts";
-import { verifyCache } from "./verify-cache.ts";
+import { verifyCache } from "./repair.ts";
 
 const REF = createRef();
 const LOG = [requested(REF), started(), delta("a"), delta("b")].map((draft, seq): StoredEvent => ({

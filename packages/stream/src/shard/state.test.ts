@@ -3,7 +3,7 @@ import { eventually } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { appendOne, delta, newRef, openWorld, writeLog } from "../testing/world.ts";
 import { type ShardEvent, followShard } from "./follow-shard.ts";
-import { readShardBacklog } from "./shard-backlog.ts";
+import { readShardBacklog } from "./state.ts";
 
 const NAME = "moderation";
 
