@@ -1,12 +1,29 @@
 import type { BuiltInRules, ModerationAction } from "@reprise/protocol";
 import { CARDS } from "./cards.ts";
 import { Nfa } from "../scanning/nfa.ts";
-import { PERSONAL_DATA } from "./personal-data.ts";
 import { SECRETS } from "./secrets.ts";
 import { builtInSide } from "../scanning/side.ts";
 import { Meter } from "../scanning/meter.ts";
 import { type PreparedShape, prepareShape } from "../scanning/pattern-bank.ts";
 import type { ShapeSource } from "./shape-source.ts";
+import { IBAN } from "./iban.ts";
+import { NATIONAL_IDS } from "./national-ids.ts";
+import { PHONES } from "./phones.ts";
+
+/** RFC 5321 §4.5.3.1.3, without the angle brackets. */
+const LONGEST_ADDRESS = 254;
+
+export const PERSONAL_DATA: readonly ShapeSource[] = [
+  {
+    name: "email",
+    pattern: String.raw`\b\w[\w.%+-]{0,63}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z]{2,24}`,
+    maxLength: LONGEST_ADDRESS,
+    check: (text) => (/^git@|@\d+\.\d|@\dx\./.test(text) ? 0 : text.length),
+  },
+  IBAN,
+  ...PHONES,
+  ...NATIONAL_IDS,
+];
 
 /** Counts the changes of what the sets find. A rule set's id does not tell them: it names the sets. */
 export const BUILT_IN_VERSION = 2;
