@@ -3,14 +3,27 @@ export { Sketch, type SketchSummary } from "./sketch/sketch.ts";
 export { type EncodedFold, GenerationFold } from "./fold/generation-fold.ts";
 export { toGenerationReport } from "./rows/generation-report.ts";
 export type { DeliveredRow, GenerationRow } from "./rows/generation-row.ts";
-export { attemptRow, clientRow, connectionRow, type DeliveryRow } from "./deliveries/delivery-row.ts";
+export {
+  attemptRow,
+  clientRow,
+  connectionRow,
+  type DeliveryRow,
+  type EncodedConnection,
+  encodeConnection,
+  lostConnectionRow,
+} from "./deliveries/delivery-row.ts";
 export { reachOf } from "./rows/reach.ts";
 export type { GenerationDelivery } from "./deliveries/generation-delivery.ts";
-export { type EncodedConnection, encodeConnection, lostConnectionRow } from "./deliveries/open-connection.ts";
 export { fromBase64, toBase64 } from "./base64.ts";
 export { costOf, formatCost, type Price, type PricedTokens, priceSchema } from "./price/price.ts";
-export { type LagoEvent, toLagoEvent } from "./usage/lago-event.ts";
-export { toUsageEvent, type UsageData, type UsageEvent, type UsageOptions } from "./usage/usage-event.ts";
+export {
+  type LagoEvent,
+  toLagoEvent,
+  toUsageEvent,
+  type UsageData,
+  type UsageEvent,
+  type UsageOptions,
+} from "./usage/usage-event.ts";
 export { GenerationSummary } from "./summary/generation-summary.ts";
 export { FirstGroups } from "./summary/first-groups.ts";
 export { type Accumulator, type Group, type GroupKey, Groups } from "./summary/groups.ts";

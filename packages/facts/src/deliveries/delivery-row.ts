@@ -1,9 +1,9 @@
-import {
-  type AttemptRecord,
-  type DeliveryMark,
-  type GenerationRef,
-  type ReaderProtocol,
-  type TimingsRecord,
+import type {
+  AttemptRecord,
+  DeliveryMark,
+  GenerationRef,
+  ReaderProtocol,
+  TimingsRecord,
 } from "@reprise/protocol";
 import { fromBase64 } from "../base64.ts";
 import { decodeSketch } from "../sketch/sketch-codec.ts";
@@ -144,4 +144,22 @@ function checkedSketch(base64: string): string | null {
 
 function toUs(ms: number): number {
   return Math.round(ms * 1_000);
+}
+
+/** A connection that is not over, as its marks say so far. */
+export interface EncodedConnection {
+  readonly place: RecordPlace;
+  /** Without what no row has: whose it was, and what was withdrawn. */
+  readonly mark: DeliveryMark;
+}
+
+/** @param mark not a last one */
+export function encodeConnection(place: RecordPlace, mark: DeliveryMark): EncodedConnection {
+  const { withdrawn: _, ...kept } = mark;
+  return { place, mark: { ...kept, by: "" } };
+}
+
+/** A connection whose node has died, so that no last mark comes. */
+export function lostConnectionRow({ place, mark }: EncodedConnection): DeliveryRow {
+  return connectionRow(place, mark);
 }

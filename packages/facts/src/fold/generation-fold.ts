@@ -10,7 +10,6 @@ import type { GenerationRow } from "../rows/generation-row.ts";
 import { decodeSketch, encodeSketch } from "../sketch/sketch-codec.ts";
 import { Sketch } from "../sketch/sketch.ts";
 import { fromBase64, toBase64 } from "../base64.ts";
-import { toStorableText } from "../storable-text.ts";
 import { VarintReader, VarintWriter } from "../varint.ts";
 import {
   beginState,
@@ -322,4 +321,9 @@ export class GenerationFold {
       atUs,
     };
   }
+}
+
+/** Text that every database takes: U+FFFD in the place of half a surrogate pair, be it a client's or what a cut has left, and of NUL, which SQL databases refuse. */
+function toStorableText(text: string): string {
+  return text.toWellFormed().replaceAll("\0", "\ufffd");
 }

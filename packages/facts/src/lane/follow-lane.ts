@@ -1,10 +1,33 @@
-import { abortAfter, backoffMs, pause, raceAbort } from "@reprise/async";
+import { abortAfter, backoffMs, pause, raceAbort, retryRejected } from "@reprise/async";
 import type { Broker } from "@reprise/broker";
 import { RepriseError } from "@reprise/protocol";
-import type { Batch } from "./batch.ts";
-import { type BatchLimits, LaneReader } from "./lane-reader.ts";
-import { MAX_RETRY_MS, RETRY_MS } from "./retry-while-away.ts";
+import { type Batch, type BatchLimits, LaneReader } from "./lane-reader.ts";
 import { findLaneStart, type LaneHistory, type LaneStart } from "./lane-start.ts";
+
+interface RetryWhileAwayOptions {
+  /** Ends the trying. */
+  readonly giveUp: AbortSignal;
+  /** Called with each failure. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Milliseconds before a broker or a store that can't be reached is tried again. */
+const RETRY_MS = 500;
+/** A lane that can't begin is begun again so far apart at most. */
+const MAX_RETRY_MS = 10_000;
+
+/** Tries again while a store can't be reached. @throws the reason to give up, and any other failure */
+export function retryWhileAway<T>(
+  work: () => Promise<T>,
+  { giveUp, onError }: RetryWhileAwayOptions,
+): Promise<T> {
+  const isAway = (error: unknown) => {
+    if (!(error instanceof RepriseError) || error.code !== "archive_unavailable") return false;
+    onError(error);
+    return true;
+  };
+  return retryRejected(work, isAway, { pauseMs: RETRY_MS, signal: giveUp });
+}
 
 /** Makes a batch what the consumer keeps, together with the place up to which it has consumed. Rejects where that fails, or when the signal aborts. */
 export type CommitBatch = (batch: Batch, giveUp: AbortSignal) => Promise<"committed" | "fenced">;

@@ -8,10 +8,30 @@ import {
   type StreamInfo,
 } from "@reprise/broker";
 import { RepriseError, type StreamSeq, plus } from "@reprise/protocol";
-import type { Batch } from "./batch.ts";
-import { SKEW_US } from "./clock-skew.ts";
 import type { LaneStart } from "./lane-start.ts";
 import { readSettledInfo } from "./read-settled-info.ts";
+
+/**
+ * Maximum difference of the clocks of a cluster's servers, in microseconds: each stream's messages have the time of its own leader, and another server may
+ * lead it later.
+ */
+export const SKEW_US = 60_000_000;
+
+/** A range of a stream, as it was read. */
+export interface Batch {
+  readonly stream: string;
+  readonly epoch: number;
+  /** When the broker made the stream. RFC 3339. */
+  readonly created: string;
+  /** Everything from `first` to `last` is in `messages` or `missing`. */
+  readonly first: StreamSeq;
+  readonly last: StreamSeq;
+  readonly messages: readonly StreamMessage[];
+  /** Places at which nothing is any more. */
+  readonly missing: readonly StreamRange[];
+  /** Those of them that retention may have emptied: what lay there could have been stored longer ago than the stream keeps anything. */
+  readonly maybeExpired: readonly StreamRange[];
+}
 
 /** When a batch is full. */
 export interface BatchLimits {

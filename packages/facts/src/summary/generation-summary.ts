@@ -3,7 +3,6 @@ import { decodedTokensOf, decodeUsOf, usPerTokenOf } from "../rows/decode-time.t
 import type { DeliveredRow, GenerationRow } from "../rows/generation-row.ts";
 import { decodeSketch, mergeEncodedSketch } from "../sketch/sketch-codec.ts";
 import { Sketch } from "../sketch/sketch.ts";
-import { BoundedCounts } from "./bounded-counts.ts";
 import { type DeliveryReport, DeliverySummary } from "./delivery-summary.ts";
 import { type Distribution, toDistribution } from "../sketch/distribution.ts";
 import { type Interval, shareInterval } from "../sketch/intervals.ts";
@@ -244,4 +243,30 @@ export class GenerationSummary {
 
 function toShare(met: number, of: number): Share {
   return { met, of, share: of === 0 ? null : met / of, interval: shareInterval(met, of) ?? null };
+}
+
+/** Counts by name. Names beyond the limit count as `other`, so there are never more than one beyond it. */
+class BoundedCounts {
+  readonly #limit: number;
+  readonly #counts = new Map<string, number>();
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  add(name: string, times = 1): void {
+    const known = this.#counts.get(name);
+    if (known !== undefined) this.#counts.set(name, known + times);
+    else if (this.#counts.size < this.#limit) this.#counts.set(name, times);
+    else this.#counts.set("other", (this.#counts.get("other") ?? 0) + times);
+  }
+
+  merge(others: BoundedCounts): void {
+    for (const [name, times] of others.#counts) this.add(name, times);
+  }
+
+  /** By name. */
+  toJSON(): Record<string, number> {
+    return Object.fromEntries([...this.#counts].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  }
 }

@@ -1,7 +1,6 @@
 export { Database } from "./database.ts";
 export { openFetchedFiles } from "./fetched-files.ts";
 export { type Column, createParquetEncoder, type ParquetEncoder } from "./parquet-encoder.ts";
-export { readParquetRows } from "./read-parquet-rows.ts";
+export { readParquetRows, readParquetMetadata } from "./read-parquet-rows.ts";
 export { readParquetRange } from "./read-parquet-range.ts";
-export { readParquetMetadata } from "./read-parquet-metadata.ts";
 export { escapeGlob, localFiles, type SearchableFiles, type StoredFile } from "./searchable-files.ts";

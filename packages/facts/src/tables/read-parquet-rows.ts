@@ -1,5 +1,5 @@
 import { zstdDecompressSync } from "node:zlib";
-import { parquetReadObjects } from "hyparquet";
+import { parquetReadObjects, parquetMetadata } from "hyparquet";
 
 const MAX_PAGE_BYTES = 1_073_741_824;
 
@@ -19,4 +19,13 @@ export async function readParquetRows(bytes: Uint8Array): Promise<Record<string,
   return rows.map((row) =>
     Object.fromEntries(Object.entries(row).map(([name, value]) => [name, value ?? null])),
   );
+}
+
+/**
+ * What a file says under one key of its metadata; undefined where it says nothing.
+ * @throws what hyparquet throws for bytes that are no Parquet file
+ */
+export function readParquetMetadata(bytes: Uint8Array, key: string): string | undefined {
+  const { buffer } = Uint8Array.from(bytes);
+  return parquetMetadata(buffer).key_value_metadata?.find((pair) => pair.key === key)?.value;
 }

@@ -3,8 +3,7 @@ import { expect, test } from "vitest";
 import { GenerationFold } from "../fold/generation-fold.ts";
 import { history } from "../fold/history.fixture.ts";
 import { costOf, formatCost, type Price, priceSchema } from "../price/price.ts";
-import { toLagoEvent } from "./lago-event.ts";
-import { toUsageEvent } from "./usage-event.ts";
+import { toLagoEvent, toUsageEvent } from "./usage-event.ts";
 
 const PRICE: Price = { currency: "USD", input: "0.15", cached_input: "0.075", output: "0.6" };
 const REF = { tenant: "acme", generation: "gen_test" };
