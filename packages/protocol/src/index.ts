@@ -15,7 +15,6 @@ export { FINISH_REASONS } from "./event/shapes/end.ts";
 export { REVIEW_DECISIONS } from "./event/shapes/moderation.ts";
 export { type BudgetCharge } from "./event/shapes/request.ts";
 export { encodeEvent, peekSeq, peekType } from "./event/event-codec.ts";
-export * from "./log/filler-subject.ts";
 export * from "./log/job-subject.ts";
 export * from "./log/lease-subject.ts";
 export { firstWhere } from "./first-where.ts";
@@ -27,8 +26,15 @@ export {
   needsOf,
   toStoredNeeds,
 } from "./engine/capability.ts";
-export { type Dialect, DIALECTS, dialectCapabilities, SIM_CAPABILITIES } from "./engine/dialect.ts";
-export { capabilitiesOf, capabilitiesSchema, contextTokensSchema } from "./engine/declared-capabilities.ts";
+export {
+  type Dialect,
+  DIALECTS,
+  dialectCapabilities,
+  SIM_CAPABILITIES,
+  capabilitiesOf,
+  capabilitiesSchema,
+  contextTokensSchema,
+} from "./engine/dialect.ts";
 export { assertServable, type ServedBy } from "./engine/assert-servable.ts";
 export { type OpenaiOptions, openaiOptionsOf, parseOpenaiOptions } from "./engine/openai-options.ts";
 export { foldOptionName } from "./engine/reserved-options.ts";
@@ -83,17 +89,22 @@ export {
   parseConversationId,
   toConversationId,
 } from "./request/conversation-id.ts";
-export { BUSY_POLICIES, type BusyPolicy } from "./conversation/busy-policy.ts";
-export { CONVERSATION_LIMITS } from "./conversation/conversation-limits.ts";
-export { type ConversationRequest, parseConversationRequest } from "./conversation/conversation-request.ts";
 export {
+  BUSY_POLICIES,
+  type BusyPolicy,
   type ConversationRecord,
   type ConversationSummary,
   type ConversationRow,
   type DeletedConversation,
   decodeConversationRow,
   encodeConversationRow,
+  conversationOwner,
 } from "./conversation/conversation-row.ts";
+export {
+  CONVERSATION_LIMITS,
+  type ConversationRequest,
+  parseConversationRequest,
+} from "./conversation/conversation-request.ts";
 export {
   bytesOf,
   fitPrompt,
@@ -105,7 +116,14 @@ export {
 } from "./conversation/fit-prompt.ts";
 export { effectiveRequest, findOrphan, joinPrompt, toMessages } from "./event/effective-request.ts";
 export { blobsIn, withoutMedia } from "./conversation/lost-media.ts";
-export { type EndedTurn, hasNeverBegun, promptBehind, toSegments, toSummary } from "./conversation/prompt.ts";
+export {
+  type EndedTurn,
+  hasNeverBegun,
+  promptBehind,
+  toSegments,
+  toSummary,
+  toImportedPrompt,
+} from "./conversation/prompt.ts";
 export {
   countedOf,
   joinWaited,
@@ -123,8 +141,6 @@ export {
   type WhenFull,
   whenFullSchema,
 } from "./request/when-full.ts";
-export { toImportedPrompt } from "./conversation/imported-prompt.ts";
-export { conversationOwner } from "./conversation/conversation-owner.ts";
 export * from "./log/conversation-subject.ts";
 export * from "./log/thread-subject.ts";
 export { decodeThreadRow, encodeThreadRow, type ThreadRow } from "./thread/thread-row.ts";
@@ -186,8 +202,8 @@ export {
   MAX_TIMEOUT_MS,
   type TimeoutAnswer,
   type TimeoutName,
+  timeoutError,
 } from "./request/timeouts.ts";
-export { timeoutError } from "./request/timeout-error.ts";
 export * from "./log/verdict.ts";
 export {
   asSeq,

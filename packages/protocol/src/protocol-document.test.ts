@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { BLOB_LIMITS } from "./blob/blob-limits.ts";
-import { CONVERSATION_LIMITS } from "./conversation/conversation-limits.ts";
+import { CONVERSATION_LIMITS } from "./conversation/conversation-request.ts";
 import { CAPABILITIES } from "./engine/capability.ts";
 import { ERROR_CATALOGUE, type ErrorCode } from "./errors/error-code.ts";
 import { eventSchema } from "./event/event.ts";

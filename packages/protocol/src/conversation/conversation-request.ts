@@ -6,9 +6,25 @@ import { isMediaPart, referenceOf } from "../request/fields/content-part.ts";
 import { messageSchema, partsOf } from "../request/fields/input.ts";
 import { LIMITS } from "../request/fields/limits.ts";
 import { metadataSchema, parseWith } from "../request/request.ts";
-import { BUSY_POLICIES } from "./busy-policy.ts";
-import { CONVERSATION_LIMITS } from "./conversation-limits.ts";
+import { BUSY_POLICIES } from "./conversation-row.ts";
 import { whenFullSchema } from "../request/when-full.ts";
+
+/** Limits on conversations; PROTOCOL.md §18 gives the same numbers. */
+export const CONVERSATION_LIMITS = {
+  leastTtlSeconds: 60,
+  /** A year. */
+  ttlSeconds: 31_536_000,
+  defaultTtlSeconds: 2_592_000,
+  turns: 10_000,
+  /** Conversations of a tenant. */
+  tenantConversations: 100_000,
+  /** Items that a new conversation may be created with. */
+  importedItems: 1_024,
+  /** Turns that wait for the running one. */
+  waitingTurns: 16,
+  /** Length of one page of conversations, and of items. */
+  page: 100,
+} as const;
 
 const schema = z.strictObject({
   metadata: metadataSchema.optional(),

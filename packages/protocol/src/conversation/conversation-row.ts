@@ -2,8 +2,11 @@ import * as z from "zod";
 import { type GenerationId, isGenerationId } from "../id.ts";
 import { type ConversationId, isConversationId } from "../request/conversation-id.ts";
 import type { Message } from "../request/fields/input.ts";
-import { BUSY_POLICIES } from "./busy-policy.ts";
 import { whenFullSchema } from "../request/when-full.ts";
+
+/** Policy for a turn that is created while the last one is running: `reject` refuses it, `queue` makes it wait, in the order in which turns were created. */
+export const BUSY_POLICIES = ["reject", "queue"] as const;
+export type BusyPolicy = (typeof BUSY_POLICIES)[number];
 
 /*
  * Rows of CONVERSATIONS: one JSON object under each subject, its last value, each written after the one before by compare-and-set. A row has no text of the
@@ -109,4 +112,12 @@ export function decodeConversationRow(payload: Uint8Array): ConversationRow | un
 
 export function encodeConversationRow(row: ConversationRow): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(row));
+}
+
+/**
+ * The name by which the audit log keeps and erases what belongs to a conversation, as it does by a person's pseudonym: a turn has the words of
+ * earlier ones in it, so all have one key.
+ */
+export function conversationOwner(conversation: string): string {
+  return `conversation:${conversation}`;
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import fc from "fast-check";
 import type { EventDraft } from "../event/event.ts";
 import { decodeEvent, encodeEvent } from "../event/event-codec.ts";
 import { Transcript } from "../event/transcript.ts";
@@ -6,7 +7,9 @@ import { createGenerationId } from "../id.ts";
 import { DEFAULT_POLICY } from "../request/policy.ts";
 import { asSeq } from "../seq.ts";
 import { findOrphan, joinPrompt } from "../event/effective-request.ts";
-import { type EndedTurn, promptBehind } from "./prompt.ts";
+import { type EndedTurn, promptBehind, toImportedPrompt } from "./prompt.ts";
+import type { Message } from "../request/fields/input.ts";
+import { fitPrompt, mediaRoomOf } from "./fit-prompt.ts";
 
 const generation = createGenerationId(new Uint8Array(17), 1);
 const usage = { input_tokens: 1, output_tokens: 1 };
@@ -170,5 +173,62 @@ describe("messages that are joined", () => {
     ]);
     expect(findOrphan(both, [answer("a")])).toBeUndefined();
     expect(findOrphan(both, [ASKED, answer("a"), answer("a")])).toBe(2);
+  });
+});
+
+const said = fc
+  .constantFrom("system", "developer", "user", "assistant")
+  .map((role): Message => ({ role, content: role }));
+
+describe("an imported prompt", () => {
+  it("has all items in their order, the instructions by themselves and a part for each message of a user", () => {
+    fc.assert(
+      fc.property(fc.array(said), (items) => {
+        const prompt = toImportedPrompt(items);
+        expect(prompt.flatMap((segment) => segment.items)).toEqual(items);
+        for (const {
+          imported,
+          items: [first],
+        } of prompt.filter((segment) => segment.imported !== undefined))
+          expect(items[imported! - 1]).toBe(first);
+        for (const segment of prompt) {
+          const later = segment.items.slice(1);
+          expect(segment.imported === undefined || later.every(({ role }) => role !== "user")).toBe(true);
+        }
+      }),
+    );
+    expect(toImportedPrompt(undefined)).toEqual([]);
+  });
+
+  it("begins with instructions that its client does not give, and counts its items without them", () => {
+    const prompt = [{ role: "system", content: "Be brief." }] satisfies Message[];
+    const items: Message[] = [
+      { role: "developer", content: "b" },
+      { role: "user", content: "c" },
+    ];
+    expect(toImportedPrompt(items, prompt)).toEqual([
+      { items: [...prompt, items[0]] },
+      { imported: 2, items: [items[1]] },
+    ]);
+    expect(toImportedPrompt([], prompt)).toEqual([{ items: prompt }]);
+  });
+
+  it("loses its oldest parts where it does not fit, and never its instructions", () => {
+    const items: Message[] = [
+      { role: "system", content: "Be brief." },
+      ...Array.from({ length: 8 }, (): Message => ({ role: "user", content: "x".repeat(100) })),
+    ];
+    const { prompt, dropped } = fitPrompt(
+      toImportedPrompt(items),
+      {
+        bytes: 900,
+        tokens: undefined,
+        counted: undefined,
+        media: mediaRoomOf({ request: { model: "m", input: "x" } }),
+      },
+      "truncate_oldest",
+    );
+    expect(dropped).toBe(6);
+    expect(prompt.map(({ imported }) => imported)).toEqual([undefined, 8, 9]);
   });
 });

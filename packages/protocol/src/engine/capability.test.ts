@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type GenerationRequest, parseGenerationRequest } from "../request/request.ts";
 import { assertServable } from "./assert-servable.ts";
 import { CAPABILITIES, type Capability, needsOf, toStoredNeeds } from "./capability.ts";
-import { capabilitiesOf, capabilitiesSchema } from "./declared-capabilities.ts";
-import { DIALECTS } from "./dialect.ts";
+import { capabilitiesOf, capabilitiesSchema, DIALECTS } from "./dialect.ts";
 
 const BASE = { model: "m", input: "Hi" };
 const PNG = "data:image/png;base64,iVBORw0KGgo=";

@@ -1,3 +1,4 @@
+import * as z from "zod";
 import { CAPABILITIES, type Capability } from "./capability.ts";
 
 /** Servers whose API is OpenAI's chat completions, by where they differ. */
@@ -113,3 +114,24 @@ export function dialectCapabilities(dialect: Dialect): ReadonlySet<Capability> {
 
 /** It takes any request and pays no heed to it, so that a program can be tried with it. */
 export const SIM_CAPABILITIES: ReadonlySet<Capability> = new Set(CAPABILITIES);
+
+/** Capabilities of a model in a models file, in addition to its engine's: true or false, by name. */
+export const capabilitiesSchema = z.partialRecord(z.enum(CAPABILITIES), z.boolean());
+
+type DeclaredCapabilities = z.infer<typeof capabilitiesSchema>;
+
+/** Context size of a model in tokens, including its answer. It determines the room for earlier turns of a conversation. */
+export const contextTokensSchema = z.int().min(256).max(100_000_000);
+
+/** @param dialect of an OpenAI-compatible server; undefined for the simulator */
+export function capabilitiesOf(
+  dialect: Dialect | undefined,
+  declared: DeclaredCapabilities = {},
+): ReadonlySet<Capability> {
+  const all = new Set(dialect === undefined ? SIM_CAPABILITIES : dialectCapabilities(dialect));
+  for (const [name, can] of Object.entries(declared)) {
+    if (can) all.add(name as Capability);
+    else all.delete(name as Capability);
+  }
+  return all;
+}

@@ -1,6 +1,5 @@
 import type { RepriseError } from "../errors/reprise-error.ts";
-import { timeoutError } from "../request/timeout-error.ts";
-import type { TimeoutName } from "../request/timeouts.ts";
+import { timeoutError, type TimeoutName } from "../request/timeouts.ts";
 import type { EventDraft, Usage } from "./event.ts";
 
 /* Ends that the platform gives a generation: the worker that runs it, or the reaper where no worker does. */

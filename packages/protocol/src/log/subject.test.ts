@@ -4,8 +4,9 @@ import { describe, expect, it } from "vitest";
 import { anyModelName, anyRef } from "../arbitraries.fixture.ts";
 import { isToken, parseNodeId, shardOf } from "../id.ts";
 import { jobSubject } from "./job-subject.ts";
-import { fillerSubject, isFillerSubject } from "./filler-subject.ts";
 import {
+  fillerSubject,
+  isFillerSubject,
   checkpointSubject,
   generationsStream,
   liveSubject,

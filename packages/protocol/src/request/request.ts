@@ -8,7 +8,6 @@ import { END_USER_RULE, isEndUser } from "./end-user.ts";
 import { isMediaPart, userPartSchema } from "./fields/content-part.ts";
 import { inputSchema } from "./fields/input.ts";
 import { LIMITS } from "./fields/limits.ts";
-import { reasoningSchema } from "./fields/reasoning.ts";
 import { responseFormatSchema } from "./fields/response-format.ts";
 import { samplingFields } from "./fields/sampling.ts";
 import { PRIORITIES, priorityOf, SERVICE_TIERS } from "./fields/priority.ts";
@@ -16,6 +15,15 @@ import { callIdSchema, TOOL_CALL_ANSWERS, toolChoiceSchema, toolsSchema } from "
 import { isModelName, MODEL_NAME_RULE } from "./model-name.ts";
 import { policySchema } from "./policy.ts";
 import { RepriseError } from "../errors/reprise-error.ts";
+
+/** Amount of reasoning before the model answers; the engine decides which values a model accepts. */
+const reasoningSchema = z.strictObject({
+  effort: z.enum(["none", "minimal", "low", "medium", "high", "xhigh"]).optional(),
+  /** Most tokens of reasoning. */
+  max_tokens: z.int().min(1).max(LIMITS.outputTokens).optional(),
+  /** Form of the reasoning's summary. */
+  summary: z.enum(["auto", "concise", "detailed"]).optional(),
+});
 
 const modelSchema = z.string().refine(isModelName, { error: MODEL_NAME_RULE });
 

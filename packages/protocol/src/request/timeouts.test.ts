@@ -1,9 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isErrorCode } from "../errors/error-code.ts";
-import { timeoutError } from "./timeout-error.ts";
-import { anyTimeouts } from "./timeouts.fixture.ts";
 import {
+  timeoutError,
   DEFAULT_TIMEOUTS,
   effectiveTimeoutsSchema,
   TIMEOUT_ANSWERS,
@@ -11,6 +10,7 @@ import {
   tightenTimeouts,
   timeoutsSchema,
 } from "./timeouts.ts";
+import { anyTimeouts } from "./timeouts.fixture.ts";
 
 describe("the timeouts of two parties made one", () => {
   it("are the same whichever of the two is the tenant's", () => {

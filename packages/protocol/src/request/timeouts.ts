@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { RepriseError } from "../errors/reprise-error.ts";
 
 /**
  * Answers to a timeout, from the most to the least permissive. `retry`: a new attempt, if nothing was shown yet or the engine continues after what was shown,
@@ -77,4 +78,17 @@ export function tightenTimeouts(tenant: Timeouts, request: Timeouts): EffectiveT
     };
   };
   return Object.fromEntries(TIMEOUTS.map((name) => [name, tighten(name)])) as EffectiveTimeouts;
+}
+
+const WHAT: Readonly<Record<TimeoutName, string>> = {
+  queue: "No worker has begun with the generation",
+  first_token: "The engine has not said its first token",
+  between_tokens: "The engine has not said its next token",
+  total: "The generation has not ended",
+  tool_result: "The tool calls have not been answered",
+};
+
+/** Returns the error of a generation when one of its policy's timeouts expires: `queue_timeout`, `first_token_timeout`, … */
+export function timeoutError(name: TimeoutName, ms: number): RepriseError {
+  return new RepriseError(`${name}_timeout`, `${WHAT[name]} within ${ms} ms.`);
 }
