@@ -12,7 +12,7 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type BrokerAccess, hostsOf, toAccessOptions } from "./broker-access.ts";
 import { watchConnection } from "./watch-connection.ts";
-import { openBroker } from "../topology/open-broker.ts";
+import { openBroker } from "../topology/topology.ts";
 
 const stack = new AsyncDisposableStack();
 let dir: string;

@@ -2,7 +2,7 @@ import type { Broker } from "../nats/connection.ts";
 import type { Publish } from "../nats/publisher.ts";
 import { readStreamMessages } from "../nats/stream-messages.ts";
 import { createGenerationLog, type GenerationLog } from "@reprise/stream";
-import { openBroker } from "../topology/open-broker.ts";
+import { openBroker } from "../topology/topology.ts";
 import { decodeOpsRecord, type OpsRecord, OPS_STREAM, opsSubject, asStreamSeq } from "@reprise/protocol";
 import { createRef, startTestBroker, type TestBroker } from "@reprise/testkit";
 import { expect, test } from "vitest";

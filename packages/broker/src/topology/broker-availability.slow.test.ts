@@ -15,7 +15,7 @@ import {
 import { expect, test } from "vitest";
 import { BrokerAvailability, hasQuorum } from "./broker-availability.ts";
 import { connectBroker } from "../nats/connection.ts";
-import { openBroker } from "./open-broker.ts";
+import { openBroker } from "./topology.ts";
 import { watchConnection } from "../nats/watch-connection.ts";
 import { openWorld, SHARDS } from "@reprise/stream/testing";
 

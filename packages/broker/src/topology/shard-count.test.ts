@@ -6,7 +6,7 @@ import { BrokerAvailability } from "./broker-availability.ts";
 import { type Broker, connectBroker } from "../nats/connection.ts";
 import { createPublish } from "../nats/publisher.ts";
 import { inboxOf } from "../nats/reply-inbox.ts";
-import { openBroker } from "./open-broker.ts";
+import { openBroker } from "./topology.ts";
 import { agreeOnShards, encodeShardAnnouncement, readShardCount } from "./shard-count.ts";
 import { getLastMessage, getNextMessage } from "../nats/stream-api.ts";
 

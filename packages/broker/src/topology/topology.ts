@@ -12,6 +12,7 @@ import { assertNotWeakened } from "./assert-not-weakened.ts";
 import { agreeOnShards } from "./shard-count.ts";
 import { type Config, streamConfigs, type TopologyOptions } from "./stream-configs.ts";
 import { isRefusal } from "../nats/jetstream-errors.ts";
+import { type Broker, type BrokerOptions, connectBroker } from "../nats/connection.ts";
 
 export type { TopologyOptions } from "./stream-configs.ts";
 
@@ -146,4 +147,19 @@ function contains(present: unknown, wanted: unknown): boolean {
   if (typeof present !== "object" || present === null) return false;
   const there = new Map<string, unknown>(Object.entries(present));
   return Object.entries(wanted).every(([name, value]) => contains(there.get(name), value));
+}
+
+/**
+ * Connects, and sees to it that the streams are there: how every service begins.
+ * @throws RepriseError `broker_unavailable`, `broker_incompatible`; no connection is left open then
+ */
+export async function openBroker(options: BrokerOptions & TopologyOptions): Promise<Broker> {
+  const broker = await connectBroker(options);
+  try {
+    await ensureTopology(broker.main, options);
+    return broker;
+  } catch (error) {
+    await broker.close();
+    throw error;
+  }
 }
