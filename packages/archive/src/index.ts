@@ -64,11 +64,15 @@ export {
 } from "./parquet/open-segment-file.ts";
 export { ArchiveReader } from "./reader/archive-reader.ts";
 export { asShownTo } from "./reader/as-shown.ts";
-export { type Erasures, erasuresOf } from "./reader/erasures.ts";
-export type { LogEvent } from "./reader/log-event.ts";
+export {
+  type Erasures,
+  erasuresOf,
+  type PlacedSegment,
+  type ReadableArchive,
+  type SegmentReaderOptions,
+} from "./reader/segment-reader.ts";
+export type { LogEvent, LogOutline } from "./reader/log-outline.ts";
 export type { LogLayout, SeqRange, Stretch } from "./reader/log-layout.ts";
-export type { LogOutline } from "./reader/log-outline.ts";
-export type { PlacedSegment, ReadableArchive, SegmentReaderOptions } from "./reader/segment-reader.ts";
 export {
   decodeFingerprints,
   encodeFingerprints,
@@ -89,8 +93,7 @@ export { leafHashOf, openSegment, sealSegment, type SegmentDraft } from "./segme
 export type { BlobInfo, BlobStore, ByteRange } from "./store/blob-store.ts";
 export { createFileStore } from "./store/file-store.ts";
 export { assertObjectKey } from "./store/object-key.ts";
-export { probeStore } from "./store/probe-store.ts";
-export { createS3Store, type S3StoreOptions } from "./store/s3-store.ts";
+export { probeStore, createS3Store, type S3StoreOptions } from "./store/s3-store.ts";
 export type { Finding, FindingKind } from "./verify/finding.ts";
 export {
   type CheckedProof,

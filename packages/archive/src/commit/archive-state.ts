@@ -3,7 +3,6 @@ import * as z from "zod";
 import { MerkleTree } from "../merkle/merkle-tree.ts";
 import { hashLeaf } from "../merkle/hash.ts";
 import { type ArchiveFile, type Commit, fileSchema, type Lane, laneSchema } from "./commit.ts";
-import { holdsAfter } from "./holds.ts";
 import { type ArchiveRecord, archiveRecordSchema, type BlobCopy, liveCopies } from "./record.ts";
 import { sha256Hex, splitHashes } from "./hashes.ts";
 
@@ -171,4 +170,16 @@ export class ArchiveState {
     }
     return tenant;
   }
+}
+
+type Hold = Extract<ArchiveRecord, { kind: "hold_set" }>;
+
+/** Returns the legal holds in force after these records of a tenant, oldest first. */
+function holdsAfter(records: readonly ArchiveRecord[]): Hold[] {
+  const holds = new Map<string, Hold>();
+  for (const record of records) {
+    if (record.kind === "hold_set") holds.set(record.id, record);
+    else if (record.kind === "hold_lifted") holds.delete(record.id);
+  }
+  return [...holds.values()];
 }

@@ -5,7 +5,7 @@ import type { BlobStore } from "../store/blob-store.ts";
 import { type KeyEntry, KeyPages } from "./key-pages.ts";
 import { commitmentOf, type DataKey, type KeyOwner, type Keyring } from "./keyring.ts";
 import { placeOfKid, subjectKid } from "./kid.ts";
-import { encodeMasterCheck, isMasterKey, MASTER_CHECK } from "./master-check.ts";
+import { encodeMasterCheck, isMasterKey, MASTER_CHECK } from "./master-key.ts";
 import { PendingKeys } from "./pending-keys.ts";
 import { foreignKey, opensAnyTenant, TenantKeys, wrongMasterKey } from "./tenant-keys.ts";
 import { KEY_BYTES, unwrapKey, wrapKey } from "./wrap.ts";

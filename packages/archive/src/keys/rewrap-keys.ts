@@ -1,6 +1,6 @@
 import { RepriseError } from "@reprise/protocol";
 import type { BlobStore } from "../store/blob-store.ts";
-import { encodeMasterCheck, isMasterKey, MASTER_CHECK } from "./master-check.ts";
+import { encodeMasterCheck, isMasterKey, MASTER_CHECK } from "./master-key.ts";
 import { encodeStored, readStored, wrappedSchema } from "./stored-object.ts";
 import { foreignKey, TENANT_KEYS, wrongMasterKey } from "./tenant-keys.ts";
 import { unwrapKey, wrapKey } from "./wrap.ts";

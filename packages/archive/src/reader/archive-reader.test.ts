@@ -8,7 +8,7 @@ import {
 } from "@reprise/protocol";
 import { describe, expect, it } from "vitest";
 import { ArchiveReader } from "./archive-reader.ts";
-import type { LogEvent } from "./log-event.ts";
+import type { LogEvent } from "./log-outline.ts";
 import {
   createRef,
   createStoredArchive,

@@ -18,9 +18,8 @@ import {
   SEGMENT_KINDS,
   type SegmentKind,
 } from "../segment/segment-header.ts";
-import type { LogEvent } from "./log-event.ts";
+import { type LogEvent, LogOutline } from "./log-outline.ts";
 import { type LogLayout, layOutLog, type Stretch } from "./log-layout.ts";
-import { LogOutline } from "./log-outline.ts";
 import { LruCache } from "../store/lru-cache.ts";
 import { type PlacedSegment, SegmentReader, type SegmentReaderOptions } from "./segment-reader.ts";
 

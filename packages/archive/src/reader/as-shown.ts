@@ -1,6 +1,5 @@
 import { type DeliveryMark, Withdrawals } from "@reprise/protocol";
-import type { LogEvent } from "./log-event.ts";
-import type { LogOutline, Notable } from "./log-outline.ts";
+import type { LogEvent, LogOutline, Notable } from "./log-outline.ts";
 
 /**
  * Yields the events as one connection received them, byte for byte. Withdrawn text is in its original form if the connection had received it

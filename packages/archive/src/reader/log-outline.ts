@@ -9,8 +9,18 @@ import {
   Withdrawals,
   type Seq,
   NO_SEQ,
+  type StreamSeq,
 } from "@reprise/protocol";
-import type { LogEvent } from "./log-event.ts";
+
+/** One event of a generation's log, as it is archived. */
+export interface LogEvent {
+  /** Its place in the log. */
+  readonly seq: Seq;
+  readonly streamSeq: StreamSeq;
+  /** Microseconds since 1970, by the broker's clock. */
+  readonly storedAtUs: number;
+  readonly payload: Uint8Array;
+}
 
 /** An event that says something of others. */
 export interface Notable {

@@ -9,7 +9,7 @@ import {
   type Seq,
 } from "@reprise/protocol";
 import * as fc from "fast-check";
-import type { LogEvent } from "./log-event.ts";
+import type { LogEvent } from "./log-outline.ts";
 
 const STEP_US = 1_000_000;
 const found = { rule: "cards", category: "cards" };

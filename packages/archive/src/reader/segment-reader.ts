@@ -8,9 +8,9 @@ import { fingerprintOf, holdsFingerprint } from "../segment/fingerprint.ts";
 import { openSegment } from "../segment/segment.ts";
 import type { ArchivedMessage, Segment, SegmentHeader, SegmentKind } from "../segment/segment-header.ts";
 import type { BlobStore } from "../store/blob-store.ts";
-import { type Erasures, erasuresOf } from "./erasures.ts";
 import { compareStored } from "./log-layout.ts";
 import { LruCache } from "../store/lru-cache.ts";
+import type { ArchiveRecord } from "../commit/record.ts";
 
 /** A segment, and where it lies now. */
 export interface PlacedSegment {
@@ -161,4 +161,30 @@ class FileGone extends RepriseError {
     super("archive_unavailable", `${key} is not there.`);
     this.key = key;
   }
+}
+
+/** The erased data of a tenant: the destroyed keys, and their generations. */
+export interface Erasures {
+  readonly kids: ReadonlySet<string>;
+  /** When, ISO 8601. */
+  readonly generations: ReadonlyMap<string, string>;
+}
+
+const NOTHING: Erasures = { kids: new Set(), generations: new Map() };
+
+/** Returns the erasures in a tenant's records, oldest first. A request that was not carried out yet has erased nothing. */
+export function erasuresOf(records: readonly ArchiveRecord[]): Erasures {
+  if (!records.some(({ kind }) => kind === "key_destroyed")) return NOTHING;
+  const kids = new Set<string>();
+  const generations = new Map<string, string>();
+  const requested = new Map<string, string[]>();
+  for (const record of records) {
+    // Each request of an erasure names what the earlier ones have not.
+    if (record.kind === "erasure_requested")
+      requested.set(record.id, [...(requested.get(record.id) ?? []), ...record.generations]);
+    if (record.kind !== "key_destroyed") continue;
+    for (const kid of record.kids) kids.add(kid);
+    for (const generation of requested.get(record.id) ?? []) generations.set(generation, record.at);
+  }
+  return { kids, generations };
 }

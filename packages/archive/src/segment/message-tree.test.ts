@@ -4,8 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { naiveRoot } from "../merkle/naive-tree.fixture.ts";
 import { verifyInclusion } from "../merkle/verify-proofs.ts";
-import { messageSalts, SALT_BYTES } from "./message-salts.ts";
-import { messageLeaf, messagesRoot, showMessage } from "./message-tree.ts";
+import { messageSalts, SALT_BYTES, messageLeaf, messagesRoot, showMessage } from "./message-tree.ts";
 import type { ArchivedMessage } from "./segment-header.ts";
 
 const secrets = { key: Buffer.alloc(32, 1), nonce: Buffer.alloc(12, 2) };

@@ -4,7 +4,7 @@ import { createTempDir } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { describeBlobStore } from "../testing/blob-store-conformance.ts";
 import { createFileStore } from "./file-store.ts";
-import { probeStore } from "./probe-store.ts";
+import { probeStore } from "./s3-store.ts";
 
 describeBlobStore("a folder", async () => {
   const dir = await createTempDir("file-store");

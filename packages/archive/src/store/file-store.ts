@@ -4,8 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { plusMs, unixNow } from "@reprise/protocol";
 import type { BlobStore, ByteRange } from "./blob-store.ts";
 import { DurableFolders, syncFolder } from "./durable-folders.ts";
-import { hasFileCode, withFileErrors } from "./file-error.ts";
-import { listFiles } from "./list-files.ts";
+import { hasFileCode, withFileErrors, listFiles } from "./list-files.ts";
 import { assertObjectKey, TEMPORARY_FOLDER } from "./object-key.ts";
 
 /** Age at which a temporary file counts as left by a process that died: no write takes that long. */

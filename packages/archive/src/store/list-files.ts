@@ -1,7 +1,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { RepriseError } from "@reprise/protocol";
 import type { BlobInfo } from "./blob-store.ts";
-import { hasFileCode, withFileErrors } from "./file-error.ts";
 import { assertKeyPrefix, isObjectKey } from "./object-key.ts";
 
 /** The objects of a folder in the order of their keys; holds the names of one folder per level in memory. */
@@ -57,4 +57,23 @@ async function sizeOf(path: string): Promise<number | undefined> {
     if (hasFileCode(error, "ENOENT")) return undefined;
     throw error;
   }
+}
+
+/**
+ * Runs what touches a folder.
+ * @param what the folder, as errors name it
+ * @throws RepriseError `archive_unavailable` in place of what the operating system says
+ */
+export async function withFileErrors<T>(what: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    // A wrong key: a defect of the caller, not the disk's.
+    if (cause instanceof TypeError) throw cause;
+    throw new RepriseError("archive_unavailable", `${what}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+export function hasFileCode(error: unknown, ...codes: readonly string[]): boolean {
+  return codes.includes((error as NodeJS.ErrnoException).code ?? "");
 }

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { retry } from "@reprise/async";
 import { RepriseError } from "@reprise/protocol";
 import { AwsClient } from "aws4fetch";
-import { xmlField } from "./s3-xml.ts";
+import type { BlobInfo } from "./blob-store.ts";
 
 export interface S3Request {
   readonly method: "GET" | "PUT" | "DELETE";
@@ -86,4 +86,22 @@ export function isPassing({ status }: S3Answer): boolean {
 export function failureOf({ method }: S3Request, { status, errorCode }: S3Answer): RepriseError {
   const reason = errorCode === undefined ? `${status}` : `${status} ${errorCode}`;
   return new RepriseError("archive_unavailable", `The archive's store: ${method}: ${reason}.`);
+}
+
+/** The text of the first element of this name that holds nothing but text. */
+export function xmlField(xml: string, name: string): string | undefined {
+  const text = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1];
+  return text
+    ?.replaceAll("&quot;", '"')
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&amp;", "&");
+}
+
+/** The objects on a page of `ListObjectsV2`, under their whole keys. */
+export function* readListing(page: string): Generator<BlobInfo> {
+  for (const [, entry = ""] of page.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
+    const key = xmlField(entry, "Key");
+    if (key !== undefined) yield { key, bytes: Number(xmlField(entry, "Size")) };
+  }
 }

@@ -1,8 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { describeBlobStore } from "../testing/blob-store-conformance.ts";
 import { type S3Fault, type S3Server, type S3ServerOptions, startS3Server } from "../testing/s3-server.ts";
-import { probeStore } from "./probe-store.ts";
-import { createS3Store } from "./s3-store.ts";
+import { probeStore, createS3Store } from "./s3-store.ts";
 
 const unavailable = { code: "archive_unavailable" };
 function openStore(server: S3Server, prefix = "", overrides = {}) {

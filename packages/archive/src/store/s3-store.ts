@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { RepriseError } from "@reprise/protocol";
 import type { BlobStore, ByteRange } from "./blob-store.ts";
 import { assertKeyPrefix, assertObjectKey, isObjectKey } from "./object-key.ts";
@@ -9,8 +10,9 @@ import {
   type S3Credentials,
   type S3Request,
   sendUntilSettled,
+  readListing,
+  xmlField,
 } from "./s3-request.ts";
-import { readListing, xmlField } from "./s3-xml.ts";
 
 export interface S3StoreOptions extends S3Credentials {
   /** URL of the bucket, path-style, optionally with a prefix: `https://s3.example/bucket/prefix`. */
@@ -134,4 +136,26 @@ function unconditional(): RepriseError {
   return new RepriseError("config_invalid", "The archive's store can't create objects exclusively.", {
     param: IF_NONE_MATCH,
   });
+}
+
+/**
+ * Tells if a store refuses to create an object that exists. Some stores ignore the condition of a conditional put, and some refuse
+ * conditional puts altogether. A store that fails is asked again later: two processes that disagree about it would not exclude each other.
+ * @throws RepriseError `archive_unavailable`
+ */
+export async function probeStore(store: BlobStore): Promise<"conditional" | "unconditional"> {
+  const key = `_probe/${randomBytes(12).toString("hex")}`;
+  const first = Buffer.from("first");
+  await store.put(key, first);
+  try {
+    const second = await store.create(key, Buffer.from("second"));
+    const there = await store.get(key);
+    const isKept = there !== undefined && first.equals(there);
+    return second === "exists" && isKept ? "conditional" : "unconditional";
+  } catch (error) {
+    if (error instanceof RepriseError && error.param === IF_NONE_MATCH) return "unconditional";
+    throw error;
+  } finally {
+    await store.delete(key);
+  }
 }

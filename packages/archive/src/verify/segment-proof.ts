@@ -6,8 +6,7 @@ import { parseCheckpoint } from "../note/checkpoint.ts";
 import { cosignedAt } from "../note/cosignature.ts";
 import type { VerifierKey } from "../note/note-key.ts";
 import { openNote } from "../note/signed-note.ts";
-import { SALT_BYTES } from "../segment/message-salts.ts";
-import { messageLeaf } from "../segment/message-tree.ts";
+import { SALT_BYTES, messageLeaf } from "../segment/message-tree.ts";
 import {
   type ArchivedMessage,
   encodeSegmentHeader,

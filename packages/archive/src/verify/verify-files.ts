@@ -11,7 +11,6 @@ import type { BlobStore } from "../store/blob-store.ts";
 import { findOtherColumn } from "./columns.ts";
 import type { Findings } from "./finding.ts";
 import { isPlacedIn } from "./segment-place.ts";
-import { type LogParts, findSeqHoles } from "./seq-holes.ts";
 import type { ClaimedTenant } from "./verify-commits.ts";
 
 export interface FileOptions {
@@ -179,4 +178,25 @@ function addPart(logs: LogParts, { header }: Segment): void {
   const parts = logs.get(header.generation) ?? { stream: header.stream, parts: [] };
   parts.parts.push([header.epoch, header.first_seq, header.last_seq]);
   logs.set(header.generation, parts);
+}
+
+type SeqRange = readonly [from: number, to: number];
+
+/** By generation: the ranges of its log that are archived, each with its epoch. */
+type LogParts = Map<
+  string,
+  { readonly stream: string; readonly parts: (readonly [epoch: number, from: number, to: number])[] }
+>;
+
+/** The logs that lack something between their beginning and the last event there is of them. */
+function* findSeqHoles(logs: LogParts): Generator<{ generation: string; stream: string; holes: SeqRange[] }> {
+  for (const [generation, { stream, parts }] of logs) {
+    const holes: SeqRange[] = [];
+    let next = 0;
+    for (const [, from, to] of parts.toSorted((a, b) => a[1] - b[1])) {
+      if (from > next) holes.push([next, from - 1]);
+      next = Math.max(next, to + 1);
+    }
+    if (holes.length > 0) yield { generation, stream, holes };
+  }
 }
