@@ -2,8 +2,8 @@ export { type QueueDepth, QueueDepths } from "./fleet/queue-depths.ts";
 export { type ModelWorkers, WorkersWatch } from "./fleet/workers-watch.ts";
 export { keepRecord, readKeptRecord } from "./leases/kept-record.ts";
 export { holdLeases } from "./leases/leases.ts";
-export { subscribePresence } from "./presence/presence-feed.ts";
 export {
+  subscribePresence,
   PRESENCE_LEASE_MS,
   type PresenceRecord,
   assertPresenceStored,

@@ -1,4 +1,4 @@
-import type { NatsConnection } from "@nats-io/transport-node";
+import type { NatsConnection, Msg, Subscription } from "@nats-io/transport-node";
 import {
   type GenerationRef,
   type NodeId,
@@ -11,7 +11,15 @@ import {
   type UnixMs,
   toUnixMs,
 } from "@reprise/protocol";
-import { isStoredPublished, type Publish, getLastMessage, getStreamInfo } from "@reprise/broker";
+import {
+  isStoredPublished,
+  type Publish,
+  getLastMessage,
+  getStreamInfo,
+  isPublished,
+  notPublished,
+  subscribeGuarded,
+} from "@reprise/broker";
 
 /*
  * The readers of a generation, over all nodes: each node that has some keeps one record, the last message of a subject of its
@@ -107,4 +115,25 @@ async function readRecord(connection: NatsConnection, subject: string): Promise<
   const record = message && isStoredPublished(message) ? decodePresenceRecord(message.payload) : undefined;
   if (!message || !record) return [];
   return [{ ...record, node: parseReaderSubject(subject).node, atMs: toUnixMs(message.time) }];
+}
+
+interface PresenceFeedOptions {
+  /** Called for each presence record of a node, inside the connection's read loop: it has to be short. */
+  onReaders: (node: NodeId, record: PresenceRecord) => void;
+  /** Called with what `onReaders` throws, and for malformed records. */
+  onError: (error: unknown) => void;
+}
+
+/** Follows the presence records of one generation, live. Nodes repeat them, so one that is missed comes again. */
+export function subscribePresence(
+  connection: NatsConnection,
+  ref: GenerationRef,
+  { onReaders, onError }: PresenceFeedOptions,
+): Subscription {
+  const onMessage = ({ subject, data, headers }: Msg) => {
+    if (!isPublished(headers)) throw notPublished(subject);
+    const record = decodePresenceRecord(data);
+    if (record) onReaders(parseReaderSubject(subject).node, record);
+  };
+  return subscribeGuarded(connection, readerSubjects(ref), { onMessage, onError });
 }
