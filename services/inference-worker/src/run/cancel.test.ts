@@ -4,23 +4,18 @@ import { parseTenantId, type Transcript } from "@reprise/protocol";
 import { startTcpProxy } from "@reprise/testkit";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { CANCELLED } from "../testing/drafts.ts";
-import { createFakeEngine, untilAborted } from "../testing/fake-engine.ts";
+import { createFakeEngine, createSilentEngine, untilAborted } from "../testing/fake-engine.ts";
 import { openWorld, typesOf } from "../testing/world.ts";
 
 test("a cancel lets go of an engine that is silent, and nothing follows it", async () => {
   await using world = await openWorld();
-  const aborted = Promise.withResolvers<void>();
-  const engine = createFakeEngine(async function* (_request, { signal }) {
-    signal.addEventListener("abort", () => aborted.resolve());
-    yield { type: "text", text: "and then" };
-    await untilAborted(signal);
-  });
+  const { engine, aborted } = createSilentEngine("and then");
   // No heartbeat comes within the test: what the worker does, it does because it follows its log.
   const worker = await world.startWorker(engine, { ackWaitMs: 600_000 });
   const ref = await world.submit();
   await world.until(ref, (events) => events.length === 3);
   await world.append(ref, CANCELLED);
-  await aborted.promise;
+  await aborted;
   await worker.close();
   expect(typesOf(await world.read(ref))).toEqual([
     "generation.requested",
@@ -92,12 +87,7 @@ test("a cancel that comes while the worker's connections are away is seen when b
   await using readsWay = await startTcpProxy({ target });
   await using first = await connectBroker({ url: `nats://127.0.0.1:${mainWay.port}`, name: "main" });
   await using second = await connectBroker({ url: `nats://127.0.0.1:${readsWay.port}`, name: "reads" });
-  const aborted = Promise.withResolvers<void>();
-  const engine = createFakeEngine(async function* (_request, { signal }) {
-    signal.addEventListener("abort", () => aborted.resolve());
-    yield { type: "text", text: "and then" };
-    await untilAborted(signal);
-  });
+  const { engine, aborted } = createSilentEngine("and then");
   // No heartbeat comes within the test.
   await world.startWorker(engine, { ackWaitMs: 600_000, main: first.main, reads: second.reads });
   const ref = await world.submit();
@@ -112,7 +102,7 @@ test("a cancel that comes while the worker's connections are away is seen when b
   mainWay.setFaults({});
   await mainIsBack.promise;
   readsWay.setFaults({});
-  await aborted.promise;
+  await aborted;
 });
 
 test("a worker yields to a cancel that has lost to it, and only the run that the cancel is for", async () => {

@@ -2,13 +2,12 @@ import * as conversations from "@reprise/conversations";
 import { type GenerationLog } from "@reprise/stream";
 import {
   asSeq,
-  type EventDraft,
   type GenerationRef,
   parseConversationId,
   promptBehind,
   RepriseError,
 } from "@reprise/protocol";
-import { completed, moderatedPolicy } from "@reprise/testkit";
+import { completed, moderatedPolicy, redacted } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import type { EngineRequest } from "../engines/engine.ts";
 import { EngineError } from "../engines/engine-error.ts";
@@ -20,14 +19,7 @@ import { openWorld, type World } from "../testing/world.ts";
 
 const conversation = parseConversationId(`conv_${"0".repeat(26)}`);
 const policy = moderatedPolicy({ mode: "retract" });
-const WITHDRAWN: EventDraft = {
-  type: "moderation.redacted",
-  from_seq: asSeq(2),
-  to_seq: asSeq(2),
-  replacement: "[removed]",
-  rule: "r",
-  category: "c",
-};
+const WITHDRAWN = redacted(2, 2, "[removed]");
 
 /** A turn that has ended, and one that follows it and waits for a worker. */
 async function submitTwo(world: World): Promise<[first: GenerationRef, second: GenerationRef]> {

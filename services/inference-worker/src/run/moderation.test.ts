@@ -2,7 +2,7 @@ import { type EffectiveModeration, type EventDraft, asSeq } from "@reprise/proto
 import { expect, test } from "vitest";
 import type { EngineEvent } from "../engines/engine.ts";
 import { called, delta, started } from "../testing/drafts.ts";
-import { createFakeEngine, untilAborted } from "../testing/fake-engine.ts";
+import { createFakeEngine, createSilentEngine } from "../testing/fake-engine.ts";
 import { openWorld, transcriptOf, typesOf } from "../testing/world.ts";
 
 /* What moderation appends, live or before a worker has come. */
@@ -45,18 +45,13 @@ const FILTERED = { type: "generation.completed", finish_reason: "content_filter"
 
 test("a halt lets go of an engine that is silent, and the generation ends as filtered", async () => {
   await using world = await openWorld();
-  const aborted = Promise.withResolvers<void>();
-  const engine = createFakeEngine(async function* (_request, { signal }) {
-    signal.addEventListener("abort", () => aborted.resolve());
-    yield { type: "text", text: "and then" };
-    await untilAborted(signal);
-  });
+  const { engine, aborted } = createSilentEngine("and then");
   // No heartbeat comes within the test: what the worker does, it does because it follows its log.
   await world.startWorker(engine, { ackWaitMs: 600_000 });
   const ref = await world.submit();
   await world.until(ref, (events) => events.length === 3);
   await world.append(ref, HALTED);
-  await aborted.promise;
+  await aborted;
   const events = await world.untilEnded(ref);
   expect(typesOf(events).slice(1)).toEqual([
     "generation.started",

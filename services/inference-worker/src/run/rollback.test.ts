@@ -1,5 +1,5 @@
 import type { GenerationRef, KnownEvent } from "@reprise/protocol";
-import { eventually } from "@reprise/testkit";
+import { eventually, redacted } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { createSimEngine } from "../engines/sim/sim-engine.ts";
 import { answered, attemptsIn, CANCELLED } from "../testing/drafts.ts";
@@ -136,14 +136,7 @@ test("text that was withdrawn is put back without it, what is left of it is with
   const said = (await world.until(ref, hasTokens(60))).filter((event) => event.type === "output.delta");
   // From before the loss to after it, for any number of events.
   const range = said.slice(1, -1);
-  await world.append(ref, {
-    type: "moderation.redacted",
-    from_seq: range[0]!.seq,
-    to_seq: range.at(-1)!.seq,
-    replacement: "[redacted]",
-    rule: "terms",
-    category: "terms",
-  });
+  await world.append(ref, redacted(range[0]!.seq, range.at(-1)!.seq));
   engine.sayUpTo(80);
   // The worker has written after it, so it knows of it.
   await world.until(ref, (events) => has("moderation.redacted")(events) && hasTokens(80)(events));

@@ -6,7 +6,7 @@ import {
   parseConversationId,
   type Prompt,
 } from "@reprise/protocol";
-import { completed } from "@reprise/testkit";
+import { completed, redacted } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import type { EngineRequest } from "../engines/engine.ts";
 import { delta, started } from "../testing/drafts.ts";
@@ -26,15 +26,6 @@ const SYSTEM = { role: "system" as const, content: "Be brief." };
 
 const asked = (content: string) => ({ role: "user" as const, content });
 const answered = (content: string) => ({ role: "assistant" as const, content });
-const redacted = (replacement: string): EventDraft => ({
-  type: "moderation.redacted",
-  from_seq: asSeq(2),
-  to_seq: asSeq(2),
-  replacement,
-  rule: "r",
-  category: "c",
-});
-
 /** An old turn, the generation that is to sum it up, and the turn that waits for that. */
 async function open(world: World, history: readonly EventDraft[] = []) {
   const old = await world.submit({
@@ -120,20 +111,14 @@ test.each([
   expect(await runBeside(world, refs, end)).toEqual([WITHOUT]);
 });
 
-test("words that were withdrawn of a summary are given to no model", async () => {
+test.each([
+  ["words that were withdrawn of a summary are", "summary", withSummary("[removed]")],
+  ["a summary of words that were withdrawn since is", "old", WITHOUT],
+] as const)("%s given to no model", async (_, withdrawn, input) => {
   await using world = await openWorld();
-  const { turn, summary } = await open(world, [started(1), delta("It was 42."), completed()]);
-  await world.append(summary, redacted("[removed]"));
+  const opened = await open(world, [started(1), delta("It was 42."), completed()]);
+  await world.append(opened[withdrawn], redacted(2, 2, "[removed]"));
   const { engine, inputs } = createListener();
-  expect(await world.run(turn, engine)).toBe("completed");
-  expect(inputs).toEqual([withSummary("[removed]")]);
-});
-
-test("a summary of words that were withdrawn since is given to no model", async () => {
-  await using world = await openWorld();
-  const { turn, old } = await open(world, [started(1), delta("It was 42."), completed()]);
-  await world.append(old, redacted("[removed]"));
-  const { engine, inputs } = createListener();
-  expect(await world.run(turn, engine)).toBe("completed");
-  expect(inputs).toEqual([WITHOUT]);
+  expect(await world.run(opened.turn, engine)).toBe("completed");
+  expect(inputs).toEqual([input]);
 });

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { Prefix } from "../engines/engine.ts";
 import { createSimEngine } from "../engines/sim/sim-engine.ts";
 import { delta, started } from "../testing/drafts.ts";
-import { createFakeEngine, untilAborted } from "../testing/fake-engine.ts";
+import { createFakeEngine, createSilentEngine } from "../testing/fake-engine.ts";
 
 import { openWorld, textOf, typesOf, type World } from "../testing/world.ts";
 
@@ -66,17 +66,12 @@ test("a generation whose attempts are used up gets one end when many workers tak
 
 test("an attempt that a higher one has fenced lets go of its engine and writes nothing more", async () => {
   await using world = await openWorld();
-  const aborted = Promise.withResolvers<void>();
-  const engine = createFakeEngine(async function* (_request, { signal }) {
-    signal.addEventListener("abort", () => aborted.resolve());
-    yield { type: "text", text: "mine" };
-    await untilAborted(signal);
-  });
+  const { engine, aborted } = createSilentEngine("mine");
   const worker = await world.startWorker(engine, { ackWaitMs: 600_000 });
   const ref = await world.submit();
   await world.until(ref, (events) => events.length === 3);
   await world.append(ref, started(2));
-  await aborted.promise;
+  await aborted;
   await worker.close();
   expect(typesOf(await world.read(ref))).toEqual([
     "generation.requested",

@@ -9,7 +9,7 @@ import {
   type Prompt,
   type TurnContext,
 } from "@reprise/protocol";
-import { completed, moderatedPolicy } from "@reprise/testkit";
+import { completed, moderatedPolicy, redacted } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import type { EngineRequest } from "../engines/engine.ts";
 import { delta, started } from "../testing/drafts.ts";
@@ -122,14 +122,7 @@ test("a turn whose worker is gone is made the same prompt by the next one, witho
     yield await untilAborted(signal);
   });
   expect(await world.run(waiting, asking, { handover: leaving.signal })).toBe("handed_over");
-  await world.append(head, {
-    type: "moderation.redacted",
-    from_seq: asSeq(2),
-    to_seq: asSeq(2),
-    replacement: "[removed]",
-    rule: "r",
-    category: "c",
-  });
+  await world.append(head, redacted(2, 2, "[removed]"));
   const { engine, inputs } = createListener();
   expect(await world.run(waiting, engine)).toBe("completed");
   expect(inputs).toEqual([[asked("A secret?"), answered("[removed]"), asked("2?")]]);

@@ -13,6 +13,17 @@ export function createFakeEngine(generate: Engine["generate"], overrides: Partia
   };
 }
 
+/** An engine that says a text and falls silent. `aborted` resolves when its signal aborts. */
+export function createSilentEngine(text: string) {
+  const { promise: aborted, resolve } = Promise.withResolvers<void>();
+  const engine = createFakeEngine(async function* (_request, { signal }) {
+    signal.addEventListener("abort", () => resolve());
+    yield { type: "text", text };
+    await untilAborted(signal);
+  });
+  return { engine, aborted };
+}
+
 /** Never resolves; rejects with the signal's reason as soon as that aborts, as an engine's wait does. */
 export function untilAborted(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {

@@ -9,6 +9,7 @@ import {
   asSeq,
   asStreamSeq,
 } from "@reprise/protocol";
+import { redacted } from "@reprise/testkit";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { loadLog } from "./load-log.ts";
 import { createFakeEngine } from "../../testing/fake-engine.ts";
@@ -31,6 +32,18 @@ function lagging(overrides: Partial<GenerationLog> = {}): GenerationLog {
   return { ...world.log, reader: { ...world.log.reader, readLast: async () => undefined }, ...overrides };
 }
 
+/** Stores an event when it is asked for the second time, and shows it from the third time on. */
+function showsThirdTime(ref: GenerationRef, payload: Uint8Array) {
+  const options = { expectedLast: asStreamSeq(0), writer: randomUUID() };
+  return vi
+    .fn(() => world.log.leader.readLast(ref))
+    .mockImplementationOnce(async () => undefined)
+    .mockImplementationOnce(async () => {
+      await world.log.publish(logSubject(ref), payload, options);
+      return undefined;
+    });
+}
+
 async function load(log: GenerationLog, ref: GenerationRef, text = "the job's") {
   const payload = encodeEvent(asSeq(0), { type: "output.delta", text });
   const job = { ref, payload } as Job;
@@ -50,25 +63,12 @@ test("a seq 0 that the broker still replicates is read when the live feed shows 
   stopClock();
   const ref = await world.submit({ requested: false });
   const payload = encodeEvent(asSeq(0), { type: "output.delta", text: "stands for seq 0" });
-  let reads = 0;
-  const log = lagging({
-    publish: async () => ({ kind: "conflict" }),
-    leader: {
-      ...world.log.leader,
-      async readLast() {
-        if (++reads > 2) return world.log.leader.readLast(ref);
-        if (reads === 2)
-          await world.log.publish(logSubject(ref), payload, {
-            expectedLast: asStreamSeq(0),
-            writer: randomUUID(),
-          });
-        return undefined;
-      },
-    },
-  });
+  const readLast = showsThirdTime(ref, payload);
+  const publish = async () => ({ kind: "conflict" }) as const;
+  const log = lagging({ publish, leader: { ...world.log.leader, readLast } });
   const { events } = await load(log, ref);
   expect(events.map((event) => Buffer.from(event))).toEqual([Buffer.from(payload)]);
-  expect(reads).toBe(3);
+  expect(readLast).toHaveBeenCalledTimes(3);
 });
 
 test("a plan that the log has overtaken is made again for what the lost append has shown, without a pause", async () => {
@@ -84,14 +84,7 @@ test("a plan that the log has overtaken is made again for what the lost append h
       },
       { type: "output.delta", text: "Said." },
       { type: "attempt.ended", attempt: 1, reason: "handover" },
-      {
-        type: "moderation.redacted",
-        from_seq: asSeq(2),
-        to_seq: asSeq(2),
-        replacement: "-",
-        rule: "terms",
-        category: "words",
-      },
+      redacted(2),
     ],
   });
   const stored = await world.log.leader.readTail(ref, asStreamSeq(0));
@@ -120,19 +113,7 @@ test("a large seq 0 is left to delivery, and read when the live feed shows it", 
   const ref = await world.submit({ requested: false });
   const payload = encodeEvent(asSeq(0), { type: "output.delta", text: "stands for seq 0" });
   const publish = vi.fn<GenerationLog["publish"]>();
-  let reads = 0;
-  const reader: GenerationLog["reader"] = {
-    ...world.log.reader,
-    async readLast() {
-      if (++reads > 2) return world.log.leader.readLast(ref);
-      if (reads === 2)
-        await world.log.publish(logSubject(ref), payload, {
-          expectedLast: asStreamSeq(0),
-          writer: randomUUID(),
-        });
-      return undefined;
-    },
-  };
+  const reader = { ...world.log.reader, readLast: showsThirdTime(ref, payload) };
   const { events } = await load({ ...world.log, reader, publish }, ref, "x".repeat(70_000));
   expect(events.map((event) => Buffer.from(event))).toEqual([Buffer.from(payload)]);
   expect(publish).not.toHaveBeenCalled();
