@@ -1,5 +1,4 @@
-export { collect, type CommandIo, runProgram } from "./cli/command-line.ts";
-export { endWithReader } from "./cli/end-with-reader.ts";
+export { collect, type CommandIo, runProgram, endWithReader } from "./cli/command-line.ts";
 export { boundPipelining, MAX_UNANSWERED } from "./http/bound-pipelining.ts";
 export { BROKER_ADDRESS_NAMES, brokerAddressOf, findBrokerAddress } from "./broker/broker-address.ts";
 export {
@@ -8,6 +7,8 @@ export {
   type BrokerServiceEnvironment,
   startBrokerService,
   type StartedBrokerService,
+  logForbidden,
+  topologyOf,
 } from "./broker/broker-service.ts";
 export { type BrokerWatch, watchBroker } from "./broker/broker-watch.ts";
 export {
@@ -28,7 +29,6 @@ export {
 export { ConsumerPlaces, observeConsumer, observeUnread } from "./observing/consumer-lag.ts";
 export { observeBroker } from "./broker/observe-broker.ts";
 export { observeLog } from "./observing/observe-log.ts";
-export { logForbidden } from "./broker/log-forbidden.ts";
 export {
   type DependencyOptions,
   type DependencyWatch,
@@ -43,8 +43,13 @@ export { createLogger, type Logger, type LoggerOptions, type LogLevel } from "./
 export { type LabelOf, METRICS, type MetricName } from "./http/metric-names.ts";
 export type { Observer } from "./http/distribution.ts";
 export { HttpMetrics } from "./http/http-metrics.ts";
-export { OTHER_TENANTS, TenantLabels } from "./http/tenant-labels.ts";
-export { createMetrics, type Metrics, type MetricsOptions } from "./http/metrics.ts";
+export {
+  OTHER_TENANTS,
+  TenantLabels,
+  createMetrics,
+  type Metrics,
+  type MetricsOptions,
+} from "./http/metrics.ts";
 export {
   type BrokerLogin,
   createPasswordUsers,
@@ -55,8 +60,9 @@ export type { SyncInterval } from "./environment/environment-values.ts";
 export type { NatsServerSettings } from "./broker/nats-server-config.ts";
 export { type NatsServer, type NatsServerOptions, startNatsServer } from "./broker/nats-server-process.ts";
 export { writeOwnBrokerFile } from "./broker/own-broker-file.ts";
-export { opsAddressBesideApi, opsAddressOf } from "./http/ops-address.ts";
 export {
+  opsAddressBesideApi,
+  opsAddressOf,
   createOpsHandler,
   type OpsAnswer,
   type OpsHandler,
@@ -64,8 +70,12 @@ export {
   type OpsSource,
   startOpsServer,
 } from "./http/ops-server.ts";
-export { ensurePrivateDir } from "./lifecycle/private-dir.ts";
-export { createSecretFile, openSecretFile, replaceSecretFile } from "./lifecycle/secret-file.ts";
+export {
+  ensurePrivateDir,
+  createSecretFile,
+  openSecretFile,
+  replaceSecretFile,
+} from "./lifecycle/secret-file.ts";
 export { readProcessStart } from "./lifecycle/process-running.ts";
 export {
   spawnSupervised,
@@ -83,5 +93,4 @@ export { resetSocket } from "./http/reset-socket.ts";
 export { type CommitSpan, traceCommits } from "./tracing/trace-commits.ts";
 export { lowerPriority } from "./lifecycle/process-priority.ts";
 export { openServiceTracing, TRACING_NAMES } from "./tracing/service-tracing.ts";
-export { topologyOf } from "./broker/topology-of.ts";
 export { createErrorLog } from "./lifecycle/error-log.ts";

@@ -1,7 +1,6 @@
-import { type Broker, openBroker, type ServiceUser } from "@reprise/broker";
+import { type Broker, openBroker, type ServiceUser, type Forbidden } from "@reprise/broker";
 import type { Tracing } from "../telemetry/index.ts";
 import { BROKER_ADDRESS_NAMES, brokerAddressOf } from "./broker-address.ts";
-import { logForbidden } from "./log-forbidden.ts";
 import { type BrokerWatch, watchBroker } from "./broker-watch.ts";
 import { DependencyWatches } from "../lifecycle/dependency-watch.ts";
 import type { Environment } from "../environment/environment.ts";
@@ -9,11 +8,9 @@ import type { RunningService } from "../lifecycle/lifecycle.ts";
 import { createLogger, type Logger } from "../lifecycle/logger.ts";
 import { createMetrics, type Metrics } from "../http/metrics.ts";
 import type { HttpAddress } from "../http/listen-http.ts";
-import { opsAddressOf } from "../http/ops-address.ts";
-import { createOpsHandler, type OpsSource, startOpsServer } from "../http/ops-server.ts";
+import { opsAddressOf, createOpsHandler, type OpsSource, startOpsServer } from "../http/ops-server.ts";
 import { openServiceTracing, TRACING_NAMES } from "../tracing/service-tracing.ts";
 import { observeBroker } from "./observe-broker.ts";
-import { topologyOf } from "./topology-of.ts";
 
 /** The environment variables of every service that uses the broker. */
 export const BROKER_SERVICE_NAMES = [
@@ -98,4 +95,45 @@ export async function startBrokerService(
   logger.info({ ...details, ops: opsServer?.url }, does);
   const running = stack.move();
   return { logger, drainMs, failed: brokerWatch.failed, stop: () => running.disposeAsync(), ...calls };
+}
+
+const EVERY_MS = 60_000;
+const WORDS = 2;
+const API = "$JS.API.";
+/** Number of words in `$JS.API.STREAM.INFO`. */
+const API_WORDS = 4;
+
+/**
+ * Logs what the broker refuses to this process's user, once a minute for each kind of subject: its first words, for the rest names
+ * generations. The broker says it some time after the call, and a publish that is refused gets no other answer.
+ */
+export function logForbidden(broker: Pick<Broker, "onForbidden">, logger: Logger): void {
+  const loggedAtMs = new Map<string, number>();
+  broker.onForbidden(({ operation, subject }: Forbidden) => {
+    const words = subject.startsWith(API) ? API_WORDS : WORDS;
+    const kind = `${operation} ${subject.split(".", words).join(".")}`;
+    const nowMs = performance.now();
+    if (nowMs < (loggedAtMs.get(kind) ?? Number.NEGATIVE_INFINITY) + EVERY_MS) return;
+    loggedAtMs.set(kind, nowMs);
+    logger.error({ operation, subject }, "the broker refuses this to this process's user");
+  });
+}
+
+interface TopologyEnvironment {
+  readonly REPRISE_SHARDS: number;
+  readonly REPRISE_REPLICAS: number;
+  readonly REPRISE_RETENTION_HOURS: number;
+}
+
+/** Returns the topology of the broker's streams from the environment, as `packages/stream` takes it. */
+export function topologyOf(env: TopologyEnvironment): {
+  shards: number;
+  replicas: number;
+  retentionMs: number;
+} {
+  return {
+    shards: env.REPRISE_SHARDS,
+    replicas: env.REPRISE_REPLICAS,
+    retentionMs: Math.round(env.REPRISE_RETENTION_HOURS * 3_600_000),
+  };
 }

@@ -1,7 +1,7 @@
 import type { StreamSeq } from "@reprise/protocol";
 import { type Broker, BrokerAvailability, type OnStale } from "@reprise/broker";
-import type { DependencyWatches } from "../lifecycle/dependency-watch.ts";
-import { watchFollowers } from "./watch-followers.ts";
+import type { DependencyWatches, DependencyWatch } from "../lifecycle/dependency-watch.ts";
+import { WatchGroup } from "../lifecycle/watch-group.ts";
 
 export interface BrokerWatch {
   /** Why this process's broker takes no appends, for readiness: without a grace period. Empty when it does. */
@@ -48,5 +48,28 @@ export function watchBroker(broker: Broker, shards: number, watches: DependencyW
     lastStreamSeq: (stream) => availability.lastStreamSeq(stream),
     onStale: watchFollowers(watches, watch),
     [Symbol.asyncDispose]: () => availability.close(),
+  };
+}
+
+/**
+ * Watches the parts of the broker that a service follows. If one fails, the service continues with its last data, and is not ready, so that requests go to
+ * others. Followers
+ * that can't read because the broker is away have no line of their own.
+ */
+function watchFollowers(watches: DependencyWatches, broker: DependencyWatch): OnStale {
+  const followers = new WatchGroup(watches, (what) => ({
+    name: `follower:${what}`,
+    gone: "a follower can't read the broker, and continues with what it has",
+    back: "a follower reads the broker again",
+    fields: { what },
+    reports: "changes",
+    // The follower itself has waited for some seconds.
+    graceMs: 0,
+    causedBy: broker,
+    notReady: (because) => `${what} can't be followed: ${because}`,
+  }));
+  return (what, failure) => {
+    if (failure) followers.of(what).failed(failure.message);
+    else followers.of(what).worked();
   };
 }

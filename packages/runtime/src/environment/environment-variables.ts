@@ -1,3 +1,4 @@
+import type * as z from "zod";
 import {
   audience,
   decimal,
@@ -15,7 +16,27 @@ import {
   url,
   word,
 } from "./environment-values.ts";
-import { defaulted, type DefaultedVariable, optional, type OptionalVariable } from "./variable.ts";
+
+interface Variable<T> {
+  readonly schema: z.ZodType<T, string>;
+  readonly meaning: string;
+}
+
+/** `fallback` is what the variable is when it is not set, written as one would set it; without one its value is undefined. */
+interface OptionalVariable<T> extends Variable<T> {
+  readonly fallback: undefined;
+}
+interface DefaultedVariable<T> extends Variable<T> {
+  readonly fallback: string;
+}
+
+function optional<T>(schema: z.ZodType<T, string>, meaning: string): OptionalVariable<T> {
+  return { schema, fallback: undefined, meaning };
+}
+
+function defaulted<T>(fallback: string, schema: z.ZodType<T, string>, meaning: string): DefaultedVariable<T> {
+  return { schema, fallback, meaning };
+}
 
 export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 

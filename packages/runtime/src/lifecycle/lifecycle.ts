@@ -1,9 +1,8 @@
-import { pause } from "@reprise/async";
-import { RepriseError } from "@reprise/protocol";
 import { constants } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
-import { countBuffersInHeapLimit } from "./buffers-in-heap-limit.ts";
-import { describeFailure } from "./describe-failure.ts";
+import { setFlagsFromString } from "node:v8";
+import { pause } from "@reprise/async";
+import { RepriseError } from "@reprise/protocol";
 import { type Logger, redactCredentials } from "./logger.ts";
 import { serviceLinksIn } from "../environment/service-links.ts";
 
@@ -186,4 +185,32 @@ function endAfter(ms: number, logger: Logger, end: () => void): void {
     logger.error({ drainMs: ms, open: process.getActiveResourcesInfo() }, "not stopped in time; ending now");
     end();
   });
+}
+
+/**
+ * By default V8 collects the whole heap for every 64 MB of Buffers that were allocated since the last time, however short they lived. A
+ * request of 1 MB makes 15 MB of them on its way through a worker, and the collector took more CPU than the request. With this flag
+ * Buffers count towards the limit that V8 sets for the heap, in proportion to what is alive: those that die young are left to the short
+ * collections, and up to about 130 MB more of them wait for one. `docs/benchmarks.md` has the figures.
+ *
+ * V8 reads this flag whenever it compares with the limit, so that it can be set in a process that runs. It is not among those that
+ * `NODE_OPTIONS` takes.
+ */
+function countBuffersInHeapLimit(): void {
+  setFlagsFromString("--external-memory-accounted-in-global-limit");
+}
+
+/**
+ * Why a process does not start, for stderr: what the platform or the system refuses in its own words, without a stack; a defect with
+ * its stack.
+ */
+function describeFailure(error: unknown): string {
+  if (error instanceof RepriseError && error.code !== "internal") return error.message;
+  if (isSystemError(error)) return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+/** A port that is taken, a folder that can't be written: Node names the system call. */
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === "string";
 }

@@ -1,8 +1,6 @@
 import * as conventions from "@opentelemetry/semantic-conventions/incubating";
 import { expect, test } from "vitest";
-import { GEN_AI, GEN_AI_METRIC, GEN_AI_OPERATION } from "./gen-ai.ts";
-import { HTTP, SERVER } from "./http.ts";
-import { MESSAGING } from "./messaging.ts";
+import { GEN_AI, GEN_AI_METRIC, GEN_AI_OPERATION, HTTP, SERVER, MESSAGING } from "./conventions.ts";
 
 test("names that are not ours are those of OpenTelemetry's semantic conventions", () => {
   const known = new Set<unknown>(Object.values(conventions));

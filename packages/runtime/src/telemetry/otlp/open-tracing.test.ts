@@ -1,7 +1,7 @@
 import { startOtlpReceiver } from "@reprise/testkit";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { describeTracing } from "../testing/tracing-conformance.ts";
-import { NO_TRACING } from "../tracing/no-tracing.ts";
+import { NO_TRACING } from "../tracing/tracing.ts";
 import { openTracing } from "./open-tracing.ts";
 
 afterEach(() => {

@@ -1,5 +1,4 @@
-import { NO_TRACING } from "../tracing/no-tracing.ts";
-import type { Tracing } from "../tracing/tracing.ts";
+import { NO_TRACING, type Tracing } from "../tracing/tracing.ts";
 import type { TracingOptions } from "./sdk-tracing.ts";
 
 /**

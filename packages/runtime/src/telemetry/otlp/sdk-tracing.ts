@@ -19,7 +19,7 @@ import { setGlobalErrorHandler } from "@opentelemetry/core";
 import { envDetector, serviceInstanceIdDetector } from "@opentelemetry/resources";
 import { NodeSDK } from "@opentelemetry/sdk-node";
 import { waitAtMost } from "@reprise/async";
-import { HTTP } from "../conventions/http.ts";
+import { HTTP } from "../conventions/conventions.ts";
 import type { TraceContext } from "../tracing/traceparent.ts";
 import type { SpanAttributes, SpanKind, SpanOptions, Tracing, TraceSpan } from "../tracing/tracing.ts";
 

@@ -1,4 +1,5 @@
-import type { TraceContext } from "./traceparent.ts";
+import { toRepriseError } from "@reprise/protocol";
+import { type TraceContext, parseTraceparent } from "./traceparent.ts";
 
 export type SpanKind = "internal" | "server" | "client" | "producer" | "consumer";
 
@@ -41,4 +42,48 @@ export interface Tracing extends AsyncDisposable {
   start(name: string, options?: SpanOptions): TraceSpan;
   /** True if spans of turns have the prompt and the output. */
   readonly recordsContent: boolean;
+}
+
+/** The span of a process that does not trace. */
+export const NO_SPAN: TraceSpan = Object.freeze({
+  context: undefined,
+  isRecorded: false,
+  event() {},
+  set() {},
+  fail() {},
+  end() {},
+});
+
+/** Tracing that is off: each call gives the same object, and nothing is allocated. */
+export const NO_TRACING: Tracing = Object.freeze({
+  isOn: false,
+  start: () => NO_SPAN,
+  recordsContent: false,
+  [Symbol.asyncDispose]: async () => {},
+});
+
+/** Returns the log fields of a span: none if tracing is off. */
+export function traceFields({ context }: Pick<TraceSpan, "context">): {
+  readonly trace_id?: string;
+  readonly span_id?: string;
+} {
+  return context ? { trace_id: context.traceId, span_id: context.spanId } : {};
+}
+
+/** Returns the log fields of a generation's trace, by the `traceparent` of its seq 0. */
+export function traceIdFields(traceparent: string | undefined): { readonly trace_id?: string } {
+  const context = parseTraceparent(traceparent ?? "");
+  return context ? { trace_id: context.traceId } : {};
+}
+
+/** Ends the span with the work, and marks it as failed with the code of what the work throws. */
+export async function inSpan<T>(span: TraceSpan, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    span.fail(toRepriseError(error).code);
+    throw error;
+  } finally {
+    span.end();
+  }
 }

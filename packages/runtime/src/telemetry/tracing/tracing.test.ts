@@ -1,7 +1,7 @@
 import { RepriseError } from "@reprise/protocol";
 import { expect, it } from "vitest";
 import { recordSpans } from "../testing/recorded-spans.ts";
-import { inSpan } from "./in-span.ts";
+import { inSpan } from "./tracing.ts";
 
 it("ends the span with the work, of a failure with its code", async () => {
   const tracing = recordSpans();
