@@ -5,9 +5,8 @@ export {
   type FixedTenantDirectory,
   type TenantDirectory,
 } from "./directory/tenant-directory.ts";
-export { tenantsSourceOf } from "./file/tenants-source.ts";
-export { followTenants } from "./directory/follow-tenants.ts";
-export { reportRefusedRecord } from "./directory/report-refused-record.ts";
+export { tenantsSourceOf } from "./file/apply-tenants-file.ts";
+export { followTenants, reportRefusedRecord } from "./directory/follow-tenants.ts";
 export { openTenants, type Tenants } from "./open-tenants.ts";
 export * from "./admin/change-tenant.ts";
 export * from "./admin/change-signing-keys.ts";
@@ -15,8 +14,7 @@ export * from "./admin/change-revocations.ts";
 export { viewKey, viewRevocation, viewSettings, viewSigningKey, viewTenant } from "./admin/tenant-view.ts";
 export { readKeyUse } from "./directory/key-use.ts";
 export { keyIdOf } from "./records/key-record.ts";
-export { createOperatorKey } from "./keys/create-api-key.ts";
-export { hashKey } from "./keys/key-hash.ts";
+export { createOperatorKey, hashKey } from "./keys/create-api-key.ts";
 export { tenantNotFound, type TenantStore } from "./store/tenant-store.ts";
 export type { Principal } from "./directory/principal.ts";
 export { loadTenantsFile, parseTenantsFile, type TenancyConfig } from "./file/tenants-file.ts";

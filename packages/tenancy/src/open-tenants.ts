@@ -3,8 +3,13 @@ import type { Broker, OnStale } from "@reprise/broker";
 import { type RepriseError, type TenantId, toRepriseError } from "@reprise/protocol";
 import { followTenants, type LiveTenantDirectory } from "./directory/follow-tenants.ts";
 import { KeyUse } from "./directory/key-use.ts";
-import { type AppliedFile, ensureKeys, ownTenants, seedTenants } from "./file/apply-tenants-file.ts";
-import type { TenantsSource } from "./file/tenants-source.ts";
+import {
+  type AppliedFile,
+  ensureKeys,
+  ownTenants,
+  seedTenants,
+  type TenantsSource,
+} from "./file/apply-tenants-file.ts";
 import type { TenancyConfig } from "./file/tenants-file.ts";
 import { openTenantStore, type TenantStore } from "./store/tenant-store.ts";
 

@@ -3,8 +3,8 @@ import * as z from "zod";
 import { createApiKey, type NewKey } from "../keys/create-api-key.ts";
 import { keyIdOf, keyNameSchema, type KeyRecord, MAX_KEYS, timeSchema } from "../records/key-record.ts";
 import { rolesSchema } from "../records/roles.ts";
-import { usableOriginsSchema } from "../records/usable-origins.ts";
 import {
+  usableOriginsSchema,
   RECORD_VERSION,
   tenantIdSchema,
   type TenantRecord,

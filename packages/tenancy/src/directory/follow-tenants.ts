@@ -16,6 +16,7 @@ import {
   TENANTS_SUBJECTS,
   type TenantId,
 } from "@reprise/protocol";
+import type { Logger } from "@reprise/runtime";
 import { type TenantConfig, toTenant } from "../records/tenant.ts";
 import { parseTenantRecord } from "../records/tenant-record.ts";
 import { type TenantDirectory, TenantTable, type TenantTableOptions } from "./tenant-directory.ts";
@@ -261,3 +262,9 @@ function sharesKey(id: TenantId, owner: TenantId | undefined): RepriseError {
 }
 
 const subjectOf = (tenant: TenantId) => `${TENANTS_SUBJECTS.slice(0, -1)}${tenant}`;
+
+/** Logs a record that cannot be used, as an error: the tenant keeps its earlier record, and an operator has to look. */
+export function reportRefusedRecord(logger: Logger): (tenant: TenantId, error: RepriseError) => void {
+  return (tenant, { message }) =>
+    logger.error({ tenant, problem: message }, "a tenant's record can't be used: the last good one stays");
+}

@@ -1,6 +1,6 @@
 import { type TenantId, type UnixMs, unixNow } from "@reprise/protocol";
 import type { TenancyConfig } from "../file/tenants-file.ts";
-import { hashKey } from "../keys/key-hash.ts";
+import { hashKey } from "../keys/create-api-key.ts";
 import type { TenantConfig, TenantKey } from "../records/tenant.ts";
 import type { Principal } from "./principal.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { openTenants } from "../open-tenants.ts";
 import { ACME, BETA, openWorld } from "../testing/world.ts";
 import { parseTenantsFile } from "./tenants-file.ts";
-import type { TenantsSource } from "./tenants-source.ts";
+import type { TenantsSource } from "./apply-tenants-file.ts";
 
 const A = "rk_acme_0123456789abcdef";
 const A2 = "rk_acme_fedcba9876543210";

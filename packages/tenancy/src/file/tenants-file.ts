@@ -1,14 +1,13 @@
 import type { TenantId } from "@reprise/protocol";
 import { parseConfigFile, readConfigFile } from "@reprise/runtime";
 import * as z from "zod";
-import { hashKey } from "../keys/key-hash.ts";
+import { hashKey } from "../keys/create-api-key.ts";
 import { keyNameSchema, MAX_KEYS, sha256Schema, timeSchema } from "../records/key-record.ts";
 import { rolesSchema } from "../records/roles.ts";
 import { type TenantConfig, type TenantKey, toTenant, toTenantKey } from "../records/tenant.ts";
-import { tenantIdSchema, tenantSettings } from "../records/tenant-record.ts";
+import { tenantIdSchema, tenantSettings, usableOriginsSchema } from "../records/tenant-record.ts";
 import { usablePolicySchema } from "./usable-policy.ts";
 import { MAX_SIGNING_KEYS, signingKeySchema } from "../records/token-records.ts";
-import { usableOriginsSchema } from "../records/usable-origins.ts";
 import { ownKeyIdSchema } from "../tokens/claims.ts";
 import { publicJwkSchema, toPublicKey } from "../tokens/signing-key.ts";
 

@@ -1,5 +1,5 @@
+import { hash } from "node:crypto";
 import type { TenantId } from "@reprise/protocol";
-import { hashKey } from "./key-hash.ts";
 
 /** An API key in the one moment in which its secret is known. */
 export interface NewKey {
@@ -28,4 +28,12 @@ export function createOperatorKey(random: Uint8Array): string {
 function encodeRandom(random: Uint8Array): string {
   if (random.length >= MIN_RANDOM_BYTES) return Buffer.from(random).toString("base64url");
   throw new TypeError(`a key needs ${MIN_RANDOM_BYTES} random bytes, got ${random.length}`);
+}
+
+/**
+ * The lower-case hex SHA-256 of an API key. A plain hash is enough: keys are long and random, so there is nothing to guess,
+ * and a slow hash would have to run for every request.
+ */
+export function hashKey(secret: string): string {
+  return hash("sha256", secret, "hex");
 }

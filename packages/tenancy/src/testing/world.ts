@@ -6,7 +6,7 @@ import {
   type FollowTenantsOptions,
   type LiveTenantDirectory,
 } from "../directory/follow-tenants.ts";
-import { hashKey } from "../keys/key-hash.ts";
+import { hashKey } from "../keys/create-api-key.ts";
 import type { Role } from "../records/roles.ts";
 import type { TenantRecord } from "../records/tenant-record.ts";
 import { openTenantStore } from "../store/tenant-store.ts";

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { generateSigningKey } from "./signing-key.ts";
-import { isSmallOrder } from "./small-order.ts";
+import { generateSigningKey, isSmallOrder } from "./signing-key.ts";
 
 const P = 2n ** 255n - 19n;
 const D = (-121_665n * power(121_666n, P - 2n)) % P;
