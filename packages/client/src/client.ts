@@ -1,16 +1,22 @@
-import { pathSegment } from "./http/path-segment.ts";
-import type { Generation } from "@reprise/protocol/wire";
-import type { GenerationRequest } from "./generation-request.ts";
+import type { Generation, GenerationRequest as Parsed } from "@reprise/protocol/wire";
 import { callGeneration, sendOnce } from "./http/call.ts";
 import { GenerationStream } from "./stream/generation-stream.ts";
 import type { FetchLike, HttpRequest, HttpSettings } from "./http/http.ts";
 import { assertAtLeast, assertVisible, invalidOption } from "./invalid-option.ts";
 import { createCredentials } from "./http/credentials.ts";
-import { createTransport, type Transport } from "./http/transport.ts";
+import { pathSegment, createTransport, type Transport } from "./http/transport.ts";
 import { createRetryPolicy, type RetryOptions } from "./retry/retry-policy.ts";
 import { type ClientRuntime, SYSTEM_RUNTIME } from "./retry/runtime.ts";
 import type { ToolResult, ToolHandlers } from "./stream/tool-answers.ts";
 import type { StreamSource } from "./stream/stream-source.ts";
+
+/** A request as an app writes it: its ids are the strings that the platform has answered with. */
+export type GenerationRequest = Omit<Parsed, "conversation" | "previous_generation"> & {
+  /** Whose next turn it is: its model is given what was said before, and then `input`. */
+  conversation?: string | undefined;
+  /** The turn of the conversation that this request follows. Default: the last. */
+  previous_generation?: string | undefined;
+};
 
 export interface ClientOptions {
   /** Where the platform is: `https://…`, with a path if it has one, or a path of the page's own origin. */

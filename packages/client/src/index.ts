@@ -6,8 +6,8 @@ export {
   type Generations,
   type RunOptions,
   type StreamOptions,
+  type GenerationRequest,
 } from "./client.ts";
-export type { GenerationRequest } from "./generation-request.ts";
 export type { GenerationStream, PendingReview } from "./stream/generation-stream.ts";
 export type { Transport } from "./http/transport.ts";
 export type { BodyReader, FetchedResponse, FetchInit, FetchLike } from "./http/http.ts";

@@ -1,8 +1,7 @@
 import { createSseDecoder, type ErrorCode, RepriseError, type SseDecoder } from "@reprise/protocol/wire";
 import { callJson, retried } from "./call.ts";
 import { type Exchange, type HttpRequest, type HttpSettings, openExchange } from "./http.ts";
-import { toIdempotencyKey } from "./idempotency-key.ts";
-import { pathSegment } from "./path-segment.ts";
+import { assertVisible, invalidOption } from "../invalid-option.ts";
 
 /**
  * Makes the calls of the package's other modules, with the client's key or tokens, `fetch` and retry policy. It may change with any version.
@@ -32,9 +31,26 @@ export function createTransport(settings: HttpSettings): Transport {
       callJson(settings, request, signal) as Promise<T>,
     exchange: (request, signal) => openExchange(settings, request, signal),
     retry: (attempt, signal) => retried(settings, attempt, signal),
-    keyFor: (given) => toIdempotencyKey(given, () => settings.runtime.random()),
+    keyFor: (given) =>
+      assertVisible(given ?? createIdempotencyKey(() => settings.runtime.random()), "idempotencyKey", 255),
     segment: pathSegment,
     sse: createSseDecoder,
     error: (code, message) => new RepriseError(code, message),
   };
+}
+
+/** React Native has no `crypto`, and pages that came over plain http no `crypto.randomUUID`. */
+function createIdempotencyKey(random: () => number): string {
+  const bytes = new Uint8Array(16).map(() => random() * 256);
+  (globalThis as { crypto?: Crypto }).crypto?.getRandomValues?.(bytes);
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/**
+ * Encodes an id as one segment of a path. Refuses "", `.` and `..`: a URL resolves them, however they are encoded, so the call would be another one.
+ * @throws RepriseError `invalid_request`
+ */
+export function pathSegment(id: string): string {
+  if (/^\.{0,2}$/.test(id)) throw invalidOption("id", `can't be ${JSON.stringify(id)}`);
+  return encodeURIComponent(id);
 }

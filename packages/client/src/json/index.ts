@@ -1,4 +1,2 @@
-export type { DeepPartial } from "./deep-partial.ts";
-export { NoObjectError } from "./no-object-error.ts";
-export { objectOf } from "./object-of.ts";
-export { type PartialValue, partialsOf } from "./partials-of.ts";
+export { type DeepPartial, type PartialValue, partialsOf } from "./partials-of.ts";
+export { NoObjectError, objectOf } from "./object-of.ts";

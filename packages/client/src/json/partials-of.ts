@@ -1,7 +1,6 @@
 import { type JsonValue, PartialJson } from "@reprise/protocol/wire";
 import type { GenerationStream } from "../stream/generation-stream.ts";
 import type { StreamEvent } from "../transcript/stream-event.ts";
-import type { DeepPartial } from "./deep-partial.ts";
 
 export interface PartialValue<T> {
   /**
@@ -52,3 +51,10 @@ function follow(parser: PartialJson, event: StreamEvent, stream: GenerationStrea
       return false;
   }
 }
+
+/** A value that is still being written: fields and items may be missing, texts may grow. */
+export type DeepPartial<T> = T extends readonly (infer Item)[]
+  ? DeepPartial<Item>[]
+  : T extends object
+    ? { [Name in keyof T]?: DeepPartial<T[Name]> }
+    : T;

@@ -22,8 +22,7 @@ import { waitForRetry } from "../retry/retry-wait.ts";
 import { planReviewWait } from "./review-wait.ts";
 import type { StreamEvent } from "../transcript/stream-event.ts";
 import type { StreamSource } from "./stream-source.ts";
-import { isFinal } from "../transcript/final-status.ts";
-import { ReaderTranscript } from "../transcript/reader-transcript.ts";
+import { isFinal, ReaderTranscript } from "../transcript/reader-transcript.ts";
 import { ToolAnswers, type ToolCall, type ToolHandlers } from "./tool-answers.ts";
 
 /** Text that a person is asked about. */

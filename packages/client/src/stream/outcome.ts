@@ -1,6 +1,5 @@
 import type { Failure, Usage } from "@reprise/protocol/wire";
-import type { FinalStatus } from "../transcript/final-status.ts";
-import type { ReaderTranscript } from "../transcript/reader-transcript.ts";
+import type { FinalStatus, ReaderTranscript } from "../transcript/reader-transcript.ts";
 
 /** The end of a generation, for any status. */
 export interface GenerationOutcome {

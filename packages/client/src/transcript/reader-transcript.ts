@@ -8,7 +8,6 @@ import {
   type Usage,
 } from "@reprise/protocol/wire";
 import type { StreamEvent } from "./stream-event.ts";
-import { type FinalStatus, isFinal } from "./final-status.ts";
 import { NAME_CHANNEL, ShownText } from "./shown-text.ts";
 
 type Said<T extends GenerationEvent["type"]> = Extract<GenerationEvent, { type: T }>;
@@ -190,4 +189,10 @@ export class ReaderTranscript {
     usage.output_tokens += tokens;
     if (reasoning !== undefined) usage.reasoning_tokens = (usage.reasoning_tokens ?? 0) + reasoning;
   }
+}
+
+export type FinalStatus = Extract<GenerationStatus, "completed" | "failed" | "cancelled">;
+
+export function isFinal(status: GenerationStatus): status is FinalStatus {
+  return isTerminal(`generation.${status}`);
 }
