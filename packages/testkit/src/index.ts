@@ -13,7 +13,7 @@ export {
   requested,
   started,
 } from "./judge/drafts.ts";
-export { eventually, PATIENCE_MS } from "./eventually.ts";
+export { eventually, PATIENCE_MS, untilAnswered } from "./eventually.ts";
 export { findFreePort, startOnFreePorts } from "./network/free-port.ts";
 export { createLaggingConnection } from "./broker/lagging-connection.ts";
 export {
@@ -54,7 +54,6 @@ export {
   type ReceivedSpan,
   startOtlpReceiver,
 } from "./network/otlp-receiver.ts";
-export { untilAnswered } from "./network/until-answered.ts";
 export { type MemoryWatch, watchMemory } from "./process/watch-memory.ts";
 export { base64HashOf, type MediaModel, startMediaModel } from "./network/media-model.ts";
 export { type PiecesUpload, uploadPieces } from "./network/upload-pieces.ts";
