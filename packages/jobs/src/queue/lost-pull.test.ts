@@ -28,15 +28,7 @@ function losePulls(connection: NatsConnection, isLost: (nth: number) => boolean)
 test("pull requests that the broker has lost are renewed within seconds, not when they would have expired", async () => {
   await using world = await openWorld();
   const { connection } = losePulls(world.broker.main, (nth) => nth === 0);
-  const jobs: Job[] = [];
-  const puller = await pullJobs({
-    connection,
-    model: "m",
-    slots: 2,
-    ackWaitMs: 60_000,
-    run: (job) => (jobs.push(job), job.ack()),
-    onError: (error) => world.errors.push(error),
-  });
+  const { jobs, puller } = await pullTo(world, connection);
   const ref = await queueOne(world);
   await eventually(() => expect(jobs.map((job) => job.ref)).toEqual([ref]));
   await puller.idle();
@@ -47,15 +39,7 @@ test("pull requests that the broker has lost are renewed within seconds, not whe
 test("pull requests that the broker knows of are left alone, however long no job comes", async () => {
   await using world = await openWorld();
   const { connection, pulls } = losePulls(world.broker.main, () => false);
-  const jobs: Job[] = [];
-  const puller = await pullJobs({
-    connection,
-    model: "m",
-    slots: 2,
-    ackWaitMs: 60_000,
-    run: (job) => (jobs.push(job), job.ack()),
-    onError: (error) => world.errors.push(error),
-  });
+  const { jobs, puller } = await pullTo(world, connection);
   // From now on a pull waits for the tenant's next jobs.
   await queueOne(world);
   await eventually(() => expect([jobs.length, pulls()]).toEqual([1, 2]));
@@ -72,15 +56,7 @@ test("pull requests that the broker knows of are left alone, however long no job
 test("a lane whose consumer the broker has lost is opened again, and its jobs come", async () => {
   await using world = await openWorld();
   const { main } = world.broker;
-  const jobs: Job[] = [];
-  const puller = await pullJobs({
-    connection: main,
-    model: "m",
-    slots: 2,
-    ackWaitMs: 60_000,
-    run: (job) => (jobs.push(job), job.ack()),
-    onError: (error) => world.errors.push(error),
-  });
+  const { jobs, puller } = await pullTo(world, main);
   const first = await queueOne(world);
   await eventually(() => expect(jobs).toHaveLength(1));
   const { consumer } = jobLane("m", { tenant: first.tenant, priority: "interactive" });
@@ -91,6 +67,20 @@ test("a lane whose consumer the broker has lost is opened again, and its jobs co
   puller.stop();
   expect(world.errors).toEqual([]);
 });
+
+/** Pulls jobs, acknowledges each and keeps it. */
+async function pullTo(world: World, connection: NatsConnection) {
+  const jobs: Job[] = [];
+  const puller = await pullJobs({
+    connection,
+    model: "m",
+    slots: 2,
+    ackWaitMs: 60_000,
+    run: (job) => (jobs.push(job), job.ack()),
+    onError: (error) => world.errors.push(error),
+  });
+  return { jobs, puller };
+}
 
 async function queueOne(world: World): Promise<GenerationRef> {
   const ref = newRef();
