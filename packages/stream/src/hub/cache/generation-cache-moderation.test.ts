@@ -63,19 +63,32 @@ const anyFeed = fc.array(
   { maxLength: 200 },
 );
 
+/** Gives the cache one step of a feed. Returns the verdict, if it is one. */
+function feedTo(
+  cache: GenerationCache,
+  { log, verdicts }: ReturnType<typeof moderated>,
+  { kind, at }: { readonly kind: "event" | "verdict" | "read"; readonly at: number },
+): Verdict | undefined {
+  if (kind === "event") cache.events.acceptLive(log[at % log.length]!, () => asStreamSeq(0));
+  else if (kind === "read") cache.events.acceptStored(stored(log).slice(0, (at % log.length) + 1));
+  else {
+    const said = verdicts[at % verdicts.length]!;
+    cache.shown.acceptVerdict(said);
+    return said;
+  }
+  return undefined;
+}
+
 describe("of a moderated cache, with events and verdicts lost, repeated and reordered,", () => {
   test("a gate never shows an event that is not cleared, nor text that was withdrawn, and in the end all the rest", () => {
     fc.assert(
       fc.property(anySteps, anyFeed, (steps, feed) => {
-        const { log, verdicts } = moderated("gate", steps);
+        const history = moderated("gate", steps);
+        const { log, verdicts } = history;
         const cache = tailOf(log, 1);
         let cleared = 0;
-        for (const { kind, at } of feed) {
-          const said = verdicts[at % verdicts.length]!;
-          if (kind === "event") cache.events.acceptLive(log[at % log.length]!, () => asStreamSeq(0));
-          else if (kind === "read") cache.events.acceptStored(stored(log).slice(0, (at % log.length) + 1));
-          else cache.shown.acceptVerdict(said);
-          if (kind === "verdict") cleared = Math.max(cleared, said.cleared);
+        for (const step of feed) {
+          cleared = Math.max(cleared, feedTo(cache, history, step)?.cleared ?? 0);
           expect(shownEvents(cache).at(-1)?.seq ?? 0).toBeLessThanOrEqual(cleared);
           expect(shownText(cache)).not.toContain(SECRET);
         }
@@ -91,15 +104,12 @@ describe("of a moderated cache, with events and verdicts lost, repeated and reor
   test("retract never shows an end that is not judged, more text than it may, nor text whose withdrawal is known", () => {
     fc.assert(
       fc.property(anySteps, anyFeed, (steps, feed) => {
-        const { log, verdicts, endSeq } = moderated("retract", steps);
+        const history = moderated("retract", steps);
+        const { log, verdicts, endSeq } = history;
         const cache = tailOf(log, 1);
         let judged = 0;
-        for (const { kind, at } of feed) {
-          const said = verdicts[at % verdicts.length]!;
-          if (kind === "event") cache.events.acceptLive(log[at % log.length]!, () => asStreamSeq(0));
-          else if (kind === "read") cache.events.acceptStored(stored(log).slice(0, (at % log.length) + 1));
-          else cache.shown.acceptVerdict(said);
-          if (kind === "verdict") judged = Math.max(judged, said.judged);
+        for (const step of feed) {
+          judged = Math.max(judged, feedTo(cache, history, step)?.judged ?? 0);
           const shown = shownEvents(cache);
           expect(shown.some(({ seq }) => seq === endSeq) && judged < endSeq).toBe(false);
           const lead = log
@@ -127,16 +137,13 @@ test.each(["gate", "retract"] as const)(
   (mode) => {
     fc.assert(
       fc.property(anySteps, anyFeed, (steps, feed) => {
-        const { log, verdicts } = moderated(mode, steps);
+        const history = moderated(mode, steps);
+        const { log, verdicts } = history;
         const cache = tailOf(log, 1);
         const settled: string[] = [];
         let cleared = 0;
-        for (const { kind, at } of feed) {
-          const said = verdicts[at % verdicts.length]!;
-          if (kind === "event") cache.events.acceptLive(log[at % log.length]!, () => asStreamSeq(0));
-          else if (kind === "read") cache.events.acceptStored(stored(log).slice(0, (at % log.length) + 1));
-          else cache.shown.acceptVerdict(said);
-          if (kind === "verdict") cleared = Math.max(cleared, said.cleared);
+        for (const step of feed) {
+          cleared = Math.max(cleared, feedTo(cache, history, step)?.cleared ?? 0);
           expect(cache.settledSeq).toBeLessThanOrEqual(Math.min(cleared, cache.shownSeq));
           expect(cache.settledSeq).toBeGreaterThanOrEqual(settled.length);
           while (settled.length < cache.settledSeq)
