@@ -128,6 +128,22 @@ module.exports = {
       },
     },
     {
+      name: "extensions-can-be-deleted",
+      comment: "Their list alone imports them: each is deleted with its folder and its line.",
+      severity: "error",
+      from: { path: "^services/delivery/src/", pathNot: "^services/delivery/src/extensions(/|\\.ts$)" },
+      to: { path: "^services/delivery/src/extensions/" },
+    },
+    {
+      name: "extensions-apart",
+      severity: "error",
+      from: { path: "^services/delivery/src/extensions/([^/]+)/" },
+      to: {
+        path: "^services/delivery/src/extensions/",
+        pathNot: "^services/delivery/src/extensions/$1/",
+      },
+    },
+    {
       name: "testkit-is-for-tests",
       severity: "error",
       from: source("(packages|services)/[^/]+"),

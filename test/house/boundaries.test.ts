@@ -84,6 +84,16 @@ const PLANTS: readonly { path: string; text: string; breaks: readonly string[] }
     breaks: ["through-the-door"],
   },
   {
+    path: "services/delivery/src/core.test.ts",
+    text: `import type {} from "./extensions/blobs/own.ts";`,
+    breaks: ["extensions-can-be-deleted"],
+  },
+  {
+    path: "services/delivery/src/extensions/conversations/peer.ts",
+    text: `import "../blobs/own.ts";`,
+    breaks: ["extensions-apart"],
+  },
+  {
     path: "services/delivery/src/kit.ts",
     text: `import "@reprise/testkit";`,
     breaks: ["testkit-is-for-tests"],
@@ -122,6 +132,9 @@ const ALLOWED: Readonly<Record<string, string>> = {
   "packages/conformance/src/apart.ts": `import "node:http";`,
   "services/delivery/src/a.fixture.ts": "export {};",
   "services/delivery/src/down.ts": `import "@reprise/stream"; import "node:http";`,
+  "services/delivery/src/extensions.ts": `import "./extensions/blobs/all.ts";`,
+  "services/delivery/src/extensions/blobs/all.ts": `import "./own.ts"; import "../../down.ts";`,
+  "services/delivery/src/extensions/blobs/own.ts": "export {};",
   // Folders of a circle, whose files are in none.
   "services/delivery/src/circle/begin.ts": `import "../way/through.ts";`,
   "services/delivery/src/circle/end.ts": "export {};",

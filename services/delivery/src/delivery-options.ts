@@ -3,11 +3,12 @@ import type { BrokerWatch, DependencyWatches, Logger, Metrics } from "@reprise/r
 import type { Tracing } from "@reprise/runtime/telemetry";
 import type { BudgetLedger, TenantDirectory } from "@reprise/tenancy";
 import type { Administration } from "./admin/administration.ts";
-import type { BlobTimes } from "./blobs/open-blobs.ts";
 import type { DeliverySettings } from "./config.ts";
+import type { EgressPorts } from "./egress/dial.ts";
+import type { EgressTimes } from "./egress/open-url.ts";
 import type { NamesInUse } from "./public-names.ts";
 
-export interface DeliveryOptions extends DeliverySettings, BlobTimes, NamesInUse {
+export interface DeliveryOptions extends DeliverySettings, NamesInUse {
   broker: Broker;
   tenants: TenantDirectory;
   /** Ports of the admin API. Default: there is none. */
@@ -34,6 +35,12 @@ export interface DeliveryOptions extends DeliverySettings, BlobTimes, NamesInUse
   limitCheckMs?: number;
   /** Milliseconds that a request may take to arrive, and that a connection may be idle. Default 60 s, as in PROTOCOL.md. */
   arrivalMs?: number;
+  /** Milliseconds between two removals of expired blobs. Default 5 min. */
+  blobSweepMs?: number;
+  /** Milliseconds that a client may take nothing of a blob that it is sent. Default 60 s. */
+  blobStallMs?: number;
+  /** Overrides of the ports by which URLs are fetched. */
+  egress?: Partial<EgressPorts> & { readonly times?: EgressTimes };
   /** Milliseconds between two reads of the certificate files. Default 10 s. */
   certificateCheckMs?: number;
   /**

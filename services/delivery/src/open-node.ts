@@ -1,14 +1,14 @@
 import { createAnalyticsClient, createAuditClient, createWriterName } from "@reprise/broker";
 import { createRuleSetStore } from "@reprise/moderation";
-import { parseNodeId } from "@reprise/protocol";
+import { BLOB_TTL_SECONDS, parseNodeId } from "@reprise/protocol";
 import { createErrorLog, DependencyWatches } from "@reprise/runtime";
 import { NO_TRACING } from "@reprise/runtime/telemetry";
 import { subscribeEnds } from "@reprise/stream";
-import { openBlobs } from "./blobs/open-blobs.ts";
 import { RequestBodies } from "./bodies/request-bodies.ts";
-import { openConversations } from "./conversations/open-conversations.ts";
 import { openCreates } from "./create-steps.ts";
 import type { DeliveryOptions } from "./delivery-options.ts";
+import type { NodeParts, OpenExtension } from "./extension.ts";
+import * as extensions from "./extensions.ts";
 import { FleetWatch } from "./fleet/fleet-watch.ts";
 import { CorsPolicy } from "./http/cors.ts";
 import { openCallers } from "./http/open-callers.ts";
@@ -18,6 +18,7 @@ import { openLogs } from "./open-logs.ts";
 import { ProjectedCaches } from "./projected/projected-caches.ts";
 import type { PublicNames } from "./public-names.ts";
 import { openReaders } from "./readers/open-readers.ts";
+import type { WaitedUntil } from "./reaper/inspect.ts";
 import { ReaderTraces } from "./readers/reader-traces.ts";
 import { RuleChecks } from "./review/rule-checks.ts";
 import type { ServerOptions } from "./server.ts";
@@ -27,9 +28,13 @@ import { Threads } from "./threads/threads.ts";
 
 /** All parts of a delivery node but its sockets and its reaper. */
 export interface DeliveryNode extends AsyncDisposable {
-  readonly server: Pick<ServerOptions, "ports" | "admin" | "corsPolicy" | "accessLog" | "connections">;
+  readonly server: Pick<
+    ServerOptions,
+    "ports" | "moreRoutes" | "admin" | "corsPolicy" | "accessLog" | "connections"
+  >;
   /** The reasons why the broker takes no appends now; empty when it does. */
   readonly brokerProblems: () => readonly string[];
+  readonly waitedUntil: WaitedUntil | undefined;
 }
 
 /**
@@ -43,13 +48,16 @@ export async function openNode(
 ): Promise<DeliveryNode> {
   // Closes what a failed start would leave open.
   await using stack = new AsyncDisposableStack();
-  const { brokerProblems, corsPolicy, logRequest, ...parts } = await openParts(options, names, stack);
+  const { brokerProblems, corsPolicy, logRequest, opened, ...parts } = await openParts(options, names, stack);
   const { broker, log, hub, logger, metrics, tracing } = parts;
-  const { create } = stack.use(openCreates(parts));
+  const served = opened.map((extension) => extension.serve(parts));
+  const { turns, responseTurns, waitedUntil } = Object.assign({}, ...served) as Partial<NodeParts>;
+  const { create } = stack.use(openCreates({ ...parts, turns }));
   const { administration, maxConnectionsPerAddress: most } = options;
   const ports = {
     ...parts,
     create,
+    responseTurns,
     projections: new ProjectedCaches(hub),
     threads: new Threads({ publish: log.publish, reads: broker.reads, budgetMs: () => log.budgetMs }),
     readerTraces: new ReaderTraces(tracing),
@@ -57,13 +65,14 @@ export async function openNode(
   };
   const server = {
     ports,
+    moreRoutes: served.map(({ routes }) => routes),
     admin: administration && { ...parts, administration, reads: broker.reads },
     corsPolicy,
     accessLog: logRequest,
     connections: { perAddress: most, onRefused: countRefusedConnections({ logger, metrics, most }) },
   };
-  const opened = stack.move();
-  return { server, brokerProblems, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  const owned = stack.move();
+  return { server, brokerProblems, waitedUntil, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
 /** Opens what creates and routes share. */
@@ -85,8 +94,9 @@ async function openParts(options: DeliveryOptions, names: PublicNames, stack: As
   const { readers, marks } = stack.use(openReaders({ ...options, ...callers, publish, node, onError }));
   const corsPolicy = stack.use(new CorsPolicy(tenants, options.corsOrigins));
   const bodies = new RequestBodies({ maxBytes: options.requestBytes, onRefused });
-  const blobs = stack.use(openBlobs({ ...options, log, onRefused, onError }));
-  const conversations = stack.use(openConversations({ ...options, log, onError }));
+  const blobTtlSeconds = options.blobTtlSeconds ?? BLOB_TTL_SECONDS;
+  const extended = { ...options, log, blobTtlSeconds, onRefused, onError };
+  const opened: OpenExtension[] = Object.values(extensions).map(({ open }) => stack.use(open(extended)));
   const counted = stack.use(await openLimits({ ...options, watches, node, reader, costsOf, onError }));
   const { limits, budgets, shared } = counted;
   const ends = subscribeEnds(broker.main, { onEnd: (ref, usage) => limits.ended(ref, usage), onError });
@@ -111,8 +121,9 @@ async function openParts(options: DeliveryOptions, names: PublicNames, stack: As
     readers,
     corsPolicy,
     bodies,
-    blobs,
-    conversations,
+    blobTtlSeconds,
+    opened,
+    blobs: opened.find(({ blobs }) => blobs)?.blobs,
     limits,
     budgets,
     fleet,

@@ -8,7 +8,7 @@ import type { CorsPolicy } from "./http/cors.ts";
 import { ALLOWED_HEADERS, EXPOSED_HEADERS } from "./http/cors-headers.ts";
 import { sendProblem } from "./http/problem.ts";
 import { answerErrors, type ErrorPorts } from "./server/answer-errors.ts";
-import { addAdminApi, addApiRoutes, type ApiPorts } from "./server/api-routes.ts";
+import { addAdminApi, addApiRoutes, type ApiPorts, type MoreRoutes } from "./server/api-routes.ts";
 import { type AppOptions, createApp } from "./server/create-app.ts";
 import {
   addAdmissionHooks,
@@ -27,6 +27,7 @@ export type ServerPorts = ApiPorts &
 
 export interface ServerOptions extends Pick<AppOptions, "trustedProxies" | "connections"> {
   ports: ServerPorts;
+  moreRoutes: readonly MoreRoutes[];
   /** Undefined: there is no admin API. */
   admin: AdminContext | undefined;
   /** Which pages may read answers. */
@@ -41,7 +42,7 @@ export interface ServerOptions extends Pick<AppOptions, "trustedProxies" | "conn
 
 /** The HTTP server with all its routes, not listening yet. */
 export async function buildServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { ports, admin, corsPolicy, accessLog, certificate, arrivalMs = ARRIVAL_MS } = options;
+  const { ports, moreRoutes, admin, corsPolicy, accessLog, certificate, arrivalMs = ARRIVAL_MS } = options;
   const beginAnswer = (request: FastifyRequest, reply: FastifyReply) => {
     setAnswerHeaders(request, reply, { isTls: certificate !== undefined });
     ports.requestMetrics.begin(request, reply);
@@ -65,7 +66,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   // After CORS, so that pages can read a refusal.
   addAdmissionHooks(app, ports, corsPolicy);
   addAnswerHooks(app, ports);
-  await addApiRoutes(app, ports, parseBody);
+  await addApiRoutes(app, ports, { parseBody, moreRoutes });
   if (admin) addAdminApi(app, admin);
   return app;
 }

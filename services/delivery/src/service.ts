@@ -38,12 +38,12 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   await using stack = new AsyncDisposableStack();
   const names = new PublicNames(options);
   const draining = new AbortController();
-  const { server, brokerProblems } = stack.use(await openNode(options, names, draining.signal));
+  const { server, brokerProblems, waitedUntil } = stack.use(await openNode(options, names, draining.signal));
   const app = await buildServer({ ...options, ...server, certificate });
   const listener = stack.use(new HttpListener(app, { ...options, tls, certificate }));
   const url = await listener.listen(options);
   const { readers, log, hub } = server.ports;
-  const reaping = startReaping({ ...options, log, hub });
+  const reaping = startReaping({ ...options, log, hub, waitedUntil });
   const opened = stack.move();
 
   let isStopping = false;

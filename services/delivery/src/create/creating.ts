@@ -21,7 +21,7 @@ import { ownEndUser } from "../http/own-end-user.ts";
 import type { RequestBudgets } from "../limits/request-budgets.ts";
 import { type Call, reservationOf } from "../limits/request-limits.ts";
 import { assertModel } from "../models/assert-model.ts";
-import type { FetchedMedia } from "../models/fetch-media.ts";
+import type { FetchedMedia } from "../models/request-blobs.ts";
 import type { PreparedModeration } from "../review/prepare-moderation.ts";
 import { withToken } from "./with-token.ts";
 

@@ -1,8 +1,7 @@
 import { type GenerationRequest, type ServedBy, tightenPolicy } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
-import type { NodeBlobs } from "../blobs/open-blobs.ts";
 import { checkRequest, type ModelWorkers } from "../models/check-request.ts";
-import { fetchMedia } from "../models/fetch-media.ts";
+import type { RequestBlobs } from "../models/request-blobs.ts";
 import { resolveMedia } from "../models/resolve-media.ts";
 import { prepareModeration } from "../review/prepare-moderation.ts";
 import type { RuleChecks } from "../review/rule-checks.ts";
@@ -20,7 +19,8 @@ export function prepare({
   readonly ruleChecks: Pick<RuleChecks, "checkRequested">;
   /** Undefined if this node does not know them. */
   readonly classifiers: () => ReadonlySet<string> | undefined;
-  readonly blobs: Pick<NodeBlobs, "storage" | "egress">;
+  /** Undefined: this node has no blobs. */
+  readonly blobs: RequestBlobs | undefined;
 }): Step {
   return {
     name: "prepare",
@@ -34,9 +34,8 @@ export function prepare({
         check: (rules) => ruleChecks.checkRequested(tenant, rules),
       });
       await asked.begins?.create();
-      const { storage, egress } = blobs;
       const forMs = runMsOf(request, asked.principal);
-      creating.media = await resolveMedia(request, { storage, tenant, forMs, allowed: egress?.allowed });
+      creating.media = await resolveMedia(request, { blobs, tenant, forMs });
       return undefined;
     },
   };
@@ -65,9 +64,9 @@ export function check(ports: {
 
 /**
  * Fetches the URLs that the request names into blobs.
- * @throws RepriseError as `fetchMedia`
+ * @throws RepriseError as `RequestBlobs.fetch`
  */
-export function fetchUrls({ blobs }: { readonly blobs: NodeBlobs }): Step {
+export function fetchUrls(blobs: Pick<RequestBlobs, "fetch">): Step {
   return {
     name: "fetch",
     async run(creating) {
@@ -75,7 +74,7 @@ export function fetchUrls({ blobs }: { readonly blobs: NodeBlobs }): Step {
       const { principal } = asked;
       const known = { ...given?.media, ...media };
       const forMs = runMsOf(request, principal);
-      creating.fetched ??= await fetchMedia(request, { blobs, principal, media: known, forMs });
+      creating.fetched ??= await blobs.fetch(request, { principal, media: known, forMs });
       return undefined;
     },
     // Reports its errors, and nothing waits for it.

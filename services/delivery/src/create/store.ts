@@ -30,7 +30,8 @@ import type { Step } from "./run-steps.ts";
 
 interface EncodePorts {
   readonly traces: Pick<RequestTraces, "traceparentOf">;
-  readonly blobs: { readonly ttlSeconds: number };
+  /** Seconds that blobs are kept which the model makes. */
+  readonly blobTtlSeconds: number;
 }
 
 /**
@@ -63,10 +64,10 @@ export function store(ports: EncodePorts & { readonly ruleSets: RuleSetStore }):
   };
 }
 
-function encodeFor({ traces, blobs }: EncodePorts, creating: Creating): EncodedRequest {
+function encodeFor({ traces, blobTtlSeconds }: EncodePorts, creating: Creating): EncodedRequest {
   const { call } = creating.asked;
   const traceparent = call && traces.traceparentOf(call[0]);
-  return encodeRequest(creating, { traceparent, blobTtlSeconds: blobs.ttlSeconds });
+  return encodeRequest(creating, { traceparent, blobTtlSeconds });
 }
 
 /** Announces the generation to its caller: the live feed of a stream is buffered from here on, and a request without a key must not be sent again. */

@@ -4,7 +4,6 @@ import { parseTenantId, parseWith } from "@reprise/protocol";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { tenantListSchema } from "../admin/tenant-routes.ts";
-import { conversationListSchema, itemListSchema } from "../conversations/conversation-routes.ts";
 import { queryTokenOf, takeQueryToken } from "../http/query-token.ts";
 import { parseListCursor } from "../review/list-reviews.ts";
 import { parseAuditQuery } from "../routes/audit-query.ts";
@@ -36,8 +35,6 @@ test("the query of events is taken within its limits", () => {
 test.each([
   ["reviews", reviewListSchema, 100],
   ["tenants", tenantListSchema, 1_000],
-  ["conversations", conversationListSchema, 100],
-  ["items", itemListSchema, 100],
 ] as const)("the query of a list of %s is taken within its limits", (_, schema, most) => {
   const limit = fc.integer({ min: 0, max: most + 100 }).map(String);
   fuzz(nearly(fc.record({ limit, after: short }, open)), {

@@ -1,5 +1,3 @@
-import type { NodeBlobs } from "../blobs/open-blobs.ts";
-import * as blobs from "@reprise/blobs";
 import { type GenerationLog } from "@reprise/stream";
 import {
   type GenerationRef,
@@ -14,10 +12,12 @@ import {
 } from "@reprise/protocol";
 import { toRequested } from "../domain/to-requested.ts";
 import { assertTold, withTold, type ModelWorkers } from "./check-request.ts";
+import { type RequestBlobs, withoutBlobs } from "./request-blobs.ts";
 
 export interface ToolContentPorts {
   readonly log: GenerationLog;
-  readonly blobs: NodeBlobs;
+  /** Undefined: this node has no blobs. */
+  readonly blobs: Pick<RequestBlobs, "use"> | undefined;
   readonly fleet: ModelWorkers;
   readonly servedBy: (model: string) => ServedBy | undefined;
 }
@@ -30,7 +30,7 @@ type CheckContext = Pick<ToolContentPorts, "log" | "blobs" | "servedBy" | "fleet
  *   `invalid_request` where a blob is not of its part's kind, or all of them are too large; `generation_not_found`, `broker_unavailable`
  */
 export async function checkToolContent(
-  { log, blobs: { storage }, servedBy, fleet }: CheckContext,
+  { log, blobs, servedBy, fleet }: CheckContext,
   ref: GenerationRef,
   content: ToolContent,
 ): Promise<void> {
@@ -53,12 +53,9 @@ export async function checkToolContent(
     if (!isMediaPart(part) || !isBlobId(part.blob)) continue;
     const param = `content.${i}.blob`;
     const forMs = policy.timeouts.total.after_ms;
-    const { row } = await blobs
-      .useBlob(storage, ref.tenant, part.blob, { forMs, endUser: request.end_user })
-      .catch((error: unknown) => {
-        if (!(error instanceof RepriseError) || error.code !== "blob_not_found") throw error;
-        throw new RepriseError("blob_not_found", `${param}: there is no blob with this id.`, { param });
-      });
+    if (!blobs) throw withoutBlobs(param);
+    const row = await blobs.use(ref.tenant, part.blob, { forMs, endUser: request.end_user });
+    if (!row) throw new RepriseError("blob_not_found", `${param}: there is no blob with this id.`, { param });
     if (part.type !== "file" && !row.type.startsWith(`${part.type}/`))
       throw new RepriseError("invalid_request", `${param}: is ${row.type}, and not ${part.type}/….`, {
         param,

@@ -1,4 +1,3 @@
-import * as blobs from "@reprise/blobs";
 import {
   type GenerationRequest,
   isBlobId,
@@ -12,15 +11,15 @@ import {
   type RequestMedia,
   type TenantId,
 } from "@reprise/protocol";
-import { type AllowedHost, toTarget } from "../egress/allowed-hosts.ts";
+import { toTarget } from "../egress/allowed-hosts.ts";
+import { type RequestBlobs, withoutBlobs } from "./request-blobs.ts";
 
 export interface ResolveMedia {
-  readonly storage: Pick<blobs.BlobStorage, "rows">;
+  /** Undefined: this node has no blobs. */
+  readonly blobs: Pick<RequestBlobs, "allowed" | "use"> | undefined;
   readonly tenant: TenantId;
   /** Milliseconds that the generation may run: its blobs are kept for at least as long. */
   readonly forMs: number;
-  /** Where https URLs may lead. Undefined: none is fetched. */
-  readonly allowed?: readonly AllowedHost[] | undefined;
 }
 
 /** A reference that one or more parts name. */
@@ -34,23 +33,21 @@ export interface Named {
 /**
  * Finds the blobs that a request names, and renews their time. What is stored of each is its hash, so that auditors know what the model was given.
  * @returns undefined where the request names nothing
- * @throws RepriseError `capability_unsupported` for an https URL where none is fetched, `invalid_request` for one that leads elsewhere than is allowed; `blob_not_found`, whose `param` is the part's, for another tenant's and another end
+ * @throws RepriseError `capability_unsupported` for an https URL where none is fetched, and for a blob without blobs; `invalid_request` for one that leads elsewhere than is allowed; `blob_not_found`, whose `param` is the part's, for another tenant's and another end
  *   user's blob too; `invalid_request` where a blob is not of its part's kind, or all of them are too many or too large
  */
 export async function resolveMedia(
   request: Pick<GenerationRequest, "input" | "end_user">,
-  { storage, tenant, forMs, allowed }: ResolveMedia,
+  { blobs, tenant, forMs }: ResolveMedia,
 ): Promise<MediaMap | undefined> {
   const named = namedIn(request);
-  for (const { reference, path } of named) if (!isBlobId(reference)) assertFetched(reference, allowed, path);
+  for (const { reference, path } of named) if (!isBlobId(reference)) assertFetched(reference, blobs, path);
   const resolved = await Promise.all(
     named.map(async ({ reference, path }) => {
       if (!isBlobId(reference)) return [];
-      const { row } = await blobs
-        .useBlob(storage, tenant, reference, { forMs, endUser: request.end_user })
-        .catch((error: unknown) => {
-          throw error instanceof RepriseError && error.code === "blob_not_found" ? notFoundAt(path) : error;
-        });
+      if (!blobs) throw withoutBlobs(path);
+      const row = await blobs.use(tenant, reference, { forMs, endUser: request.end_user });
+      if (!row) throw notFoundAt(path);
       const { id: blob, type, bytes, sha256 } = row;
       return [[reference, { blob, type, bytes, sha256 }] as const];
     }),
@@ -83,8 +80,8 @@ export function namedIn({ input }: Pick<GenerationRequest, "input">): readonly N
   return [...named.values()];
 }
 
-function assertFetched(url: string, allowed: readonly AllowedHost[] | undefined, param: string): void {
-  if (allowed) return void toTarget(url, allowed, param);
+function assertFetched(url: string, blobs: ResolveMedia["blobs"], param: string): void {
+  if (blobs?.allowed) return void toTarget(url, blobs.allowed, param);
   const message = `${param}: https URLs are not fetched by this server; upload the content, or send a data URL.`;
   throw new RepriseError("capability_unsupported", message, { param });
 }

@@ -2,9 +2,14 @@ import { abandonedSince } from "./abandoned-since.ts";
 import { type Broker } from "@reprise/broker";
 import { type GenerationLog } from "@reprise/stream";
 import { readPresence } from "@reprise/jobs";
-import { isTerminal, peekType, type UnixMs } from "@reprise/protocol";
+import { type GenerationRef, isTerminal, peekType, type UnixMs } from "@reprise/protocol";
 import { type Absence, type Observation, type Phase, queueEndOf, type WatchedJob } from "./plan.ts";
-import { readWaitedUntil } from "./read-waited-until.ts";
+
+/**
+ * Returns when the last of the turns that a turn waits for has ended, by the broker's clock; `NEVER` while one is running. The extension for conversations
+ * implements it.
+ */
+export type WaitedUntil = (refs: readonly GenerationRef[]) => Promise<UnixMs | undefined>;
 
 export interface InspectOptions {
   log: GenerationLog;
@@ -14,6 +19,8 @@ export interface InspectOptions {
   nowMs: UnixMs;
   /** From when on absence can be judged, by the same clock. */
   judgedFromMs: UnixMs;
+  /** Undefined: this node has no conversations, and takes no turn to wait. */
+  waitedUntil?: WaitedUntil | undefined;
 }
 
 /**
@@ -27,7 +34,7 @@ export async function inspect(watched: WatchedJob, options: InspectOptions): Pro
   const last = await log.reader.readLast(job.ref);
   const phase = last ? phaseOf(peekType(last.payload)) : "absent";
   if (phase === "ended") return { atMs: nowMs, phase };
-  const waitedUntilMs = await waitedUntil(watched, phase, options);
+  const waitedUntilMs = await readWaitedUntil(watched, phase, options);
   if (policy.on_disconnect === "keep") return { atMs: nowMs, phase, waitedUntilMs };
   const { records, brokerTimeMs } = await readPresence(broker.main, job.ref);
   const absence: Absence = {
@@ -39,18 +46,15 @@ export async function inspect(watched: WatchedJob, options: InspectOptions): Pro
 }
 
 /** Asked only where it decides. */
-async function waitedUntil(
+async function readWaitedUntil(
   watched: WatchedJob,
   phase: Phase,
-  { log, broker, nowMs }: InspectOptions,
+  { nowMs, waitedUntil }: InspectOptions,
 ): Promise<UnixMs | undefined> {
   const { waitsFor = [], job } = watched;
   const isDue = (phase === "queued" || phase === "absent") && queueEndOf(watched, { atMs: nowMs }) <= nowMs;
   if (!isDue || waitsFor.length === 0) return undefined;
-  return readWaitedUntil(
-    { log, broker },
-    waitsFor.map((generation) => ({ tenant: job.ref.tenant, generation })),
-  );
+  return waitedUntil?.(waitsFor.map((generation) => ({ tenant: job.ref.tenant, generation })));
 }
 
 /** An event of unknown type after an end looks like one before it. Deciding reads the whole log. */

@@ -21,7 +21,7 @@ import type { Logger } from "@reprise/runtime";
 import { traceIdFields } from "@reprise/runtime/telemetry";
 import { execute } from "./execute.ts";
 import { ObservationWindow } from "./observation-window.ts";
-import { inspect } from "./inspect.ts";
+import { inspect, type WaitedUntil } from "./inspect.ts";
 import { plan, type ReapReason, watchJob, type WatchedJob } from "./plan.ts";
 import { readReapRequest } from "./read-reap-request.ts";
 
@@ -31,6 +31,7 @@ export interface ReaperOptions {
   logger: Logger;
   /** For how long a presence record with readers counts. Default `PRESENCE_LEASE_MS`; all nodes have to agree. */
   leaseMs?: number | undefined;
+  waitedUntil?: WaitedUntil | undefined;
   /** Called for each generation that this reaper has ended. */
   onEnded: (reason: ReapReason, ref: GenerationRef) => void;
 }

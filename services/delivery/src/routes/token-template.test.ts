@@ -9,15 +9,7 @@ import {
 } from "@reprise/protocol";
 import { openSseReader } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
-import {
-  ask,
-  assistant,
-  openConversation,
-  requestedOf,
-  said,
-  turn,
-  user,
-} from "../conversations/conversations.fixture.ts";
+import { ask, assistant, openConversation, requestedOf, said, turn, user } from "../testing/conversations.ts";
 import {
   authorization,
   call,

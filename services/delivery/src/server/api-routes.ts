@@ -2,10 +2,6 @@ import { RepriseError } from "@reprise/protocol";
 import type { FastifyBodyParser, FastifyContextConfig, FastifyInstance, FastifyReply } from "fastify";
 import type { AdminContext } from "../admin/admin-call.ts";
 import { ADMIN_PATHS, addAdminRoutes } from "../admin/admin-routes.ts";
-import { addBlobRoutes, BLOB_PATHS } from "../blobs/blob-routes.ts";
-import { addMediaRoute, MEDIA_PATH } from "../blobs/media-route.ts";
-import { addOutputBlobRoute, OUTPUT_BLOB_PATH } from "../blobs/output-blob-route.ts";
-import { addConversationRoutes, CONVERSATION_PATHS } from "../conversations/conversation-routes.ts";
 import { addAgUiRoutes, AG_UI_PATHS } from "../routes/agents/ag-ui.ts";
 import { addTanstackRoutes, TANSTACK_PATHS } from "../routes/agents/tanstack.ts";
 import { addUiChatRoutes, AI_SDK_PATHS } from "../routes/ai-sdk/chat-routes.ts";
@@ -22,6 +18,21 @@ import { addTokenRoutes } from "../routes/tokens.ts";
 
 type PortsOf<Add extends (app: FastifyInstance, ports: never) => void> = Parameters<Add>[1];
 
+type Paths = Readonly<Record<string, readonly string[]>>;
+
+/** Routes of an extension. */
+export interface MoreRoutes {
+  /** Methods that each path takes. */
+  readonly paths: Paths;
+  readonly add: (app: FastifyInstance) => void;
+}
+
+export interface ApiOptions {
+  /** Parses JSON under any type. */
+  readonly parseBody: FastifyBodyParser<Buffer>;
+  readonly moreRoutes: readonly MoreRoutes[];
+}
+
 /** Ports of all routes; each feature's routes take a few of these. */
 export type ApiPorts = PortsOf<typeof addGenerationRoutes> &
   PortsOf<typeof addModelRoutes> &
@@ -33,26 +44,18 @@ export type ApiPorts = PortsOf<typeof addGenerationRoutes> &
   PortsOf<typeof addAuditRoutes> &
   PortsOf<typeof addTimingsRoute> &
   PortsOf<typeof addTokenRoutes> &
-  PortsOf<typeof addBlobRoutes> &
-  PortsOf<typeof addMediaRoute> &
-  PortsOf<typeof addOutputBlobRoute> &
-  PortsOf<typeof addConversationRoutes> &
   PortsOf<typeof addTanstackRoutes> &
   PortsOf<typeof addAgUiRoutes> &
   PortsOf<typeof addUiChatRoutes>;
 
 /** Methods that each path takes, besides those of the admin API and of analytics. */
-const PATHS: Readonly<Record<string, readonly string[]>> = {
-  ...BLOB_PATHS,
-  ...CONVERSATION_PATHS,
+const PATHS: Paths = {
   ...TANSTACK_PATHS,
   ...AG_UI_PATHS,
   ...AI_SDK_PATHS,
   ...CHAT_PATHS,
   ...MODEL_PATHS,
   ...RESPONSE_PATHS,
-  [MEDIA_PATH]: ["GET"],
-  [OUTPUT_BLOB_PATH]: ["GET"],
   "/v1/generations": ["POST"],
   "/v1/generations/:id": ["GET"],
   "/v1/generations/:id/events": ["GET"],
@@ -68,11 +71,10 @@ const PATHS: Readonly<Record<string, readonly string[]>> = {
   "/v1/audit/generations/:id": ["GET"],
 };
 
-/** @param parseBody parses JSON under any type */
 export async function addApiRoutes(
   app: FastifyInstance,
   ports: ApiPorts,
-  parseBody: FastifyBodyParser<Buffer>,
+  { parseBody, moreRoutes }: ApiOptions,
 ): Promise<void> {
   addGenerationRoutes(app, ports);
   addModelRoutes(app, ports);
@@ -84,18 +86,16 @@ export async function addApiRoutes(
   addAuditRoutes(app, ports);
   addTimingsRoute(app, ports);
   addTokenRoutes(app, ports);
-  addBlobRoutes(app, ports);
-  addConversationRoutes(app, ports);
   addTanstackRoutes(app, ports);
   addAgUiRoutes(app, ports);
-  addMediaRoute(app, ports);
-  addOutputBlobRoute(app, ports);
   // `WorkflowChatTransport` names no type for its body, and browsers call it text then.
   await app.register(async (scope) => {
     scope.addContentTypeParser("text/plain", { parseAs: "buffer" }, parseBody);
     addUiChatRoutes(scope, ports);
   });
-  for (const [path, methods] of Object.entries(PATHS)) refuseOtherMethods(app, path, methods);
+  for (const { add } of moreRoutes) add(app);
+  for (const { paths } of [{ paths: PATHS }, ...moreRoutes])
+    for (const [path, methods] of Object.entries(paths)) refuseOtherMethods(app, path, methods);
   for (const path of Object.values(ANALYTICS_PATHS))
     refuseOtherMethods(app, path, ["GET"], { operators: true });
 }

@@ -3,6 +3,7 @@ import type { RequestBodies } from "../../../bodies/request-bodies.ts";
 import { openaiResponses, parseResponsesRequest, responsesAnswer, toAnswer } from "@reprise/projections";
 import { parseWith } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
+import { withoutConversations } from "../../../create/turns.ts";
 import { lacksRole, type Authentication } from "../../../http/auth.ts";
 import { headerOf } from "../../../http/header-of.ts";
 import { readSettled, type SettledPorts } from "../../../projected/read-settled.ts";
@@ -11,18 +12,19 @@ import { callerOf } from "../../../readers/delivery-marks/caller.ts";
 import { noQuery } from "../../../http/query-params.ts";
 import { startOnce, type StartOncePorts } from "../start-once.ts";
 import { toCreatedWith } from "./created-with.ts";
-import { placeAfter, type PlaceAfterPorts } from "./place-after.ts";
 import { readReferenced, type ReferencePorts } from "./read-referenced.ts";
+import type { ResponseTurns } from "./response-turns.ts";
 import { RESPONSE_ERRORS, toErrorFrames } from "./response-errors.ts";
 
-export type CreateResponsePorts = PlaceAfterPorts &
-  ProjectedPorts &
+export type CreateResponsePorts = ProjectedPorts &
   ReferencePorts &
   SettledPorts &
   StartOncePorts & {
     readonly authentication: Authentication;
     readonly bodies: RequestBodies;
     readonly limits: RequestLimits;
+    /** Undefined: this node has no conversations. */
+    readonly responseTurns: ResponseTurns | undefined;
   };
 
 /**
@@ -30,7 +32,7 @@ export type CreateResponsePorts = PlaceAfterPorts &
  * leave, and have the rest by `GET`.
  */
 export function addCreateResponseRoute(app: FastifyInstance, context: CreateResponsePorts): void {
-  const { authentication, bodies, limits } = context;
+  const { authentication, bodies, limits, responseTurns } = context;
   const config = { roles: ["create"], streamTokens: true, countsItself: true, ...RESPONSE_ERRORS } as const;
   app.post("/v1/responses", { config }, async (request, reply) => {
     using _ = bodies.keep(request.raw);
@@ -46,7 +48,8 @@ export function addCreateResponseRoute(app: FastifyInstance, context: CreateResp
         // A call that the limits refuse has nothing read for it.
         if (previous ?? asked.references[0]) await limits.count([request, reply], principal);
         const items = await readReferenced(context, principal, asked.references);
-        const place = previous && (await placeAfter(context, principal, previous, idempotencyKey));
+        if (previous && !responseTurns) throw withoutConversations("previous_response_id");
+        const place = previous && (await responseTurns?.placeAfter(principal, previous, idempotencyKey));
         return { request: asked.toNative(items, place?.predecessor), begins: place?.begins };
       },
       idempotencyKey,

@@ -17,6 +17,7 @@ import { type GenerationRef, parseWith, RepriseError, toUnixMs } from "@reprise/
 import type { Principal, Role } from "@reprise/tenancy";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
+import { withoutConversations } from "../../../create/turns.ts";
 import { accessGeneration } from "../../../domain/generation-access.ts";
 import { cancelGeneration } from "../../../domain/read-generation.ts";
 import type { ReadSources } from "../../../domain/shown-generation.ts";
@@ -28,12 +29,10 @@ import { callerOf } from "../../../readers/delivery-marks/caller.ts";
 import { booleanParam, integerParam, noQuery } from "../../../http/query-params.ts";
 import { addCreateResponseRoute, type CreateResponsePorts } from "./create-response.ts";
 import { toCreatedWith } from "./created-with.ts";
-import { eraseResponse, type EraseResponsePorts } from "./erase-response.ts";
 import { endOf } from "./end-of.ts";
 import { RESPONSE_ERRORS, toErrorFrames } from "./response-errors.ts";
 
 export type ResponseRoutePorts = CreateResponsePorts &
-  EraseResponsePorts &
   ProjectedPorts &
   ReadSources &
   SettledPorts & {
@@ -141,7 +140,8 @@ export function addResponseRoutes(app: FastifyInstance, context: ResponseRoutePo
     const principal = authentication.principalOf(request);
     parseWith(noQuery, request.query, "query");
     const ref = await access(request, principal);
-    await eraseResponse(context, ref, principal.holder);
+    if (!context.responseTurns) throw withoutConversations("id");
+    await context.responseTurns.erase(ref, principal.holder);
     return reply
       .code(202)
       .send({ id: toProtocolId("resp_", ref.generation), object: "response", deleted: true });

@@ -1,0 +1,53 @@
+import type { GenerationLog } from "@reprise/stream";
+import type { Turns } from "./create/turns.ts";
+import type { DeliveryOptions } from "./delivery-options.ts";
+import type { RequestBlobs } from "./models/request-blobs.ts";
+import type { WaitedUntil } from "./reaper/inspect.ts";
+import type { ResponseTurns } from "./routes/openai/responses/response-turns.ts";
+import type { ApiPorts, MoreRoutes } from "./server/api-routes.ts";
+
+/** Part of a delivery node that can be left out. `extensions.ts` lists those that a node has. */
+export interface Extension {
+  /** Opens what the extension keeps open. Extensions are closed in reverse order. */
+  readonly open: (options: ExtensionOptions) => OpenExtension;
+}
+
+export interface ExtensionOptions extends DeliveryOptions {
+  readonly log: GenerationLog;
+  readonly blobTtlSeconds: number;
+  /** Called for a request that is refused because the node is overloaded. */
+  readonly onRefused: () => void;
+  readonly onError: (error: unknown) => void;
+}
+
+export interface OpenExtension extends AsyncDisposable {
+  readonly blobs?: RequestBlobs;
+  /** Returns what the extension adds to the node, once all else is open. */
+  serve(ports: NodePorts): NodeParts;
+}
+
+export type NodePorts = Pick<
+  ApiPorts,
+  | "audit"
+  | "authentication"
+  | "blobs"
+  | "bodies"
+  | "broker"
+  | "fleet"
+  | "hub"
+  | "log"
+  | "logger"
+  | "modelNames"
+  | "notes"
+  | "readers"
+  | "servedBy"
+  | "shards"
+>;
+
+/** Each part but the routes is of one extension at most. */
+export interface NodeParts {
+  readonly routes: MoreRoutes;
+  readonly turns?: Turns;
+  readonly responseTurns?: ResponseTurns;
+  readonly waitedUntil?: WaitedUntil;
+}
