@@ -8,20 +8,13 @@ import {
 } from "@reprise/protocol";
 import { completed, redacted } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
-import type { EngineRequest } from "../engines/engine.ts";
-import { delta, started } from "../testing/drafts.ts";
-import { createFakeEngine } from "../testing/fake-engine.ts";
+import { CANCELLED, delta, FAILED, started } from "../testing/drafts.ts";
+import { createListener } from "../testing/fake-engine.ts";
 import { openWorld, type World } from "../testing/world.ts";
 
 /* Turns that wait for the summary of those that they are without. */
 
 const conversation = parseConversationId(`conv_${"0".repeat(26)}`);
-const usage = { input_tokens: null, output_tokens: 0 };
-const FAILED: EventDraft = {
-  type: "generation.failed",
-  error: { code: "engine_failed", message: "x", retryable: true },
-  usage,
-};
 const SYSTEM = { role: "system" as const, content: "Be brief." };
 
 const asked = (content: string) => ({ role: "user" as const, content });
@@ -54,17 +47,6 @@ async function open(world: World, history: readonly EventDraft[] = []) {
   return { old, summary, turn };
 }
 
-/** Keeps what it was given. */
-function createListener() {
-  const inputs: EngineRequest["input"][] = [];
-  const engine = createFakeEngine(async function* (request) {
-    inputs.push(request.input);
-    yield { type: "text", text: `Said ${inputs.length}.` };
-    yield { type: "finish", reason: "stop" };
-  });
-  return { engine, inputs };
-}
-
 const WITHOUT = [SYSTEM, asked("Now?")];
 const withSummary = (text: string) => [SYSTEM, asked("Sum up."), answered(text), asked("Now?")];
 
@@ -74,10 +56,7 @@ test("a turn and its summary go through one slot, also where the summary's worke
   const { engine, inputs } = createListener();
   await using _ = await world.startWorker(engine, { slots: 1 });
   await world.untilEnded(turn);
-  expect(inputs).toEqual([
-    [asked("A secret?"), answered("It is 42."), asked("Sum up.")],
-    withSummary("Said 1."),
-  ]);
+  expect(inputs).toEqual([[asked("A secret?"), answered("It is 42."), asked("Sum up.")], withSummary("1.")]);
 });
 
 /** Runs the turn and has its summary end only once it waits. */
@@ -104,7 +83,7 @@ test("a turn begins once its summary has ended, and has it", async () => {
 
 test.each([
   ["fails", FAILED],
-  ["is cancelled", { type: "generation.cancelled", reason: "requested", usage } as const],
+  ["is cancelled", CANCELLED],
 ])("a turn is without the turns that do not fit where their summary %s", async (_, end) => {
   await using world = await openWorld();
   const refs = await open(world, [started(1), delta("In short.")]);

@@ -3,7 +3,6 @@ import { storeVerdict } from "@reprise/moderation";
 import {
   asSeq,
   asStreamSeq,
-  type EventDraft,
   type GenerationRef,
   parseConversationId,
   type Prompt,
@@ -12,19 +11,14 @@ import {
 import { completed, moderatedPolicy, redacted } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import type { EngineRequest } from "../engines/engine.ts";
-import { delta, started } from "../testing/drafts.ts";
-import { createFakeEngine, untilAborted } from "../testing/fake-engine.ts";
+import { delta, FAILED, started } from "../testing/drafts.ts";
+import { createFakeEngine, createListener, untilAborted } from "../testing/fake-engine.ts";
 import { openWorld, typesOf, type World } from "../testing/world.ts";
 
 /* Turns that were created while earlier ones of their conversation were active. */
 
 const conversation = parseConversationId(`conv_${"0".repeat(26)}`);
 const ROOM = { when_full: "error", bytes: 1_000_000 } as const;
-const FAILED: EventDraft = {
-  type: "generation.failed",
-  error: { code: "engine_failed", message: "x", retryable: true },
-  usage: { input_tokens: null, output_tokens: 0 },
-};
 
 const contextOf = (turn: number, waitsFor: readonly GenerationRef[], room: TurnContext["room"] = ROOM) => ({
   conversation,
@@ -45,17 +39,6 @@ function submit(world: World, waitsFor: readonly GenerationRef[], { input, promp
     needs: ["history"],
     context: contextOf(waitsFor.length + 1, waitsFor, room),
   });
-}
-
-/** Answers with how many messages it was given, and keeps them. */
-function createListener() {
-  const inputs: EngineRequest["input"][] = [];
-  const engine = createFakeEngine(async function* (request) {
-    inputs.push(request.input);
-    yield { type: "text", text: `${inputs.length}.` };
-    yield { type: "finish", reason: "stop" };
-  });
-  return { engine, inputs };
 }
 
 const asked = (content: string) => ({ role: "user", content });

@@ -33,6 +33,12 @@ export const attemptEnded = (attempt: number, reason: AttemptEnd): EventDraft =>
   reason,
 });
 
+export const FAILED: EventDraft = {
+  type: "generation.failed",
+  error: { code: "engine_failed", message: "x", retryable: true },
+  usage: { input_tokens: null, output_tokens: 0 },
+};
+
 export const CANCELLED: EventDraft = {
   type: "generation.cancelled",
   reason: "requested",

@@ -1,4 +1,4 @@
-import { type Engine, countProduced } from "../engines/engine.ts";
+import { countProduced, type Engine, type EngineRequest } from "../engines/engine.ts";
 import type { KnownEvent } from "@reprise/protocol";
 import { createSimEngine } from "../engines/sim/sim-engine.ts";
 
@@ -11,6 +11,17 @@ export function createFakeEngine(generate: Engine["generate"], overrides: Partia
     close: async () => undefined,
     ...overrides,
   };
+}
+
+/** An engine that keeps its inputs, and answers with the number of them. */
+export function createListener() {
+  const inputs: EngineRequest["input"][] = [];
+  const engine = createFakeEngine(async function* ({ input }) {
+    inputs.push(input);
+    yield { type: "text", text: `${inputs.length}.` };
+    yield { type: "finish", reason: "stop" };
+  });
+  return { engine, inputs };
 }
 
 /** An engine that says a text and falls silent. `aborted` resolves when its signal aborts. */
