@@ -27,7 +27,7 @@ const NOT_IMPLEMENTED = 501;
 /** There is an object already; another request for the same object is under way. */
 const CONFLICTS = [412, 409];
 /** The `param` of an error if a store does not know the header. */
-export const IF_NONE_MATCH = "if-none-match";
+const IF_NONE_MATCH = "if-none-match";
 
 /**
  * A bucket of an S3-compatible store. What is written is durable when the store says so.

@@ -41,7 +41,7 @@ const auditSchema = z
   });
 
 const modelsSchema = z.array(modelName).min(1).max(MAX_MODELS);
-export const originsSchema = z
+const originsSchema = z
   .array(
     z
       .string()
