@@ -4,24 +4,33 @@ export interface SseConnectionOptions {
   port: number;
   path: string;
   headers: Readonly<Record<string, string>>;
+  /** JSON of a POST. Default: a GET. */
+  body?: string | undefined;
   /** Body bytes, chunk heads and all. Valid only during the call: all connections share one buffer. */
   onBytes: (bytes: Buffer) => void;
   /** The connection is gone, and not by `destroy`. */
   onLost: () => void;
 }
 
+export interface SseConnection {
+  readonly socket: Socket;
+  /** Id of the generation, if the head names one. */
+  readonly created: string | undefined;
+}
+
+const CREATED = /^reprise-generation-id: (\S+)/im;
 const HEAD_END = "\r\n\r\n";
 const shared = Buffer.allocUnsafe(256 * 1_024);
 
 /**
  * Opens an event stream on a bare socket, without an HTTP parser and without a buffer per read, so that thousands of readers
- * fit beside the server under test on one machine. Resolves with the response's head.
- * @throws Error for any status but 200
+ * fit beside the server under test on one machine. Resolves once the response's head is there.
+ * @throws Error for any status but 200 and 201
  */
-export async function openSseConnection(options: SseConnectionOptions): Promise<Socket> {
-  const { port, path, headers, onBytes, onLost } = options;
+export async function openSseConnection(options: SseConnectionOptions): Promise<SseConnection> {
+  const { port, path, headers, body, onBytes, onLost } = options;
   let head = "";
-  let body = false;
+  let isOpen = false;
   const opened = Promise.withResolvers<void>();
   const socket = connect({
     host: "127.0.0.1",
@@ -30,15 +39,15 @@ export async function openSseConnection(options: SseConnectionOptions): Promise<
       buffer: shared,
       callback: (length: number) => {
         const bytes = shared.subarray(0, length);
-        if (body) {
+        if (isOpen) {
           onBytes(bytes);
           return true;
         }
         head += bytes.toString("latin1");
         const end = head.indexOf(HEAD_END);
         if (end < 0) return true;
-        body = true;
-        if (!head.startsWith("HTTP/1.1 200 "))
+        isOpen = true;
+        if (!/^HTTP\/1.1 20[01] /.test(head))
           opened.reject(new Error(`${path}: ${head.split("\r\n", 1)[0]}`));
         opened.resolve();
         onBytes(Buffer.from(head.slice(end + HEAD_END.length), "latin1"));
@@ -50,15 +59,20 @@ export async function openSseConnection(options: SseConnectionOptions): Promise<
   socket.on("error", opened.reject);
   socket.on("close", () => {
     opened.reject(new Error(`${path}: closed without an answer`));
-    if (body) onLost();
+    if (isOpen) onLost();
   });
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const content = body === undefined ? {} : toContent(body);
+  const lines = Object.entries({ ...headers, ...content }).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.write(
-    `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\naccept: text/event-stream\r\n${lines.join("")}\r\n`,
+    `${body === undefined ? "GET" : "POST"} ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\naccept: text/event-stream\r\n${lines.join("")}\r\n${body ?? ""}`,
   );
   await opened.promise;
   socket.removeListener("error", opened.reject);
   // "close" follows, and counts.
   socket.on("error", () => {});
-  return socket;
+  return { socket, created: CREATED.exec(head)?.[1] };
+}
+
+function toContent(body: string): Record<string, string> {
+  return { "content-type": "application/json", "content-length": `${Buffer.byteLength(body)}` };
 }

@@ -12,6 +12,7 @@ import { runIdle } from "./idle.ts";
 import { runLimits } from "./limits.ts";
 import { runModeration } from "./moderation.ts";
 import { runObserved } from "./observed.ts";
+import { runProtocols } from "./protocols.ts";
 import type { RunContext, ScenarioResult } from "./run.ts";
 import { runScale } from "./scale.ts";
 import { runStalled } from "./stalled.ts";
@@ -27,6 +28,7 @@ export const SCENARIOS = {
   CHURN: runChurn,
   STALLED: runStalled,
   SCALE: runScale,
+  PROTOCOLS: runProtocols,
   MODERATION: runModeration,
   AUDIT: runAudit,
   ARCHIVE: runArchive,
@@ -45,6 +47,7 @@ export const SCENARIO_NAMES = Object.keys(SCENARIOS) as ScenarioName[];
 export const LONG_SCENARIOS: ReadonlySet<ScenarioName> = new Set([
   "STALLED",
   "SCALE",
+  "PROTOCOLS",
   "AUDIT",
   "ANALYTICS",
   "OBSERVED",

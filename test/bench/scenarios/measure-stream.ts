@@ -45,7 +45,7 @@ const PATIENCE_MS = 3_000;
 
 /**
  * Connects the readers, lets tokens flow on schedule, and tells what the readers saw and what it took.
- * @param opened streams to continue, as many as the shape says; new ones without it
+ * @param opened readers that create streams, or of streams to continue, as many as the shape says; new streams without it
  */
 export async function measureStream(
   target: RunningTarget,
@@ -58,7 +58,8 @@ export async function measureStream(
   const specs = opened ?? (await target.openStreams(streams));
   const atFirst = await readUsage(target.processes);
   if (stalledPerStream > 0) await load.stall({ specs, copies: stalledPerStream });
-  await load.connect({ specs, copies: readersPerStream });
+  const created = await load.connect({ specs, copies: readersPerStream });
+  if (created.length > 0) await target.adopt(created);
   const startMicros = nowMicros() + HEAD_START_MICROS;
   const fromMicros = startMicros + warmUpSeconds * 1e6;
   const endMicros = fromMicros + seconds * 1e6;

@@ -5,8 +5,11 @@ import { encodeToken } from "../measure/token.ts";
 
 /** The part of a producer process that differs by target: the schedule is the same code for all. */
 export interface Sink {
-  /** Begins a stream and returns its id. */
-  open(): Promise<string>;
+  /**
+   * Begins a stream and returns its id.
+   * @param created its id if a reader has created it
+   */
+  open(created?: string): Promise<string>;
   /** Takes a token without waiting: if the target is slow, it queues, which shows as latency. */
   append(id: string, text: string): void;
   /** Resolves when a late reader would find all tokens of the stream. */
@@ -24,10 +27,13 @@ export function serveProducer(sink: Sink, more: Methods = {}, textOf: TokenText 
   serveParent({
     ...more,
     /** Begins streams; the next `produce` writes to them. */
-    async open({ count }: { count: number }): Promise<string[]> {
+    async open({ count, created = [] }: { count: number; created?: string[] }): Promise<string[]> {
       ids = [];
       while (ids.length < count) {
-        const batch = Array.from({ length: Math.min(OPEN_AT_ONCE, count - ids.length) }, () => sink.open());
+        const from = ids.length;
+        const batch = Array.from({ length: Math.min(OPEN_AT_ONCE, count - from) }, (_, index) =>
+          sink.open(created[from + index]),
+        );
         ids.push(...(await Promise.all(batch)));
       }
       return ids;

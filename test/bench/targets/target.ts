@@ -9,6 +9,8 @@ export type ReaderSpec =
       port: number;
       path: string;
       headers: Readonly<Record<string, string>>;
+      /** JSON of a create that is answered with its stream. Default: the path is read. */
+      body?: string;
       /** For tokens that don't say when they were due: the place in the schedule of the stream that is read. */
       countedAs?: number;
     }
@@ -23,6 +25,8 @@ export interface RunningTarget extends AsyncDisposable {
   /** True if a late reader gets the events that it has missed. */
   readonly replays: boolean;
   openStreams(count: number): Promise<ReaderSpec[]>;
+  /** Begins generations that the readers have created; the next `produce` writes to them. */
+  adopt(created: readonly string[]): Promise<void>;
   produce(schedule: Schedule, options?: { silent?: boolean }): Promise<void>;
   /** A stream that already has this many events, and has not ended. */
   fill(events: number): Promise<ReaderSpec>;
@@ -52,6 +56,9 @@ export function createTarget(parts: TargetParts): RunningTarget {
     async openStreams(count) {
       const ids = await producer.call<string[]>("open", { count });
       return ids.map(readerOf);
+    },
+    async adopt(created) {
+      await producer.call("open", { count: created.length, created });
     },
     produce: (schedule, { silent = false } = {}) => producer.call("produce", { ...schedule, silent }),
     async fill(events) {

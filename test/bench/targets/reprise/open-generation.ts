@@ -14,6 +14,7 @@ import {
   type EffectiveModeration,
   encodeEvent,
   type GenerationId,
+  type GenerationRef,
   isTerminal,
   liveSubject,
   logSubject,
@@ -33,6 +34,8 @@ export interface GenerationOptions {
   moderation?: EffectiveModeration | undefined;
   /** The pressure of the worker that appends. Default: deltas are never held. */
   chunking?: Chunking | undefined;
+  /** A generation that delivery has created. Default: a new one. */
+  created?: GenerationId | undefined;
   /** Called for every event that is stored, after the checkpoint has it. */
   onStored?: (event: StoredEvent) => void;
 }
@@ -56,22 +59,13 @@ export async function openGeneration({
   shards,
   moderation,
   chunking,
+  created,
   onStored,
 }: GenerationOptions): Promise<OpenGeneration> {
-  const ref = { tenant, generation: createGenerationId(randomBytes(17), shards) };
-  const requested = encodeEvent(REQUEST_SEQ, {
-    type: "generation.requested",
-    ...ref,
-    created_at: new Date().toISOString(),
-    request: { model: "sim", input: "bench" },
-    policy: { ...DEFAULT_POLICY, moderation },
-  });
-  const first = await log.publish(logSubject(ref), requested, {
-    expectedLast: STREAM_START,
-    writer: createWriterName(),
-  });
-  if (first.kind !== "stored") throw new Error(`The first event was not stored: ${first.kind}.`);
-  const snapshot = { events: [requested], streamSeq: first.streamSeq };
+  const ref = { tenant, generation: created ?? createGenerationId(randomBytes(17), shards) };
+  const first = await (created ? log.reader.readFirst(ref) : request(log, ref, moderation));
+  if (!first) throw new Error(`${ref.generation} was not created.`);
+  const snapshot = { events: [first.payload], streamSeq: first.streamSeq };
   const maxBytes = log.maxCheckpointBytes;
   const checkpointer = createCheckpointer({
     publish: log.publishCheckpoint,
@@ -99,6 +93,27 @@ export async function openGeneration({
   appender.append({ type: "generation.started", attempt: 1, worker: WORKER, model: "sim", nonce: "5e0f9a" });
   await appender.settled();
   return { id: ref.generation, appender };
+}
+
+/** Stores the request of a new generation. */
+async function request(
+  log: GenerationLog,
+  ref: GenerationRef,
+  moderation: EffectiveModeration | undefined,
+): Promise<Pick<StoredEvent, "payload" | "streamSeq">> {
+  const payload = encodeEvent(REQUEST_SEQ, {
+    type: "generation.requested",
+    ...ref,
+    created_at: new Date().toISOString(),
+    request: { model: "sim", input: "bench" },
+    policy: { ...DEFAULT_POLICY, moderation },
+  });
+  const stored = await log.publish(logSubject(ref), payload, {
+    expectedLast: STREAM_START,
+    writer: createWriterName(),
+  });
+  if (stored.kind !== "stored") throw new Error(`The first event was not stored: ${stored.kind}.`);
+  return { payload, streamSeq: stored.streamSeq };
 }
 
 /** A worker's connection to the broker that REPRISE_NATS_URL names, with its user and password. */

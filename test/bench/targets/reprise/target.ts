@@ -21,6 +21,8 @@ export interface Beside {
 
 export interface RepriseTarget extends RunningTarget {
   readonly natsUrl: string;
+  /** Connects readers to delivery. */
+  readonly delivery: { readonly port: number; readonly headers: Readonly<Record<string, string>> };
   /** The generations that `openStreams` has begun. */
   readonly refs: readonly GenerationRef[];
 }
@@ -63,7 +65,7 @@ export async function startReprise(
     },
     stack: stack.move(),
   });
-  return { ...target, natsUrl: broker.urlFor("admin"), refs };
+  return { ...target, natsUrl: broker.urlFor("admin"), delivery: { port, headers }, refs };
 }
 
 /** A process in the worker's role, which appends on the bench's schedule. */

@@ -1,5 +1,10 @@
 import { createRuleSetStore } from "@reprise/moderation";
-import { type EffectiveModeration, parseTenantId, tightenModeration } from "@reprise/protocol";
+import {
+  type EffectiveModeration,
+  parseGenerationId,
+  parseTenantId,
+  tightenModeration,
+} from "@reprise/protocol";
 import { type Appender, AppendPressure, createGenerationLog } from "@reprise/stream";
 import { serveProducer, type Sink } from "../serve-producer.ts";
 import { type ModerationText, type ModerationUse, RULES, TOKEN_OF } from "./moderation-load.ts";
@@ -35,7 +40,7 @@ async function prepareModeration(mode: ModerationUse): Promise<EffectiveModerati
 }
 
 const sink: Sink = {
-  async open() {
+  async open(created) {
     const { id, appender } = await openGeneration({
       broker,
       log,
@@ -43,6 +48,7 @@ const sink: Sink = {
       shards: Number(shards),
       moderation,
       chunking,
+      created: created === undefined ? undefined : parseGenerationId(created),
     });
     appenders.set(id, appender);
     return id;

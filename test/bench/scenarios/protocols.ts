@@ -1,0 +1,87 @@
+import { summarize } from "../measure/samples.ts";
+import type { ReaderSpec } from "../targets/target.ts";
+import { type RepriseTarget, startReprise } from "../targets/reprise/target.ts";
+import { describeShape, measureStream, type StreamMeasurement, s1Shape } from "./measure-stream.ts";
+import { bestOfRounds, type RunContext, type ScenarioResult, startRun } from "./run.ts";
+
+interface Create {
+  readonly path: string;
+  /** @param reader makes names of runs unique */
+  readonly body: (reader: number) => object;
+}
+
+const messages = [{ role: "user", content: "bench" }];
+
+/** As AG-UI's and TanStack AI's clients send a run. */
+const toRun = (reader: number) => ({
+  threadId: `thread-${reader}`,
+  runId: `run-${reader}`,
+  state: {},
+  messages: [{ id: "u1", ...messages[0] }],
+  tools: [],
+  context: [],
+  forwardedProps: { model: "sim" },
+});
+
+/** Creates that are answered with a stream. Native readers attach to generations of the worker. */
+const CREATES = {
+  chat: { path: "/v1/chat/completions", body: () => ({ model: "sim", stream: true, messages }) },
+  responses: { path: "/v1/responses", body: () => ({ model: "sim", stream: true, input: "bench" }) },
+  "ai-sdk": {
+    path: "/v1/ai-sdk/chat",
+    body: (reader) => ({
+      id: `chat-${reader}`,
+      messages: [{ id: "u1", role: "user", parts: [{ type: "text", text: "bench" }] }],
+      trigger: "submit-message",
+    }),
+  },
+  "ag-ui": { path: "/v1/ag-ui/agent", body: toRun },
+  tanstack: { path: "/v1/tanstack/chat", body: toRun },
+} as const satisfies Record<string, Create>;
+
+type Protocol = "native" | keyof typeof CREATES;
+
+const PROTOCOLS = ["native", ...(Object.keys(CREATES) as (keyof typeof CREATES)[])] as const;
+
+/** PROTOCOLS: S1's load, read natively and by each other protocol in turn. Reprise only. */
+export async function runProtocols(context: RunContext): Promise<ScenarioResult> {
+  const { quick, say, settings, signal } = context;
+  const shape = s1Shape(context);
+  const { rows, rounds } = await bestOfRounds(PROTOCOLS, quick ? 1 : 3, async (protocol, round) => {
+    say(`PROTOCOLS ${protocol}, round ${round}`);
+    await using run = await startRun(signal, () => startReprise(settings));
+    const { load, target } = run;
+    const measurement = await measureStream(
+      target,
+      load,
+      shape,
+      signal,
+      toReaders(target, protocol, shape.streams),
+    );
+    return { protocol, cpuSumPerToken: sumOf(measurement), ...measurement };
+  });
+  // The median of the rounds, each against the native reader of the same round.
+  const timesNative = (index: number, figureOf: (measured: StreamMeasurement) => number) =>
+    summarize(rounds.map((round) => figureOf(round[index]!) / figureOf(round[0]!))).p50;
+  const compared = rows.map((row, index) => ({
+    ...row,
+    cpuTimesNative: timesNative(index, sumOf),
+    p50TimesNative: timesNative(index, ({ latencyMicros }) => latencyMicros.p50),
+  }));
+  return { scenario: "PROTOCOLS", what: describeShape(shape), rows: compared, rounds };
+}
+
+function sumOf({ cpuMicrosPerToken }: StreamMeasurement): number {
+  return Object.values(cpuMicrosPerToken).reduce((sum, micros) => sum + micros, 0);
+}
+
+function toReaders({ delivery }: RepriseTarget, protocol: Protocol, count: number): ReaderSpec[] | undefined {
+  if (protocol === "native") return undefined;
+  const { path, body }: Create = CREATES[protocol];
+  return Array.from({ length: count }, (_, reader) => ({
+    transport: "sse",
+    ...delivery,
+    path,
+    body: JSON.stringify(body(reader)),
+  }));
+}
