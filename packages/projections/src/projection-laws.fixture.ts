@@ -1,16 +1,49 @@
 import { asUnixMs, type GenerationId } from "@reprise/protocol";
 import * as fc from "fast-check";
-import { expect } from "vitest";
+import { expect, it } from "vitest";
 import { anyLog, asReadLate, type LogEvent } from "./any-log.fixture.ts";
 import type { Frame, ProjectedRun, Projection } from "./projection.ts";
-
-/* What every projection keeps to. */
 
 export const RUN: ProjectedRun = {
   generation: `gen_7_${"0a".repeat(13)}` as GenerationId,
   model: "sim",
   createdAtMs: asUnixMs(1_795_000_000_123),
 };
+
+export interface Draft {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+export const USAGE = { input_tokens: 3, output_tokens: 2, reasoning_tokens: 1 };
+export const STARTED: Draft = { type: "generation.started", attempt: 1, worker: "w1", model: "sim" };
+
+export const delta = (text: string): Draft => ({ type: "output.delta", text });
+export const rewind = (to_seq: number): Draft => ({ type: "output.rewind", to_seq, reason: "worker_lost" });
+export const completed = (finish_reason = "stop"): Draft => ({
+  type: "generation.completed",
+  finish_reason,
+  usage: USAGE,
+});
+
+/** The events, numbered from 1. */
+export function toLog(drafts: readonly Draft[]): LogEvent[] {
+  return drafts.map((draft, i) => ({ ...draft, seq: i + 1 }) as unknown as LogEvent);
+}
+
+/** A log that begins with a start. */
+export const logOf = (...drafts: readonly Draft[]): LogEvent[] => toLog([STARTED, ...drafts]);
+
+/** Tests what every projection keeps to. @param isEnd tells if a frame is one that a stream may end with */
+export function itKeepsTheLaws<State>(projection: Projection<State>, isEnd: IsEnd): void {
+  it("gives the same frames after any cut", () => holdsAtAnyCut(projection));
+  it("leaves the states that it continues from alone", () => leavesStatesAlone(projection));
+  it("has as many frames of an event whatever was withdrawn of it", () =>
+    countsFramesWithoutTheirText(projection));
+  it("ends with a terminal frame, and says nothing after it", () => endsWithItsTerminal(projection, isEnd));
+}
+
+type IsEnd = (frame: Frame, before: Frame | undefined) => boolean;
 
 /** The frames of each event of a log. */
 export function framesOf<State>(projection: Projection<State>, log: readonly LogEvent[]): Frame[][] {
@@ -23,7 +56,7 @@ export function framesOf<State>(projection: Projection<State>, log: readonly Log
 }
 
 /** For any log and any cut: the frames before the cut and those of a later fold after it are the whole, byte for byte. */
-export function holdsAtAnyCut<State>(projection: Projection<State>): void {
+function holdsAtAnyCut<State>(projection: Projection<State>): void {
   fc.assert(
     fc.property(anyLog, fc.nat(), (log, cut) => {
       const whole = framesOf(projection, log).flat();
@@ -36,7 +69,7 @@ export function holdsAtAnyCut<State>(projection: Projection<State>): void {
 }
 
 /** A second fold from a state that another fold has already continued from gives the same frames. */
-export function leavesStatesAlone<State>(projection: Projection<State>): void {
+function leavesStatesAlone<State>(projection: Projection<State>): void {
   fc.assert(
     fc.property(anyLog, (log) => {
       let state = projection.begin(RUN);
@@ -51,7 +84,7 @@ export function leavesStatesAlone<State>(projection: Projection<State>): void {
 }
 
 /** Each event has as many frames for a reader who comes after all withdrawals as for one who was there: positions stay. */
-export function countsFramesWithoutTheirText<State>(projection: Projection<State>): void {
+function countsFramesWithoutTheirText<State>(projection: Projection<State>): void {
   fc.assert(
     fc.property(anyLog, (log) => {
       const counts = (events: readonly LogEvent[]) =>
@@ -61,13 +94,8 @@ export function countsFramesWithoutTheirText<State>(projection: Projection<State
   );
 }
 
-/**
- * A projection has ended with its last frame, and not before. @param isEnd whether a frame is one that a stream may end with
- */
-export function endsWithItsTerminal<State>(
-  projection: Projection<State>,
-  isEnd: (frame: Frame, before: Frame | undefined) => boolean,
-): void {
+/** A projection has ended with its last frame, and not before. */
+function endsWithItsTerminal<State>(projection: Projection<State>, isEnd: IsEnd): void {
   fc.assert(
     fc.property(anyLog, (log) => {
       let state = projection.begin(RUN);

@@ -6,27 +6,20 @@ import { describe, expect, it } from "vitest";
 import { anyLog, type LogEvent } from "../any-log.fixture.ts";
 import type { Frame } from "../projection.ts";
 import {
-  countsFramesWithoutTheirText,
-  endsWithItsTerminal,
+  completed,
+  delta,
   framesOf,
-  holdsAtAnyCut,
-  leavesStatesAlone,
+  itKeepsTheLaws,
+  logOf,
+  rewind,
   RUN,
+  USAGE,
 } from "../projection-laws.fixture.ts";
 import { agUiProjection } from "./project.ts";
 import { agUiSoFar, restartsOf, snapshotFrames } from "./snapshot.ts";
 
 const projection = agUiProjection({ metadata: { "ag_ui.thread_id": "t1", "ag_ui.run_id": "r1" } });
-const USAGE = { input_tokens: 3, output_tokens: 2, reasoning_tokens: 1 };
 
-/** The events, numbered from 1. */
-const log = (...drafts: object[]) =>
-  [{ type: "generation.started", attempt: 1, worker: "w1", model: "sim" }, ...drafts].map(
-    (draft, i) => ({ ...draft, seq: i + 1 }) as unknown as LogEvent,
-  );
-const delta = (text: string) => ({ type: "output.delta", text });
-const rewind = (to_seq: number) => ({ type: "output.rewind", to_seq, reason: "worker_lost" });
-const completed = (finish_reason = "stop") => ({ type: "generation.completed", finish_reason, usage: USAGE });
 const call = (id: string) => ({ type: "tool.call", call_id: id, name: "look_up", arguments: '{"q":1}' });
 
 const eventsOf = (frames: readonly Frame[]) => frames.map(({ data }) => JSON.parse(data) as BaseEvent);
@@ -47,11 +40,7 @@ async function messagesAfter(frames: readonly Frame[], initialMessages: Message[
 }
 
 describe("the events", () => {
-  it("are the same after any cut", () => holdsAtAnyCut(projection));
-  it("leave the states that they come from alone", () => leavesStatesAlone(projection));
-  it("of an event are as many whatever its text", () => countsFramesWithoutTheirText(projection));
-  it("end with RUN_FINISHED or RUN_ERROR", () =>
-    endsWithItsTerminal(projection, ({ data }) => /^{"type":"RUN_(FINISHED|ERROR)"/.test(data)));
+  itKeepsTheLaws(projection, ({ data }) => /^{"type":"RUN_(FINISHED|ERROR)"/.test(data));
 
   it("fit the schemas of @ag-ui/core, and come in an order that its client takes", async () => {
     await fc.assert(
@@ -66,7 +55,7 @@ describe("the events", () => {
 
 describe("a run", () => {
   it("is told as its client names it", () => {
-    expect(told(log(delta("Hel"), delta("lo"), completed()))).toEqual([
+    expect(told(logOf(delta("Hel"), delta("lo"), completed()))).toEqual([
       { type: "RUN_STARTED", threadId: "t1", runId: "r1", metadata: { reprise: { model: "sim" } } },
       { type: "TEXT_MESSAGE_START", messageId: expect.any(String), role: "assistant" },
       { type: "TEXT_MESSAGE_CONTENT", messageId: expect.any(String), delta: "Hel" },
@@ -84,14 +73,14 @@ describe("a run", () => {
   });
 
   it("of another protocol is named by its generation", () => {
-    expect(eventsOf(framesOf(agUiProjection(), log(completed())).flat())[0]).toMatchObject({
+    expect(eventsOf(framesOf(agUiProjection(), logOf(completed())).flat())[0]).toMatchObject({
       threadId: RUN.generation,
       runId: RUN.generation,
     });
   });
 
   it("that ends with calls names those that wait", () => {
-    const events = told(log(delta("a"), call("c1"), call("c2"), completed("tool_calls")));
+    const events = told(logOf(delta("a"), call("c1"), call("c2"), completed("tool_calls")));
     expect(events.at(-1)).toMatchObject({ outcome: { type: "success", pendingToolCallIds: ["c1", "c2"] } });
   });
 
@@ -107,22 +96,22 @@ describe("a run", () => {
       "worker_lost",
     ],
   ])("ends with RUN_ERROR where its text is not whole: %j", (end, code) => {
-    expect(told(log(delta("a"), end)).at(-1)).toMatchObject({ type: "RUN_ERROR", code });
+    expect(told(logOf(delta("a"), end)).at(-1)).toMatchObject({ type: "RUN_ERROR", code });
   });
 
   it("that was stopped by moderation says so, however it ends", () => {
     const halted = { type: "moderation.halted", from_seq: 2, replacement: "", rule: "r", category: "c" };
-    const events = log(delta("a"), halted, { type: "generation.cancelled", reason: "asked", usage: USAGE });
+    const events = logOf(delta("a"), halted, { type: "generation.cancelled", reason: "asked", usage: USAGE });
     expect(told(events).at(-1)).toMatchObject({ code: "content_filter" });
   });
 
   it("continues over a takeover that takes nothing back", () => {
-    const events = told(log(delta("a"), rewind(2), delta("b"), completed()));
+    const events = told(logOf(delta("a"), rewind(2), delta("b"), completed()));
     expect(typesOf(events)).not.toContain("RUN_ERROR");
   });
 
   it("is over with the code `restarted` where words that were sent do not count any more", () => {
-    const events = told(log(delta("a"), rewind(1), delta("b"), completed()));
+    const events = told(logOf(delta("a"), rewind(1), delta("b"), completed()));
     expect(events.at(-1)).toMatchObject({ type: "RUN_ERROR", code: "restarted" });
   });
 
@@ -132,13 +121,13 @@ describe("a run", () => {
       { type: "output.blob", kind: "image" },
     ] as const;
     for (const each of shown) {
-      const events = told(log(each, rewind(0), completed()));
+      const events = told(logOf(each, rewind(0), completed()));
       expect(events.at(-1)).toMatchObject({ type: "RUN_ERROR", code: "restarted" });
     }
   });
 
   it("gives its client reasoning, the text, the calls and their answers as messages", async () => {
-    const events = log(
+    const events = logOf(
       { type: "reasoning.delta", text: "Hm." },
       { type: "reasoning.sealed", encrypted: "c2U=", id: "rs_1" },
       delta("Look"),
@@ -189,19 +178,19 @@ describe("a late joiner", () => {
   });
 
   it("that has a part of the run already is given it once", async () => {
-    const events = log(delta("Hel"), delta("lo"), completed());
+    const events = logOf(delta("Hel"), delta("lo"), completed());
     const partial = await messagesAfter(framesOf(projection, events.slice(0, 2)).flat());
     const after = await messagesAfter(joined(events, 2, partial), structuredClone(partial));
     expect(after).toMatchObject([{ role: "assistant", content: "Hello" }]);
   });
 
   it("after a restart is given the text that counts, and what follows", async () => {
-    const events = log(delta("wrong"), rewind(1), delta("right"), delta("!"), completed());
+    const events = logOf(delta("wrong"), rewind(1), delta("right"), delta("!"), completed());
     expect(await messagesAfter(joined(events, 4, []))).toMatchObject([{ content: "right!" }]);
   });
 
   it("of a run that is over is given its end", () => {
-    const events = log(delta("a"), completed());
+    const events = logOf(delta("a"), completed());
     expect(typesOf(eventsOf(joined(events, events.length, [])))).toEqual([
       "RUN_STARTED",
       "MESSAGES_SNAPSHOT",

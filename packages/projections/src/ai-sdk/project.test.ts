@@ -1,14 +1,14 @@
-import { asSeq, type KnownEvent } from "@reprise/protocol";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { anyLog, type LogEvent } from "../any-log.fixture.ts";
+import { anyLog } from "../any-log.fixture.ts";
 import {
-  countsFramesWithoutTheirText,
-  endsWithItsTerminal,
+  delta as text,
+  type Draft,
   framesOf,
-  holdsAtAnyCut,
-  leavesStatesAlone,
+  itKeepsTheLaws,
   RUN,
+  STARTED,
+  toLog,
 } from "../projection-laws.fixture.ts";
 import type { Frame } from "../projection.ts";
 import { createUiStream } from "./project.ts";
@@ -17,20 +17,13 @@ import type { UiChunk } from "./ui-chunk.ts";
 const stream = createUiStream();
 const usage = { input_tokens: 3, output_tokens: 5, cached_input_tokens: 1, reasoning_tokens: 2 };
 
-type Draft = { readonly type: string; readonly [field: string]: unknown };
-const STARTED: Draft = { type: "generation.started", attempt: 1, worker: "w1", model: "sim" };
 const COMPLETED: Draft = { type: "generation.completed", finish_reason: "stop", usage };
-const text = (said: string): Draft => ({ type: "output.delta", text: said });
 const call = (id: string, args = "{}"): Draft => ({
   type: "tool.call",
   call_id: id,
   name: "look_up",
   arguments: args,
 });
-
-function toLog(drafts: readonly Draft[]): LogEvent[] {
-  return drafts.map((draft, i) => ({ ...draft, seq: asSeq(i + 1) }) as unknown as KnownEvent);
-}
 
 /** The chunks of a log, and if `[DONE]` follows them. */
 function chunksOf(drafts: readonly Draft[], options = {}): UiChunk[] {
@@ -44,14 +37,10 @@ function parse(frames: readonly Frame[]): UiChunk[] {
 const typesOf = (chunks: readonly UiChunk[]) => chunks.map(({ type }) => type);
 
 describe("every log", () => {
-  it("is whole after any cut", () => holdsAtAnyCut(stream));
-  it("leaves the state as it was that an event is told from", () => leavesStatesAlone(stream));
-  it("has as many chunks whatever was withdrawn of it", () => countsFramesWithoutTheirText(stream));
-  it("ends with finish and [DONE], and says nothing after it", () =>
-    endsWithItsTerminal(
-      stream,
-      ({ data }, before) => data === "[DONE]" && (before?.data.includes('"type":"finish"') ?? false),
-    ));
+  itKeepsTheLaws(
+    stream,
+    ({ data }, before) => data === "[DONE]" && (before?.data.includes('"type":"finish"') ?? false),
+  );
 
   it("never says a delta of a part that is not open, nor resets what no step holds", () => {
     fc.assert(

@@ -1,30 +1,22 @@
 import type OpenAI from "openai";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { asReadLate, type LogEvent } from "../any-log.fixture.ts";
-import { RUN } from "../projection-laws.fixture.ts";
+import { completed, delta, logOf, RUN, USAGE } from "../projection-laws.fixture.ts";
 import { chatAnswer, type ChatCompletionBody } from "./answer.ts";
 
 it("an answer has the type of the openai package", () => {
   expectTypeOf<ChatCompletionBody>().toExtend<OpenAI.Chat.Completions.ChatCompletion>();
 });
 
-const USAGE = { input_tokens: 3, output_tokens: 2 };
-
 function answerOf(events: readonly LogEvent[]) {
   let state = chatAnswer.begin(RUN);
   for (const event of events) ({ state } = chatAnswer.project(state, event));
   return state.answer;
 }
-const log = (...drafts: object[]) =>
-  [{ type: "generation.started", attempt: 1, worker: "w1", model: "sim" }, ...drafts].map(
-    (draft, i) => ({ ...draft, seq: i + 1 }) as unknown as LogEvent,
-  );
-const delta = (text: string) => ({ type: "output.delta", text });
-const completed = (finish_reason = "stop") => ({ type: "generation.completed", finish_reason, usage: USAGE });
 
 describe("an answer", () => {
   it("is one completion with all that counts", () => {
-    const events = log(
+    const events = logOf(
       delta("lost"),
       { type: "output.rewind", to_seq: 1, reason: "worker_lost" },
       { type: "reasoning.delta", text: "Hm." },
@@ -75,7 +67,7 @@ describe("an answer", () => {
           completion_tokens: 2,
           total_tokens: 5,
           prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0 },
-          completion_tokens_details: { reasoning_tokens: 0, audio_tokens: 0 },
+          completion_tokens_details: { reasoning_tokens: 1, audio_tokens: 0 },
         },
       },
     });
@@ -84,7 +76,7 @@ describe("an answer", () => {
   it("with calls has no content", () => {
     const provider_state = { google: { thought_signature: "x" } };
     const call = { type: "tool.call", call_id: "c1", name: "look_up", arguments: "{}", provider_state };
-    expect(answerOf(log(call, completed("tool_calls")))).toMatchObject({
+    expect(answerOf(logOf(call, completed("tool_calls")))).toMatchObject({
       body: {
         choices: [
           {
@@ -108,7 +100,7 @@ describe("an answer", () => {
 
   it("of a generation that has failed is the failure, with its status", () => {
     const error = { code: "engine_unavailable", message: "No engine.", retryable: true };
-    expect(answerOf(log(delta("a"), { type: "generation.failed", error, usage: USAGE }))).toEqual({
+    expect(answerOf(logOf(delta("a"), { type: "generation.failed", error, usage: USAGE }))).toEqual({
       status: 502,
       body: {
         error: { message: "No engine.", type: "server_error", param: null, code: "engine_unavailable" },
@@ -117,12 +109,12 @@ describe("an answer", () => {
   });
 
   it("is there once the log has its end", () => {
-    expect(answerOf(log(delta("a")))).toBeUndefined();
+    expect(answerOf(logOf(delta("a")))).toBeUndefined();
   });
 
   it("has of what was withdrawn what is shown of it", () => {
     const withdrawn = { from_seq: 2, to_seq: 4, replacement: "[gone]", rule: "r", category: "c" };
-    const events = log(
+    const events = logOf(
       { ...delta("SECRET"), logprobs: [{ token: "SECRET", logprob: -1 }] },
       { type: "output.annotation", kind: "url", url: "https://SECRET/" },
       { type: "output.blob", kind: "image", blob: "SECRET" },

@@ -10,10 +10,17 @@ import {
 import type { ProjectedRun } from "../projection.ts";
 import { toProtocolId } from "../protocol-id.ts";
 import { TextPlaces } from "../text-places.ts";
-import { type ChatAnnotation, toChatAnnotation } from "./answer/annotation.ts";
-import { type ChatFinish, toCancelledFinish, toChatFinish } from "./answer/finish-reason.ts";
-import { type ChatLogprobs, toChatLogprobs } from "./answer/logprobs.ts";
-import { type ChatUsage, toChatUsage } from "./answer/usage.ts";
+import {
+  type ChatAnnotation,
+  toChatAnnotation,
+  type ChatFinish,
+  toCancelledFinish,
+  toChatFinish,
+  type ChatUsage,
+  toChatUsage,
+  type ChatLogprobs,
+  toChatLogprobs,
+} from "./answer-parts.ts";
 import { type ChatBlob, type ChatCall, toChatCall } from "./chunk.ts";
 import type { OpenAiErrorBody } from "../openai-error.ts";
 import { toChatFailure } from "./errors.ts";

@@ -1,8 +1,11 @@
 import type { JsonObject, KnownEvent } from "@reprise/protocol";
-import type { ChatAnnotation } from "./answer/annotation.ts";
-import type { ChatFinish, ChatFinishReason } from "./answer/finish-reason.ts";
-import type { ChatLogprobs } from "./answer/logprobs.ts";
-import type { ChatUsage } from "./answer/usage.ts";
+import type {
+  ChatAnnotation,
+  ChatFinish,
+  ChatFinishReason,
+  ChatUsage,
+  ChatLogprobs,
+} from "./answer-parts.ts";
 
 export interface ChatDelta {
   role?: "assistant";

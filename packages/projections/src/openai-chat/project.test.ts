@@ -2,11 +2,13 @@ import type OpenAI from "openai";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import type { LogEvent } from "../any-log.fixture.ts";
 import {
-  countsFramesWithoutTheirText,
-  endsWithItsTerminal,
+  completed,
+  delta,
   framesOf,
-  holdsAtAnyCut,
-  leavesStatesAlone,
+  itKeepsTheLaws,
+  logOf,
+  rewind,
+  USAGE,
 } from "../projection-laws.fixture.ts";
 import type { OpenAiErrorBody } from "../openai-error.ts";
 import type { ChatChunk } from "./chunk.ts";
@@ -20,17 +22,6 @@ it("what is sent has the types of the openai package", () => {
   expectTypeOf<OpenAiErrorBody>().toExtend<{ error: OpenAI.ErrorObject }>();
 });
 
-const USAGE = { input_tokens: 3, output_tokens: 2, reasoning_tokens: 1 };
-
-/** The events, numbered from 1. */
-const log = (...drafts: object[]) =>
-  [{ type: "generation.started", attempt: 1, worker: "w1", model: "sim" }, ...drafts].map(
-    (draft, i) => ({ ...draft, seq: i + 1 }) as unknown as LogEvent,
-  );
-const delta = (text: string) => ({ type: "output.delta", text });
-const rewind = (to_seq: number) => ({ type: "output.rewind", to_seq, reason: "worker_lost" });
-const completed = (finish_reason = "stop") => ({ type: "generation.completed", finish_reason, usage: USAGE });
-
 function chunksOf(events: readonly LogEvent[], includeUsage = false): (OpenAIChunk | string)[] {
   return framesOf(chatProjection({ includeUsage }), events)
     .flat()
@@ -40,22 +31,17 @@ const choicesOf = (events: readonly LogEvent[]) =>
   chunksOf(events).flatMap((chunk) => (typeof chunk === "string" ? [] : (chunk.choices ?? [])));
 
 describe.each([{ includeUsage: false }, { includeUsage: true }])("chunks, %j", (options) => {
-  const projection = chatProjection(options);
-
-  it("are the same after any cut", () => holdsAtAnyCut(projection));
-  it("leave the states that they come from alone", () => leavesStatesAlone(projection));
-  it("of an event are as many whatever its text", () => countsFramesWithoutTheirText(projection));
-  it("end with [DONE] after a finish_reason, or with an error", () =>
-    endsWithItsTerminal(projection, ({ data }, before) => {
-      if (data.startsWith('{"error"')) return true;
-      const hasFinished = /"finish_reason":"|"choices":\[\],"usage":/.test(before?.data ?? "");
-      return data === "[DONE]" && hasFinished;
-    }));
+  // [DONE] after a finish_reason, or an error.
+  itKeepsTheLaws(chatProjection(options), ({ data }, before) => {
+    if (data.startsWith('{"error"')) return true;
+    const hasFinished = /"finish_reason":"|"choices":\[\],"usage":/.test(before?.data ?? "");
+    return data === "[DONE]" && hasFinished;
+  });
 });
 
 describe("a stream", () => {
   it("begins with the role and ends with the reason and [DONE]", () => {
-    expect(chunksOf(log(delta("Hel"), delta("lo"), completed()))).toEqual([
+    expect(chunksOf(logOf(delta("Hel"), delta("lo"), completed()))).toEqual([
       expect.objectContaining({
         id: `chatcmpl-${"0a".repeat(13)}7`,
         object: "chat.completion.chunk",
@@ -71,7 +57,7 @@ describe("a stream", () => {
   });
 
   it("that includes the usage has it in a chunk of its own, and null before", () => {
-    const chunks = chunksOf(log(delta("a"), completed()), true);
+    const chunks = chunksOf(logOf(delta("a"), completed()), true);
     expect(chunks.slice(0, -2)).toEqual(
       chunks.slice(0, -2).map(() => expect.objectContaining({ usage: null })),
     );
@@ -88,7 +74,7 @@ describe("a stream", () => {
 
   it("tells reasoning, a refusal and calls in the fields that clients read", () => {
     const choices = choicesOf(
-      log(
+      logOf(
         { type: "reasoning.delta", text: "Hm." },
         { type: "refusal.delta", text: "No." },
         {
@@ -125,7 +111,7 @@ describe("a stream", () => {
 
   it("has the logprobs of a delta and the place of a citation in the whole text", () => {
     const choices = choicesOf(
-      log(
+      logOf(
         delta("See "),
         { ...delta("here"), logprobs: [{ token: "here", logprob: -1, top: [{ token: "é", logprob: -2 }] }] },
         {
@@ -171,7 +157,7 @@ describe("a stream", () => {
     ["other", "stop"],
     ["of_a_later_version", "stop"],
   ])("that has ended with %s says so in OpenAI's words", (reason, told) => {
-    const last = choicesOf(log(completed(reason))).at(-1);
+    const last = choicesOf(logOf(completed(reason))).at(-1);
     expect(last?.finish_reason).toBe(told ?? reason);
     expect(last).toEqual(expect.objectContaining(told ? { native_finish_reason: reason } : {}));
   });
@@ -191,7 +177,7 @@ describe("a stream", () => {
 
   it("that has failed ends with the failure as an error", () => {
     const error = { code: "worker_lost", message: "No worker is left.", retryable: true };
-    const chunks = chunksOf(log(delta("a"), { type: "generation.failed", error, usage: USAGE }));
+    const chunks = chunksOf(logOf(delta("a"), { type: "generation.failed", error, usage: USAGE }));
     expect(chunks.at(-1)).toEqual({
       error: { message: "No worker is left.", type: "server_error", param: null, code: "worker_lost" },
     });
@@ -199,12 +185,12 @@ describe("a stream", () => {
 
   it("continues over a takeover that takes nothing back", () => {
     const taken = { type: "generation.started", attempt: 2, worker: "w2", model: "sim" };
-    const choices = choicesOf(log(delta("a"), taken, rewind(2), delta("b"), completed()));
+    const choices = choicesOf(logOf(delta("a"), taken, rewind(2), delta("b"), completed()));
     expect(choices.map((choice) => choice.delta.content)).toEqual(["", "a", "b", undefined]);
   });
 
   it("is over with the error `restarted` where words that were sent do not count any more", () => {
-    const chunks = chunksOf(log(delta("a"), rewind(1), delta("b"), completed()));
+    const chunks = chunksOf(logOf(delta("a"), rewind(1), delta("b"), completed()));
     expect(chunks).toHaveLength(3);
     expect(chunks.at(-1)).toMatchObject({ error: { code: "restarted", type: "server_error" } });
   });

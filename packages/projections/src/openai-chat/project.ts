@@ -2,10 +2,14 @@ import { isDelta, type KnownEvent, NO_SEQ, type Seq, toLineJson, type UnknownEve
 import type { Frame, Projected, ProjectedRun, Projection } from "../projection.ts";
 import { toProtocolId } from "../protocol-id.ts";
 import { TextPlaces } from "../text-places.ts";
-import { toChatAnnotation } from "./answer/annotation.ts";
-import { type ChatFinish, toCancelledFinish, toChatFinish } from "./answer/finish-reason.ts";
-import { toChatLogprobs } from "./answer/logprobs.ts";
-import { toChatUsage } from "./answer/usage.ts";
+import {
+  toChatAnnotation,
+  type ChatFinish,
+  toCancelledFinish,
+  toChatFinish,
+  toChatUsage,
+  toChatLogprobs,
+} from "./answer-parts.ts";
 import { type ChatChoice, type ChatChunk, type ChatDelta, type ChatHead, toChatCall } from "./chunk.ts";
 import { RESTARTED, toChatFailure } from "./errors.ts";
 

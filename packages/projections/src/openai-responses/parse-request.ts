@@ -8,7 +8,7 @@ import {
 } from "@reprise/protocol";
 import { parseProtocolId } from "../protocol-id.ts";
 import { bodySchema, type ResponsesBody, SAME } from "./request/body.ts";
-import { givenOf, isGiven } from "./request/given.ts";
+import { givenOf, isGiven } from "./request/optional.ts";
 import type { InputItem } from "./request/input-items.ts";
 import { inResponsesWords } from "./request/param-names.ts";
 import { toMessages } from "./request/to-messages.ts";

@@ -1,20 +1,16 @@
-import type { KnownEvent } from "@reprise/protocol";
 import { describe, expect, it } from "vitest";
 import {
-  countsFramesWithoutTheirText,
-  endsWithItsTerminal,
+  completed,
+  delta,
+  type Draft,
   framesOf,
-  holdsAtAnyCut,
-  leavesStatesAlone,
+  itKeepsTheLaws,
+  rewind,
+  STARTED,
+  toLog,
+  USAGE,
 } from "../projection-laws.fixture.ts";
 import { openaiResponses } from "./project.ts";
-
-type Draft = { readonly type: string; readonly [field: string]: unknown };
-
-const started: Draft = { type: "generation.started", attempt: 1, worker: "w", model: "sim" };
-const usage = { input_tokens: 1, output_tokens: 3 };
-const completed = (finish_reason = "stop"): Draft => ({ type: "generation.completed", finish_reason, usage });
-const delta = (text: string): Draft => ({ type: "output.delta", text });
 
 interface Told {
   readonly type: string;
@@ -23,8 +19,7 @@ interface Told {
 }
 
 function told(...drafts: readonly Draft[]): Told[] {
-  const log = drafts.map((draft, i) => ({ ...draft, seq: i + 1 }) as unknown as KnownEvent);
-  return framesOf(openaiResponses, log)
+  return framesOf(openaiResponses, toLog(drafts))
     .flat()
     .map(({ data }) => JSON.parse(data) as Told);
 }
@@ -32,27 +27,20 @@ const typesOf = (events: readonly Told[]) => events.map(({ type }) => type.repla
 const last = (events: readonly Told[]) => events.at(-1) as Told & { response: Record<string, unknown> };
 
 describe("the Responses projection", () => {
-  it("gives the same bytes at any cut", () => holdsAtAnyCut(openaiResponses));
-  it("is made of values", () => leavesStatesAlone(openaiResponses));
-  it("has positions that no withdrawal moves", () => countsFramesWithoutTheirText(openaiResponses));
-  it("ends with a terminal event, and not before", () =>
-    endsWithItsTerminal(openaiResponses, ({ event = "" }) =>
-      ["response.completed", "response.incomplete", "response.failed"].includes(event),
-    ));
+  itKeepsTheLaws(openaiResponses, ({ event = "" }) =>
+    ["response.completed", "response.incomplete", "response.failed"].includes(event),
+  );
 
   it("numbers its events from 0 without holes, and names each frame by its type", () => {
-    const log = [started, { type: "reasoning.delta", text: "hm" }, delta("Hel"), delta("lo"), completed()];
+    const log = [STARTED, { type: "reasoning.delta", text: "hm" }, delta("Hel"), delta("lo"), completed()];
     const events = told(...log);
     expect(events.map(({ sequence_number: number }) => number)).toEqual(events.map((_, i) => i));
-    const frames = framesOf(
-      openaiResponses,
-      log.map((draft, i) => ({ ...draft, seq: i + 1 }) as unknown as KnownEvent),
-    ).flat();
+    const frames = framesOf(openaiResponses, toLog(log)).flat();
     expect(frames.map(({ event }) => event)).toEqual(events.map(({ type }) => type));
   });
 
   it("tells a text as one message", () => {
-    const events = told(started, delta("Hel"), delta("lo"), completed());
+    const events = told(STARTED, delta("Hel"), delta("lo"), completed());
     expect(typesOf(events)).toEqual([
       "created",
       "in_progress",
@@ -69,13 +57,13 @@ describe("the Responses projection", () => {
     expect(last(events).response).toMatchObject({
       status: "completed",
       output: [{ type: "message", status: "completed", role: "assistant", content: [part] }],
-      usage: { input_tokens: 1, output_tokens: 3, total_tokens: 4 },
+      usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 },
     });
   });
 
   it("tells what a model thinks as a summary, and seals it", () => {
     const events = told(
-      started,
+      STARTED,
       { type: "reasoning.delta", text: "hm" },
       { type: "reasoning.summary.delta", text: "Thinks.", part: 1 },
       { type: "reasoning.sealed", encrypted: "c2VhbA", id: "rs_9" },
@@ -109,7 +97,7 @@ describe("the Responses projection", () => {
 
   it("tells a call whole", () => {
     const call = { call_id: "call_1", name: "look_up", arguments: "{}" };
-    const events = told(started, { type: "tool.call", ...call }, completed("tool_calls"));
+    const events = told(STARTED, { type: "tool.call", ...call }, completed("tool_calls"));
     expect(typesOf(events).slice(2)).toEqual([
       "output_item.added",
       "function_call_arguments.delta",
@@ -126,7 +114,7 @@ describe("the Responses projection", () => {
     const place = { from_seq: 3, to_seq: 3, from_offset: 1, to_offset: 3 };
     const source = { kind: "url", url: "https://example.com/", title: "Example" };
     const events = told(
-      started,
+      STARTED,
       delta("See "),
       delta("this"),
       { type: "output.annotation", ...source, ...place },
@@ -139,7 +127,7 @@ describe("the Responses projection", () => {
 
   it("has the log probabilities of tokens whose word is told", () => {
     const logprobs = [{ token: "é", logprob: -1, top: [{ token: "a", logprob: -2 }] }, { logprob: -3 }];
-    const events = told(started, { ...delta("é"), logprobs }, completed());
+    const events = told(STARTED, { ...delta("é"), logprobs }, completed());
     const said = [
       {
         token: "é",
@@ -160,25 +148,27 @@ describe("the Responses projection", () => {
     ["tool_calls", { type: "response.completed", status: "completed", reason: undefined }],
     ["other", { type: "response.completed", status: "completed", reason: undefined }],
   ])("ends a generation that has finished with %s", (finishReason, { type, status, reason }) => {
-    const end = last(told(started, delta("Hi"), completed(finishReason)));
+    const end = last(told(STARTED, delta("Hi"), completed(finishReason)));
     expect(end).toMatchObject({ type, response: { status } });
     expect(end.response.incomplete_details).toEqual(reason === undefined ? null : { reason });
   });
 
   it("takes a refusal for an answer, and a halt for none", () => {
     const refusal = { type: "refusal.delta", text: "No." };
-    const refused = last(told(started, refusal, completed("content_filter")));
+    const refused = last(told(STARTED, refusal, completed("content_filter")));
     expect(refused).toMatchObject({
       type: "response.completed",
       response: { output: [{ content: [{ type: "refusal", refusal: "No." }] }] },
     });
     const halt = { type: "moderation.halted", from_seq: 2, replacement: "", rule: "r", category: "c" };
-    const halted = last(told(started, refusal, halt, completed("content_filter")));
+    const halted = last(told(STARTED, refusal, halt, completed("content_filter")));
     expect(halted.response.incomplete_details).toEqual({ reason: "content_filter" });
   });
 
   it("tells a cancel as incomplete, with the status cancelled", () => {
-    const end = last(told(started, delta("Hi"), { type: "generation.cancelled", reason: "asked", usage }));
+    const end = last(
+      told(STARTED, delta("Hi"), { type: "generation.cancelled", reason: "asked", usage: USAGE }),
+    );
     expect(end).toMatchObject({
       type: "response.incomplete",
       response: { status: "cancelled", incomplete_details: null, output: [{ status: "incomplete" }] },
@@ -186,13 +176,13 @@ describe("the Responses projection", () => {
   });
 
   it("tells a cancel in the queue", () => {
-    const events = told({ type: "generation.cancelled", reason: "asked", usage });
+    const events = told({ type: "generation.cancelled", reason: "asked", usage: USAGE });
     expect(typesOf(events)).toEqual(["created", "incomplete"]);
   });
 
   it("tells a failure with its code", () => {
     const error = { code: "worker_lost", message: "No worker is left.", retryable: true };
-    const end = last(told(started, { type: "generation.failed", error, usage }));
+    const end = last(told(STARTED, { type: "generation.failed", error, usage: USAGE }));
     expect(end).toMatchObject({
       type: "response.failed",
       response: { status: "failed", error: { code: "worker_lost", message: error.message } },
@@ -200,11 +190,10 @@ describe("the Responses projection", () => {
   });
 
   it("continues over a takeover that continues, and fails where what was told does not count any more", () => {
-    const again = { ...started, attempt: 2 };
-    const rewind = (to_seq: number) => ({ type: "output.rewind", to_seq, reason: "worker_lost" });
-    const continued = told(started, delta("Hel"), again, rewind(2), delta("lo"), completed());
+    const again = { ...STARTED, attempt: 2 };
+    const continued = told(STARTED, delta("Hel"), again, rewind(2), delta("lo"), completed());
     expect(last(continued).type).toBe("response.completed");
-    const restarted = told(started, delta("Hel"), again, rewind(1), delta("Hello"), completed());
+    const restarted = told(STARTED, delta("Hel"), again, rewind(1), delta("Hello"), completed());
     expect(last(restarted)).toMatchObject({
       type: "response.failed",
       response: { error: { code: "restarted" }, output: [{ status: "incomplete" }] },

@@ -2,7 +2,7 @@ import { toLineJson } from "@reprise/protocol";
 import type { Frame, ProjectedRun, Projection } from "../projection.ts";
 import { type Ending, endingOf, RESTARTED } from "./ending.ts";
 import { close, emptyOutput, itemsOf, type Output, tell } from "./output/output.ts";
-import type { Step } from "./output/step.ts";
+import type { Step } from "./output/items.ts";
 import { type ResponseNow, toResponse } from "./response.ts";
 
 export interface ResponsesState {

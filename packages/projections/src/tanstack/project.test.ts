@@ -3,24 +3,11 @@ import { StreamProcessor, type StreamChunk } from "@tanstack/ai/client";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { anyLog, type LogEvent } from "../any-log.fixture.ts";
-import {
-  countsFramesWithoutTheirText,
-  endsWithItsTerminal,
-  framesOf,
-  holdsAtAnyCut,
-  leavesStatesAlone,
-} from "../projection-laws.fixture.ts";
+import { completed, delta, framesOf, itKeepsTheLaws, logOf, USAGE } from "../projection-laws.fixture.ts";
 import { parseOffset } from "./position.ts";
 import { tanstackProjection } from "./project.ts";
 
 const METADATA = { "ag_ui.thread_id": "t1", "ag_ui.run_id": "r1" };
-const USAGE = { input_tokens: 3, output_tokens: 2 };
-const log = (...drafts: object[]) =>
-  [{ type: "generation.started", attempt: 1, worker: "w1", model: "sim" }, ...drafts].map(
-    (draft, i) => ({ ...draft, seq: i + 1 }) as unknown as LogEvent,
-  );
-const delta = (text: string) => ({ type: "output.delta", text });
-const completed = (finish_reason = "stop") => ({ type: "generation.completed", finish_reason, usage: USAGE });
 const chunksOf = (events: readonly LogEvent[], isStructured = false) =>
   framesOf(tanstackProjection({ metadata: METADATA, isStructured }), events)
     .flat()
@@ -38,11 +25,7 @@ function partsAfter(chunks: readonly StreamChunk[]): readonly object[] {
 describe.each([{ isStructured: false }, { isStructured: true }])("chunks, %j", (options) => {
   const projection = tanstackProjection({ metadata: METADATA, ...options });
 
-  it("are the same after any cut", () => holdsAtAnyCut(projection));
-  it("leave the states that they come from alone", () => leavesStatesAlone(projection));
-  it("of an event are as many whatever its text", () => countsFramesWithoutTheirText(projection));
-  it("end with RUN_FINISHED or RUN_ERROR", () =>
-    endsWithItsTerminal(projection, ({ data }) => /^{"type":"RUN_(FINISHED|ERROR)"/.test(data)));
+  itKeepsTheLaws(projection, ({ data }) => /^{"type":"RUN_(FINISHED|ERROR)"/.test(data));
 
   it("are events of AG-UI", () => {
     fc.assert(
@@ -56,7 +39,7 @@ describe.each([{ isStructured: false }, { isStructured: true }])("chunks, %j", (
 
 describe("TanStack's client", () => {
   it("has the reasoning, the text and the calls as parts of one message", () => {
-    const events = log(
+    const events = logOf(
       { type: "reasoning.delta", text: "Hm." },
       delta("Hel"),
       delta("lo"),
@@ -72,7 +55,7 @@ describe("TanStack's client", () => {
 
   it("is told to run its tool", () => {
     const called = { type: "tool.call", call_id: "c1", name: "look_up", arguments: '{"q":1}' };
-    expect(chunksOf(log(called, completed("tool_calls")))).toContainEqual({
+    expect(chunksOf(logOf(called, completed("tool_calls")))).toContainEqual({
       type: "CUSTOM",
       name: "tool-input-available",
       value: { toolCallId: "c1", toolName: "look_up", input: { q: 1 } },
@@ -80,23 +63,23 @@ describe("TanStack's client", () => {
   });
 
   it("has JSON that was asked for as a value", () => {
-    expect(partsAfter(chunksOf(log(delta('{"a":'), delta("1}"), completed()), true))).toMatchObject([
+    expect(partsAfter(chunksOf(logOf(delta('{"a":'), delta("1}"), completed()), true))).toMatchObject([
       { type: "structured-output", status: "complete", data: { a: 1 }, raw: '{"a":1}' },
     ]);
   });
 
   it("is told that a value is not whole", () => {
-    expect(partsAfter(chunksOf(log(delta('{"a":'), completed("length")), true))).toMatchObject([
+    expect(partsAfter(chunksOf(logOf(delta('{"a":'), completed("length")), true))).toMatchObject([
       { type: "structured-output", status: "error" },
     ]);
   });
 
   it("reads why a run has ended, and which run has failed", () => {
-    expect(chunksOf(log(completed("length"))).at(-1)).toMatchObject({
+    expect(chunksOf(logOf(completed("length"))).at(-1)).toMatchObject({
       metadata: { tanstack: { finishReason: "length", model: "sim" } },
     });
     const cancelled = { type: "generation.cancelled", reason: "asked", usage: USAGE };
-    expect(chunksOf(log(cancelled)).at(-1)).toMatchObject({
+    expect(chunksOf(logOf(cancelled)).at(-1)).toMatchObject({
       type: "RUN_ERROR",
       code: "cancelled",
       metadata: { tanstack: { threadId: "t1", runId: "r1" } },

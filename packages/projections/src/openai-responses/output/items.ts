@@ -88,3 +88,9 @@ export function generationOfItem(id: string): GenerationId | undefined {
     return undefined;
   }
 }
+
+/** One event of the protocol, without its number. */
+export interface Step {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}

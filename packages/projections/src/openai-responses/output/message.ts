@@ -1,8 +1,7 @@
 import type { KnownEvent, TokenLogprobs } from "@reprise/protocol";
 import { Growing } from "../../growing.ts";
 import { TextPlaces } from "../../text-places.ts";
-import type { Annotation, ItemStatus, Logprob, MessageItem, Part } from "./items.ts";
-import type { Step } from "./step.ts";
+import type { Annotation, ItemStatus, Logprob, MessageItem, Part, Step } from "./items.ts";
 
 /** Text that grows. */
 interface OpenText {

@@ -1,8 +1,7 @@
 import type { GenerationId, KnownEvent, UnknownEvent } from "@reprise/protocol";
 import type { Sealed } from "../sealed.ts";
-import { tellCall } from "./call.ts";
 import { Growing } from "../../growing.ts";
-import { type Item, type ItemStatus, toItemId } from "./items.ts";
+import { type Item, type ItemStatus, toItemId, type CallItem, type Step } from "./items.ts";
 import {
   addRefusal,
   addText,
@@ -21,7 +20,6 @@ import {
   sealedReasoning,
   toReasoningItem,
 } from "./reasoning.ts";
-import type { Step } from "./step.ts";
 
 /** The content of a log so far, as the items of a response. An immutable value. */
 export interface Output {
@@ -146,4 +144,27 @@ function seal(output: Output, { encrypted, id }: Sealed): Told {
     sealed,
   );
   return { output: { ...output, items: items.with(item) }, steps };
+}
+
+type ToolCall = Extract<KnownEvent, { type: "tool.call" }>;
+
+/** A call comes whole. */
+function tellCall(
+  id: string,
+  index: number,
+  { call_id, name, arguments: text }: ToolCall,
+): [CallItem, ...Step[]] {
+  const item: CallItem = { id, type: "function_call", status: "completed", call_id, name, arguments: text };
+  const place = { item_id: id, output_index: index };
+  return [
+    item,
+    {
+      type: "response.output_item.added",
+      output_index: index,
+      item: { ...item, status: "in_progress", arguments: "" },
+    },
+    { type: "response.function_call_arguments.delta", ...place, delta: text },
+    { type: "response.function_call_arguments.done", ...place, arguments: text },
+    { type: "response.output_item.done", output_index: index, item },
+  ];
 }

@@ -1,6 +1,5 @@
 import { toEncryptedContent, type Sealed } from "../sealed.ts";
-import type { ItemStatus, ReasoningItem } from "./items.ts";
-import type { Step } from "./step.ts";
+import type { ItemStatus, ReasoningItem, Step } from "./items.ts";
 
 /**
  * Reasoning that the model still makes. It is told as parts of a summary, whether it is the reasoning itself or a summary of it: that is the only

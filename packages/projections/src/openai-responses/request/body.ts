@@ -1,6 +1,6 @@
 import { LIMITS } from "@reprise/protocol";
 import * as z from "zod";
-import { ignored, only } from "./absent.ts";
+import { ignored, only } from "./optional.ts";
 import { inputSchema } from "./input-items.ts";
 import { toolChoiceSchema, toolsSchema } from "./tools.ts";
 

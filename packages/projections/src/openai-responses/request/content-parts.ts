@@ -1,7 +1,6 @@
 import { LIMITS } from "@reprise/protocol";
 import * as z from "zod";
-import { ignored, only } from "./absent.ts";
-import { givenOf, isGiven } from "./given.ts";
+import { ignored, only, givenOf, isGiven } from "./optional.ts";
 
 /** Ends a part of the cached prompt, where an engine lets a request say so: none does. */
 const prompt_cache_breakpoint = ignored;

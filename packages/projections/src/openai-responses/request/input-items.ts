@@ -1,6 +1,6 @@
 import { LIMITS } from "@reprise/protocol";
 import * as z from "zod";
-import { ignored, only } from "./absent.ts";
+import { ignored, only } from "./optional.ts";
 import { contentSchema } from "./content-parts.ts";
 
 /** Fields of an item that a request does not need. */

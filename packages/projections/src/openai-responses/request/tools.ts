@@ -1,7 +1,6 @@
 import { LIMITS, RepriseError } from "@reprise/protocol";
 import * as z from "zod";
-import { ignored, only } from "./absent.ts";
-import { isGiven } from "./given.ts";
+import { ignored, only, isGiven } from "./optional.ts";
 
 const toolSchema = z.strictObject({
   type: z.literal("function", { error: "must be function: the platform runs no tools of its own" }),
