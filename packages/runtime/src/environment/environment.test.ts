@@ -6,56 +6,16 @@ const ALL = Object.keys(ENVIRONMENT_VARIABLES) as EnvironmentName[];
 
 describe("the environment", () => {
   test("has defaults for everything that is not set", () => {
-    expect(parseEnvironment({ PATH: "/bin" }, ALL)).toEqual({
+    const env = parseEnvironment({ PATH: "/bin" }, ALL);
+    expect(
+      Object.keys(env)
+        .filter((name) => env[name as EnvironmentName] !== undefined)
+        .toSorted(),
+    ).toEqual(ENVIRONMENT_TABLE.flatMap((row) => (row.default === undefined ? [] : [row.name])).toSorted());
+    expect(env).toMatchObject({
       REPRISE_HOST: "127.0.0.1",
       REPRISE_PORT: 8_080,
-      REPRISE_ACCESS_LOG: "on",
-      REPRISE_OPS_HOST: "127.0.0.1",
-      REPRISE_OPS_PORT: undefined,
-      REPRISE_DATA_DIR: ".reprise",
-      REPRISE_NATS_URL: undefined,
-      REPRISE_NATS_TLS_FIRST: "off",
-      REPRISE_NATS_SERVER: undefined,
-      REPRISE_SYNC_INTERVAL: "2m",
-      REPRISE_REDIS_URL: undefined,
-      REPRISE_MODELS_FILE: undefined,
-      REPRISE_TENANTS_FILE: undefined,
-      REPRISE_TENANTS_SOURCE: "seed",
-      REPRISE_OPERATOR_KEY_SHA256: undefined,
-      REPRISE_ANALYTICS: "on",
-      REPRISE_ANALYTICS_DIR: undefined,
-      REPRISE_METRICS_TENANTS: 100,
-      REPRISE_ANALYTICS_KEYS: undefined,
-      REPRISE_ANALYTICS_S3_URL: undefined,
-      REPRISE_AUDIT: "on",
-      REPRISE_USAGE_SOURCE: "/reprise",
-      REPRISE_USAGE_DIR: undefined,
-      REPRISE_USAGE_STREAM: "off",
-      REPRISE_USAGE_WEBHOOK_URL: undefined,
-      REPRISE_USAGE_WEBHOOK_SECRET: undefined,
-      REPRISE_USAGE_LAGO_URL: undefined,
-      REPRISE_USAGE_LAGO_KEY: undefined,
-      REPRISE_USAGE_LAGO_CODE: "reprise_usage",
-      REPRISE_AUDIT_NAME: "reprise",
-      REPRISE_AUDIT_S3_REGION: "us-east-1",
-      REPRISE_WITNESS: "on",
-      REPRISE_WITNESS_NAME: "witness",
-      REPRISE_LOG_LEVEL: "info",
-      OTEL_EXPORTER_OTLP_ENDPOINT: undefined,
-      REPRISE_TRACE_CONTENT: "off",
-      REPRISE_SHARDS: 4,
-      REPRISE_REPLICAS: 1,
       REPRISE_RETENTION_HOURS: 24,
-      REPRISE_WORKER_SLOTS: 256,
-      REPRISE_WORKER_MEMORY_MB: 256,
-      REPRISE_ACK_WAIT_MS: 5_000,
-      REPRISE_HUB_MEMORY_MB: 256,
-      REPRISE_DRAIN_MS: 10_000,
-      REPRISE_MAX_CONNECTIONS_PER_ADDRESS: 1_000,
-      REPRISE_REQUEST_MEMORY_MB: 64,
-      REPRISE_BLOB_TTL_HOURS: 24,
-      REPRISE_BLOB_TRANSFERS: 32,
-      REPRISE_TOKEN_AUDIENCE: "reprise",
       REPRISE_CORS_ORIGINS: ["*"],
     });
   });

@@ -5,9 +5,10 @@ import { METRICS } from "./metric-names.ts";
 import { createMetrics } from "./metrics.ts";
 
 describe("metrics", () => {
-  test("are rendered as Prometheus reads them", async () => {
+  test("are rendered as Prometheus reads them, one of each name", async () => {
     const metrics = createMetrics({ processMetrics: false });
-    metrics.counter("reprise_events_delivered_total").inc(3);
+    metrics.counter("reprise_events_delivered_total").inc(1);
+    metrics.counter("reprise_events_delivered_total").inc(2);
     metrics.gauge("reprise_readers").set(2);
     metrics.histogram("reprise_moderation_lag_characters").observe(30);
     metrics.counter("reprise_generations_ended_total").inc({ status: "failed" });
@@ -17,13 +18,6 @@ describe("metrics", () => {
     expect(text).toContain('\nreprise_moderation_lag_characters_bucket{le="10"} 0\n');
     expect(text).toContain('\nreprise_moderation_lag_characters_bucket{le="50"} 1\n');
     expect(text).toContain('\nreprise_generations_ended_total{status="failed"} 1\n');
-  });
-
-  test("are shared by all who ask for the same name", async () => {
-    const metrics = createMetrics({ processMetrics: false });
-    metrics.counter("reprise_events_delivered_total").inc();
-    metrics.counter("reprise_events_delivered_total").inc();
-    expect(await metrics.render()).toContain("\nreprise_events_delivered_total 2\n");
   });
 
   test("of a distribution are the same that prom-client makes of the same values", async () => {

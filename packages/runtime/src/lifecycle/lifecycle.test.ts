@@ -34,31 +34,19 @@ describe("a process that runs a service", () => {
     expect(await run.ended).toEqual({ code: 0, signal: null });
   });
 
-  test("says what is wrong with its configuration in one plain line", async () => {
-    using run = startProcess("bad-config");
-    expect(await run.ended).toEqual({ code: 1, signal: null });
-    expect(await run.stderr).toBe("fixture: REPRISE_PORT must be a number\n");
-  });
-
   test.each([
+    ["bad-config", "fixture: REPRISE_PORT must be a number\n"],
     ["no-broker", "fixture: nats://[redacted]@host: refused\n"],
     [
       "port-taken",
       expect.stringMatching(/^fixture: listen EADDRINUSE: address already in use 127\.0\.0\.1:\d+\n$/),
     ],
+    // A defect has a stack.
+    ["broken", expect.stringMatching(/^fixture: TypeError: a defect\n\s+at /)],
   ])("says in one line why it can't start: %s", async (behaviour, said) => {
     using run = startProcess(behaviour);
     expect(await run.ended).toEqual({ code: 1, signal: null });
     expect(await run.stderr).toEqual(said);
-  });
-
-  test("is not ready before it stops, for as long as it is told, and a second signal ends that", async () => {
-    using run = startProcess("notices");
-    await run.logged("started");
-    run.child.kill("SIGTERM");
-    await run.logged("not ready");
-    run.child.kill("SIGTERM");
-    expect(await run.ended).toEqual({ code: null, signal: "SIGTERM" });
   });
 
   test("ends by a signal that comes during a start which does not end, and says so", async () => {
@@ -67,12 +55,6 @@ describe("a process that runs a service", () => {
     run.child.kill("SIGTERM");
     expect(await run.ended).toEqual({ code: null, signal: "SIGTERM" });
     expect(await run.stderr).toMatch(/^fixture: SIGTERM has come while it starts, .*\n$/);
-  });
-
-  test("shows the stack of a start that failed for another reason", async () => {
-    using run = startProcess("broken");
-    expect(await run.ended).toEqual({ code: 1, signal: null });
-    expect(await run.stderr).toMatch(/^fixture: TypeError: a defect\n\s+at /);
   });
 
   test("stops and ends with a failure when its service can't continue", async () => {
@@ -104,15 +86,6 @@ describe("a process that runs a service", () => {
     expect(await run.ended).toEqual({ code: null, signal: "SIGTERM" });
   });
 
-  test("ends at once on a second signal", async () => {
-    using run = startProcess("stuck");
-    await run.logged("started");
-    run.child.kill("SIGTERM");
-    await run.logged("stopping");
-    run.child.kill("SIGINT");
-    expect(await run.ended).toEqual({ code: null, signal: "SIGINT" });
-  });
-
   test("ends when its time to drain is over, and says what was still open", async () => {
     using run = startProcess("leaky");
     await run.logged("started");
@@ -124,52 +97,46 @@ describe("a process that runs a service", () => {
     expect(await run.ended).toEqual({ code: null, signal: "SIGTERM" });
   });
 
-  test("reads its configuration again on SIGHUP", async () => {
-    using run = startProcess("good");
-    await run.logged("started");
-    run.child.kill("SIGHUP");
-    await run.logged("configuration read again");
-  });
-
-  test("reads its configuration again after its start when SIGHUP came during that", async () => {
-    using run = startProcess("starts-late");
-    await run.logged("starting");
+  test.each([
+    ["at once", "good", "started"],
+    ["after its start", "starts-late", "starting"],
+  ])("reads its configuration again on SIGHUP, %s", async (_, behaviour, msg) => {
+    using run = startProcess(behaviour);
+    await run.logged(msg);
     run.child.kill("SIGHUP");
     await run.logged("configuration read again");
   });
 
   test.each([
-    ["notices", "not ready"],
-    ["stuck", "stopping"],
-  ])("is not ended by SIGHUP once it is to stop: %s", async (behaviour, msg) => {
+    ["not ready", "notices", "SIGTERM"],
+    ["stopping", "stuck", "SIGINT"],
+  ] as const)(
+    "that is %s ends at once on a second signal, but not on SIGHUP",
+    async (msg, behaviour, second) => {
+      using run = startProcess(behaviour);
+      await run.logged("started");
+      run.child.kill("SIGTERM");
+      await run.logged(msg);
+      run.child.kill("SIGHUP");
+      await run.logged("stopping: the configuration is not read again");
+      run.child.kill(second);
+      expect(await run.ended).toEqual({ code: null, signal: second });
+    },
+  );
+
+  test.each([
+    ["is wrong", "reload-fails", "tenants[0].id is missing"],
+    [
+      "meets a defect, with its stack",
+      "reload-broken",
+      expect.stringMatching(/^TypeError: a defect\n\s+at /),
+    ],
+  ])("keeps its configuration when the new one %s", async (_, behaviour, problem) => {
     using run = startProcess(behaviour);
     await run.logged("started");
-    run.child.kill("SIGTERM");
-    await run.logged(msg);
     run.child.kill("SIGHUP");
-    await run.logged("stopping: the configuration is not read again");
-    run.child.kill("SIGTERM");
-    expect(await run.ended).toEqual({ code: null, signal: "SIGTERM" });
-  });
-
-  test("keeps its configuration when the new one is wrong", async () => {
-    using run = startProcess("reload-fails");
-    await run.logged("started");
-    run.child.kill("SIGHUP");
-    // A mistake in a file is no defect: no stack.
-    expect(await run.logged("configuration not read again; the old one stays")).toMatchObject({
-      problem: "tenants[0].id is missing",
-    });
+    expect(await run.logged("configuration not read again; the old one stays")).toMatchObject({ problem });
     run.child.kill("SIGTERM");
     await run.logged("stopping");
-  });
-
-  test("logs a defect in reading the new configuration with its stack", async () => {
-    using run = startProcess("reload-broken");
-    await run.logged("started");
-    run.child.kill("SIGHUP");
-    expect(await run.logged("configuration not read again; the old one stays")).toMatchObject({
-      problem: expect.stringMatching(/^TypeError: a defect\n\s+at /),
-    });
   });
 });
