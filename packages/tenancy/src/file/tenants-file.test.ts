@@ -1,6 +1,6 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createTempDir } from "@reprise/testkit";
 import { describe, expect, test } from "vitest";
 import { loadTenantsFile, parseTenantsFile } from "./tenants-file.ts";
 
@@ -22,6 +22,13 @@ function messageOf(json: unknown): string {
 }
 
 const withKey = (key: unknown) => ({ tenants: [{ id: "acme", keys: [key] }] });
+const acme = (fields: object = {}) => ({
+  id: "acme",
+  keys: [{ secret: SECRET, roles: ["read"] }],
+  ...fields,
+});
+const ONE_MORE = { secret: `${SECRET}2`, roles: ["read"] };
+const SMALL_ORDER = Buffer.from(`01${"00".repeat(31)}`, "hex").toString("base64url");
 
 describe("a tenants file", () => {
   test("gives tenants with their keys, roles and policy", () => {
@@ -128,8 +135,7 @@ describe("a tenants file", () => {
     ],
   ])("is refused with rules that %s, by the first that is too much", (_, rule, count, index, problem) => {
     const rules = Array.from({ length: count }, () => rule);
-    const keys = [{ secret: SECRET, roles: ["read"] }];
-    const message = messageOf({ tenants: [{ id: "acme", keys, policy: { moderation: { rules } } }] });
+    const message = messageOf({ tenants: [acme({ policy: { moderation: { rules } } })] });
     const at = String.raw`tenants\[0\]\.policy\.moderation\.rules\[${index}\]\.pattern: `;
     expect(message).toMatch(new RegExp(at));
     expect(message).toContain(problem);
@@ -147,11 +153,7 @@ describe("a tenants file", () => {
     ];
     const message = messageOf({
       tenants: [
-        {
-          id: "acme",
-          keys: [{ secret: SECRET, roles: ["read"] }],
-          policy: { moderation: { rules, mode: "on" } },
-        },
+        acme({ policy: { moderation: { rules, mode: "on" } } }),
         { id: "a.b", keys: [{ sha256: SHA256, roles: ["read"] }] },
       ],
     });
@@ -201,9 +203,7 @@ describe("a tenants file", () => {
   });
 
   test("keeps what is audited for ever, unless it says for how long, and never less than it must", () => {
-    const parsed = (audit: object) =>
-      parse({ tenants: [{ id: "acme", keys: [{ secret: SECRET, roles: ["audit"] }], audit }] }).tenants[0]!
-        .audit;
+    const parsed = (audit: object) => parse({ tenants: [acme({ audit })] }).tenants[0]!.audit;
     expect(parsed({ min_days: 3_650 })).toEqual({ minDays: 3_650 });
     expect(parsed({ max_days: 1 })).toEqual({ minDays: 0, maxDays: 1 });
     expect(parsed({ min_days: 7, max_days: 7 })).toEqual({ minDays: 7, maxDays: 7 });
@@ -211,50 +211,39 @@ describe("a tenants file", () => {
   });
 
   test.each([
-    [{ min_days: 8, max_days: 7 }, "tenants[0].audit.max_days: must not be less than min_days"],
-    [{ min_days: -1 }, "tenants[0].audit.min_days"],
-    [{ max_days: 0 }, "tenants[0].audit.max_days"],
-    [{ max_days: 0.5 }, "tenants[0].audit.max_days"],
-    [{ days: 7 }, "tenants[0].audit.days: "],
-    [{ blobs: "bytes" }, "tenants[0].audit.blobs"],
-  ])("is refused for a time to keep what is audited that none can be: %j", (audit, problem) => {
-    const { tenants } = withKey({ secret: SECRET, roles: ["audit"] });
-    expect(messageOf({ tenants: [{ ...tenants[0], audit }] })).toContain(problem);
-  });
-
-  test("is refused for an origin with a wildcard, which no page has, and says what is possible", () => {
-    const tenant = { id: "acme", keys: [{ secret: SECRET, roles: ["read"] }] };
-    const message = messageOf({
-      tenants: [{ ...tenant, cors_origins: ["https://a.example", "https://*.example"] }],
-    });
-    expect(message).toContain("tenants[0].cors_origins[1]: must be one whole origin such as");
-  });
-
-  test("is refused for a signing key of small order, for which anybody can sign", () => {
-    const tenant = { id: "acme", keys: [{ secret: SECRET, roles: ["read"] }] };
-    const x = Buffer.from(`01${"00".repeat(31)}`, "hex").toString("base64url");
-    const public_jwk = { kty: "OKP", crv: "Ed25519", x };
-    expect(messageOf({ tenants: [{ ...tenant, signing_keys: [{ kid: "k", public_jwk }] }] })).toContain(
+    ["without tenants, which would refuse every key", [], "tenants:"],
+    ["with a tenant twice", [acme(), acme({ keys: [ONE_MORE] })], 'tenants[1].id: "acme" is there twice'],
+    [
+      "with a key of two tenants",
+      [acme(), acme({ id: "globex" })],
+      "tenants[1].keys[0]: is the same key as an earlier one",
+    ],
+    [
+      "with an origin with a wildcard, which no page has",
+      [acme({ cors_origins: ["https://a.example", "https://*.example"] })],
+      "tenants[0].cors_origins[1]: must be one whole origin such as",
+    ],
+    [
+      "with a signing key of small order, for which anybody can sign",
+      [acme({ signing_keys: [{ kid: "k", public_jwk: { kty: "OKP", crv: "Ed25519", x: SMALL_ORDER } }] })],
       "tenants[0].signing_keys[0].public_jwk.x: is a point of small order",
-    );
-  });
-
-  test("is refused when a tenant is there twice", () => {
-    const tenant = (secret: string) => ({ id: "acme", keys: [{ secret, roles: ["read"] }] });
-    expect(messageOf({ tenants: [tenant(SECRET), tenant(`${SECRET}2`)] })).toContain(
-      'tenants[1].id: "acme" is there twice',
-    );
-  });
-
-  test("is refused when two tenants share a key", () => {
-    const keys = [{ secret: SECRET, roles: ["read"] }];
-    const message = messageOf({
-      tenants: [
-        { id: "acme", keys },
-        { id: "globex", keys },
-      ],
-    });
-    expect(message).toContain("tenants[1].keys[0]: is the same key as an earlier one");
+    ],
+    ...(
+      [
+        [{ min_days: 8, max_days: 7 }, "max_days: must not be less than min_days"],
+        [{ min_days: -1 }, "min_days"],
+        [{ max_days: 0 }, "max_days"],
+        [{ max_days: 0.5 }, "max_days"],
+        [{ days: 7 }, "days: "],
+        [{ blobs: "bytes" }, "blobs"],
+      ] as const
+    ).map(([audit, problem]): [string, object[], string] => [
+      `with an audit setting that can't be: ${JSON.stringify(audit)}`,
+      [acme({ audit })],
+      `tenants[0].audit.${problem}`,
+    ]),
+  ])("is refused %s", (_, tenants, problem) => {
+    expect(messageOf({ tenants })).toContain(problem);
   });
 
   test("is refused when two keys of a tenant have one name; those of two tenants may", () => {
@@ -266,10 +255,6 @@ describe("a tenants file", () => {
     expect(messageOf(tenants([key(SECRET), key(`${SECRET}2`)]))).toContain(
       'tenants[0].keys[1].name: "ann" is there twice',
     );
-  });
-
-  test("is refused when it has no tenants, which would refuse every key", () => {
-    expect(messageOf({ tenants: [] })).toContain("tenants:");
   });
 
   test.each([
@@ -291,14 +276,13 @@ describe("a tenants file", () => {
   });
 
   test("is read from disk, and its absence is a problem of the configuration", async () => {
-    const dir = await mkdtemp(join(tmpdir(), "reprise-tenants-"));
-    const path = join(dir, "tenants.json");
+    await using dir = await createTempDir("tenants");
+    const path = join(dir.path, "tenants.json");
     await expect(loadTenantsFile(path)).rejects.toMatchObject({
       code: "config_invalid",
       message: expect.stringContaining("can't be read"),
     });
     await writeFile(path, JSON.stringify(withKey({ secret: SECRET, roles: ["read"] })));
     expect((await loadTenantsFile(path)).tenants).toHaveLength(1);
-    await rm(dir, { recursive: true });
   });
 });
