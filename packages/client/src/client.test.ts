@@ -4,14 +4,13 @@ import { createClient } from "./client.ts";
 import { completedLog, MIXED_TEXTS } from "./testing/example-log.ts";
 import { type FakeDelivery, type Fault, startFakeDelivery } from "./testing/fake-delivery.ts";
 import { cursorOf, FAKE_ID, generationOf } from "./testing/fake-log.ts";
-import { createTestRuntime, IDLE_TIMEOUT_MS } from "./testing/test-runtime.ts";
+import { createTestClient, createTestRuntime } from "./testing/test-runtime.ts";
 
 const log = completedLog(MIXED_TEXTS);
 const request = { model: "sim", input: "Hi" };
 
 function generationsOf(delivery: FakeDelivery, runtime = createTestRuntime()) {
-  const options = { url: `${delivery.url}/`, apiKey: "rk_x", runtime, idleTimeoutMs: IDLE_TIMEOUT_MS };
-  return createClient(options).generations;
+  return createTestClient(`${delivery.url}/`, { runtime }).generations;
 }
 
 describe("a call", () => {

@@ -1,15 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { createClient } from "../client.ts";
 import { startFakeUploads } from "../testing/fake-uploads.ts";
-import { createTestRuntime, IDLE_TIMEOUT_MS } from "../testing/test-runtime.ts";
+import { createTestClient } from "../testing/test-runtime.ts";
 import { blobsOf } from "./blobs-of.ts";
 
 const CONTENT = new TextEncoder().encode("0123456789abcdefghij");
 
-function blobsAt(url: string) {
-  const runtime = createTestRuntime();
-  return blobsOf(createClient({ url, apiKey: "rk_x", runtime, idleTimeoutMs: IDLE_TIMEOUT_MS }));
-}
+const blobsAt = (url: string) => blobsOf(createTestClient(url));
 
 describe("an upload", () => {
   it("is one request", async () => {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { createClient, type Client } from "../client.ts";
-import { createTestRuntime, IDLE_TIMEOUT_MS } from "../testing/test-runtime.ts";
+import type { Client } from "../client.ts";
+import { createTestClient } from "../testing/test-runtime.ts";
 import { conversationsOf } from "./conversations-of.ts";
 import { modelsOf } from "../models/index.ts";
 
@@ -14,11 +14,7 @@ interface Sent {
 /** A client of a platform that gives these answers, one after the other; `undefined` is a connection that breaks. */
 function clientOf(answers: readonly (object | undefined)[]): { client: Client; sent: Sent[] } {
   const sent: Sent[] = [];
-  const client = createClient({
-    url: "http://platform.test",
-    apiKey: "rk_x",
-    runtime: createTestRuntime(),
-    idleTimeoutMs: IDLE_TIMEOUT_MS,
+  const client = createTestClient("http://platform.test", {
     fetch: async (url, { method, headers, body }) => {
       const answer = answers[sent.length];
       sent.push({

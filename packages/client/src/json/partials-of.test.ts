@@ -1,10 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createClient } from "../client.ts";
 import { numbered } from "../testing/example-log.ts";
 import { type FakeDelivery, type Fault, startFakeDelivery } from "../testing/fake-delivery.ts";
 import { FAKE_ID } from "../testing/fake-log.ts";
-import { createTestRuntime, IDLE_TIMEOUT_MS } from "../testing/test-runtime.ts";
+import { createTestClient } from "../testing/test-runtime.ts";
 import { NoObjectError, objectOf, partialsOf } from "./index.ts";
 
 type Draft = Parameters<typeof numbered>[0][number];
@@ -24,11 +23,7 @@ const completed = (finish_reason = "stop") => ({
 });
 const withdrawn = { type: "moderation.redacted", rule: "cards", category: "cards" };
 
-function streamOf(delivery: FakeDelivery) {
-  const runtime = createTestRuntime();
-  const options = { url: delivery.url, apiKey: "rk_x", runtime, idleTimeoutMs: IDLE_TIMEOUT_MS };
-  return createClient(options).generations.stream(FAKE_ID);
-}
+const streamOf = ({ url }: FakeDelivery) => createTestClient(url).generations.stream(FAKE_ID);
 
 /** Returns each value that a reader of these events sees, and if it was complete. */
 async function read(events: readonly Draft[], faults: readonly Fault[] = []) {

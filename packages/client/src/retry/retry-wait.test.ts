@@ -43,12 +43,16 @@ const delay = { serverMs: 2_000, backoffMs: 6_000, wakeMs: 100 };
 const { signal } = new AbortController();
 
 describe("the wait before a retry", () => {
-  it("lasts for the server's delay and the backoff where nothing wakes it", async () => {
+  it.each([
+    ["lasts for the server's delay and the backoff where nothing wakes it", 8_004, false],
+    ["takes a timer of a hidden page, which browsers delay by up to a minute, for no wake-up", 68_000, false],
+    ["takes a timer that fires much too late for a wake-up: the device slept", 600_000, true],
+  ])("%s", async (_, firesAtMs, isWoken) => {
     const device = createDevice();
     const waiting = waitForRetry(delay, device.runtime, signal);
     expect(device.timerAtMs).toBe(8_000);
-    device.fireAt(8_004);
-    expect(await waiting).toBe(false);
+    device.fireAt(firesAtMs);
+    expect(await waiting).toBe(isWoken);
     expect(device.listeners.size).toBe(0);
   });
 
@@ -68,20 +72,6 @@ describe("the wait before a retry", () => {
     device.wakeAt(900);
     expect(device.timerAtMs).toBe(2_100);
     device.fireAt(2_100);
-    expect(await waiting).toBe(true);
-  });
-
-  it("takes a timer of a hidden page, which browsers delay by up to a minute, for no wake-up", async () => {
-    const device = createDevice();
-    const waiting = waitForRetry(delay, device.runtime, signal);
-    device.fireAt(68_000);
-    expect(await waiting).toBe(false);
-  });
-
-  it("takes a timer that fires much too late for a wake-up: the device slept", async () => {
-    const device = createDevice();
-    const waiting = waitForRetry(delay, device.runtime, signal);
-    device.fireAt(600_000);
     expect(await waiting).toBe(true);
   });
 

@@ -1,16 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { createClient } from "../client.ts";
 import type { GenerationStream } from "./generation-stream.ts";
 import { completedLog, MIXED_TEXTS } from "../testing/example-log.ts";
 import { type FakeDelivery, type Fault, startFakeDelivery } from "../testing/fake-delivery.ts";
 import { cursorOf, encodeFrame, FAKE_ID } from "../testing/fake-log.ts";
-import { createTestRuntime, IDLE_TIMEOUT_MS } from "../testing/test-runtime.ts";
+import { createTestClient, createTestRuntime, IDLE_TIMEOUT_MS } from "../testing/test-runtime.ts";
 
 const log = completedLog(MIXED_TEXTS);
 
-function clientOf(delivery: FakeDelivery, runtime = createTestRuntime()) {
-  return createClient({ url: delivery.url, apiKey: "rk_x", runtime, idleTimeoutMs: IDLE_TIMEOUT_MS });
-}
+const clientOf = ({ url }: FakeDelivery, runtime = createTestRuntime()) => createTestClient(url, { runtime });
 
 /** Reads until the stream throws. */
 async function failureOf(stream: GenerationStream): Promise<unknown> {

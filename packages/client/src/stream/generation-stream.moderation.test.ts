@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { createClient, type StreamOptions } from "../client.ts";
+import type { StreamOptions } from "../client.ts";
 import type { StreamEvent } from "../transcript/stream-event.ts";
 import { numbered } from "../testing/example-log.ts";
 import { type FakeDelivery, type Fault, startFakeDelivery } from "../testing/fake-delivery.ts";
 import { cursorOf, encodeFrame, FAKE_ID } from "../testing/fake-log.ts";
-import { createTestRuntime, IDLE_TIMEOUT_MS } from "../testing/test-runtime.ts";
+import { createTestClient, createTestRuntime, IDLE_TIMEOUT_MS } from "../testing/test-runtime.ts";
 
 const found = { rule: "cards", category: "cards" };
 const redacted = { type: "moderation.redacted", from_seq: 3, to_seq: 4, replacement: "[redacted]", ...found };
@@ -23,11 +23,7 @@ const REDACTED_TEXT = "Card: [redacted].";
 const late = numbered([...said, end, redacted]);
 const TERMINAL = late.length - 1;
 
-function streamOf(delivery: FakeDelivery) {
-  const runtime = createTestRuntime();
-  const options = { url: delivery.url, apiKey: "rk_x", runtime, idleTimeoutMs: IDLE_TIMEOUT_MS };
-  return createClient(options).generations.stream(FAKE_ID);
-}
+const streamOf = ({ url }: FakeDelivery) => createTestClient(url).generations.stream(FAKE_ID);
 
 function errorFrame(afterEvents: number, code: string): Fault {
   return { kind: "error_frame", afterEvents, body: JSON.stringify({ error: { code, message: "Because." } }) };
@@ -129,12 +125,7 @@ describe("reviews that wait when the generation has ended", () => {
       if (delayMs !== IDLE_TIMEOUT_MS && ++waits === nth) log.push(...decided);
       return runtime.setTimer(callback, delayMs);
     };
-    const client = createClient({
-      url: delivery.url,
-      apiKey: "rk_x",
-      runtime: { ...runtime, setTimer },
-      idleTimeoutMs: IDLE_TIMEOUT_MS,
-    });
+    const client = createTestClient(delivery.url, { runtime: { ...runtime, setTimer } });
     return { runtime, stream: client.generations.stream(FAKE_ID, options) };
   }
 
@@ -177,8 +168,7 @@ describe("reviews that wait when the generation has ended", () => {
       if (!response.headers.get("content-type")?.includes("json")) return response;
       return Response.json({ ...((await response.json()) as object), settled: ++answers > 4 });
     };
-    const settings = { url: delivery.url, apiKey: "rk_x", runtime, fetch: fetchUnsettled };
-    const client = createClient({ ...settings, idleTimeoutMs: IDLE_TIMEOUT_MS });
+    const client = createTestClient(delivery.url, { runtime, fetch: fetchUnsettled });
     await client.generations.stream(FAKE_ID, { awaitReviews: true }).done();
     expect(runtime.pauses).toEqual([1_125, 2_250, 4_500, 9_000]);
   });

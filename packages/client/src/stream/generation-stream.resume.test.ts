@@ -1,20 +1,17 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createClient } from "../client.ts";
 import type { GenerationStream } from "./generation-stream.ts";
 import type { StreamEvent } from "../transcript/stream-event.ts";
 import { completedLog, MIXED_TEXTS, numbered } from "../testing/example-log.ts";
 import { type Fault, type FakeDelivery, startFakeDelivery } from "../testing/fake-delivery.ts";
 import { cursorOf, encodeFrame, FAKE_ID } from "../testing/fake-log.ts";
-import { createTestRuntime, IDLE_TIMEOUT_MS } from "../testing/test-runtime.ts";
+import { createTestClient, createTestRuntime } from "../testing/test-runtime.ts";
 
 const SEED = 20_261_121;
 const log = completedLog(MIXED_TEXTS);
-const logBytes = Buffer.byteLength(log.map(encodeFrame).join(""));
 
 function clientOf(delivery: FakeDelivery, runtime = createTestRuntime()) {
-  const retry = { giveUpAfterMs: Infinity };
-  return createClient({ url: delivery.url, apiKey: "rk_x", runtime, retry, idleTimeoutMs: IDLE_TIMEOUT_MS });
+  return createTestClient(delivery.url, { runtime, retry: { giveUpAfterMs: Infinity } });
 }
 
 async function readAll(stream: GenerationStream): Promise<StreamEvent[]> {
@@ -84,15 +81,6 @@ describe("a stream whose connections break", () => {
       [url, undefined],
       [url, cursorOf(3)],
     ]);
-  });
-
-  it("drops what a server repeats", async () => {
-    const faults: Fault[] = [
-      { kind: "cut", afterBytes: logBytes - 1 },
-      { kind: "repeat", events: 5 },
-    ];
-    await using delivery = await startFakeDelivery({ log, faults });
-    expect(await readAll(clientOf(delivery).generations.stream(FAKE_ID))).toEqual(log);
   });
 
   it("resumes before a hole, and hands out nothing from after it", async () => {

@@ -1,21 +1,14 @@
 import { expect, it } from "vitest";
-import { createClient } from "../client.ts";
 import { completedLog } from "../testing/example-log.ts";
 import { startFakeDelivery } from "../testing/fake-delivery.ts";
 import { FAKE_ID } from "../testing/fake-log.ts";
-import { createTestRuntime, IDLE_TIMEOUT_MS } from "../testing/test-runtime.ts";
+import { createTestClient } from "../testing/test-runtime.ts";
 
 const log = completedLog(["Hello, ", "world."]);
 
 it("reports what a reading took, once, over all its connections", async () => {
   await using delivery = await startFakeDelivery({ log, faults: [{ kind: "end", afterEvents: 2 }] });
-  const client = createClient({
-    url: delivery.url,
-    apiKey: "rk_x",
-    runtime: createTestRuntime(),
-    idleTimeoutMs: IDLE_TIMEOUT_MS,
-    reportTimings: true,
-  });
+  const client = createTestClient(delivery.url, { reportTimings: true });
   expect((await client.generations.stream(FAKE_ID).done()).text).toBe("Hello, world.");
   const posts = () => delivery.requests.filter(({ method }) => method === "POST");
   // The report is waited for by nothing, so it may still be on its way.
@@ -34,12 +27,6 @@ it("reports what a reading took, once, over all its connections", async () => {
 
 it("reports nothing unless it is told to", async () => {
   await using delivery = await startFakeDelivery({ log });
-  const client = createClient({
-    url: delivery.url,
-    apiKey: "rk_x",
-    runtime: createTestRuntime(),
-    idleTimeoutMs: IDLE_TIMEOUT_MS,
-  });
-  await client.generations.stream(FAKE_ID).done();
+  await createTestClient(delivery.url).generations.stream(FAKE_ID).done();
   expect(delivery.requests.map(({ method }) => method)).toEqual(["GET"]);
 });

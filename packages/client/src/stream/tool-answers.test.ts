@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { createClient } from "../client.ts";
 import { toolLog } from "../testing/example-log.ts";
 import { type FakeDelivery, type Fault, startFakeDelivery } from "../testing/fake-delivery.ts";
 import { FAKE_ID } from "../testing/fake-log.ts";
-import { createTestRuntime, IDLE_TIMEOUT_MS } from "../testing/test-runtime.ts";
+import { createTestClient } from "../testing/test-runtime.ts";
 
 const request = { model: "sim", input: "Hi", tools: [{ name: "look_up" }] };
 const log = toolLog({ name: "look_up", arguments: '{"word":"log"}' });
@@ -12,10 +11,7 @@ const twoCalls = toolLog(
   { name: "look_up", arguments: '{"word":"b"}' },
 );
 
-function generationsOf({ url }: FakeDelivery) {
-  const runtime = createTestRuntime();
-  return createClient({ url, apiKey: "rk_x", runtime, idleTimeoutMs: IDLE_TIMEOUT_MS }).generations;
-}
+const generationsOf = ({ url }: FakeDelivery) => createTestClient(url).generations;
 
 const answersIn = ({ requests }: FakeDelivery) =>
   requests.filter(({ url }) => url.endsWith("/tool-results")).map(({ body }) => JSON.parse(body) as unknown);

@@ -1,3 +1,4 @@
+import { type Client, type ClientOptions, createClient } from "../client.ts";
 import type { ClientRuntime } from "../retry/runtime.ts";
 
 /** Longer than any pause between tries, so that timers tell what they are for. */
@@ -15,6 +16,17 @@ export interface TestRuntime extends ClientRuntime {
   readonly listeners: number;
   /** From here on pauses last until they are woken from. */
   holdPauses(): void;
+}
+
+/** A client of the server at a URL. @param options instead of a key and a runtime for tests */
+export function createTestClient(url: string, options: Partial<ClientOptions> = {}): Client {
+  return createClient({
+    url,
+    apiKey: "rk_x",
+    runtime: createTestRuntime(),
+    idleTimeoutMs: IDLE_TIMEOUT_MS,
+    ...options,
+  });
 }
 
 /** A runtime whose time advances only in pauses. */
