@@ -68,13 +68,3 @@ it.each([
   expect(first).toBeInstanceOf(RepriseError);
   expect(inputs).toHaveLength(generations.length);
 });
-
-it("a run that is left leaves its generation", async () => {
-  const generation = createFakeGeneration([STARTED], { isSilent: true });
-  const { client } = createFakeClient(generation);
-  const run = runCall(client, REQUEST, {});
-  await run.next();
-  const silent = run.next();
-  await run.return();
-  expect([await silent, generation.wasLeft]).toEqual([{ done: true, value: undefined }, true]);
-});
