@@ -30,14 +30,9 @@ describe("the search for a nats-server", () => {
 
   test("passes over one on PATH that is too old for a newer one in the data folder", async () => {
     await install("path", "nats-server: v2.9.10");
-    const kept = await install("data/bin", "nats-server: v2.15.1");
+    const kept = await install("data/bin", "nats-server: v2.100.0");
     const found = await findNatsServer({ PATH: join(root, "path") }, join(root, "data"));
-    expect(found).toEqual({ path: kept, version: "2.15.1" });
-  });
-
-  test("compares versions as numbers", async () => {
-    await install("path", "nats-server: v2.100.0");
-    expect(await findNatsServer({ PATH: join(root, "path") }, root)).toMatchObject({ version: "2.100.0" });
+    expect(found).toEqual({ path: kept, version: "2.100.0" });
   });
 
   test("refuses a named one that is too old, even beside a newer one", async () => {

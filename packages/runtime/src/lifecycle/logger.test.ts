@@ -38,14 +38,8 @@ test.each([
   { tenant: { secret: "rk_demo_hunter2" } },
 ])("a key does not reach the log: %j", (fields) => {
   const { logger, lines } = record();
-  logger.info(fields, "request");
-  expect(lines.join("")).toContain("[redacted]");
-  expect(lines.join("")).not.toContain("hunter2");
-});
-
-test("a child logger keeps the redaction", () => {
-  const { logger, lines } = record();
-  logger.child({ route: "create" }).info({ req: { headers: { authorization: "hunter2" } } });
+  for (const each of [logger, logger.child({ route: "create" })]) each.info(fields, "request");
+  expect(lines.filter((line) => line.includes("[redacted]"))).toHaveLength(2);
   expect(lines.join("")).not.toContain("hunter2");
 });
 
