@@ -41,6 +41,8 @@ export interface DeliveryOptions extends DeliverySettings, NamesInUse {
   blobStallMs?: number;
   /** Overrides of the ports by which URLs are fetched. */
   egress?: Partial<EgressPorts> & { readonly times?: EgressTimes };
+  /** Milliseconds that the head of another protocol's answer waits for the first content. Default 30 s, as PROTOCOL.md has it. */
+  headWaitMs?: number | undefined;
   /** Milliseconds between two reads of the certificate files. Default 10 s. */
   certificateCheckMs?: number;
   /**

@@ -62,6 +62,7 @@ export async function openNode(
     threads: new Threads({ publish: log.publish, reads: broker.reads, budgetMs: () => log.budgetMs }),
     readerTraces: new ReaderTraces(tracing),
     draining,
+    headWaitMs: options.headWaitMs,
   };
   const server = {
     ports,

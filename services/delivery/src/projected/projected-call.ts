@@ -14,4 +14,6 @@ export interface ProjectedCall {
   readonly role: ReadingRole;
   /** For a create's own answer, so that the log need not be read. */
   readonly begun?: NewLog | undefined;
+  /** True if the failure of a generation without content is the answer's HTTP status: the head waits for the first content. Default false. */
+  readonly awaitsContent?: boolean | undefined;
 }

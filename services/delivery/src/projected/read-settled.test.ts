@@ -1,5 +1,5 @@
 import { EventEmitter } from "node:events";
-import type { ServerResponse } from "node:http";
+import type { FastifyReply } from "fastify";
 import { asSeq, RepriseError } from "@reprise/protocol";
 import { completed, delta, moderatedPolicy, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
@@ -24,19 +24,15 @@ function openCall(opened = openCache()) {
   };
   const raw = Object.assign(new EventEmitter(), { destroyed: false, writableFinished: false });
   const read = (wait: boolean) =>
-    readSettled(
-      context,
-      { raw: raw as unknown as ServerResponse },
-      {
-        ref: cache.ref,
-        protocol: "openai-chat",
-        caller: { by: "ann", address: "public" },
-        principal: createPrincipal(),
-        role: "read",
-        fold: echo,
-        wait,
-      },
-    );
+    readSettled(context, { raw } as unknown as FastifyReply, {
+      ref: cache.ref,
+      protocol: "openai-chat",
+      caller: { by: "ann", address: "public" },
+      principal: createPrincipal(),
+      role: "read",
+      fold: echo,
+      wait,
+    });
   return { ...opened, readers, draining, raw, read };
 }
 

@@ -1,18 +1,14 @@
 import type { GenerationCache, Hub } from "@reprise/stream";
 import { FIRST_SEQ } from "@reprise/protocol";
 import type { FastifyReply } from "fastify";
-import { hasLeft } from "../connections/http2.ts";
-import { waitForCache } from "../domain/wait-for-cache.ts";
 import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
-import { presentReader } from "../readers/presence/present-reader.ts";
 import { UNJUDGED } from "../readers/streams/live-stream.ts";
-import { drainingError } from "../readers/begin-stream.ts";
-import type { Authentication } from "../http/auth.ts";
-import type { ReaderRegistry } from "../readers/reader-registry.ts";
+import { assertContent } from "./first-content.ts";
 import type { ProjectedCall } from "./projected-call.ts";
 import type { ProjectedCaches } from "./projected-caches.ts";
 import type { Fold } from "./projection-fold.ts";
 import type { Settled } from "./shared-fold.ts";
+import { waitAsReader, type WaitingPorts } from "./wait-as-reader.ts";
 
 export interface SettledRead<State> extends ProjectedCall {
   readonly fold: Fold<State>;
@@ -21,12 +17,9 @@ export interface SettledRead<State> extends ProjectedCall {
 }
 
 /** The part of a route's context that this takes. */
-export interface SettledPorts {
+export interface SettledPorts extends WaitingPorts {
   readonly hub: Pick<Hub, "open" | "refresh">;
   readonly projections: Pick<ProjectedCaches, "foldOf">;
-  readonly authentication: Pick<Authentication, "renewReader">;
-  readonly readers: Pick<ReaderRegistry, "enter">;
-  readonly draining: AbortSignal;
 }
 
 /**
@@ -39,7 +32,7 @@ export interface SettledPorts {
  */
 export async function readSettled<State>(
   context: SettledPorts,
-  reply: Pick<FastifyReply, "raw">,
+  reply: FastifyReply,
   read: SettledRead<State>,
 ): Promise<Settled<State> | undefined> {
   const { authentication } = context;
@@ -49,6 +42,7 @@ export async function readSettled<State>(
   // It may have waited for long, and a key may expire between two sweeps of the registry.
   authentication.renewReader(principal, role);
   const { cache, settled } = found;
+  if (read.awaitsContent) assertContent(reply, cache);
   const { lastSeq } = settled;
   recordFullResponse(context, reply, { ref, protocol, caller, fromSeq: FIRST_SEQ, lastSeq, cache });
   return settled;
@@ -70,55 +64,17 @@ async function readNow<State>(
 
 async function readEnd<State>(
   context: SettledPorts,
-  reply: Pick<FastifyReply, "raw">,
+  reply: FastifyReply,
   read: SettledRead<State>,
 ): Promise<Found<State> | undefined> {
   const { hub, projections } = context;
   for (let { begun } = read; ; begun = undefined) {
     const cache = await hub.open(read.ref, begun);
-    if (!(await waitForEnd(context, reply, cache, read))) return undefined;
+    const isDue = () => cache.isSettled;
+    if (!(await waitAsReader(context, reply, cache, { ...read, isDue }))) return undefined;
     if (cache.isSettled) return { cache, settled: await projections.foldOf(cache, read.fold).settle() };
     // The hub has let go of the cache, and the log may be in another one.
     if (cache.failure && !cache.failure.retryable) throw cache.failure;
     if (!cache.failure) throw UNJUDGED;
   }
-}
-
-/**
- * Resolves when the settled end is there, or the cache can't get there.
- * @returns false where the client has left
- */
-async function waitForEnd<State>(
-  context: SettledPorts,
-  reply: Pick<FastifyReply, "raw">,
-  cache: GenerationCache,
-  { ref, principal, role }: SettledRead<State>,
-): Promise<boolean> {
-  const gone = new AbortController();
-  if (hasLeft(reply.raw)) gone.abort();
-  const onClose = () => gone.abort();
-  reply.raw.on("close", onClose);
-  const refused = new AbortController();
-  const signal = AbortSignal.any([context.draining, gone.signal, refused.signal]);
-  // From here on to its registration nothing else runs: later changes are told to the registry.
-  const reader = context.authentication.renewReader(principal, role);
-  const leave = context.readers.enter({
-    ref,
-    waiting: { principal: reader, role, fail: (error) => refused.abort(error) },
-    // Its answer has everything at once: the model is not held up for it.
-    presence: presentReader(cache, {
-      get takenSeq() {
-        return cache.shownSeq;
-      },
-    }),
-  });
-  const isDue = () =>
-    cache.isSettled || cache.failure !== undefined || cache.shown.visibility?.isUnavailable === true;
-  await waitForCache(cache, isDue, { signal });
-  leave();
-  reply.raw.off("close", onClose);
-  refused.signal.throwIfAborted();
-  if (gone.signal.aborted) return false;
-  if (context.draining.aborted) throw drainingError();
-  return true;
 }

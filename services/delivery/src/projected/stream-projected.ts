@@ -5,6 +5,7 @@ import type { FastifyReply } from "fastify";
 import { replayBytes } from "../limits/replay-bytes.ts";
 import { beginReading, type ReadingPorts } from "../readers/begin-reading.ts";
 import type { StreamCall } from "../telemetry/reader-metrics.ts";
+import { type FirstContentPorts, waitForContent } from "./first-content.ts";
 import { encodeFrame } from "./encode-frame.ts";
 import { FrameWindow } from "./frame-window.ts";
 import { PrivatePass } from "./private-pass.ts";
@@ -59,7 +60,7 @@ export interface ProjectedRead<State, SoFar = unknown> extends ProjectedCall {
 }
 
 /** The part of a route's context that this takes. */
-export interface ProjectedPorts extends ReadingPorts {
+export interface ProjectedPorts extends ReadingPorts, Pick<FirstContentPorts, "headWaitMs"> {
   readonly hub: Pick<Hub, "open" | "refresh" | "refreshFromLeader" | "readHistory">;
   readonly projections: Pick<ProjectedCaches, "of" | "foldOf">;
 }
@@ -72,7 +73,8 @@ export interface ProjectedPorts extends ReadingPorts {
  * A frame is `[id: <number>\n][event: <name>\n]data: <data>\n\n`. The answer ends cleanly only after the end of the projection. An error before the headers is
  * thrown. Later, a retryable error breaks the connection without a frame, and any other error sends `errorFrames` first.
  * @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`; `cursor_expired` if the log has lost its beginning; `cursor_invalid`
- *   with `param` if the projection cannot have that position; `policy_unsupported`, `broker_unavailable`, `draining`; `unauthenticated`, `forbidden`
+ *   with `param` if the projection cannot have that position; `policy_unsupported`, `broker_unavailable`, `draining`; `unauthenticated`, `forbidden`; with
+ *   `awaitsContent` the failure of a generation without content
  */
 export async function streamProjected<State, SoFar>(
   context: ProjectedPorts,
@@ -96,6 +98,7 @@ async function stream<State, SoFar>(
   // The hub evicts a cache without listeners, and with it the folded state.
   using held = new DisposableStack();
   held.defer(cache.listen(() => {}));
+  if (read.awaitsContent) await waitForContent(context, reply, cache, read);
   const frames = projections.of(cache, projection, { ids });
   const soFar = read.opening && projections.foldOf(cache, read.opening.fold);
   await frames.catchUp();

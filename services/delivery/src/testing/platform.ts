@@ -108,6 +108,7 @@ export type NodeOptions = Partial<
   Pick<
     DeliveryOptions,
     | "hubBytes"
+    | "headWaitMs"
     | "heartbeatMs"
     | "corsOrigins"
     | "maxConnectionsPerAddress"
@@ -217,6 +218,8 @@ async function startNode(
       requestBytes: 64 * 1_024 * 1_024,
       redisUrl: undefined,
       corsOrigins: ["*"],
+      // Workers of tests begin after the answer's head, which has the generation's id.
+      headWaitMs: 0,
       ...options,
     }),
   );

@@ -47,6 +47,7 @@ export function streamRun<State, SoFar>(
     caller: callerOf(request, principal),
     principal,
     role: "read",
+    awaitsContent: read.call === "create",
     status: 200,
     onReplay: (bytesOf) => context.limits.replayed(request, principal, bytesOf),
     errorFrames: toRunErrorFrames,

@@ -64,6 +64,7 @@ export function streamRun(
     principal,
     role: "read",
     begun,
+    awaitsContent: call === "create",
     projection: createUiStream({ messageId }),
     from: startIndex < 0 ? fromTail : startIndex,
     param: "startIndex",

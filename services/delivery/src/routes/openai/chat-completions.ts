@@ -74,6 +74,7 @@ export function addChatRoute(app: FastifyInstance, context: ChatPorts): void {
       principal,
       role: "read",
       begun,
+      awaitsContent: lastEventId === undefined,
     } as const;
     if (isStream) {
       return streamProjected(context, reply, {

@@ -16,6 +16,7 @@ import { endedSinceMs } from "../../domain/ended-since.ts";
 import { readRequested } from "../../domain/to-requested.ts";
 import { unlessGone } from "../../domain/unless-gone.ts";
 import { headerOf } from "../../http/header-of.ts";
+import { findFailureWithoutContent } from "../../projected/first-content.ts";
 import { assertModel } from "../../models/assert-model.ts";
 import { type BegunRun, findThreadRun, type ThreadPorts } from "../../threads/thread-runs.ts";
 
@@ -90,10 +91,13 @@ export async function startOnce(
   });
 }
 
-/** The run of an earlier try, unless that has ended too long ago. */
+/** Finds the run of an earlier try, unless that has ended too long ago or has failed without content: a client retries on such a failure's status. */
 async function findRetried(context: StartOncePorts, ref: GenerationRef): Promise<BegunRun | undefined> {
   const requested = await readRequested(context.log, ref);
-  return (await endedSinceMs(context, ref)) <= RETRIED_WITHIN_MS ? { ref, requested } : undefined;
+  const endedMs = await endedSinceMs(context, ref);
+  if (endedMs > RETRIED_WITHIN_MS) return undefined;
+  if (endedMs > 0 && findFailureWithoutContent(await context.hub.open(ref))) return undefined;
+  return { ref, requested };
 }
 
 async function join(

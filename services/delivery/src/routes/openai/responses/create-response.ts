@@ -62,6 +62,7 @@ export function addCreateResponseRoute(app: FastifyInstance, context: CreateResp
     if (isStream) {
       return streamProjected(context, reply, {
         ...read,
+        awaitsContent: !background,
         projection: openaiResponses,
         from: 0,
         status: 200,
