@@ -1,24 +1,12 @@
-import { type EventDraft, parseGenerationId, parseTenantId } from "@reprise/protocol";
-import { openSseReader } from "@reprise/testkit";
+import { type EventDraft, parseLogSubject } from "@reprise/protocol";
 import { afterAll, describe, expect, test } from "vitest";
-import {
-  append,
-  authorization,
-  call,
-  completed,
-  delta,
-  HOUR_MS,
-  openPlatform,
-  openWorker,
-  started,
-} from "../testing/platform.ts";
+import { append, call, completed, delta, openPlatform, openWorker, started } from "../testing/platform.ts";
 import { AG_UI, INPUT, TANSTACK } from "./agents/agents.fixture.ts";
 import { CHAT, findableRequests, openChat } from "./openai/chat.fixture.ts";
 
-const platform = await openPlatform();
+const HOUR_MS = 3_600_000;
+const platform = await openPlatform({ headWaitMs: HOUR_MS });
 afterAll(() => platform[Symbol.asyncDispose]());
-/** A node whose answers wait for the first content for as long as it takes. */
-const patient = await platform.addNode({ headWaitMs: HOUR_MS });
 
 const UI_CHAT = { id: "c1", messages: [{ id: "u1", role: "user", parts: [{ type: "text", text: "Hi" }] }] };
 const ROUTES: readonly (readonly [path: string, body: object])[] = [
@@ -37,17 +25,29 @@ const failed = (code: string, retryable = true): EventDraft => ({
 
 let made = 0;
 
-/** A generation of which the first node has sent the head, a call of the other node that waits for its content, and its worker. */
+/** Resolves with the worker of the next generation that is created. */
+function nextWorker() {
+  return new Promise<Awaited<ReturnType<typeof openWorker>>>((resolve, reject) => {
+    platform.broker.main.subscribe("gen.*.acme.*", {
+      max: 1,
+      callback: (_error, { subject }) =>
+        void openWorker(platform.log, parseLogSubject(subject)).then(resolve, reject),
+    });
+  });
+}
+
+/** A call that waits for content, and its worker. */
 async function begin(path: string, body: object) {
   const runId = `run-${++made}`;
-  const isAgents = "runId" in body;
-  const sent = isAgents ? { ...body, runId, threadId: runId } : body;
-  const headers = isAgents ? {} : { "idempotency-key": runId };
-  const options = { method: "POST", headers: { ...authorization(), ...headers }, body: sent } as const;
-  await using first = await openSseReader(`${platform.node.url}${path}`, options);
-  const generation = parseGenerationId(first.headers["reprise-generation-id"]);
-  const answer = call(`${patient.url}${path}`, { body: sent, headers });
-  return { answer, worker: await openWorker(platform.log, { tenant: parseTenantId("acme"), generation }) };
+  const isNamed = "runId" in body;
+  const headers = isNamed ? {} : { "idempotency-key": runId };
+  const worker = nextWorker();
+  await platform.broker.main.flush();
+  const answer = call(`${platform.node.url}${path}`, {
+    body: isNamed ? { ...body, runId, threadId: runId } : body,
+    headers,
+  });
+  return { answer, worker: await worker };
 }
 
 describe.each(ROUTES)("the head of an answer of %s", (path, body) => {
@@ -75,7 +75,8 @@ describe.each(ROUTES)("the head of an answer of %s", (path, body) => {
 });
 
 test("an answer without content yet has a head when its time is up", async () => {
-  await using reader = await openChat(platform.node);
+  const hasty = await platform.addNode({ headWaitMs: 0 });
+  await using reader = await openChat(hasty);
   expect(reader.status).toBe(200);
 });
 
@@ -83,23 +84,23 @@ describe("a failure without content, of a call without a key", () => {
   test.each([
     ["engine_unavailable", true],
     ["engine_rejected", false],
-  ])("is %s with X-Should-Retry: %s", async (code, retryable) => {
-    const body = { seed: ++made };
-    const before = await findableRequests(platform);
-    await using first = await openChat(platform.node, { retries: 0, body });
-    await expect.poll(() => findableRequests(platform)).toBe(before + 1);
-    const headers = { "x-stainless-retry-count": "1" };
-    const joined = call(`${patient.url}/v1/chat/completions`, {
-      headers,
-      body: { ...CHAT, stream: true, ...body },
-    });
-    const generation = parseGenerationId(first.headers["reprise-generation-id"]);
-    const worker = await openWorker(platform.log, { tenant: parseTenantId("acme"), generation });
-    await append(worker, started(), failed(code, retryable));
-    const answer = await joined;
-    expect([answer.status, answer.headers.get("x-should-retry")]).toEqual([502, `${retryable}`]);
-    await using again = await openChat(platform.node, { retries: 1, body });
-    expect(again.status).toBe(200);
-    expect(again.headers["reprise-generation-id"]).not.toBe(generation);
+  ])("is %s with X-Should-Retry: %s, and a retry is another run", async (code, retryable) => {
+    const body = { ...CHAT, stream: true, seed: ++made };
+    const rows = (await findableRequests(platform)) + 1;
+    const send = async (retries: number) => {
+      const next = nextWorker();
+      await platform.broker.main.flush();
+      const headers = { "x-stainless-retry-count": `${retries}` };
+      const answer = call(`${platform.node.url}/v1/chat/completions`, { headers, body });
+      const worker = await next;
+      await expect.poll(() => findableRequests(platform)).toBe(rows);
+      await append(worker, started(), failed(code, retryable));
+      return answer;
+    };
+    const answers = [await send(0), await send(1)];
+    for (const { status, headers } of answers)
+      expect([status, headers.get("x-should-retry")]).toEqual([502, `${retryable}`]);
+    const ids = answers.map(({ headers }) => headers.get("reprise-generation-id"));
+    expect(new Set(ids).size).toBe(2);
   });
 });

@@ -47,7 +47,7 @@ export function streamRun<State, SoFar>(
     caller: callerOf(request, principal),
     principal,
     role: "read",
-    awaitsContent: read.call === "create",
+    awaitsContent: request.method === "POST" && read.from === 0,
     status: 200,
     onReplay: (bytesOf) => context.limits.replayed(request, principal, bytesOf),
     errorFrames: toRunErrorFrames,
