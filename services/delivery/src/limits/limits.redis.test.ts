@@ -14,6 +14,7 @@ import {
   REQUEST,
   started,
 } from "../testing/platform.ts";
+import { openRawConnection } from "../testing/raw-connection.ts";
 
 const ROLES = ["create", "read", "cancel"];
 const JSON_PAGE = { accept: "application/json" };
@@ -28,6 +29,7 @@ function tenantWith(limits: unknown) {
 
 const CASES = {
   requests: tenantWith({ tenant: { requests_per_minute: 10 } }),
+  unread: tenantWith({ tenant: { requests_per_minute: 1 } }),
   invalid: tenantWith({ tenant: { requests_per_minute: 3 } }),
   generations: tenantWith({ tenant: { generations: 2 } }),
   idempotent: tenantWith({ tenant: { generations: 1, tokens_per_minute: 1_000 } }),
@@ -106,6 +108,18 @@ describe("calls per minute", () => {
     const codes: number[] = [];
     for (const body of bodies) codes.push((await create(urls[0], key, body)).status);
     expect(codes).toEqual([400, 400, 404, 429]);
+  });
+
+  test("are refused before their body is read once the limit is known to be used up", async () => {
+    const { key } = CASES.unread;
+    const statuses = [await create(urls[0], key), await create(urls[0], key)].map(({ status }) => status);
+    expect(statuses).toEqual([201, 429]);
+    await using connection = await openRawConnection(urls[0]);
+    const head = { host: "test", ...authorization(key), ...JSON_TYPE, "content-length": "500000" };
+    const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`);
+    connection.send(`POST /v1/generations HTTP/1.1\r\n${lines.join("")}\r\n`);
+    await connection.until('"code":"limit_exceeded"');
+    expect(connection.text).toMatch(/^HTTP\/1\.1 429 /);
   });
 
   test("have bytes, which count over all nodes and once for each call of any kind", async () => {

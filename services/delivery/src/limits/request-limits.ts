@@ -46,6 +46,15 @@ const DEFAULT_RESERVATION = 1_024;
 /** Generations whose reservations are remembered; beyond that the oldest is settled as if it had used what it reserved. */
 const MAX_RESERVATIONS = 100_000;
 
+/** Refusals that a node remembers; beyond that it forgets the oldest. */
+const MAX_REFUSALS = 10_000;
+
+/** A limit on requests that is used up. */
+interface UsedUp {
+  readonly limit: number;
+  readonly untilMs: number;
+}
+
 /** Reservation of a generation that this node created, held until it has ended. */
 interface Reservation {
   readonly checks: readonly RateCheck[];
@@ -63,6 +72,8 @@ export class RequestLimits implements AsyncDisposable {
   /** For each call, the counters that count it as one. */
   readonly #counted = new WeakMap<FastifyRequest, Set<string>>();
   readonly #reservations = new Map<string, Reservation>();
+  /** By the counter's key. Until then the counters would refuse every request. */
+  readonly #usedUp = new Map<string, UsedUp>();
 
   constructor(options: RequestLimitsOptions) {
     this.#options = options;
@@ -100,7 +111,7 @@ export class RequestLimits implements AsyncDisposable {
     if (checks.length === 0) return;
     const decision = await this.#options.counters.take(checks);
     void reply.headers({ ...toRateLimitHeaders(decision) });
-    if (decision.refused) throw this.#refusal(decision.refused);
+    if (decision.refused) throw this.#remember(decision.refused);
     for (const { name, key } of checks)
       if (name.endsWith(REQUESTS) || name.endsWith(REQUEST_BYTES)) counted.add(key);
     const { reader } = use;
@@ -115,6 +126,22 @@ export class RequestLimits implements AsyncDisposable {
       else reply.raw.once("close", () => this.#held.release(reader));
     }
     this.#keep(checks, use);
+  }
+
+  /**
+   * Refuses a call whose limit on requests is known to be used up, before its body is read.
+   * @throws RepriseError `limit_exceeded`
+   */
+  assertNotUsedUp(request: FastifyRequest, principal: Principal): void {
+    if (this.#usedUp.size === 0) return;
+    const nowMs = performance.now();
+    for (const check of this.#checksOf(request, principal, { requests: 1 })) {
+      const usedUp = this.#usedUp.get(check.key);
+      if (!usedUp) continue;
+      if (usedUp.limit === check.limit && usedUp.untilMs > nowMs)
+        throw this.#refusal({ check, retryAfterMs: usedUp.untilMs - nowMs });
+      this.#usedUp.delete(check.key);
+    }
   }
 
   /** Holds what a new generation takes until it has ended. */
@@ -231,6 +258,16 @@ export class RequestLimits implements AsyncDisposable {
     const keyId = principal.tokenId === undefined ? principal.keyId : undefined;
     const address = request && countedAddress(request.clientAddress ?? "");
     return toLimitChecks(limits, { tenant, keyId, endUser, address }, use);
+  }
+
+  #remember(refused: NonNullable<Decision["refused"]>): RepriseError {
+    const { check, retryAfterMs } = refused;
+    if (retryAfterMs !== undefined && check.name.endsWith(REQUESTS)) {
+      this.#usedUp.set(check.key, { limit: check.limit, untilMs: performance.now() + retryAfterMs });
+      const [oldest] = this.#usedUp.keys();
+      if (this.#usedUp.size > MAX_REFUSALS && oldest !== undefined) this.#usedUp.delete(oldest);
+    }
+    return this.#refusal(refused);
   }
 
   #refusal({ check, retryAfterMs }: NonNullable<Decision["refused"]>): RepriseError {

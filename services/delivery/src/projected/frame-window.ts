@@ -6,6 +6,9 @@ import { encodeFrame } from "./encode-frame.ts";
 const CR = 0x0d;
 const LF = 0x0a;
 const CRLF_BYTES = 2;
+const DATA = "data: ";
+/** The blank line after a frame. */
+const FRAME_END_BYTES = 2;
 /** Up to 8 hex digits and the CRLF that follows them. */
 const MAX_HEAD_BYTES = 8 + CRLF_BYTES;
 
@@ -70,6 +73,12 @@ export class FrameWindow {
   /** Frames from a position on that lie together in memory: at least one, then as many as fit. Readers at the same place share one view. */
   view(position: number, maxBytes: number): { bytes: Buffer; next: number } | undefined {
     return this.#buffer.view(asSeq(position), maxBytes);
+  }
+
+  /** The data of a frame that is kept. */
+  dataAt(position: number): string | undefined {
+    const frame = this.#buffer.payloadAt(asSeq(position));
+    return frame?.toString("utf8", frame.indexOf(DATA) + DATA.length, frame.length - FRAME_END_BYTES);
   }
 
   /** Forgets the oldest frames until at most `maxBytes` are held; the newest ones always stay. */

@@ -99,6 +99,11 @@ export class ProjectedFrames implements Derived {
     return this.#window.view(position, maxBytes);
   }
 
+  /** The data of a frame that is kept. */
+  dataAt(position: number): string | undefined {
+    return this.#window.dataAt(position);
+  }
+
   /**
    * The last event whose frames all lie before a position.
    * @param position at least `first`

@@ -1,73 +1,88 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Hub } from "@reprise/stream";
-import type { Frame, Projection } from "@reprise/projections";
-import type { Seq } from "@reprise/protocol";
+import type { Projection } from "@reprise/projections";
+import { plus, type Seq } from "@reprise/protocol";
 import type { FastifyReply } from "fastify";
 import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
+import { PrivatePass } from "./private-pass.ts";
+import type { ProjectedCaches } from "./projected-caches.ts";
 import type { ProjectedCall } from "./projected-call.ts";
-import { ProjectionFold } from "./projection-fold.ts";
-import type { SettledPorts } from "./read-settled.ts";
+import type { ProjectedFrames } from "./projected-frames.ts";
+import type { WaitingPorts } from "./wait-as-reader.ts";
 
 /** The part of a route's context that this takes. */
-export interface FramesPorts extends Pick<SettledPorts, "authentication" | "readers"> {
-  readonly hub: Pick<Hub, "open" | "refresh" | "readHistory">;
+export interface FramesPorts extends Pick<WaitingPorts, "authentication" | "readers"> {
+  readonly hub: Pick<Hub, "open" | "refresh">;
+  readonly projections: Pick<ProjectedCaches, "of">;
 }
 
-export interface FramesRead<State> extends ProjectedCall {
-  readonly projection: Projection<State>;
+export interface FramesRead extends ProjectedCall {
+  readonly projection: Projection<unknown>;
   /** The number of the first frame, from 0. */
   readonly from: number;
-  /** Called with how to tell the bytes of the frames. */
+  /** Called with how to tell the bytes that the page has cost. */
   readonly onReplay: (bytesOf: () => number) => void;
+}
+
+/** A page of frames, and the events that they are of. */
+interface Page {
+  readonly frames: readonly string[];
+  /** Bytes held for this page alone. */
+  readonly bytes: number;
+  readonly fromSeq: Seq;
+  readonly lastSeq: Seq;
 }
 
 /** Data of one answer, in UTF-16 units: the frame that fills it is the last. */
 const PAGE_UNITS = 256 * 1_024;
-/** Events folded in one go. */
-const SLICE_EVENTS = 256;
 
 /**
- * Frames of a projection from a number on, as far as they are settled now: as many as fill a page. None where there are no more by now. To be called
- * directly before the answer is sent: with it the caller has read them.
+ * Reads the data of a projection's frames from a number on, as far as they are settled now: as many as fill a page. To be called directly before the answer
+ * is sent: with it the caller has read them.
  * @throws RepriseError as `readSettled` does that does not wait
  */
-export async function readFrames<State>(
+export async function readFrames(
   context: FramesPorts,
   reply: Pick<FastifyReply, "raw">,
-  { projection, from, onReplay, ref, begun, protocol, caller, principal, role }: FramesRead<State>,
-): Promise<readonly Frame[]> {
-  const { hub, authentication } = context;
-  const cache = await hub.open(ref, begun);
-  if (!cache.ended) await hub.refresh(cache);
-  const page: Frame[] = [];
-  let units = 0;
-  let told: { readonly fromSeq: Seq; readonly lastSeq: Seq } | undefined;
-  const fold = new ProjectionFold({ hub, cache }, projection, () => {
-    page.length = units = 0;
-    told = undefined;
-  });
-  const take = (frames: readonly Frame[], first: number) => {
-    for (const [i, frame] of frames.entries()) {
-      if (first + i < from || units >= PAGE_UNITS) continue;
-      told = { fromSeq: told?.fromSeq ?? fold.seq, lastSeq: fold.seq };
-      page.push(frame);
-      units += frame.data.length;
-    }
-  };
+  read: FramesRead,
+): Promise<readonly string[]> {
+  const { ref, begun, protocol, caller, principal, role } = read;
+  const cache = await context.hub.open(ref, begun);
+  if (!cache.ended) await context.hub.refresh(cache);
   // The hub evicts a cache without listeners.
-  const letGo = cache.listen(() => {});
-  try {
-    for (let step = fold.step(SLICE_EVENTS, take); units < PAGE_UNITS && step !== "settled";) {
-      if (step === "absent") await fold.stepHistory(take);
-      else await nextTurn();
-      step = fold.step(SLICE_EVENTS, take);
-    }
-  } finally {
-    letGo();
-    fold.stop();
+  using held = new DisposableStack();
+  held.defer(cache.listen(() => {}));
+  const page = await readPage(context.projections.of(cache, read.projection, { ids: true }), read.from);
+  context.authentication.renewReader(principal, role);
+  const { frames, fromSeq, lastSeq } = page;
+  read.onReplay(() => page.bytes + frames.reduce((units, { length }) => units + length, 0));
+  if (frames.length > 0)
+    recordFullResponse(context, reply, { ref, protocol, caller, fromSeq, lastSeq, cache });
+  return frames;
+}
+
+async function readPage(frames: ProjectedFrames, from: number): Promise<Page> {
+  await frames.catchUp();
+  if (from >= frames.first) {
+    const page = take((position) => frames.dataAt(position), from);
+    const eventAt = (position: number) => plus(frames.seqBefore(position), 1);
+    return { frames: page, bytes: 0, fromSeq: eventAt(from), lastSeq: eventAt(from + page.length - 1) };
   }
-  authentication.renewReader(principal, role);
-  onReplay(() => units);
-  if (told) recordFullResponse(context, reply, { ref, protocol, caller, ...told, cache });
+  const pass = new PrivatePass(frames.source);
+  try {
+    const window = await pass.next(from);
+    const page = take((position) => window.dataAt(position), from);
+    return { frames: page, bytes: pass.bytes, fromSeq: pass.firstSeq, lastSeq: pass.seq };
+  } finally {
+    pass.stop();
+  }
+}
+
+function take(dataAt: (position: number) => string | undefined, from: number): readonly string[] {
+  const page: string[] = [];
+  let units = 0;
+  for (let data = dataAt(from); data !== undefined && units < PAGE_UNITS; data = dataAt(from + page.length)) {
+    page.push(data);
+    units += data.length;
+  }
   return page;
 }

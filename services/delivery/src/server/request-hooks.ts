@@ -13,7 +13,7 @@ import { notFound } from "./answer-errors.ts";
 
 export interface AdmissionPorts {
   readonly authentication: Pick<Authentication, "identify" | "findPrincipal" | "authorise" | "readmit">;
-  readonly limits: Pick<RequestLimits, "count">;
+  readonly limits: Pick<RequestLimits, "count" | "assertNotUsedUp">;
   readonly bodies: Pick<RequestBodies, "admit">;
   readonly traces: Pick<RequestTraces, "begin">;
   readonly draining: AbortSignal;
@@ -37,8 +37,9 @@ export function addAdmissionHooks(
     authentication.authorise(request);
     if (request.is404) throw notFound(request);
     assertPlainRequest(request);
-    if (principal && !request.routeOptions.config.countsItself)
-      await limits.count([request, reply], principal);
+    if (!principal) return;
+    if (request.routeOptions.config.countsItself) limits.assertNotUsedUp(request, principal);
+    else await limits.count([request, reply], principal);
   });
   app.addHook("preParsing", async (request, { raw }) => {
     const principal = authentication.findPrincipal(request);

@@ -148,7 +148,7 @@ export function addTanstackRoutes(app: FastifyInstance, context: TanstackPorts):
       role: "read",
       onReplay: (bytesOf) => limits.replayed(request, principal, bytesOf),
     });
-    const chunks = frames.map(({ data }, i) => `{"id":"${from + i}","chunk":${data}}`);
+    const chunks = frames.map((data, i) => `{"id":"${from + i}","chunk":${data}}`);
     return reply.type("application/json").send(`{"chunks":[${chunks.join()}]}`);
   }
 

@@ -75,7 +75,7 @@ export async function startOnce(
   const isCounted = retries !== undefined && COUNT.test(retries);
   if (toStart.idempotencyKey !== undefined || toStart.joinOnly || !isCounted) return start();
   const { tenant, endUser } = principal;
-  const id = hash("sha256", JSON.stringify(body));
+  const id = hash("sha256", JSON.stringify([principal.keyId, body]));
   const name = { tenant, protocol: PROTOCOL, endUser, id };
   if (retries !== "0") {
     await context.limits.count(call, principal);
