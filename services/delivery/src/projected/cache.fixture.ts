@@ -8,8 +8,9 @@ import {
   encodeEvent,
   type EventDraft,
   RepriseError,
+  toUnixMs,
 } from "@reprise/protocol";
-import type { Frame } from "@reprise/projections";
+import type { Frame, Projection } from "@reprise/projections";
 import { createRef, requested } from "@reprise/testkit";
 import { nativeSseFraming, unwrapChunks } from "../readers/streams/native-sse-framing.ts";
 import { encodeFrame } from "./encode-frame.ts";
@@ -42,11 +43,19 @@ export function openCache(policy: EffectivePolicy = DEFAULT_POLICY) {
 }
 
 /** The frames that one pass over what a cache shows makes, as they are sent. */
-export function expectedFrames(cache: GenerationCache, ids = true): string[] {
+export function expectedFrames(
+  cache: GenerationCache,
+  ids = true,
+  projection: Projection<unknown> = echo,
+): string[] {
   const frames: Frame[] = [];
-  let state = echo.begin({ generation: cache.ref.generation, model: "sim", createdAtMs: 0 as never });
+  let state = projection.begin({
+    generation: cache.ref.generation,
+    model: "sim",
+    createdAtMs: toUnixMs(cache.requested?.created_at ?? missing(0)),
+  });
   for (let seq = asSeq(1); seq <= cache.settledSeq; seq++) {
-    const made = echo.project(state, decodeEvent(cache.shown.payloadAt(seq) ?? missing(seq)));
+    const made = projection.project(state, decodeEvent(cache.shown.payloadAt(seq) ?? missing(seq)));
     state = made.state;
     frames.push(...made.frames);
   }

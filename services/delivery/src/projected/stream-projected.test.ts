@@ -1,6 +1,15 @@
 import { createLogger, createMetrics } from "@reprise/runtime";
+import {
+  chatProjection,
+  createUiStream,
+  openaiResponses,
+  type Projection,
+  tanstackProjection,
+} from "@reprise/projections";
+import type { EventDraft } from "@reprise/protocol";
 import { NO_TRACING } from "@reprise/runtime/telemetry";
 import { completed, delta, openSseReader, started } from "@reprise/testkit";
+import * as fc from "fast-check";
 import fastify from "fastify";
 import { describe, expect, test } from "vitest";
 import { sendProblem, toProblem } from "../http/problem.ts";
@@ -10,6 +19,7 @@ import { ReaderTraces } from "../readers/reader-traces.ts";
 import { RequestMetrics } from "../telemetry/request-metrics.ts";
 import { RequestNotes } from "../telemetry/request-notes.ts";
 import { RequestTraces } from "../telemetry/request-traces.ts";
+import { toolCall } from "../testing/platform.ts";
 import { createPrincipal } from "../testing/principal.ts";
 import { expectedFrames, openCache } from "./cache.fixture.ts";
 import { ProjectedCaches } from "./projected-caches.ts";
@@ -130,6 +140,46 @@ test("of frames that the node has let go of, and events too, a suffix is the sam
   expect(await second.ended).toBe("clean");
   expect(withoutRetry(second.bytes)).toBe(whole.slice(5).join(""));
 });
+
+const anyDraft: fc.Arbitrary<EventDraft> = fc.oneof(
+  fc.string().map((text) => delta(text)),
+  fc.record({ type: fc.constantFrom("reasoning.delta", "refusal.delta"), text: fc.string() }),
+  fc.nat().map((n) => toolCall(`call-${n}`)),
+);
+const CANCELLED: EventDraft = {
+  type: "generation.cancelled",
+  reason: "",
+  usage: { input_tokens: 1, output_tokens: 1 },
+};
+
+test.each([
+  chatProjection({ includeUsage: true }),
+  openaiResponses,
+  createUiStream({ messageId: undefined }),
+  tanstackProjection({ metadata: undefined, isStructured: false }),
+] as readonly Projection<unknown>[])(
+  "after any frame of any log the rest of $name is that of the whole, while it runs and after it",
+  async (projection) => {
+    const logs = fc.array(anyDraft, { maxLength: 12 });
+    const ends = fc.constantFrom(completed(), CANCELLED);
+    await fc.assert(
+      fc.asyncProperty(logs, logs, ends, fc.nat(), fc.boolean(), async (early, late, end, k, isTrimmed) => {
+        await using served = await serve({ projection: projection as Projection<EchoState> });
+        const { feed, cache } = served;
+        feed(started(), ...early);
+        const position = k % (expectedFrames(cache, true, projection).length + 1);
+        await using live = await served.open(position);
+        feed(...late, end);
+        const rest = expectedFrames(cache, true, projection).slice(position).join("");
+        if (isTrimmed) cache.trim(0);
+        await using after = await served.open(position);
+        for (const reader of [live, after])
+          expect([await reader.ended, withoutRetry(reader.bytes)]).toEqual(["clean", rest]);
+      }),
+      { numRuns: 25 },
+    );
+  },
+);
 
 describe("a reader that has every frame of a projection that has ended", () => {
   test("is answered with nothing, as a stream", async () => {
