@@ -16,6 +16,8 @@ import { RESTARTED, toChatFailure } from "./errors.ts";
 /** Progress of a stream. */
 export interface ChatState {
   readonly head: ChatHead;
+  /** The chunk of a plain text up to that text, as JSON. */
+  readonly beforeText: string;
   readonly hasBegun: boolean;
   /** Number of tool calls. */
   readonly calls: number;
@@ -40,6 +42,7 @@ const DONE: Frame = { data: "[DONE]" };
  */
 export function chatProjection({ includeUsage }: ChatOptions): Projection<ChatState> {
   const nullUsage = includeUsage ? { usage: null } : {};
+  const afterText = includeUsage ? '}}],"usage":null}' : "}}]}";
 
   function toFrame(
     head: ChatHead,
@@ -95,6 +98,11 @@ export function chatProjection({ includeUsage }: ChatOptions): Projection<ChatSt
 
   function project(state: ChatState, event: KnownEvent | UnknownEvent): Projected<ChatState> {
     if (state.hasEnded) return { state, frames: [] };
+    if (event.type === "output.delta" && isPlain(state, event)) {
+      const { seq, text } = event;
+      const data = `${state.beforeText}${toLineJson(text)}${afterText}`;
+      return { state: { ...state, places: state.places.with(seq, text), shownSeq: seq }, frames: [{ data }] };
+    }
     if (isDelta(event)) return projectDelta(state, event, said);
     switch (event.type) {
       case "generation.started":
@@ -136,23 +144,34 @@ export function chatProjection({ includeUsage }: ChatOptions): Projection<ChatSt
   return {
     name: includeUsage ? "openai-chat+usage" : "openai-chat",
     isTextless: true,
-    begin: ({ generation, model, createdAtMs }: ProjectedRun) => ({
-      head: {
+    begin({ generation, model, createdAtMs }: ProjectedRun) {
+      const head: ChatHead = {
         id: toProtocolId("chatcmpl-", generation),
         object: "chat.completion.chunk",
         created: Math.floor(createdAtMs / 1_000),
         model,
-      },
-      hasBegun: false,
-      calls: 0,
-      shownSeq: NO_SEQ,
-      places: new TextPlaces(),
-      isHalted: false,
-      hasEnded: false,
-    }),
+      };
+      return {
+        head,
+        beforeText: `${toLineJson(head).slice(0, -1)},"choices":[{"index":0,"finish_reason":null,"delta":{"content":`,
+        hasBegun: false,
+        calls: 0,
+        shownSeq: NO_SEQ,
+        places: new TextPlaces(),
+        isHalted: false,
+        hasEnded: false,
+      };
+    },
     project,
     hasEnded: ({ hasEnded }) => hasEnded,
   };
+}
+
+type OutputDelta = Extract<KnownEvent, { type: "output.delta" }>;
+
+/** True for text that is all of its chunk: nearly every event. */
+function isPlain({ hasBegun }: ChatState, { output, logprobs }: OutputDelta): boolean {
+  return hasBegun && !output && !logprobs;
 }
 
 type DeltaEvent = Extract<
