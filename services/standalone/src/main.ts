@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { loadEngines } from "@reprise/inference-worker-service";
 import { createLogger, runService } from "@reprise/runtime";
 import { parsePlatformEnvironment } from "./config.ts";
@@ -11,7 +12,8 @@ await runService(
     const models = await loadEngines(env, process.env);
     const platform = await startPlatform(env, { models, processEnv: process.env, logger });
     const { url, opsUrl: ops, nats, vkey } = platform;
-    logger.info({ url, ops, nats, vkey, dataDir: env.REPRISE_DATA_DIR }, "listening");
+    const keys = join(env.REPRISE_DATA_DIR, "dev.json");
+    logger.info({ url, ops, nats, vkey, keys }, "listening");
     return {
       logger,
       drainMs: env.REPRISE_DRAIN_MS,
