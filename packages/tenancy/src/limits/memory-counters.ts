@@ -7,7 +7,7 @@ import {
   type RateCheck,
   type Standing,
 } from "./counters.ts";
-import { type RateState, settleUnits, standingAt, takeUnits, waitForUnits } from "./rate-limit.ts";
+import { type RateState, settleUnits, standingAt, takeUnits, waitForUnits } from "./gcra.ts";
 
 /** Number of keys from which on those without effect are removed. */
 const SWEEP_KEYS = 1_000;

@@ -8,7 +8,7 @@ import {
   type RateCheck,
 } from "./counters.ts";
 import { KEY_PREFIX } from "../redis/key-names.ts";
-import { SETTLE_SCRIPT, TAKE_SCRIPT } from "./take-script.ts";
+import { SETTLE_SCRIPT, TAKE_SCRIPT } from "./counting-script.ts";
 
 declare module "ioredis" {
   interface RedisCommander<Context> {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { BUDGET_PREFIX, KEY_PREFIX, PROCESS_KEYS } from "./key-names.ts";
 
 /*
- * The users of Redis and their commands, in the form of its `aclfile`. Delivery runs the scripts of limits (`take-script.ts`) and of budgets (`ledger-scripts.ts`), gives leases back, and counts
+ * The users of Redis and their commands, in the form of its `aclfile`. Delivery runs the scripts of limits (`counting-script.ts`) and of budgets (`ledger-scripts.ts`), gives leases back, and counts
  * the processes (`open-shared.ts`). A worker runs those of budgets, and counts the processes. A script may do no more than its caller.
  */
 

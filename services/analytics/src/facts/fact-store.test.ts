@@ -12,7 +12,7 @@ import {
 } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { type OpenFacts, openFacts } from "../testing/open-facts.ts";
-import type { CommitDraft, LaneFacts } from "./lane-facts.ts";
+import type { CommitDraft, LaneFacts } from "./commit-facts.ts";
 
 const STREAM = "GENERATIONS_0";
 const ALL = { tenant: undefined, fromUs: 0, toUs: Number.MAX_SAFE_INTEGER, limit: 10_000 };

@@ -20,7 +20,7 @@ import {
 } from "@reprise/protocol";
 import { type CommitSpan, traceCommits } from "@reprise/runtime";
 import { NO_TRACING, type Tracing } from "@reprise/runtime/telemetry";
-import type { LaneFacts } from "../facts/lane-facts.ts";
+import type { LaneFacts } from "../facts/commit-facts.ts";
 import { positionBehind, type LostMessages, toLostMessages } from "./lane-progress.ts";
 
 export interface LogLaneOptions {

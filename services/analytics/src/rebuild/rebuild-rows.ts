@@ -10,7 +10,7 @@ import {
   streamOf,
 } from "@reprise/protocol";
 import type { FactStore } from "../facts/fact-store.ts";
-import type { LaneFacts } from "../facts/lane-facts.ts";
+import type { LaneFacts } from "../facts/commit-facts.ts";
 import type { ArchivedGenerations } from "../rebuild/archived-generations.ts";
 
 export interface RebuildOptions {

@@ -1,7 +1,7 @@
 import type { LanePosition } from "@reprise/facts/lane";
 import { type Broker, readStreamInfo } from "@reprise/broker";
 import { RepriseError, STREAM_START } from "@reprise/protocol";
-import type { LaneFacts } from "../lane-facts.ts";
+import type { LaneFacts } from "../commit-facts.ts";
 import type { LaneRecord, LaneRecords } from "./lane-records.ts";
 import type { StoreIdentity } from "./store-identity.ts";
 

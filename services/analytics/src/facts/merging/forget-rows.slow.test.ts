@@ -14,9 +14,9 @@ import {
 import { localFiles, readParquetRows } from "@reprise/facts/tables";
 import { completed, createRef, createTempDir, delta, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { decodeBase, COMMITS_PER_BASE, decodeCommit, parseCommitKey } from "../commit-facts.ts";
+import { decodeBase, COMMITS_PER_BASE, decodeCommit, parseCommitKey } from "../commit-file.ts";
 import { createFactStore } from "../fact-store.ts";
-import { ObjectLaneFacts } from "../lane-facts.ts";
+import { ObjectLaneFacts } from "../commit-facts.ts";
 import { ParquetRows } from "../parquet-rows.ts";
 import { CommitTidier } from "./tidy-commits.ts";
 

@@ -11,7 +11,7 @@ import type { Principal } from "@reprise/tenancy";
 import type { CreateGeneration } from "../../create/create-generation.ts";
 import type { Asked } from "../../create/creating.ts";
 import type { Creates } from "../../create/turns.ts";
-import type { PlannedSummary } from "./summarize.ts";
+import type { PlannedSummary } from "./plan-summary.ts";
 
 /** Times that a row may change while a summary is written to it. */
 const MOST_WRITES = 8;

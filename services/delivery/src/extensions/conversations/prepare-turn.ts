@@ -25,7 +25,7 @@ import type { Given } from "../../create/creating.ts";
 import type { RequestBlobs } from "../../models/request-blobs.ts";
 import { findPlace, type Place } from "./claim-turn.ts";
 import type { NodeConversations } from "./open-conversations.ts";
-import { findSummary, fitWithSummary, type PlannedSummary, planSummary } from "./summarize.ts";
+import { findSummary, fitWithSummary, type PlannedSummary, planSummary } from "./plan-summary.ts";
 import { findPromptMedia } from "./prompt-media.ts";
 import type { TurnSources } from "./read-turn.ts";
 import { promptOfQueue, type TurnQueue } from "./turn-queue.ts";

@@ -1,4 +1,4 @@
-import { MAX_WINDOWS, MAX_WINDOWS_OF_OTHER_CLOCK } from "./rate-limit.ts";
+import { MAX_WINDOWS, MAX_WINDOWS_OF_OTHER_CLOCK } from "./gcra.ts";
 
 /**
  * Beginning of both scripts: the time, and the stored form of a rate, its theoretical arrival time and when that was written. They do the same as `gcra.ts`.
