@@ -27,7 +27,7 @@ const WITHOUT: Readonly<Record<string, Partial<typeof WHOLE> | { response: strin
   },
 };
 
-test("a node with all extensions serves what needs them, and each extension is tried without", async () => {
+test("a node with all extensions serves requests that need them, and a case below removes each", async () => {
   expect(await deliverOne()).toEqual(WHOLE);
   expect((await readdir(join(ROOT, EXTENSIONS))).toSorted()).toEqual(Object.keys(WITHOUT));
 });

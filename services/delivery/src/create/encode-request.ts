@@ -11,6 +11,9 @@ import {
 import type { Principal } from "@reprise/tenancy";
 import type { Creating, EncodedRequest } from "./creating.ts";
 
+/** A worker stores no blob for a server that could neither send nor remove it. */
+const WITHOUT_BLOBS = OPTIONAL_EVENTS.filter((type) => type !== "output.blob");
+
 /**
  * Encodes seq 0 of a generation.
  * @throws RepriseError `invalid_request` if it takes more bytes than an event may
@@ -20,7 +23,12 @@ export function encodeRequest(
   {
     traceparent,
     blobTtlSeconds,
-  }: { readonly traceparent: string | undefined; readonly blobTtlSeconds: number },
+    storesBlobs,
+  }: {
+    readonly traceparent: string | undefined;
+    readonly blobTtlSeconds: number;
+    readonly storesBlobs: boolean;
+  },
 ): EncodedRequest {
   const { asked, ref, request, idempotencyKey, charges, moderation, needs, requestedAt } = creating;
   const { policy, limits } = asked.principal;
@@ -36,7 +44,7 @@ export function encodeRequest(
     ...promptFields(creating),
     ...(media && { media }),
     ...(blobs && { blobs }),
-    events: [...OPTIONAL_EVENTS],
+    events: storesBlobs ? [...OPTIONAL_EVENTS] : WITHOUT_BLOBS,
     policy: {
       ...tightenPolicy(policy, request.policy ?? {}),
       ...(moderation && { moderation: moderation.moderation }),

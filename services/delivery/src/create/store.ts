@@ -32,6 +32,8 @@ interface EncodePorts {
   readonly traces: Pick<RequestTraces, "traceparentOf">;
   /** Seconds that blobs are kept which the model makes. */
   readonly blobTtlSeconds: number;
+  /** Undefined: the node stores no blobs. */
+  readonly blobs: object | undefined;
 }
 
 /**
@@ -64,10 +66,10 @@ export function store(ports: EncodePorts & { readonly ruleSets: RuleSetStore }):
   };
 }
 
-function encodeFor({ traces, blobTtlSeconds }: EncodePorts, creating: Creating): EncodedRequest {
+function encodeFor({ traces, blobTtlSeconds, blobs }: EncodePorts, creating: Creating): EncodedRequest {
   const { call } = creating.asked;
   const traceparent = call && traces.traceparentOf(call[0]);
-  return encodeRequest(creating, { traceparent, blobTtlSeconds });
+  return encodeRequest(creating, { traceparent, blobTtlSeconds, storesBlobs: blobs !== undefined });
 }
 
 /** Announces the generation to its caller: the live feed of a stream is buffered from here on, and a request without a key must not be sent again. */

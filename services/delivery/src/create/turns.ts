@@ -2,7 +2,7 @@ import { RepriseError } from "@reprise/protocol";
 import type { CreateGeneration } from "./create-generation.ts";
 import type { Step } from "./run-steps.ts";
 
-/** Makes creates turns of their conversations. The extension for conversations implements it; a node without that refuses turns. Other creates pass the steps. */
+/** Makes creates turns of their conversations. The extension for conversations implements it; a node without that refuses turns. Creates without a conversation skip these steps. */
 export interface Turns {
   /**
    * Gives the request its conversation's owners.

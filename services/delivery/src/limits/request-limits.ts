@@ -139,7 +139,8 @@ export class RequestLimits implements AsyncDisposable {
       const usedUp = this.#usedUp.get(check.key);
       if (!usedUp) continue;
       if (usedUp.limit === check.limit && usedUp.untilMs > nowMs)
-        throw this.#refusal({ check, retryAfterMs: usedUp.untilMs - nowMs });
+        // Its answer's `count` tells `onRefused`.
+        throw toRefusal({ check, retryAfterMs: usedUp.untilMs - nowMs });
       this.#usedUp.delete(check.key);
     }
   }
@@ -260,7 +261,7 @@ export class RequestLimits implements AsyncDisposable {
     return toLimitChecks(limits, { tenant, keyId, endUser, address }, use);
   }
 
-  #remember(refused: NonNullable<Decision["refused"]>): RepriseError {
+  #remember(refused: Refusal): RepriseError {
     const { check, retryAfterMs } = refused;
     if (retryAfterMs !== undefined && check.name.endsWith(REQUESTS)) {
       this.#usedUp.set(check.key, { limit: check.limit, untilMs: performance.now() + retryAfterMs });
@@ -270,15 +271,9 @@ export class RequestLimits implements AsyncDisposable {
     return this.#refusal(refused);
   }
 
-  #refusal({ check, retryAfterMs }: NonNullable<Decision["refused"]>): RepriseError {
-    this.#options.onRefused(check.name);
-    if (retryAfterMs === undefined && check.kind === "rate") {
-      const message = `The call takes ${check.cost} of ${check.name}, whose limit is ${check.limit}.`;
-      return new RepriseError("invalid_request", message, { param: check.name });
-    }
-    const every = check.kind === "rate" ? ` in ${check.windowMs / 1_000} s` : " at a time";
-    const message = `The limit ${check.name} is reached: ${check.limit}${every}.`;
-    return new RepriseError("limit_exceeded", message, { param: check.name, retryAfterMs });
+  #refusal(refused: Refusal): RepriseError {
+    this.#options.onRefused(refused.check.name);
+    return toRefusal(refused);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -307,4 +302,16 @@ function isLease(check: LimitCheck): check is LeaseCheck {
 
 function isRate(check: LimitCheck): check is RateCheck {
   return check.kind === "rate";
+}
+
+type Refusal = NonNullable<Decision["refused"]>;
+
+function toRefusal({ check, retryAfterMs }: Refusal): RepriseError {
+  if (retryAfterMs === undefined && check.kind === "rate") {
+    const message = `The call takes ${check.cost} of ${check.name}, whose limit is ${check.limit}.`;
+    return new RepriseError("invalid_request", message, { param: check.name });
+  }
+  const every = check.kind === "rate" ? ` in ${check.windowMs / 1_000} s` : " at a time";
+  const message = `The limit ${check.name} is reached: ${check.limit}${every}.`;
+  return new RepriseError("limit_exceeded", message, { param: check.name, retryAfterMs });
 }

@@ -33,8 +33,8 @@ export interface Named {
 /**
  * Finds the blobs that a request names, and renews their time. What is stored of each is its hash, so that auditors know what the model was given.
  * @returns undefined where the request names nothing
- * @throws RepriseError `capability_unsupported` for an https URL where none is fetched, and for a blob without blobs; `invalid_request` for one that leads elsewhere than is allowed; `blob_not_found`, whose `param` is the part's, for another tenant's and another end
- *   user's blob too; `invalid_request` where a blob is not of its part's kind, or all of them are too many or too large
+ * @throws RepriseError `capability_unsupported` for an https URL if none is fetched, and for a blob if this node has no blobs; `invalid_request` for a URL that leads
+ *   elsewhere than is allowed; `blob_not_found`, whose `param` is the part's, for another tenant's and another end user's blob too; `invalid_request` where a blob is not of its part's kind, or all of them are too many or too large
  */
 export async function resolveMedia(
   request: Pick<GenerationRequest, "input" | "end_user">,

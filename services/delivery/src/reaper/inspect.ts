@@ -2,7 +2,7 @@ import { abandonedSince } from "./abandoned-since.ts";
 import { type Broker } from "@reprise/broker";
 import { type GenerationLog } from "@reprise/stream";
 import { readPresence } from "@reprise/jobs";
-import { type GenerationRef, isTerminal, peekType, type UnixMs } from "@reprise/protocol";
+import { type GenerationRef, isTerminal, NEVER, peekType, type UnixMs } from "@reprise/protocol";
 import { type Absence, type Observation, type Phase, queueEndOf, type WatchedJob } from "./plan.ts";
 
 /**
@@ -19,7 +19,7 @@ export interface InspectOptions {
   nowMs: UnixMs;
   /** From when on absence can be judged, by the same clock. */
   judgedFromMs: UnixMs;
-  /** Undefined: this node has no conversations, and takes no turn to wait. */
+  /** Undefined: this node has no conversations, and leaves turns that wait to other nodes. */
   waitedUntil?: WaitedUntil | undefined;
 }
 
@@ -54,7 +54,8 @@ async function readWaitedUntil(
   const { waitsFor = [], job } = watched;
   const isDue = (phase === "queued" || phase === "absent") && queueEndOf(watched, { atMs: nowMs }) <= nowMs;
   if (!isDue || waitsFor.length === 0) return undefined;
-  return waitedUntil?.(waitsFor.map((generation) => ({ tenant: job.ref.tenant, generation })));
+  if (!waitedUntil) return NEVER;
+  return waitedUntil(waitsFor.map((generation) => ({ tenant: job.ref.tenant, generation })));
 }
 
 /** An event of unknown type after an end looks like one before it. Deciding reads the whole log. */

@@ -7,7 +7,7 @@ import {
   type TenantId,
   withoutMedia,
 } from "@reprise/protocol";
-import type { RequestBlobs, UseBlob } from "../../models/request-blobs.ts";
+import { type RequestBlobs, type UseBlob, withoutBlobs } from "../../models/request-blobs.ts";
 
 export interface PromptMedia {
   /** With a note in the place of each part whose blob is gone. */
@@ -25,13 +25,14 @@ interface FindMedia extends UseBlob {
 /**
  * Finds the blobs that earlier turns name, and renews their expiry. A conversation outlives its blobs: blobs that are deleted, erased or expired are left out
  * from now on, and the model is told so.
- * @throws RepriseError `broker_unavailable`
+ * @throws RepriseError `capability_unsupported` on a node without blobs, `broker_unavailable`
  */
 export async function findPromptMedia(
   prompt: Prompt,
   { blobs, tenant, ...use }: FindMedia,
 ): Promise<PromptMedia> {
   const named = new Set(prompt.flatMap((segment) => [...blobsIn(segment)]));
+  if (named.size > 0 && !blobs) throw withoutBlobs("conversation");
   const found = await Promise.all(
     Array.from(named, async (id): Promise<RequestMedia | undefined> => {
       const row = await blobs?.use(tenant, id as BlobId, use);
