@@ -77,7 +77,7 @@ export function addChatRoute(app: FastifyInstance, context: ChatPorts): void {
       awaitsContent: lastEventId === undefined,
     } as const;
     if (isStream) {
-      return streamProjected(context, reply, {
+      return await streamProjected(context, reply, {
         ...read,
         projection: chatProjection({ includeUsage }),
         from,

@@ -60,7 +60,7 @@ export function addCreateResponseRoute(app: FastifyInstance, context: CreateResp
     const caller = callerOf(request, principal);
     const read = { ref, protocol: "openai-responses", caller, principal, role: "read", begun } as const;
     if (isStream) {
-      return streamProjected(context, reply, {
+      return await streamProjected(context, reply, {
         ...read,
         awaitsContent: !background,
         projection: openaiResponses,
