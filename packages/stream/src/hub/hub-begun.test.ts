@@ -79,6 +79,21 @@ test("what the feed shows in excess before the generation is opened is read from
   expect([stored.length, opened.hub.stats.repairs, world.errors]).toEqual([142, 1, []]);
 });
 
+test("a feed that its creator has ended before the hub takes it over is replaced by another one", async () => {
+  using opened = openHub(world, { probeMs: 60_000 });
+  const ref = newRef();
+  const listening = expectHere(opened, ref);
+  const snapshot = await create(ref);
+  listening[Symbol.dispose]();
+  const reading = follow(await opened.hub.open(ref, { listening, snapshot }));
+  const head = { seq: REQUEST_SEQ, payload: snapshot.events[0]!, streamSeq: snapshot.streamSeq };
+  const worker = appenderOf(world.log, ref, { head });
+  for (const draft of [started(), delta("after"), completed()]) await appendOne(worker, draft);
+  const stored = await world.log.leader.readTail(ref, asStreamSeq(0));
+  expect(await reading).toBe(framesOf(stored.map(({ payload }) => payload)));
+  expect([stored.length, opened.hub.stats.repairs, world.errors]).toEqual([4, 0, []]);
+});
+
 test("a generation that was expected and not created is not listened to any more", async () => {
   using opened = openHub(world);
   const listening = expectHere(opened, newRef());

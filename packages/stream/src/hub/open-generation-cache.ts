@@ -83,8 +83,10 @@ export async function openGenerationCache(
   begun?: NewLog,
 ): Promise<OpenedCache> {
   const { framing } = options;
-  using listening = begun?.listening ?? bufferLiveFeed(options, ref);
-  const snapshot = begun?.snapshot ?? (await readSubscribed(options, ref));
+  // A load may wait for its turn until the creator has ended the feed: then the log is read like any other.
+  const early = begun?.listening.live.isClosed() ? undefined : begun;
+  using listening = early?.listening ?? bufferLiveFeed(options, ref);
+  const snapshot = early?.snapshot ?? (await readSubscribed(options, ref));
   if (snapshot.events.length === 0) throw generationNotFound();
   const cache = new GenerationCache(ref, framing, snapshot);
   listening.keep();
