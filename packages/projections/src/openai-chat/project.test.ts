@@ -1,4 +1,5 @@
 import type OpenAI from "openai";
+import * as fc from "fast-check";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import type { LogEvent } from "../any-log.fixture.ts";
 import {
@@ -54,6 +55,17 @@ describe("a stream", () => {
       expect.objectContaining({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }),
       "[DONE]",
     ]);
+  });
+
+  it("has the same bytes for plain text as for other text, but for the field's name", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), fc.boolean(), (text, includeUsage) => {
+        const [plain, general] = [delta(text), { type: "refusal.delta", text }].map((draft) =>
+          framesOf(chatProjection({ includeUsage }), logOf(draft)).flat().at(-1),
+        );
+        expect(plain?.data.replace('"content":', '"refusal":')).toBe(general?.data);
+      }),
+    );
   });
 
   it("that includes the usage has it in a chunk of its own, and null before", () => {
