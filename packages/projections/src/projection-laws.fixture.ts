@@ -38,7 +38,7 @@ export const logOf = (...drafts: readonly Draft[]): LogEvent[] => toLog([STARTED
 export function itKeepsTheLaws<State>(projection: Projection<State>, isEnd: IsEnd): void {
   it("gives the same frames after any cut", () => holdsAtAnyCut(projection));
   it("leaves the states that it continues from alone", () => leavesStatesAlone(projection));
-  it("has as many frames of an event whatever was withdrawn of it", () =>
+  it("makes the same number of frames for an event after its text is withdrawn", () =>
     countsFramesWithoutTheirText(projection));
   it("ends with a terminal frame, and says nothing after it", () => endsWithItsTerminal(projection, isEnd));
 }

@@ -12,7 +12,7 @@ interface Create {
 
 const messages = [{ role: "user", content: "bench" }];
 
-/** As AG-UI's and TanStack AI's clients send a run. */
+/** Returns the body that the clients of AG-UI and TanStack AI send. */
 const toRun = (reader: number) => ({
   threadId: `thread-${reader}`,
   runId: `run-${reader}`,

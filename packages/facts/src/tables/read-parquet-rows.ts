@@ -22,7 +22,7 @@ export async function readParquetRows(bytes: Uint8Array): Promise<Record<string,
 }
 
 /**
- * What a file says under one key of its metadata; undefined where it says nothing.
+ * Returns the value of one key of a file's metadata; undefined if the key is missing.
  * @throws what hyparquet throws for bytes that are no Parquet file
  */
 export function readParquetMetadata(bytes: Uint8Array, key: string): string | undefined {
