@@ -33,7 +33,7 @@ async function readRows(dir: string) {
     parseAnalyticsEnvironment({ REPRISE_NATS_URL: "nats://127.0.0.1:4222", REPRISE_ANALYTICS_DIR: dir }),
   );
   await using source = await openRows();
-  return source.page({ tenant: undefined, fromUs: 0, toUs: Number.MAX_SAFE_INTEGER, limit: 100 });
+  return await source.page({ tenant: undefined, fromUs: 0, toUs: Number.MAX_SAFE_INTEGER, limit: 100 });
 }
 
 const endsIn = (events: readonly KnownEvent[]) =>

@@ -16,7 +16,7 @@ export async function runAudit(context: RunContext): Promise<ScenarioResult> {
     const measure = async () => {
       const auditDir = audit ? dir.path : undefined;
       await using run = await startRun(signal, () => startReprise(settings, { auditDir }));
-      return measureStream(run.target, run.load, shape, signal);
+      return await measureStream(run.target, run.load, shape, signal);
     };
     const measurement = await measure();
     // The audit log has archived everything that it had read before it ended.

@@ -97,7 +97,7 @@ async function readFile(path: string, range?: ByteRange): Promise<Uint8Array | u
   await using opened = file;
   const info = await opened.stat();
   if (!info.isFile()) return undefined;
-  if (!range) return opened.readFile();
+  if (!range) return await opened.readFile();
   const buffer = Buffer.alloc(Math.max(0, Math.min(range.length, info.size - range.offset)));
   let filled = 0;
   while (filled < buffer.length) {

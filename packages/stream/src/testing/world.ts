@@ -36,7 +36,7 @@ const HOUR_MS = 3_600_000;
 export async function openWorld(retentionMs = HOUR_MS): Promise<World> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startTestBroker());
-  return connectWorld(stack.move(), server, server.url, retentionMs);
+  return await connectWorld(stack.move(), server, server.url, retentionMs);
 }
 
 /** A world whose connections go through a proxy. */
@@ -51,7 +51,7 @@ export async function openWorldBehindProxy(): Promise<World & { readonly proxy: 
 export async function openWorldToRollBack(): Promise<World<StoredBroker>> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startStoredBroker());
-  return connectWorld(stack.move(), server, server.url);
+  return await connectWorld(stack.move(), server, server.url);
 }
 
 /** Two processes at one broker that can lose what it has stored: one whose connections go through a proxy, one whose do not. */

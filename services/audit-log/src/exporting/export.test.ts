@@ -16,7 +16,9 @@ async function exportTo(filled: FilledArchive, path: string, format: ExportForma
   const { archive, keyring, reader, dir } = filled;
   await using search = new ArchiveSearch({ archive, keyring, files: localFiles(dir) });
   const query = { tenant: createRef().tenant, limit: 2 };
-  return writeExport(path, format, (file) => exportGenerations({ reader, search, query, original }, file));
+  return await writeExport(path, format, (file) =>
+    exportGenerations({ reader, search, query, original }, file),
+  );
 }
 
 describe("an export", () => {

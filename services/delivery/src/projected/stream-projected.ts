@@ -115,7 +115,7 @@ async function stream<State, SoFar>(
   if (!opening && frames.hasEnded && position >= endedFrom(frames.count)) {
     readerMetrics.resumed({ seq: resumed ? frames.seqBefore(position) : REQUEST_SEQ }, "ended");
     const again = read.endedFrames?.(frames.state as State) ?? [];
-    return sendAgain(reply, again, again.length > 0 ? 200 : (read.endedStatus ?? 200));
+    return await sendAgain(reply, again, again.length > 0 ? 200 : (read.endedStatus ?? 200));
   }
   const pass = position < frames.first ? new PrivatePass(frames.source) : undefined;
   const { status, protocol, caller, principal, role, call } = read;
@@ -126,7 +126,7 @@ async function stream<State, SoFar>(
     const firstSeq = () => pass?.firstSeq ?? plus(frames.seqBefore(position), 1);
     const fromSeq = resumed ? firstSeq() : FIRST_SEQ;
     read.onReplay(() => replayBytes(opening ?? frames, opening ? 0 : position));
-    return beginReading(context, reply, {
+    return await beginReading(context, reply, {
       cache,
       fromSeq,
       resumed,

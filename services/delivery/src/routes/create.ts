@@ -77,7 +77,7 @@ export function addCreateRoute(app: FastifyInstance, context: CreateRoutePorts):
         ? await readGeneration(context, ref)
         : { ...toGeneration(ref.generation, requested, new MediaTranscript()), cursor: encodeCursor(START) };
       const answer = toResponse(context, [request, reply], { ref, generation });
-      return reply.code(status).header("location", `/v1/generations/${ref.generation}`).send(answer);
+      return await reply.code(status).header("location", `/v1/generations/${ref.generation}`).send(answer);
     },
   );
 }

@@ -55,7 +55,7 @@ export function addReviewRoutes(
     parseWith(noQuery, request.query, "query");
     const { ref, reviewId } = parseReviewId(tenant, request.params.id);
     const answer = parseWith(reviewAnswerSchema, request.body);
-    return decideReview(log, { ref, reviewId, answer, reviewer: holder });
+    return await decideReview(log, { ref, reviewId, answer, reviewer: holder });
   });
 
   app.get<{ Params: { id: string } }>("/v1/generations/:id/moderation", { config }, async (request) => {

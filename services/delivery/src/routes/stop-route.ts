@@ -35,7 +35,7 @@ export function addStopRoute(
     parseWith(noQuery, request.query, "query");
     const { reason = "stopped" } = parseWith(cancelSchema, request.body ?? {});
     const ref = await findThreadRun(context, principal, { protocol, id: request.params.id });
-    if (!ref) return reply.code(204).send();
+    if (!ref) return await reply.code(204).send();
     notes.add(request, { generation: ref.generation });
     const generation = await cancelGeneration(context, ref, reason);
     announceEnd(broker.main, ref, generation.usage ?? undefined);

@@ -81,7 +81,7 @@ export function addTokenRoutes(app: FastifyInstance, context: TokenPorts): void 
       const message = "end_user: is not the end user of this generation.";
       throw new RepriseError("invalid_request", message, { param: "end_user" });
     }
-    return mint(reply, { ...toRequest(principal, body), generation: ref.generation });
+    return await mint(reply, { ...toRequest(principal, body), generation: ref.generation });
   });
 
   app.post("/v1/tokens", { config }, async (request, reply) => {
@@ -91,7 +91,7 @@ export function addTokenRoutes(app: FastifyInstance, context: TokenPorts): void 
     const body = parseWith(userTokenSchema, request.body);
     assertRoles(principal, body.scopes);
     const template = body.template && parseTokenTemplate(body.template);
-    return mint(reply, { ...toRequest(principal, body), template, mayBringRules: body.rules });
+    return await mint(reply, { ...toRequest(principal, body), template, mayBringRules: body.rules });
   });
 
   async function mint(reply: FastifyReply, request: TokenRequest): Promise<FastifyReply> {

@@ -138,14 +138,14 @@ const PATIENT: EffectiveTimeouts = {
 export async function openWorld(): Promise<World> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startTestBroker());
-  return connectWorld(stack.move(), server);
+  return await connectWorld(stack.move(), server);
 }
 
 /** A world whose broker can lose what it has stored. */
 export async function openWorldToRollBack(): Promise<World<StoredBroker>> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startStoredBroker());
-  return connectWorld(stack.move(), server);
+  return await connectWorld(stack.move(), server);
 }
 
 async function connectWorld<Server extends TestBroker>(

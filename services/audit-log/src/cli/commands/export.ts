@@ -50,7 +50,7 @@ async function run(values: Values, io: CommandIo): Promise<number> {
   const outcome = await writeExport(path, format, (file) =>
     exportGenerations({ reader, search, query, original }, file),
   );
-  return report(outcome, path, io);
+  return await report(outcome, path, io);
 }
 
 async function report(

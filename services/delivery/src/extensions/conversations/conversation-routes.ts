@@ -128,7 +128,7 @@ export function addConversationRoutes(app: FastifyInstance, context: Conversatio
         id: conversationIdOf(tenant, idempotencyKey, principal.endUser),
         nowMs: unixNow(),
       });
-      return reply
+      return await reply
         .code(isNew ? 201 : 200)
         .header("location", `/v1/conversations/${row.id}`)
         .send(toConversation(row));

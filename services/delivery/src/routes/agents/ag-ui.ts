@@ -65,7 +65,7 @@ export function addAgUiRoutes(app: FastifyInstance, context: AgUiPorts): void {
       request.body = undefined;
       bodies.release(request.raw);
       await limits.attach([request, reply], principal, { isStream: true, waits: false });
-      return join([request, reply], run, messages);
+      return await join([request, reply], run, messages);
     }
     using started = await context.create({
       principal,

@@ -72,7 +72,7 @@ export function addTanstackRoutes(app: FastifyInstance, context: TanstackPorts):
     const lastEventId = headerOf(request, "last-event-id") || undefined;
     const parsed = parseTanstackRequest(request.body, parseOptions(context, query.model));
     assertNamedOnce(request, parsed.runId);
-    if (lastEventId !== undefined) return resume([request, reply], parsed, lastEventId);
+    if (lastEventId !== undefined) return await resume([request, reply], parsed, lastEventId);
     const { threadId, runId } = parsed;
     using started = await context.create({
       principal,

@@ -37,7 +37,8 @@ export function addTimingsRoute(app: FastifyInstance, context: TimingPorts): voi
       ...callerOf(request, principal),
       timings,
     } as const;
-    if (await recordOps(log.publish, ref, record, { budgetMs: BUDGET_MS })) return reply.code(204).send();
+    if (await recordOps(log.publish, ref, record, { budgetMs: BUDGET_MS }))
+      return await reply.code(204).send();
     throw new RepriseError("broker_unavailable", "The timings could not be recorded.", {
       retryAfterMs: 1_000,
     });

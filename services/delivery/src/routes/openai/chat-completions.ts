@@ -91,12 +91,12 @@ export function addChatRoute(app: FastifyInstance, context: ChatPorts): void {
       });
     }
     const settled = await readSettled(context, reply, { ...read, fold: chatAnswer, wait: true });
-    if (!settled) return reply;
+    if (!settled) return await reply;
     const { answer } = settled.state;
     if (!answer) throw new RepriseError("internal", "A generation was read to its end, and has none.");
     // Sent again it would run again, or with its key be answered the same.
     if (answer.status !== 200) void reply.header(SHOULD_RETRY_HEADER, "false");
-    return reply.code(answer.status).send(answer.body);
+    return await reply.code(answer.status).send(answer.body);
   });
 }
 

@@ -72,7 +72,7 @@ export function addCreateResponseRoute(app: FastifyInstance, context: CreateResp
       });
     }
     const settled = await readSettled(context, reply, { ...read, fold: responsesAnswer, wait: !background });
-    if (!settled) return reply;
-    return reply.send(toAnswer(settled.state, toCreatedWith(requested)));
+    if (!settled) return await reply;
+    return await reply.send(toAnswer(settled.state, toCreatedWith(requested)));
   });
 }

@@ -129,10 +129,10 @@ export function addResponseRoutes(app: FastifyInstance, context: ResponseRoutePo
     }
     const read = readOf(request, principal, ref);
     const settled = await readSettled(context, reply, { ...read, fold: responsesAnswer, wait: false });
-    if (!settled) return reply;
+    if (!settled) return await reply;
     // It has ended, whether or not readers may have all that came before.
     const { state } = responsesAnswer.project(settled.state, end);
-    return reply.send(toAnswer(state, toCreatedWith(requested)));
+    return await reply.send(toAnswer(state, toCreatedWith(requested)));
   });
 
   const eraseConfig = { roles: ["erase"], ...RESPONSE_ERRORS } as const;
