@@ -9,6 +9,7 @@ import {
 } from "@reprise/protocol";
 import type { FastifyReply } from "fastify";
 import { SHOULD_RETRY_HEADER } from "../http/header-names.ts";
+import { headerOf } from "../http/header-of.ts";
 import type { ProjectedCall } from "./projected-call.ts";
 import { waitAsReader, type WaitingPorts } from "./wait-as-reader.ts";
 
@@ -37,20 +38,17 @@ export async function waitForContent(
   assertContent(reply, cache);
 }
 
-/**
- * Makes the failure of a generation without content the answer. A call without an idempotency key may be sent again; with its key it would get this failure
- * again.
- */
+/** Makes the failure of a generation without content the answer. */
 export function assertContent(reply: FastifyReply, cache: GenerationCache): void {
   const failure = findFailureWithoutContent(cache);
   if (!failure) return;
-  // The create of a call without a key has set it.
-  const isKeyless = reply.hasHeader(SHOULD_RETRY_HEADER);
-  void reply.header(SHOULD_RETRY_HEADER, `${isKeyless && failure.retryable}`);
+  // A call with a key would get this failure again.
+  const isKeyed = headerOf(reply.request, "idempotency-key") !== undefined;
+  if (isKeyed || !failure.retryable) void reply.header(SHOULD_RETRY_HEADER, "false");
   throw failure;
 }
 
-/** Finds the failure of a generation that has ended without content for its readers. */
+/** Finds the failure of a generation that has ended without content. */
 export function findFailureWithoutContent(cache: GenerationCache): RepriseError | undefined {
   if (!cache.isSettled || cache.figures.hasOutput) return undefined;
   // A log without content is short. Moderation may have appended after its end.

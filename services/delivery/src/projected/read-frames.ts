@@ -1,12 +1,13 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Hub } from "@reprise/stream";
-import type { Projection } from "@reprise/projections";
-import { plus, type Seq } from "@reprise/protocol";
+import type { Frame, Projection } from "@reprise/projections";
+import { FIRST_SEQ, plus, REQUEST_SEQ, type Seq } from "@reprise/protocol";
 import type { FastifyReply } from "fastify";
 import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
-import { PrivatePass } from "./private-pass.ts";
 import type { ProjectedCaches } from "./projected-caches.ts";
 import type { ProjectedCall } from "./projected-call.ts";
-import type { ProjectedFrames } from "./projected-frames.ts";
+import type { ProjectedFrames, ProjectedSource } from "./projected-frames.ts";
+import { ProjectionFold } from "./projection-fold.ts";
 import type { WaitingPorts } from "./wait-as-reader.ts";
 
 /** The part of a route's context that this takes. */
@@ -34,6 +35,8 @@ interface Page {
 
 /** Data of one answer, in UTF-16 units: the frame that fills it is the last. */
 const PAGE_UNITS = 256 * 1_024;
+/** Events folded in one go. */
+const SLICE_EVENTS = 64;
 
 /**
  * Reads the data of a projection's frames from a number on, as far as they are settled now: as many as fill a page. To be called directly before the answer
@@ -62,27 +65,53 @@ export async function readFrames(
 
 async function readPage(frames: ProjectedFrames, from: number): Promise<Page> {
   await frames.catchUp();
-  if (from >= frames.first) {
-    const page = take((position) => frames.dataAt(position), from);
-    const eventAt = (position: number) => plus(frames.seqBefore(position), 1);
-    return { frames: page, bytes: 0, fromSeq: eventAt(from), lastSeq: eventAt(from + page.length - 1) };
-  }
-  const pass = new PrivatePass(frames.source);
-  try {
-    const window = await pass.next(from);
-    const page = take((position) => window.dataAt(position), from);
-    return { frames: page, bytes: pass.bytes, fromSeq: pass.firstSeq, lastSeq: pass.seq };
-  } finally {
-    pass.stop();
-  }
-}
-
-function take(dataAt: (position: number) => string | undefined, from: number): readonly string[] {
+  if (from < frames.first) return foldPage(frames.source, from);
   const page: string[] = [];
   let units = 0;
-  for (let data = dataAt(from); data !== undefined && units < PAGE_UNITS; data = dataAt(from + page.length)) {
+  for (let data = frames.dataAt(from); data !== undefined; data = frames.dataAt(from + page.length)) {
     page.push(data);
     units += data.length;
+    if (units >= PAGE_UNITS) break;
   }
-  return page;
+  const eventAt = (position: number) => plus(frames.seqBefore(position), 1);
+  return { frames: page, bytes: 0, fromSeq: eventAt(from), lastSeq: eventAt(from + page.length - 1) };
+}
+
+/** Makes a page that the node no longer keeps, from the log's beginning. */
+async function foldPage({ hub, cache, projection }: ProjectedSource, from: number): Promise<Page> {
+  let page: string[] = [];
+  let units = 0;
+  let fromSeq = FIRST_SEQ;
+  let lastSeq: Seq = REQUEST_SEQ;
+  const fold = new ProjectionFold({ hub, cache }, projection, () => {
+    page = [];
+    units = 0;
+  });
+  const take = (ofEvent: readonly Frame[], first: number) => {
+    for (const [i, { data }] of ofEvent.entries()) {
+      if (first + i < from || units >= PAGE_UNITS) continue;
+      if (page.length === 0) fromSeq = fold.seq;
+      lastSeq = fold.seq;
+      page.push(data);
+      units += data.length;
+    }
+  };
+  using held = new DisposableStack();
+  held.defer(() => fold.stop());
+  held.defer(
+    cache.attach({
+      get bytes() {
+        return fold.bytes + units;
+      },
+      // The page needs all of it.
+      trim() {},
+      forget: () => fold.reset(),
+    }),
+  );
+  for (let step = fold.step(SLICE_EVENTS, take); units < PAGE_UNITS && step !== "settled";) {
+    if (step === "absent") await fold.stepHistory(take);
+    else await nextTurn();
+    step = fold.step(SLICE_EVENTS, take);
+  }
+  return { frames: page, bytes: fold.bytes, fromSeq, lastSeq };
 }

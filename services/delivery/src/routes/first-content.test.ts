@@ -54,10 +54,8 @@ describe.each(ROUTES)("the head of an answer of %s", (path, body) => {
   test("is the status of a failure that comes before the first content", async () => {
     const { answer, worker } = await begin(path, body);
     await append(worker, started(), failed("engine_unavailable"));
-    const { status, headers, json } = await answer;
+    const { status, json } = await answer;
     expect([status, json]).toMatchObject([502, { error: { code: "engine_unavailable" } }]);
-    // Its key would get the same failure again.
-    expect(headers.get("x-should-retry")).toBe("false");
   });
 
   test("is 200 for content, and then a failure is the protocol's", async () => {
@@ -82,9 +80,9 @@ test("an answer without content yet has a head when its time is up", async () =>
 
 describe("a failure without content, of a call without a key", () => {
   test.each([
-    ["engine_unavailable", true],
-    ["engine_rejected", false],
-  ])("is %s with X-Should-Retry: %s, and a retry is another run", async (code, retryable) => {
+    ["engine_unavailable", true, null],
+    ["engine_rejected", false, "false"],
+  ])("is %s, and a retry is another run", async (code, retryable, shouldRetry) => {
     const body = { ...CHAT, stream: true, seed: ++made };
     const rows = (await findableRequests(platform)) + 1;
     const send = async (retries: number) => {
@@ -99,8 +97,59 @@ describe("a failure without content, of a call without a key", () => {
     };
     const answers = [await send(0), await send(1)];
     for (const { status, headers } of answers)
-      expect([status, headers.get("x-should-retry")]).toEqual([502, `${retryable}`]);
+      expect([status, headers.get("x-should-retry")]).toEqual([502, shouldRetry]);
     const ids = answers.map(({ headers }) => headers.get("reprise-generation-id"));
     expect(new Set(ids).size).toBe(2);
+  });
+});
+
+describe("a call that waits for content", () => {
+  /** A node of its own, and how to see that it waits for a generation. */
+  async function openNode() {
+    const node = await platform.addNode({ headWaitMs: HOUR_MS });
+    const waiting = (generations: number) =>
+      expect
+        .poll(async () => (await call(`${node.opsUrl}/metrics`)).text)
+        .toContain(`\nreprise_hub_generations ${generations}\n`);
+    return { ...node, waiting };
+  }
+
+  test("is refused by a node that drains, and its retry joins at another one", async () => {
+    const node = await openNode();
+    const body = { ...CHAT, stream: true, seed: ++made };
+    const rows = (await findableRequests(platform)) + 1;
+    const send = (url: string, retries: number) =>
+      call(`${url}/v1/chat/completions`, { headers: { "x-stainless-retry-count": `${retries}` }, body });
+    const next = nextWorker();
+    await platform.broker.main.flush();
+    const refused = send(node.url, 0);
+    const worker = await next;
+    await node.waiting(1);
+    await expect.poll(() => findableRequests(platform)).toBe(rows);
+    node.delivery.drain();
+    const { status, headers, json } = await refused;
+    expect([status, json, headers.get("x-should-retry")]).toMatchObject([
+      503,
+      { error: { code: "draining" } },
+      null,
+    ]);
+    const joined = send(platform.node.url, 1);
+    await append(worker, started(), delta("Hello"), completed());
+    const again = await joined;
+    expect([again.status, again.headers.get("reprise-generation-id")]).toEqual([
+      200,
+      headers.get("reprise-generation-id"),
+    ]);
+  });
+
+  test("holds nothing after its client has left", async () => {
+    const node = await openNode();
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    const left = call(`${node.url}/v1/chat/completions`, { body: { ...CHAT, stream: true }, signal });
+    await node.waiting(1);
+    leaving.abort();
+    await expect(left).rejects.toThrow("abort");
+    await node.waiting(0);
   });
 });
