@@ -13,8 +13,9 @@ export {
   checkpointKey,
   commitKey,
   cosignedKey,
-  type DataFileName,
   dataKey,
+  type FilePlace,
+  parseDataKey,
   SNAPSHOT_KEY,
 } from "./store/paths.ts";
 export { parseCommit } from "./commit/read-commits.ts";

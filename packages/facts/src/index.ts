@@ -16,14 +16,7 @@ export { reachOf } from "./rows/reach.ts";
 export type { GenerationDelivery } from "./deliveries/generation-delivery.ts";
 export { fromBase64, toBase64 } from "./base64.ts";
 export { costOf, formatCost, type Price, type PricedTokens, priceSchema } from "./price/price.ts";
-export {
-  type LagoEvent,
-  toLagoEvent,
-  toUsageEvent,
-  type UsageData,
-  type UsageEvent,
-  type UsageOptions,
-} from "./usage/usage-event.ts";
+export { toUsageEvent, type UsageData, type UsageEvent, type UsageOptions } from "./usage/usage-event.ts";
 export { GenerationSummary } from "./summary/generation-summary.ts";
 export { FirstGroups } from "./summary/first-groups.ts";
 export { type Accumulator, type Group, type GroupKey, Groups } from "./summary/groups.ts";

@@ -70,12 +70,8 @@ export {
   type OpsSource,
   startOpsServer,
 } from "./http/ops-server.ts";
-export {
-  ensurePrivateDir,
-  createSecretFile,
-  openSecretFile,
-  replaceSecretFile,
-} from "./lifecycle/secret-file.ts";
+export { ensurePrivateDir } from "./lifecycle/ensure-private-dir.ts";
+export { createSecretFile, openSecretFile, replaceSecretFile } from "./lifecycle/secret-file.ts";
 export { readProcessStart } from "./lifecycle/process-running.ts";
 export {
   spawnSupervised,

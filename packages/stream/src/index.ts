@@ -1,4 +1,5 @@
-export { type Decision, appendDecision, subscribeYieldRequests } from "./append/append-decision.ts";
+export { type Decision, appendDecision } from "./append/append-decision.ts";
+export { subscribeYieldRequests } from "./append/subscribe-yield-requests.ts";
 export { AppendPressure, chunkingOf, type Chunking } from "./append/chunking.ts";
 export { Appender } from "./append/appender.ts";
 export { beginLog } from "./append/begin-log.ts";
@@ -26,7 +27,7 @@ export { listGenerations } from "./read/list-generations.ts";
 export { subscribeLive } from "./read/live-feed.ts";
 export { headOf } from "./read/log-head.ts";
 export type { LogObserver, LogReader } from "./read/log-reader.ts";
-export { readLastStored } from "./read/leader-reader.ts";
+export { readLastStored } from "./read/read-last-stored.ts";
 export { readPolicy, toEffectivePolicy } from "./read/requested-policy.ts";
 export type { LogSnapshot, StoredEvent } from "./read/stored-event.ts";
 export { waitUntilBegun } from "./read/wait-until-begun.ts";

@@ -1,8 +1,9 @@
 import { lowerPriority, runService, startBrokerService } from "@reprise/runtime";
 import { parseAnalyticsEnvironment } from "./config.ts";
-import { loadPrices, toUsageSinks } from "./usage.ts";
+import { loadPrices } from "./load-prices.ts";
 import { startAnalytics } from "./service.ts";
 import { openAnalyticsStorage } from "./storage.ts";
+import { toUsageSinks } from "./usage.ts";
 
 /** Readers wait for delivery, the workers and the broker, and for nothing that this process does. */
 const NICE = 10;

@@ -35,7 +35,7 @@ import { TenantMetrics } from "./tenant-metrics.ts";
 import type { UsageSettings } from "./usage.ts";
 
 export { ANALYTICS_NAMES, parseAnalyticsEnvironment } from "./config.ts";
-export { loadPrices, type Prices } from "./usage.ts";
+export { loadPrices, type Prices } from "./load-prices.ts";
 export { type AnalyticsStorage, openAnalyticsStorage } from "./storage.ts";
 export { toUsageSinks, type UsageSettings } from "./usage.ts";
 

@@ -1,6 +1,7 @@
 import { lowerPriority, runService, startBrokerService } from "@reprise/runtime";
 import { followTenants, reportRefusedRecord } from "@reprise/tenancy";
-import { loadKeptTenants, parseAuditLogEnvironment, keptTenants } from "./config.ts";
+import { parseAuditLogEnvironment } from "./config.ts";
+import { keptTenants, loadKeptTenants } from "./kept-tenants.ts";
 import { startAuditLog } from "./service.ts";
 import { openAuditStorage } from "./storage.ts";
 

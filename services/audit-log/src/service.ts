@@ -30,7 +30,7 @@ import { laneStreams } from "./archiving/lane/lane-kind.ts";
 import { ArchiveSearch } from "./search/archive-search.ts";
 import { startMaintenance } from "./lifecycle/maintenance/maintenance.ts";
 import type { Tracing } from "@reprise/runtime/telemetry";
-import type { KeptTenant } from "./config.ts";
+import type { KeptTenant } from "./kept-tenants.ts";
 import type { AuditStorage } from "./storage.ts";
 import { startWitnessing } from "./witnessing/start-witnessing.ts";
 

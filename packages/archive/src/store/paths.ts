@@ -1,6 +1,6 @@
-import type { StreamSeq } from "@reprise/protocol";
+import { asStreamSeq, type StreamSeq } from "@reprise/protocol";
 
-/* The keys of an archive's objects are built here only. */
+/* The keys of an archive's objects are built and parsed here only. */
 
 const WIDTH = 10;
 const FOLDER = 10_000;
@@ -43,17 +43,31 @@ export function tileKey(tree: string, level: number, index: number): string {
   return `tile/${tree}/${level}/${path}`;
 }
 
-export interface DataFileName {
+/** Where a file of segments belongs, and what its segments were taken from. */
+export interface FilePlace {
   readonly tenant: string;
   /** `2026-11-21`, UTC. */
   readonly day: string;
   readonly stream: string;
   readonly first: StreamSeq;
   readonly last: StreamSeq;
+}
+
+interface DataFileName extends FilePlace {
   /** SHA-256 of the file, hex. */
   readonly sha256: string;
 }
 
 export function dataKey({ tenant, day, stream, first, last, sha256 }: DataFileName): string {
   return `data/tenant=${tenant}/dt=${day}/${stream}-${first}-${last}-${sha256.slice(0, 12)}.parquet`;
+}
+
+const DATA_KEY =
+  /^data\/tenant=([^/]+)\/dt=(\d{4}-\d{2}-\d{2})\/([A-Z0-9_]+)-(\d+)-(\d+)-([0-9a-f]{12})\.parquet$/;
+
+/** Parses the key of a file, without its whole hash; undefined for a key that `dataKey` has not made. */
+export function parseDataKey(key: string): FilePlace | undefined {
+  const [, tenant, day, stream, first, last] = DATA_KEY.exec(key) ?? [];
+  if (tenant === undefined || day === undefined || stream === undefined) return undefined;
+  return { tenant, day, stream, first: asStreamSeq(Number(first)), last: asStreamSeq(Number(last)) };
 }

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { GenerationFold } from "../fold/generation-fold.ts";
 import { history } from "../fold/history.fixture.ts";
 import { costOf, formatCost, type Price, priceSchema } from "../price/price.ts";
-import { toLagoEvent, toUsageEvent } from "./usage-event.ts";
+import { toUsageEvent } from "./usage-event.ts";
 
 const PRICE: Price = { currency: "USD", input: "0.15", cached_input: "0.075", output: "0.6" };
 const REF = { tenant: "acme", generation: "gen_test" };
@@ -67,24 +67,5 @@ test("the same log gives the same event, with what was produced and what counts"
       expect(Date.parse(event.time)).toBe(Math.floor(row.ended_us / 1_000));
     }),
     { numRuns: 100 },
-  );
-});
-
-test("Lago's form has the same id and no value that is missing", () => {
-  fc.assert(
-    fc.property(history, (log) => {
-      const fold = GenerationFold.begin(REF);
-      for (const { payload, storedAtUs } of log) fold.feed(payload, storedAtUs);
-      const event = toUsageEvent(fold.toRow(), { source: "/reprise" });
-      const lago = toLagoEvent(event, "tokens");
-      expect(lago).toMatchObject({
-        transaction_id: event.id,
-        external_subscription_id: "acme",
-        code: "tokens",
-      });
-      expect(Object.values(lago.properties)).not.toContain(null);
-      expect(lago.properties["output_tokens"]).toBe(event.data.output_tokens);
-    }),
-    { numRuns: 50 },
   );
 });

@@ -9,7 +9,8 @@ import {
   natsServerFiles,
   type NatsServerSettings,
 } from "./nats-server-config.ts";
-import { ensurePrivateDir, replaceSecretFile } from "../lifecycle/secret-file.ts";
+import { ensurePrivateDir } from "../lifecycle/ensure-private-dir.ts";
+import { replaceSecretFile } from "../lifecycle/secret-file.ts";
 import { watchPortsFile } from "./nats-server-ports-file.ts";
 import { isProcessRunning } from "../lifecycle/process-running.ts";
 import {

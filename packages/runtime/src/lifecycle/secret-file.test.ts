@@ -3,7 +3,7 @@ import { chmod, mkdir, readdir, readFile, stat, utimes, writeFile } from "node:f
 import { join, relative } from "node:path";
 import { createTempDir } from "@reprise/testkit";
 import { beforeEach, expect, test, vi } from "vitest";
-import { createSecretFile, openSecretFile, replaceSecretFile, ensurePrivateDir } from "./secret-file.ts";
+import { createSecretFile, openSecretFile, replaceSecretFile } from "./secret-file.ts";
 
 /* Durability after a power loss follows from the order of the file-system calls, so each is written down once it is done. */
 
@@ -118,24 +118,3 @@ test.each([
     );
   },
 );
-
-async function modeOf(path: string): Promise<number> {
-  return (await stat(path)).mode & 0o7777;
-}
-
-test("a private folder is made for its owner alone, and one that is there is closed, unless it is meant for all users", async () => {
-  await using dir = await createTempDir("private");
-  const made = join(dir.path, "a/b");
-  await ensurePrivateDir(made);
-  expect(await modeOf(made)).toBe(0o700);
-  const open = join(dir.path, "open");
-  await mkdir(open);
-  await chmod(open, 0o755);
-  await ensurePrivateDir(open);
-  expect(await modeOf(open)).toBe(0o700);
-  const shared = join(dir.path, "shared");
-  await mkdir(shared);
-  await chmod(shared, 0o1777);
-  await expect(ensurePrivateDir(shared)).rejects.toMatchObject({ code: "config_invalid" });
-  expect(await modeOf(shared)).toBe(0o1777);
-});

@@ -1,16 +1,5 @@
 import { randomUUID } from "node:crypto";
-import {
-  type FileHandle,
-  link,
-  mkdir,
-  open,
-  readdir,
-  rename,
-  rm,
-  stat,
-  writeFile,
-  chmod,
-} from "node:fs/promises";
+import { type FileHandle, link, mkdir, open, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { RepriseError, unixNow } from "@reprise/protocol";
 
@@ -23,7 +12,6 @@ import { RepriseError, unixNow } from "@reprise/protocol";
 const OWNER_ONLY = 0o600;
 const OWNER_ONLY_FOLDER = 0o700;
 const OTHERS = 0o077;
-const STICKY = 0o1000;
 /** No process takes as long to write a secret: an older draft is abandoned. */
 const ABANDONED_MS = 60_000;
 
@@ -134,17 +122,4 @@ async function syncFolder(path: string): Promise<void> {
 
 function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException).code;
-}
-
-/**
- * Makes a folder that only its owner can enter, which keeps everything in it from other users, with any mode of its own. A folder that is
- * there already is closed to others too, unless it is meant for all users, as /tmp is.
- * @throws RepriseError `config_invalid` for a folder with the sticky bit; what the system says when it can't be made, or belongs to another user and is open to others
- */
-export async function ensurePrivateDir(path: string): Promise<void> {
-  await mkdir(path, { recursive: true, mode: OWNER_ONLY_FOLDER });
-  const { mode } = await stat(path);
-  if ((mode & STICKY) !== 0)
-    throw new RepriseError("config_invalid", `${path} is a folder for all users; name one within it.`);
-  if ((mode & OTHERS) !== 0) await chmod(path, OWNER_ONLY_FOLDER);
 }

@@ -4,7 +4,8 @@ import { join, resolve } from "node:path";
 import { accountsOf, BROKER_USERS, type BrokerUser, createUserKey, toUserKey } from "@reprise/broker";
 import { RepriseError } from "@reprise/protocol";
 import { mapUsers } from "../broker/nats-users.ts";
-import { ensurePrivateDir, openSecretFile, replaceSecretFile } from "../lifecycle/secret-file.ts";
+import { ensurePrivateDir } from "../lifecycle/ensure-private-dir.ts";
+import { openSecretFile, replaceSecretFile } from "../lifecycle/secret-file.ts";
 import {
   ACCOUNTS_FILE,
   type ConfiguredServer,

@@ -1,7 +1,8 @@
 import type { EventDraft, GenerationRef, Transcript } from "@reprise/protocol";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { appendDecision, subscribeYieldRequests } from "./append-decision.ts";
+import { appendDecision } from "./append-decision.ts";
+import { subscribeYieldRequests } from "./subscribe-yield-requests.ts";
 import type { GenerationLog } from "../read/generation-log.ts";
 import type { Publish } from "@reprise/broker";
 import { createFaultyPublish, FATES } from "../testing/faulty-publish.ts";

@@ -1,13 +1,5 @@
 import type { NatsConnection } from "@nats-io/transport-node";
-import {
-  type GenerationRef,
-  logSubject,
-  shardOf,
-  streamOf,
-  type StreamSeq,
-  toUnixMs,
-  type UnixMs,
-} from "@reprise/protocol";
+import { type GenerationRef, logSubject, shardOf, streamOf, type StreamSeq } from "@reprise/protocol";
 import {
   HEADER,
   isRefusal,
@@ -15,8 +7,6 @@ import {
   getNextMessage,
   headerOf,
   type StoredMessage,
-  getLastDirect,
-  storedAtOf,
 } from "@reprise/broker";
 import type { StoredEvent } from "./stored-event.ts";
 
@@ -77,22 +67,4 @@ function noneIfAbsent(error: unknown): undefined {
 function toStoredEvent(message: StoredMessage): StoredEvent {
   const { payload, streamSeq } = message;
   return { payload, streamSeq, writer: headerOf(message, HEADER.writer) ?? "" };
-}
-
-/** An event and when it was stored, by the broker's clock. */
-interface LastStored {
-  readonly payload: Uint8Array;
-  readonly storedAtMs: UnixMs;
-}
-
-/**
- * The last event of a log, from any replica; undefined for a log that has none.
- * @throws RepriseError `broker_unavailable`
- */
-export async function readLastStored(
-  connection: NatsConnection,
-  ref: GenerationRef,
-): Promise<LastStored | undefined> {
-  const last = await getLastDirect(connection, streamOf(ref.generation), logSubject(ref));
-  return last && { payload: Uint8Array.from(last.data), storedAtMs: toUnixMs(storedAtOf(last)) };
 }

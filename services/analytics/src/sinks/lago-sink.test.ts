@@ -1,10 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type LagoEvent, toUsageEvent, type UsageEvent } from "@reprise/facts";
+import { toUsageEvent, type UsageEvent } from "@reprise/facts";
 import { createRef } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { generationRowOf } from "../testing/generation-row.ts";
 import { toUsageSinks } from "../usage.ts";
+import type { LagoEvent } from "./lago-event.ts";
 import { createLagoSink } from "./lago-sink.ts";
 
 const SETTINGS = {

@@ -1,4 +1,5 @@
-import { toLagoEvent, type UsageEvent } from "@reprise/facts";
+import type { UsageEvent } from "@reprise/facts";
+import { toLagoEvent } from "./lago-event.ts";
 import type { UsageSink } from "./usage-sink.ts";
 
 export interface LagoSinkOptions {

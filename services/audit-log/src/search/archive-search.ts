@@ -2,14 +2,9 @@ import { type ArchiveFile, type ArchiveState, erasuresOf, type Keyring } from "@
 import { type AuditSearch, type AuditSearchPage, RepriseError } from "@reprise/protocol";
 import { Database, type SearchableFiles } from "@reprise/facts/tables";
 import { metadataTag, subjectTag } from "../records/search-tags.ts";
-import {
-  filesInRange,
-  type TimeRange,
-  encodePageCursor,
-  parsePageCursor,
-  findGenerations,
-  type FoundGeneration,
-} from "./search-query.ts";
+import { filesInRange, type TimeRange } from "./files-in-range.ts";
+import { encodePageCursor, parsePageCursor } from "./page-cursor.ts";
+import { type FoundGeneration, searchGenerations } from "./search-generations.ts";
 import { toSummary } from "./summary.ts";
 
 export interface ArchiveSearchOptions {
@@ -49,7 +44,7 @@ export class ArchiveSearch implements AsyncDisposable {
     const found = await this.#inFiles(tenant, range, (paths) =>
       this.#database.query((connection) =>
         // One more than a page shows whether there is another one.
-        findGenerations(connection, { ...range, paths, model, status, tags, after, limit: limit + 1 }),
+        searchGenerations(connection, { ...range, paths, model, status, tags, after, limit: limit + 1 }),
       ),
     );
     const page = found.slice(0, limit);

@@ -1,6 +1,6 @@
 import type { LogLayout, PlacedSegment } from "@reprise/archive";
 import type { AuditSummary } from "@reprise/protocol";
-import type { FoundGeneration } from "./search-query.ts";
+import type { FoundGeneration } from "./search-generations.ts";
 
 /** Returns the list entry of a generation. @param erasedAt the time when its keys were destroyed, ISO 8601 */
 export function toSummary(found: FoundGeneration, erasedAt: string | undefined): AuditSummary {

@@ -10,6 +10,7 @@ import {
   openKeyring,
   sealCopy,
   sha256Hex,
+  parseDataKey,
 } from "@reprise/archive";
 import { createMemoryStore } from "@reprise/archive/testing";
 import type { StreamMessage } from "@reprise/broker";
@@ -31,7 +32,6 @@ import { subjectTag } from "../records/search-tags.ts";
 import { GenerationKeys } from "../archiving/generation-keys.ts";
 import { sealBatch } from "../archiving/lane/seal-batch.ts";
 import { compact } from "../lifecycle/maintenance/compaction.ts";
-import { parseDataKey } from "../archiving/describe-file.ts";
 import { eraseSubject } from "../lifecycle/erasure/erase.ts";
 
 const NAME = "small";

@@ -5,10 +5,8 @@ import {
   type TakeoverReason,
   type TurnItem,
   type Seq,
-  type Capability,
-  type RequestedEvent,
 } from "@reprise/protocol";
-import { NO_PREFIX, type Prefix, type Seam, type Engine } from "../engines/engine.ts";
+import { NO_PREFIX, type Prefix, type Seam } from "../engines/engine.ts";
 import { type EngineChoice, engineOf, type ServedModel } from "../model-queues.ts";
 import type { RunTranscript } from "./run-transcript.ts";
 
@@ -151,24 +149,4 @@ function workerLost(attempts: number): RepriseError {
     "worker_lost",
     `The worker of attempt ${attempts} was lost, and the policy allows no further one.`,
   );
-}
-
-type Requested = Pick<RequestedEvent, "needs"> & {
-  readonly request: Pick<RequestedEvent["request"], "tools">;
-};
-
-/** The first thing that a request needs and an engine can't do; undefined where it can do all. Names of later versions are nothing that it can. */
-export function firstUnmet(
-  { capabilities, isLearning }: Pick<Engine, "capabilities" | "isLearning">,
-  requested: Requested,
-): string | undefined {
-  if (!capabilities || isLearning) return undefined;
-  const needs = [...(requested.request.tools ? ["tools"] : []), ...(requested.needs ?? [])];
-  return needs.find((name) => !capabilities.has(name as Capability));
-}
-
-/** The model without a fallback that would leave out what the request asks for. */
-export function fitModel(model: ServedModel, requested: Requested): ServedModel {
-  const { fallback, ...alone } = model;
-  return fallback && firstUnmet(fallback.engine, requested) !== undefined ? alone : model;
 }

@@ -13,7 +13,8 @@ import {
   type Transcript,
   type UnixMs,
 } from "@reprise/protocol";
-import { firstUnmet, fitModel, type Plan, planAttempt, toPlanContext } from "../domain/plan-attempt.ts";
+import { firstUnmet, fitModel } from "../domain/fit-model.ts";
+import { type Plan, planAttempt, toPlanContext } from "../domain/plan-attempt.ts";
 import type { RunTranscript } from "../domain/run-transcript.ts";
 import type { ServedModel } from "../model-queues.ts";
 import { loadLog } from "./log/load-log.ts";

@@ -1,6 +1,6 @@
-import { type Archive, type BlobStore, mergeSegmentFiles, sha256Hex } from "@reprise/archive";
+import { type Archive, type BlobStore, mergeSegmentFiles, parseDataKey, sha256Hex } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
-import { describeFile, parseDataKey } from "../../archiving/describe-file.ts";
+import { describeFile } from "../../archiving/describe-file.ts";
 import { type Compaction, TARGET_BYTES } from "./next-compaction.ts";
 
 /**

@@ -1,6 +1,5 @@
 import type { UnixMs } from "@reprise/protocol";
-import type { ArchiveFile } from "@reprise/archive";
-import { parseDataKey } from "../../archiving/describe-file.ts";
+import { type ArchiveFile, parseDataKey } from "@reprise/archive";
 
 /*
  * A stream leaves a file per tenant every few seconds. Reading a generation asks every file whether it holds any of it, so few files are better;

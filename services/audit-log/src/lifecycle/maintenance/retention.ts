@@ -1,9 +1,8 @@
 import type { UnixMs } from "@reprise/protocol";
 import { isDeepStrictEqual } from "node:util";
-import { type ArchiveFile, mayHold } from "@reprise/archive";
+import { type ArchiveFile, mayHold, parseDataKey } from "@reprise/archive";
 import { deleteExpiredCopies } from "../../copies/delete-expired-copies.ts";
 import { isKeyOfSubject } from "../erasure/find-generations.ts";
-import { parseDataKey } from "../../archiving/describe-file.ts";
 import type { LifecycleContext } from "../lifecycle-context.ts";
 import { readHeaders, readStoredHeaders } from "../erasure/stored-headers.ts";
 

@@ -1,6 +1,5 @@
 import type { UnixMs } from "@reprise/protocol";
-import type { Archive, BlobStore } from "@reprise/archive";
-import { parseDataKey } from "../../archiving/describe-file.ts";
+import { type Archive, type BlobStore, parseDataKey } from "@reprise/archive";
 
 const GRACE_MS = 86_400_000;
 

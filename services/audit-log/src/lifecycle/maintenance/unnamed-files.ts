@@ -1,5 +1,4 @@
-import type { ArchiveState, SegmentHeader } from "@reprise/archive";
-import { parseDataKey } from "../../archiving/describe-file.ts";
+import { type ArchiveState, parseDataKey, type SegmentHeader } from "@reprise/archive";
 import type { Erasure } from "../../records/erasures.ts";
 import { isKeyOfSubject } from "../erasure/find-generations.ts";
 import type { LifecycleContext } from "../lifecycle-context.ts";

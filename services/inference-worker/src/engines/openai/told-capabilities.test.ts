@@ -1,6 +1,6 @@
 import { capabilitiesOf, type Dialect } from "@reprise/protocol";
 import { describe, expect, test } from "vitest";
-import { firstUnmet } from "../../domain/plan-attempt.ts";
+import { firstUnmet } from "../../domain/fit-model.ts";
 import { startOpenaiWorld } from "../testing/openai-world.ts";
 
 const LLAMA = {

@@ -1,7 +1,7 @@
 import { BIGINT, type DuckDBConnection, INTEGER, LIST, listValue, VARCHAR } from "@duckdb/node-api";
 import { escapeGlob } from "@reprise/facts/tables";
-import { RepriseError } from "@reprise/protocol";
-import { type ArchiveFile, decodeFingerprints } from "@reprise/archive";
+import type { TimeRange } from "./files-in-range.ts";
+import type { PageCursor } from "./page-cursor.ts";
 
 /** The query for the files of one tenant. */
 export interface SearchQuery extends TimeRange {
@@ -66,7 +66,7 @@ interface Row {
 }
 
 /** Newest first. What the query says reaches DuckDB as parameters alone. */
-export async function findGenerations(
+export async function searchGenerations(
   connection: DuckDBConnection,
   { paths, fromUs, toUs, model, status, tags, after, limit }: SearchQuery,
 ): Promise<FoundGeneration[]> {
@@ -106,51 +106,4 @@ export async function findGenerations(
   } finally {
     statement.destroySync();
   }
-}
-
-/** The end of a list's page: after the generation created at this time. */
-export interface PageCursor {
-  readonly createdUs: number;
-  readonly generation: string;
-}
-
-const PLACE = /^(0|[1-9][0-9]{0,15})\.([A-Za-z0-9_-]{1,64})$/;
-
-/** Encodes the cursor that clients send back as `after`; opaque to them. */
-export function encodePageCursor({ createdUs, generation }: PageCursor): string {
-  return Buffer.from(`${createdUs}.${generation}`).toString("base64url");
-}
-
-/** @throws RepriseError `invalid_request` */
-export function parsePageCursor(after: string): PageCursor {
-  const [, createdUs, generation] = PLACE.exec(Buffer.from(after, "base64url").toString()) ?? [];
-  if (createdUs === undefined || generation === undefined)
-    throw new RepriseError("invalid_request", "after is not what a list has given as next.", {
-      param: "after",
-    });
-  return { createdUs: Number(createdUs), generation };
-}
-
-/** When generations were created, microseconds since 1970: `fromUs` belongs to it, `toUs` does not. */
-export interface TimeRange {
-  readonly fromUs: number;
-  readonly toUs: number;
-}
-
-/**
- * Selects the files that describe all generations created in a range: those with messages of that time, and later ones that may hold
- * more messages of these generations.
- */
-export function filesInRange(files: readonly ArchiveFile[], { fromUs, toUs }: TimeRange): ArchiveFile[] {
-  const [within, later]: [ArchiveFile[], ArchiveFile[]] = [[], []];
-  for (const file of files) {
-    if (file.last_at < fromUs) continue;
-    (file.first_at < toUs ? within : later).push(file);
-  }
-  if (later.length === 0) return within;
-  const known = new Set<number>();
-  for (const { generations } of within) for (const one of decodeFingerprints(generations)) known.add(one);
-  const goesOn = ({ generations }: ArchiveFile) =>
-    decodeFingerprints(generations).some((one) => known.has(one));
-  return [...within, ...later.filter(goesOn)];
 }

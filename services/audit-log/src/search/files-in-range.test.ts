@@ -1,6 +1,6 @@
 import { type ArchiveFile, encodeFingerprints } from "@reprise/archive";
 import { describe, expect, it } from "vitest";
-import { encodePageCursor, filesInRange, parsePageCursor } from "./search-query.ts";
+import { filesInRange } from "./files-in-range.ts";
 
 function file(key: string, first_at: number, last_at: number, generations: readonly string[]): ArchiveFile {
   const sizes = { bytes: 1, segments: generations.length, events: generations.length };
@@ -29,14 +29,4 @@ describe("the files that are searched in", () => {
     expect(keysOf(filesInRange(files, { fromUs: 19, toUs: 30 }))).toEqual(["within", "goes-on"]);
     expect(keysOf(filesInRange(files, { fromUs: 20, toUs: 31 }))).toEqual(["goes-on", "later"]);
   });
-});
-
-it("the end of a page is found again from what the page has said", () => {
-  const place = { createdUs: 1_795_000_000_000_000, generation: `gen_0_${"v".repeat(26)}` };
-  expect(parsePageCursor(encodePageCursor(place))).toEqual(place);
-});
-
-it("what no page has said is refused", () => {
-  for (const after of ["", "x", "MQ", Buffer.from("1.'; drop table").toString("base64url"), "1".repeat(99)])
-    expect(() => parsePageCursor(after)).toThrow(expect.objectContaining({ code: "invalid_request" }));
 });
