@@ -12,7 +12,18 @@ export interface Extension {
   readonly open: (options: ExtensionOptions) => OpenExtension;
 }
 
-export interface ExtensionOptions extends DeliveryOptions {
+export interface ExtensionOptions extends Pick<
+  DeliveryOptions,
+  | "blobStallMs"
+  | "blobSweepMs"
+  | "blobTransfers"
+  | "broker"
+  | "egress"
+  | "mediaFetchAllow"
+  | "metrics"
+  | "retentionMs"
+  | "tenants"
+> {
   readonly log: GenerationLog;
   readonly blobTtlSeconds: number;
   /** Called for a request that is refused because the node is overloaded. */
@@ -44,10 +55,16 @@ export type NodePorts = Pick<
   | "shards"
 >;
 
-/** Each part but the routes is of one extension at most. */
 export interface NodeParts {
   readonly routes: MoreRoutes;
   readonly turns?: Turns;
   readonly responseTurns?: ResponseTurns;
   readonly waitedUntil?: WaitedUntil;
+}
+
+/** Returns a part that one extension at most brings; undefined if none does. @throws Error if several do */
+export function partOf<T, K extends keyof T & string>(extensions: readonly T[], name: K): T[K] | undefined {
+  const [one, ...others] = extensions.filter((each) => each[name] !== undefined);
+  if (others.length > 0) throw new Error(`${others.length + 1} extensions bring ${name}; a node takes one.`);
+  return one?.[name];
 }

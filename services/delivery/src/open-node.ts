@@ -7,7 +7,7 @@ import { subscribeEnds } from "@reprise/stream";
 import { RequestBodies } from "./bodies/request-bodies.ts";
 import { openCreates } from "./create-steps.ts";
 import type { DeliveryOptions } from "./delivery-options.ts";
-import type { NodeParts, OpenExtension } from "./extension.ts";
+import { type OpenExtension, partOf } from "./extension.ts";
 import * as extensions from "./extensions.ts";
 import { FleetWatch } from "./fleet/fleet-watch.ts";
 import { CorsPolicy } from "./http/cors.ts";
@@ -51,13 +51,12 @@ export async function openNode(
   const { brokerProblems, corsPolicy, logRequest, opened, ...parts } = await openParts(options, names, stack);
   const { broker, log, hub, logger, metrics, tracing } = parts;
   const served = opened.map((extension) => extension.serve(parts));
-  const { turns, responseTurns, waitedUntil } = Object.assign({}, ...served) as Partial<NodeParts>;
-  const { create } = stack.use(openCreates({ ...parts, turns }));
+  const { create } = stack.use(openCreates({ ...parts, turns: partOf(served, "turns") }));
   const { administration, maxConnectionsPerAddress: most } = options;
   const ports = {
     ...parts,
     create,
-    responseTurns,
+    responseTurns: partOf(served, "responseTurns"),
     projections: new ProjectedCaches(hub),
     threads: new Threads({ publish: log.publish, reads: broker.reads, budgetMs: () => log.budgetMs }),
     readerTraces: new ReaderTraces(tracing),
@@ -73,7 +72,12 @@ export async function openNode(
     connections: { perAddress: most, onRefused: countRefusedConnections({ logger, metrics, most }) },
   };
   const owned = stack.move();
-  return { server, brokerProblems, waitedUntil, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return {
+    server,
+    brokerProblems,
+    waitedUntil: partOf(served, "waitedUntil"),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
 }
 
 /** Opens what creates and routes share. */
@@ -124,7 +128,7 @@ async function openParts(options: DeliveryOptions, names: PublicNames, stack: As
     bodies,
     blobTtlSeconds,
     opened,
-    blobs: opened.find(({ blobs }) => blobs)?.blobs,
+    blobs: partOf(opened, "blobs"),
     limits,
     budgets,
     fleet,
