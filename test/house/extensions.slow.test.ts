@@ -43,7 +43,7 @@ test.each(Object.keys(WITHOUT))(
       recursive: true,
       filter: (path) => !path.startsWith(join(ROOT, EXTENSIONS, name)) && !path.endsWith("node_modules"),
     });
-    // What npm did not hoist.
+    // Packages that npm did not hoist are in the second.
     for (const path of ["node_modules", `${SERVICE}/node_modules`].filter((one) =>
       existsSync(join(ROOT, one)),
     ))
