@@ -4,32 +4,12 @@ import { inclusionProof } from "../merkle/proofs.ts";
 import { RunningRoot } from "../merkle/running-root.ts";
 import type { ArchivedMessage } from "./segment-header.ts";
 
-export const SALT_BYTES = 16;
-const LABEL = "reprise message salts v1";
-const CIPHER = "aes-256-ctr";
-const ZERO_IV = new Uint8Array(16);
-
-/**
- * Returns a salt for each message of a segment, concatenated. They are not stored but derived from the data key: without the key a
- * message can't be guessed from its hash, even after the key is destroyed. One salt reveals nothing about the others.
- * @param nonce the segment's, unique for each use of a key
- */
-export function messageSalts(key: Uint8Array, nonce: Uint8Array, count: number): Uint8Array {
-  const derived = createHmac("sha256", createSecretKey(key)).update(LABEL).update(nonce).digest();
-  return createCipheriv(CIPHER, createSecretKey(derived), ZERO_IV).update(new Uint8Array(count * SALT_BYTES));
-}
-
 /*
  * A tree over the messages of one segment, whose root is in the header: it proves one of them to a verifier that can't open the segment, and
  * shows nothing of the others. A leaf is the hash of a salt, the message's place and time, and its payload.
  */
 
-const PLACE_AT = 1 + SALT_BYTES;
-const TIME_AT = PLACE_AT + 8;
-const PAYLOAD_AT = TIME_AT + 8;
-
-/** Fits the hashed input of most leaves; a larger payload gets a buffer of its own. */
-const input = Buffer.alloc(4_096, LEAF_PREFIX);
+export const SALT_BYTES = 16;
 
 /** The key and the nonce that seal a segment and derive its salts. */
 interface TreeSecrets {
@@ -76,6 +56,27 @@ export async function showMessage(
 export function messageLeaf(message: ArchivedMessage, salt: Uint8Array): Uint8Array {
   return toHash(leafText(message, salt, 0));
 }
+
+const LABEL = "reprise message salts v1";
+const CIPHER = "aes-256-ctr";
+const ZERO_IV = new Uint8Array(16);
+
+/**
+ * Returns a salt for each message of a segment, concatenated. They are not stored but derived from the data key: without the key a
+ * message can't be guessed from its hash, even after the key is destroyed. One salt reveals nothing about the others.
+ * @param nonce the segment's, unique for each use of a key
+ */
+export function messageSalts(key: Uint8Array, nonce: Uint8Array, count: number): Uint8Array {
+  const derived = createHmac("sha256", createSecretKey(key)).update(LABEL).update(nonce).digest();
+  return createCipheriv(CIPHER, createSecretKey(derived), ZERO_IV).update(new Uint8Array(count * SALT_BYTES));
+}
+
+const PLACE_AT = 1 + SALT_BYTES;
+const TIME_AT = PLACE_AT + 8;
+const PAYLOAD_AT = TIME_AT + 8;
+
+/** Fits the hashed input of most leaves; a larger payload gets a buffer of its own. */
+const input = Buffer.alloc(4_096, LEAF_PREFIX);
 
 /** @param saltAt where its salt begins in `salts` */
 function leafText(
