@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Puller } from "@reprise/jobs";
 import { expect, test } from "vitest";
 import { ModelQueues, type ServedModel } from "./model-queues.ts";
-import { createFakeEngine } from "./testing/fake-engine.ts";
+import { createFakeEngine } from "./testing/fake-engines.ts";
 
 /** Served models whose engines and queues write down when they are let go. */
 function world() {

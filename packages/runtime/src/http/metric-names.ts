@@ -1,6 +1,7 @@
-import { BUDGET_METRICS, TENANT_METRICS } from "../metric-names/tenant-metrics.ts";
+import { BUDGET_METRICS } from "../metric-names/budget-metrics.ts";
 import { DELIVERY_METRICS } from "../metric-names/delivery-metrics.ts";
 import { LOG_METRICS } from "../metric-names/log-metrics.ts";
+import { TENANT_METRICS } from "../metric-names/tenant-metrics.ts";
 import { WORKER_METRICS } from "../metric-names/worker-metrics.ts";
 import type { Metric, Metrics } from "../metric-names/metric.ts";
 

@@ -4,7 +4,7 @@ import { parseTenantId, type Transcript } from "@reprise/protocol";
 import { startTcpProxy } from "@reprise/testkit";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { CANCELLED } from "../testing/drafts.ts";
-import { createFakeEngine, createSilentEngine, untilAborted } from "../testing/fake-engine.ts";
+import { createFakeEngine, createSilentEngine, untilAborted } from "../testing/fake-engines.ts";
 import { openWorld, typesOf } from "../testing/world.ts";
 
 test("a cancel lets go of an engine that is silent, and nothing follows it", async () => {

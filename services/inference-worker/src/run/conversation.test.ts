@@ -12,7 +12,7 @@ import { expect, test, vi } from "vitest";
 import type { EngineRequest } from "../engines/engine.ts";
 import { EngineError } from "../engines/engine-error.ts";
 import { delta, started } from "../testing/drafts.ts";
-import { createFakeEngine } from "../testing/fake-engine.ts";
+import { createFakeEngine } from "../testing/fake-engines.ts";
 import { openWorld, type World } from "../testing/world.ts";
 
 /* What a turn's engine is given of the turns before it. */

@@ -2,7 +2,7 @@ import { type ErrorCode, RepriseError } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { Engine, Prefix } from "../engines/engine.ts";
 import { attemptEnded, delta, started } from "../testing/drafts.ts";
-import { createFakeEngine } from "../testing/fake-engine.ts";
+import { createFakeEngine } from "../testing/fake-engines.ts";
 import { openWorld, textOf, typesOf } from "../testing/world.ts";
 
 /** An engine that fails after these words. */

@@ -8,7 +8,7 @@ import {
 import { expect, test } from "vitest";
 import { createSimEngine } from "../engines/sim/sim-engine.ts";
 import { attemptsIn } from "../testing/drafts.ts";
-import { createFakeEngine, untilAborted, createPausedSimulator, hasTokens } from "../testing/fake-engine.ts";
+import { createFakeEngine, untilAborted, createPausedSimulator, hasTokens } from "../testing/fake-engines.ts";
 import { openWorld, textOf, typesOf } from "../testing/world.ts";
 
 /** The strictest policy there is: a lost worker would be the end. No ack wait passes within a test. */

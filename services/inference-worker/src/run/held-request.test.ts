@@ -6,7 +6,7 @@ import { type GenerationRef, parseNodeId, asSeq, STREAM_START } from "@reprise/p
 import { expect, test } from "vitest";
 import type { EngineEvent } from "../engines/engine.ts";
 import { answered, delta, started } from "../testing/drafts.ts";
-import { createFakeEngine } from "../testing/fake-engine.ts";
+import { createFakeEngine } from "../testing/fake-engines.ts";
 import { openWorld, textOf, type World } from "../testing/world.ts";
 
 /* What is referenced, not how large the heap is: that says little. */

@@ -6,7 +6,7 @@ import { startTcpProxy } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { createSimEngine } from "../engines/sim/sim-engine.ts";
 import { attemptEnded, attemptsIn, delta, started } from "../testing/drafts.ts";
-import { createFakeEngine, untilAborted, createPausedSimulator, hasTokens } from "../testing/fake-engine.ts";
+import { createFakeEngine, untilAborted, createPausedSimulator, hasTokens } from "../testing/fake-engines.ts";
 import { openWorld, textOf, typesOf, type World } from "../testing/world.ts";
 
 /*

@@ -5,7 +5,7 @@ import { OPTIONAL_EVENTS, type RequestMedia } from "@reprise/protocol";
 import { base64HashOf, startMediaModel } from "@reprise/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createOpenaiEngine } from "../engines/openai/openai-engine.ts";
-import { createFakeEngine } from "../testing/fake-engine.ts";
+import { createFakeEngine } from "../testing/fake-engines.ts";
 import { storeBlob } from "../testing/stored-blob.ts";
 import { openWorld, type World } from "../testing/world.ts";
 

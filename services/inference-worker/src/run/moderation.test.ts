@@ -2,7 +2,7 @@ import { type EffectiveModeration, type EventDraft, asSeq } from "@reprise/proto
 import { expect, test } from "vitest";
 import type { EngineEvent } from "../engines/engine.ts";
 import { called, delta, started } from "../testing/drafts.ts";
-import { createFakeEngine, createSilentEngine } from "../testing/fake-engine.ts";
+import { createFakeEngine, createSilentEngine } from "../testing/fake-engines.ts";
 import { openWorld, transcriptOf, typesOf } from "../testing/world.ts";
 
 /* What moderation appends, live or before a worker has come. */

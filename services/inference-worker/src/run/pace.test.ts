@@ -1,7 +1,7 @@
 import { publishPresence } from "@reprise/jobs";
 import { type KnownEvent, parseNodeId, asSeq } from "@reprise/protocol";
 import { expect, test } from "vitest";
-import { createFakeEngine } from "../testing/fake-engine.ts";
+import { createFakeEngine } from "../testing/fake-engines.ts";
 import { openWorld } from "../testing/world.ts";
 
 const TOKENS = 60;

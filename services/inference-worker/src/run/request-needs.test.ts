@@ -2,7 +2,7 @@ import { CAPABILITIES, type Capability } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { EngineEvent } from "../engines/engine.ts";
 import { EngineError } from "../engines/engine-error.ts";
-import { createFakeEngine } from "../testing/fake-engine.ts";
+import { createFakeEngine } from "../testing/fake-engines.ts";
 import { openWorld, textOf } from "../testing/world.ts";
 
 const FINISH: EngineEvent = { type: "finish", reason: "stop" };

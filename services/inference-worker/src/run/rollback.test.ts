@@ -3,7 +3,7 @@ import { eventually, redacted } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { createSimEngine } from "../engines/sim/sim-engine.ts";
 import { answered, attemptsIn, CANCELLED } from "../testing/drafts.ts";
-import { createFakeEngine, untilAborted, createPausedSimulator, hasTokens } from "../testing/fake-engine.ts";
+import { createFakeEngine, untilAborted, createPausedSimulator, hasTokens } from "../testing/fake-engines.ts";
 import { openWorldToRollBack, textOf, typesOf } from "../testing/world.ts";
 
 /* A store that loses what it has acknowledged, under a worker that still knows it. */

@@ -2,7 +2,7 @@ import { type KnownEvent, parseTenantId, RepriseError } from "@reprise/protocol"
 import { accountsOf, type BudgetLedger, MemoryLedger } from "@reprise/tenancy";
 import { expect, test } from "vitest";
 import type { Engine } from "../engines/engine.ts";
-import { createFakeEngine } from "../testing/fake-engine.ts";
+import { createFakeEngine } from "../testing/fake-engines.ts";
 import { openWorld, textOf } from "../testing/world.ts";
 
 const BUDGETS = [{ name: "month", limit: 1_000, period: "2026-11" }];

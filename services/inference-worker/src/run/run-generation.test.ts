@@ -4,7 +4,7 @@ import { moderatedPolicy } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import type { EngineEvent } from "../engines/engine.ts";
 import { createSimEngine } from "../engines/sim/sim-engine.ts";
-import { createFakeEngine } from "../testing/fake-engine.ts";
+import { createFakeEngine } from "../testing/fake-engines.ts";
 import { started } from "../testing/drafts.ts";
 import { openWorld, textOf, typesOf } from "../testing/world.ts";
 

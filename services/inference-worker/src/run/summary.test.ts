@@ -9,7 +9,7 @@ import {
 import { completed, redacted } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import { CANCELLED, delta, FAILED, started } from "../testing/drafts.ts";
-import { createListener } from "../testing/fake-engine.ts";
+import { createListener } from "../testing/fake-engines.ts";
 import { openWorld, type World } from "../testing/world.ts";
 
 /* Turns that wait for the summary of those that they are without. */

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { Prefix } from "../engines/engine.ts";
 import { createSimEngine } from "../engines/sim/sim-engine.ts";
 import { delta, started } from "../testing/drafts.ts";
-import { createFakeEngine, createSilentEngine } from "../testing/fake-engine.ts";
+import { createFakeEngine, createSilentEngine } from "../testing/fake-engines.ts";
 
 import { openWorld, textOf, typesOf, type World } from "../testing/world.ts";
 

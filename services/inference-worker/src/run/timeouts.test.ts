@@ -2,7 +2,7 @@ import type { EffectiveTimeouts } from "@reprise/protocol";
 import { expect, test, vi } from "vitest";
 import type { EngineEvent, GenerateOptions, Prefix } from "../engines/engine.ts";
 import { attemptsIn, called, started } from "../testing/drafts.ts";
-import { createFakeEngine, untilAborted } from "../testing/fake-engine.ts";
+import { createFakeEngine, untilAborted } from "../testing/fake-engines.ts";
 import { openWorld, textOf, typesOf } from "../testing/world.ts";
 
 const text = (piece: string): EngineEvent => ({ type: "text", text: piece });

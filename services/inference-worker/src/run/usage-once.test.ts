@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { EngineEvent, GenerateOptions } from "../engines/engine.ts";
 import { createSimEngine } from "../engines/sim/sim-engine.ts";
 import { answered, attemptEnded, called, delta, started } from "../testing/drafts.ts";
-import { createFakeEngine, untilAborted } from "../testing/fake-engine.ts";
+import { createFakeEngine, untilAborted } from "../testing/fake-engines.ts";
 import { openWorld, transcriptOf, typesOf } from "../testing/world.ts";
 
 /* Output is counted once, shown or withdrawn; an engine's own count wins if there is one. */

@@ -12,7 +12,7 @@ import { completed, moderatedPolicy, redacted } from "@reprise/testkit";
 import { expect, test, vi } from "vitest";
 import type { EngineRequest } from "../engines/engine.ts";
 import { delta, FAILED, started } from "../testing/drafts.ts";
-import { createFakeEngine, createListener, untilAborted } from "../testing/fake-engine.ts";
+import { createFakeEngine, createListener, untilAborted } from "../testing/fake-engines.ts";
 import { openWorld, typesOf, type World } from "../testing/world.ts";
 
 /* Turns that were created while earlier ones of their conversation were active. */

@@ -1,7 +1,7 @@
 import type { GenerationRef } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { answered, attemptsIn } from "../testing/drafts.ts";
-import { createPausedSimulator, hasTokens } from "../testing/fake-engine.ts";
+import { createPausedSimulator, hasTokens } from "../testing/fake-engines.ts";
 import { openWorld, type Submission, textOf, typesOf, type World } from "../testing/world.ts";
 
 const TOKENS = 400;

@@ -1,15 +1,15 @@
 import type { ArchiveState, PlacesByStream } from "@reprise/archive";
 import { pause } from "@reprise/async";
 import { logErasure } from "@reprise/stream";
-import { type GenerationRef, RepriseError, type TenantId } from "@reprise/protocol";
-import { copiesOf } from "../../copies/copy-owners.ts";
+import { type GenerationRef, type TenantId } from "@reprise/protocol";
 import { sweepCopies } from "../../copies/sweep-copies.ts";
 import { eraseBlobs } from "../erase-blobs.ts";
 import { closeConversations, removeConversations } from "../remove-conversations.ts";
 import { laneStreams } from "../../archiving/lane/lane-kind.ts";
 import { EmptiedRanges } from "./emptied-ranges.ts";
 import { type Erasure, generationsOf } from "../../records/erasures.ts";
-import { assertKeysKnown, findGenerations } from "./find-generations.ts";
+import { destroyKeys } from "./destroy-keys.ts";
+import { findGenerations } from "./find-generations.ts";
 import type { LifecycleContext, LiveStreams } from "../lifecycle-context.ts";
 import { endAll, purgeAll, announceAll, toRef } from "./live-generations.ts";
 import { recordsDraft, requestDraft } from "../../records/request-draft.ts";
@@ -22,7 +22,6 @@ export interface FinishOptions {
 }
 
 const SETTLE_MS = 11_000;
-const TRIES = 3;
 
 /**
  * Carries out an erasure. In this order:
@@ -96,28 +95,6 @@ export async function finishErasure(
     );
     await request(grown, {});
     asked = grown;
-  }
-}
-
-/** @param kids those that are known; all that have sealed anything of the erasure are added */
-async function destroyKeys(
-  context: LifecycleContext,
-  tenant: TenantId,
-  { tag, generations }: Erasure,
-  kids: Set<string>,
-): Promise<void> {
-  const { keyring, archive } = context;
-  const found = await findGenerations(context, tenant, { tag: undefined, generations });
-  for (const generation of found.values()) for (const kid of generation.kids) kids.add(kid);
-  assertKeysKnown(found, kids);
-  for (const { kid } of copiesOf(archive.state, tenant, { tag, generations })) kids.add(kid);
-  for (let left = [...kids], tries = 0; left.length > 0; tries++) {
-    if (tries === TRIES)
-      throw new RepriseError("archive_unavailable", "Keys are there again after they were destroyed.");
-    await keyring.destroy(tenant, left);
-    // Another process may have written the same page of keys at the same moment.
-    const states = await Promise.all(left.map((kid) => keyring.open(tenant, kid)));
-    left = left.filter((_, i) => typeof states[i] !== "string");
   }
 }
 

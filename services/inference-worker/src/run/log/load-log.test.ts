@@ -12,7 +12,7 @@ import {
 import { redacted } from "@reprise/testkit";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { loadLog } from "./load-log.ts";
-import { createFakeEngine } from "../../testing/fake-engine.ts";
+import { createFakeEngine } from "../../testing/fake-engines.ts";
 import { openWorld, type World } from "../../testing/world.ts";
 
 let world: World;

@@ -2,7 +2,7 @@ import { type AttemptRecord, decodeOpsRecord, opsSubjects } from "@reprise/proto
 import { expect, test } from "vitest";
 import type { EngineEvent } from "../../engines/engine.ts";
 import { EngineError } from "../../engines/engine-error.ts";
-import { createFakeEngine } from "../../testing/fake-engine.ts";
+import { createFakeEngine } from "../../testing/fake-engines.ts";
 import { openWorld, type World } from "../../testing/world.ts";
 import { AttemptTiming } from "./attempt-timing.ts";
 

@@ -1,7 +1,7 @@
 import { createLogger, createMetrics, DependencyWatches } from "@reprise/runtime";
 import { expect, test } from "vitest";
 import type { Engine, ReplicaObserver } from "../../engines/engine.ts";
-import { createFakeEngine } from "../../testing/fake-engine.ts";
+import { createFakeEngine } from "../../testing/fake-engines.ts";
 import { ReplicaReports } from "./replica-reports.ts";
 
 /** A controllable engine of two servers with these numbers of requests. */

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { EngineEvent } from "../../engines/engine.ts";
 import { answered } from "../../testing/drafts.ts";
 import { EngineError } from "../../engines/engine-error.ts";
-import { createFakeEngine, untilAborted } from "../../testing/fake-engine.ts";
+import { createFakeEngine, untilAborted } from "../../testing/fake-engines.ts";
 import { openWorld, type World } from "../../testing/world.ts";
 import { WorkerMetrics } from "./worker-metrics.ts";
 

@@ -3,7 +3,7 @@ import { RepriseError, parseGenerationRequest } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { Engine, EngineEvent, FinishEvent, ToolCallEvent } from "../../engines/engine.ts";
 import { answered } from "../../testing/drafts.ts";
-import { createFakeEngine, untilAborted } from "../../testing/fake-engine.ts";
+import { createFakeEngine, untilAborted } from "../../testing/fake-engines.ts";
 import { openWorld, type World } from "../../testing/world.ts";
 import { GEN_AI } from "@reprise/runtime/telemetry";
 import { TurnContent } from "./turn-content.ts";

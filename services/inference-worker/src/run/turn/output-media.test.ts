@@ -20,7 +20,7 @@ import { createOpenaiEngine } from "../../engines/openai/openai-engine.ts";
 import { createSimEngine } from "../../engines/sim/sim-engine.ts";
 import { OutputMedia } from "../../media/output-media.ts";
 import { attemptsIn } from "../../testing/drafts.ts";
-import { createFakeEngine, untilAborted } from "../../testing/fake-engine.ts";
+import { createFakeEngine, untilAborted } from "../../testing/fake-engines.ts";
 import { openWorld, transcriptOf, typesOf, type World } from "../../testing/world.ts";
 
 const TENANT = parseTenantId("acme");

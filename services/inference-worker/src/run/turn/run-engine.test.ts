@@ -11,7 +11,7 @@ import { type Engine, type EngineEvent, EngineSilence, NO_PROGRESS } from "../..
 import { EngineError } from "../../engines/engine-error.ts";
 import type { Pace } from "../pace.ts";
 import { type EngineRun, runEngine } from "./run-engine.ts";
-import { createFakeEngine, untilAborted } from "../../testing/fake-engine.ts";
+import { createFakeEngine, untilAborted } from "../../testing/fake-engines.ts";
 
 /* In virtual time, without a broker: what is the engine's silence and what is not. */
 

@@ -2,7 +2,7 @@ import { type KnownEvent, OPTIONAL_EVENTS } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import type { EngineEvent } from "../../engines/engine.ts";
 import { createSimEngine } from "../../engines/sim/sim-engine.ts";
-import { createFakeEngine } from "../../testing/fake-engine.ts";
+import { createFakeEngine } from "../../testing/fake-engines.ts";
 import { openWorld, transcriptOf } from "../../testing/world.ts";
 
 type AnnotationPlace = Extract<KnownEvent, { type: "output.annotation" }>;

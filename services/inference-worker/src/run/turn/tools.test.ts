@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { EngineEvent, GenerateOptions, Progress, ToolCallEvent } from "../../engines/engine.ts";
 import { createSimEngine } from "../../engines/sim/sim-engine.ts";
 import { answered, attemptsIn, called, CANCELLED, delta, started } from "../../testing/drafts.ts";
-import { createFakeEngine } from "../../testing/fake-engine.ts";
+import { createFakeEngine } from "../../testing/fake-engines.ts";
 import { openWorld, textOf, transcriptOf, typesOf, type World } from "../../testing/world.ts";
 
 const text = (piece: string): EngineEvent => ({ type: "text", text: piece });
