@@ -45,7 +45,7 @@ export const auditSearchSchema = z.object({
 export type AuditSearch = z.infer<typeof auditSearchSchema>;
 
 /** One generation as a list shows it: nothing here was ever encrypted, so an erased one is still listed. */
-export const auditSummarySchema = z.object({
+export const auditGenerationSchema = z.object({
   id: z.string(),
   object: z.literal("audit.generation"),
   created_at: z.string(),
@@ -57,11 +57,11 @@ export const auditSummarySchema = z.object({
   /** When its keys were destroyed. */
   erased_at: z.string().optional(),
 });
-export type AuditSummary = z.infer<typeof auditSummarySchema>;
+export type AuditGeneration = z.infer<typeof auditGenerationSchema>;
 
 export interface AuditSearchPage {
   readonly object: "list";
-  readonly data: readonly AuditSummary[];
+  readonly data: readonly AuditGeneration[];
   /** Undefined on the last page. */
   readonly next?: string;
 }
@@ -70,7 +70,7 @@ export const auditRecordRequestSchema = z.object({ tenant, generation });
 export type AuditRecordRequest = z.infer<typeof auditRecordRequestSchema>;
 
 /** All that is kept about a generation, save its events. */
-export interface AuditRecord extends AuditSummary {
+export interface AuditRecord extends AuditGeneration {
   /** Events that each connection was sent, as `DeliveryMark`s. */
   readonly readers: readonly unknown[];
   /** The last verdict. */

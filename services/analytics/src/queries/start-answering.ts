@@ -14,7 +14,7 @@ import {
 } from "@reprise/protocol";
 import { AskedQuestions } from "./asked-questions.ts";
 import { FailedQuestions } from "./failed-questions.ts";
-import { FairTurns, OPERATOR } from "./fair-turns.ts";
+import { FairSemaphore, OPERATOR } from "./fair-semaphore.ts";
 import { createQueries, type QueriesOptions } from "./queries.ts";
 
 export interface AnsweringOptions extends QueriesOptions {
@@ -51,7 +51,7 @@ export function startAnswering(given: AnsweringOptions): AsyncDisposable {
   const { connection, completeUntil, askAgainMs, onAsked, onAnswered, onUnreadable, onError, ...options } =
     given;
   const queries = createQueries(options);
-  const turns = new FairTurns();
+  const semaphore = new FairSemaphore();
 
   const answers: Record<AnalyticsCall, (request: unknown, signal: AbortSignal) => Promise<object>> = {
     summary: (request, signal) =>
@@ -73,7 +73,7 @@ export function startAnswering(given: AnsweringOptions): AsyncDisposable {
       async askAgain(question) {
         const { call, request } = JSON.parse(question) as { call: AnalyticsCall; request: unknown };
         try {
-          await turns.run(OPERATOR, (signal) => answers[call](request, signal));
+          await semaphore.run(OPERATOR, (signal) => answers[call](request, signal));
         } catch (error) {
           if (!(error instanceof RepriseError)) onError(error);
           else if (UNREADABLE.has(error.code)) onUnreadable(error);
@@ -127,7 +127,7 @@ export function startAnswering(given: AnsweringOptions): AsyncDisposable {
         answer: (sent) =>
           noted(call, sent, () =>
             asked.answer(sent, (request, hungUp) =>
-              turns.run(tenantOf(request), (signal) => answer(call, request, signal), hungUp),
+              semaphore.run(tenantOf(request), (signal) => answer(call, request, signal), hungUp),
             ),
           ),
         onError,

@@ -1,6 +1,6 @@
 import { type ArchiveReader, leafHashOf } from "@reprise/archive";
 import type { AccessRecord, AuditRecord, GenerationRef, DeliveryMark } from "@reprise/protocol";
-import { toFoundGeneration, toSummary } from "../search/summary.ts";
+import { toFoundGeneration, toAuditGeneration } from "../search/audit-generation.ts";
 
 /** The newest of each are told: an answer has to fit into a message. */
 const MOST_READERS = 1_000;
@@ -19,11 +19,11 @@ export async function readGenerationRecord(reader: ArchiveReader, ref: Generatio
     const leaf = Buffer.from(leafHashOf(await reader.sealedSegment(segment))).toString("hex");
     segments.push({ leaf, first_seq, last_seq });
   }
-  const summary = toSummary(toFoundGeneration(layout), erasedAt);
+  const generation = toAuditGeneration(toFoundGeneration(layout), erasedAt);
   const verdict = erasedAt === undefined ? await reader.verdictOf(ref) : undefined;
   const { readers, accesses } = await readOps(reader, ref);
   return {
-    ...summary,
+    ...generation,
     readers: readers.slice(-MOST_READERS),
     ...(verdict && { verdict }),
     accesses: accesses.slice(-MOST_ACCESSES),

@@ -5,7 +5,7 @@ import { metadataTag, subjectTag } from "../records/search-tags.ts";
 import { filesInRange, type TimeRange } from "./files-in-range.ts";
 import { encodePageCursor, parsePageCursor } from "./page-cursor.ts";
 import { type FoundGeneration, searchGenerations } from "./search-generations.ts";
-import { toSummary } from "./summary.ts";
+import { toAuditGeneration } from "./audit-generation.ts";
 
 export interface ArchiveSearchOptions {
   archive: {
@@ -50,7 +50,7 @@ export class ArchiveSearch implements AsyncDisposable {
     const page = found.slice(0, limit);
     const last = found.length > limit ? page.at(-1) : undefined;
     const { generations } = erasuresOf(this.#options.archive.state.records(tenant));
-    const data = page.map((one) => toSummary(one, generations.get(one.generation)));
+    const data = page.map((one) => toAuditGeneration(one, generations.get(one.generation)));
     return { object: "list", data, ...(last && { next: encodePageCursor(last) }) };
   }
 

@@ -1,4 +1,4 @@
-import type { AuditSummary } from "@reprise/protocol";
+import type { AuditGeneration } from "@reprise/protocol";
 import type { CommandIo } from "@reprise/runtime";
 import { Command } from "commander";
 import { ArchiveSearch } from "../../search/archive-search.ts";
@@ -40,7 +40,7 @@ async function run(values: Values, io: CommandIo): Promise<number> {
   return EXIT.fine;
 }
 
-function toLine({ created_at, id, status, events, model, erased_at }: AuditSummary): string {
+function toLine({ created_at, id, status, events, model, erased_at }: AuditGeneration): string {
   const erased = erased_at === undefined ? "" : `  erased ${erased_at}`;
   return `${created_at}  ${id}  ${status.padEnd(9)}  ${String(events).padStart(7)} events  ${model}${erased}`;
 }

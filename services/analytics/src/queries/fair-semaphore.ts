@@ -1,24 +1,24 @@
 import { Semaphore } from "@reprise/async";
 import { ANALYTICS_LIMITS, RepriseError } from "@reprise/protocol";
 
-/** Answers to tenants at a time: each holds sums of up to 1,000 groups. They take turns in slices, so a short one does not wait for the end of a long one. */
+/** Answers to tenants at a time: each holds sums of up to 1,000 groups. They work in slices, so a short one does not wait for the end of a long one. */
 const MOST_ANSWERS = 3;
-/** The operator, whose questions about all tenants have a turn of their own: no number of tenants keeps them waiting. */
+/** The operator, whose questions about all tenants have a semaphore of their own: no number of tenants keeps them waiting. */
 export const OPERATOR = "";
 /** Questions of one tenant, and of all, that are answered or wait; more are told to come again. A dashboard asks seven at once. */
 export const MOST_OF_TENANT = 32;
 const MOST = 256;
 
-interface TenantTurns {
+interface TenantGate {
   readonly gate: Semaphore;
   asked: number;
 }
 
 /** Whose question is answered next: one of each tenant at a time, and tenants in the order in which they came; the operator's beside them. So a tenant with many questions keeps no other one waiting for long. */
-export class FairTurns {
+export class FairSemaphore {
   readonly #gate = new Semaphore(MOST_ANSWERS);
   readonly #operator = new Semaphore(1);
-  readonly #tenants = new Map<string, TenantTurns>();
+  readonly #tenants = new Map<string, TenantGate>();
   readonly #waitMs: number;
   #asked = 0;
 
@@ -28,7 +28,7 @@ export class FairTurns {
   }
 
   /**
-   * @param answer is called with a signal that aborts when its caller waits no longer; not at all where that is before its turn
+   * @param answer is called with a signal that aborts when its caller waits no longer; not at all if it aborts before that
    * @param hungUp aborts when the caller is gone
    * @throws RepriseError `analytics_unavailable` where too many wait, or this one has waited for too long
    */

@@ -1,16 +1,16 @@
 import type { LogLayout, PlacedSegment } from "@reprise/archive";
-import type { AuditSummary } from "@reprise/protocol";
+import type { AuditGeneration } from "@reprise/protocol";
 import type { FoundGeneration } from "./search-generations.ts";
 
 /** Returns the list entry of a generation. @param erasedAt the time when its keys were destroyed, ISO 8601 */
-export function toSummary(found: FoundGeneration, erasedAt: string | undefined): AuditSummary {
+export function toAuditGeneration(found: FoundGeneration, erasedAt: string | undefined): AuditGeneration {
   const { generation, createdUs, lastUs, model, status, events } = found;
   return {
     id: generation,
     object: "audit.generation",
     created_at: toIsoTime(createdUs),
     model,
-    status: status as AuditSummary["status"],
+    status: status as AuditGeneration["status"],
     events,
     last_at: toIsoTime(lastUs),
     ...(erasedAt !== undefined && { erased_at: erasedAt }),
