@@ -12,19 +12,15 @@ const POLL_MS = 20;
 let readers: Disposable[] = [];
 let measurement = new Measurement();
 
-async function connect({ specs, copies }: ConnectOrder): Promise<string[]> {
+async function connect({ specs, copies }: ConnectOrder): Promise<void> {
   measurement = new Measurement();
-  const created: string[] = [];
   const all = specs.flatMap((spec) => Array.from({ length: copies }, () => spec));
   for (let at = 0; at < all.length; at += CONNECT_AT_ONCE) {
     const batch = all
       .slice(at, at + CONNECT_AT_ONCE)
       .map((spec) => openReader(spec, measurement.createListener(countedAs(spec))));
-    const opened = await Promise.all(batch);
-    readers.push(...opened);
-    created.push(...opened.flatMap((reader) => reader.created ?? []));
+    readers.push(...(await Promise.all(batch)));
   }
-  return created;
 }
 
 function countedAs(spec: ReaderSpec): number {

@@ -24,8 +24,8 @@ export interface CatchUpOrder {
 /** The process with all the readers, seen from the bench. */
 export interface LoadClient extends AsyncDisposable {
   readonly pid: number;
-  /** Resolves when all are connected, with the ids of the generations that they have created. */
-  connect(order: ConnectOrder): Promise<string[]>;
+  /** Resolves when all are connected. */
+  connect(order: ConnectOrder): Promise<void>;
   /** Connects readers that read the head of their answer, and nothing else. */
   stall(order: ConnectOrder): Promise<void>;
   /** Tokens that are due before then count for nothing. */

@@ -4,18 +4,13 @@ import type { ReaderEvents } from "./measurement.ts";
 import { openSseConnection } from "./sse-connection.ts";
 import { openSocketIo } from "./socket-io.ts";
 
-export interface Reader extends Disposable {
-  /** Id of the generation that it has created. */
-  readonly created?: string | undefined;
-}
-
 /** Connects one reader over its target's protocol. Resolves when the server has taken it in. */
-export async function openReader(spec: ReaderSpec, events: ReaderEvents): Promise<Reader> {
+export async function openReader(spec: ReaderSpec, events: ReaderEvents): Promise<Disposable> {
   if (spec.transport === "socket.io") return openSocketIo(spec, events);
   const { onToken, onCounted, onLost } = events;
   const [stamps, counter] = [new StampScanner(), new TokenCounter()];
   let disposed = false;
-  const { socket, created } = await openSseConnection({
+  const socket = await openSseConnection({
     ...spec,
     onBytes: (bytes) =>
       spec.countedAs === undefined ? stamps.push(bytes, onToken) : counter.push(bytes, onCounted),
@@ -24,7 +19,6 @@ export async function openReader(spec: ReaderSpec, events: ReaderEvents): Promis
     },
   });
   return {
-    created: spec.body === undefined ? undefined : created,
     [Symbol.dispose]() {
       disposed = true;
       socket.destroy();
@@ -36,7 +30,7 @@ export async function openReader(spec: ReaderSpec, events: ReaderEvents): Promis
 export async function openStalledReader(spec: ReaderSpec): Promise<Disposable> {
   if (spec.transport !== "sse") throw new Error("Only a reader of an event stream can be stalled.");
   const ignore = () => {};
-  const { socket } = await openSseConnection({ ...spec, onBytes: ignore, onLost: ignore });
+  const socket = await openSseConnection({ ...spec, onBytes: ignore, onLost: ignore });
   socket.pause();
   return { [Symbol.dispose]: () => void socket.destroy() };
 }

@@ -12,13 +12,6 @@ export interface SseConnectionOptions {
   onLost: () => void;
 }
 
-export interface SseConnection {
-  readonly socket: Socket;
-  /** Id of the generation, if the head names one. */
-  readonly created: string | undefined;
-}
-
-const CREATED = /^reprise-generation-id: (\S+)/im;
 const HEAD_END = "\r\n\r\n";
 const shared = Buffer.allocUnsafe(256 * 1_024);
 
@@ -27,7 +20,7 @@ const shared = Buffer.allocUnsafe(256 * 1_024);
  * fit beside the server under test on one machine. Resolves once the response's head is there.
  * @throws Error for any status but 200 and 201
  */
-export async function openSseConnection(options: SseConnectionOptions): Promise<SseConnection> {
+export async function openSseConnection(options: SseConnectionOptions): Promise<Socket> {
   const { port, path, headers, body, onBytes, onLost } = options;
   let head = "";
   let isOpen = false;
@@ -70,7 +63,7 @@ export async function openSseConnection(options: SseConnectionOptions): Promise<
   socket.removeListener("error", opened.reject);
   // "close" follows, and counts.
   socket.on("error", () => {});
-  return { socket, created: CREATED.exec(head)?.[1] };
+  return socket;
 }
 
 function toContent(body: string): Record<string, string> {

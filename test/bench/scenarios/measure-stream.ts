@@ -16,7 +16,7 @@ export interface StreamShape {
 }
 
 export interface StreamMeasurement extends Measured {
-  /** CPU microseconds per delivered token, by process. */
+  /** CPU microseconds per token that readers got, by process. */
   readonly cpuMicrosPerToken: Readonly<Record<string, number>>;
   readonly rssBytes: Readonly<Record<string, number>>;
   /** The same before the readers came. */
@@ -58,8 +58,8 @@ export async function measureStream(
   const specs = opened ?? (await target.openStreams(streams));
   const atFirst = await readUsage(target.processes);
   if (stalledPerStream > 0) await load.stall({ specs, copies: stalledPerStream });
-  const created = await load.connect({ specs, copies: readersPerStream });
-  if (created.length > 0) await target.adopt(created);
+  await load.connect({ specs, copies: readersPerStream });
+  await target.begun(streams);
   const startMicros = nowMicros() + HEAD_START_MICROS;
   const fromMicros = startMicros + warmUpSeconds * 1e6;
   const endMicros = fromMicros + seconds * 1e6;
@@ -78,7 +78,8 @@ export async function measureStream(
   await load.disconnect();
 
   const { "load client": clientMicros = 0, ...cpu } = cpuBetween(before, after);
-  const perToken = Object.entries(cpu).map(([role, micros]): [string, number] => [role, micros / expected]);
+  const received = measured.latencyMicros.count;
+  const perToken = Object.entries(cpu).map(([role, micros]): [string, number] => [role, micros / received]);
   const rssOf = (usage: UsageByRole) =>
     Object.fromEntries(target.processes.map(({ role }) => [role, usage[role]?.rssBytes ?? 0]));
   return {

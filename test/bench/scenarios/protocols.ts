@@ -2,7 +2,7 @@ import { summarize } from "../measure/samples.ts";
 import type { ReaderSpec } from "../targets/target.ts";
 import { type RepriseTarget, startReprise } from "../targets/reprise/target.ts";
 import { describeShape, measureStream, type StreamMeasurement, s1Shape } from "./measure-stream.ts";
-import { bestOfRounds, type RunContext, type ScenarioResult, startRun } from "./run.ts";
+import { bestOfRounds, isComplete, type RunContext, type ScenarioResult, startRun } from "./run.ts";
 
 interface Create {
   readonly path: string;
@@ -23,8 +23,9 @@ const toRun = (reader: number) => ({
   forwardedProps: { model: "sim" },
 });
 
-/** Creates that are answered with a stream. Native readers attach to generations of the worker. */
+/** Creates that are answered with a stream. */
 const CREATES = {
+  native: { path: "/v1/generations", body: () => ({ model: "sim", input: "bench" }) },
   chat: { path: "/v1/chat/completions", body: () => ({ model: "sim", stream: true, messages }) },
   responses: { path: "/v1/responses", body: () => ({ model: "sim", stream: true, input: "bench" }) },
   "ai-sdk": {
@@ -39,11 +40,11 @@ const CREATES = {
   tanstack: { path: "/v1/tanstack/chat", body: toRun },
 } as const satisfies Record<string, Create>;
 
-type Protocol = "native" | keyof typeof CREATES;
+type Protocol = keyof typeof CREATES;
 
-const PROTOCOLS = ["native", ...(Object.keys(CREATES) as (keyof typeof CREATES)[])] as const;
+const PROTOCOLS = Object.keys(CREATES) as Protocol[];
 
-/** PROTOCOLS: S1's load, read natively and by each other protocol in turn. Reprise only. */
+/** PROTOCOLS: S1's load, created and read natively and by each other protocol in turn. Reprise only. */
 export async function runProtocols(context: RunContext): Promise<ScenarioResult> {
   const { quick, say, settings, signal } = context;
   const shape = s1Shape(context);
@@ -51,23 +52,27 @@ export async function runProtocols(context: RunContext): Promise<ScenarioResult>
     say(`PROTOCOLS ${protocol}, round ${round}`);
     await using run = await startRun(signal, () => startReprise(settings));
     const { load, target } = run;
-    const measurement = await measureStream(
-      target,
-      load,
-      shape,
-      signal,
-      toReaders(target, protocol, shape.streams),
-    );
+    await target.adoptCreated();
+    const specs = toReaders(target, protocol, shape.streams);
+    const measurement = await measureStream(target, load, shape, signal, specs);
     return { protocol, cpuSumPerToken: sumOf(measurement), ...measurement };
   });
-  // The median of the rounds, each against the native reader of the same round.
-  const timesNative = (index: number, figureOf: (measured: StreamMeasurement) => number) =>
-    summarize(rounds.map((round) => figureOf(round[index]!) / figureOf(round[0]!))).p50;
-  const compared = rows.map((row, index) => ({
-    ...row,
-    cpuTimesNative: timesNative(index, sumOf),
-    p50TimesNative: timesNative(index, ({ latencyMicros }) => latencyMicros.p50),
-  }));
+  const compared = rows.map((row, index) => {
+    const pairs = rounds
+      .map((round) => [round[index]!, round[0]!] as const)
+      .filter((pair) => pair.every(isComplete));
+    /** The median of the rounds, each against the native readers of the same round. */
+    const timesNative = (figureOf: (measured: StreamMeasurement) => number) =>
+      pairs.length > 0
+        ? summarize(pairs.map(([measured, native]) => figureOf(measured) / figureOf(native))).p50
+        : undefined;
+    return {
+      ...row,
+      roundsCompared: `${pairs.length} of ${rounds.length}`,
+      cpuTimesNative: timesNative(sumOf),
+      p50TimesNative: timesNative(({ latencyMicros }) => latencyMicros.p50),
+    };
+  });
   return { scenario: "PROTOCOLS", what: describeShape(shape), rows: compared, rounds };
 }
 
@@ -75,8 +80,7 @@ function sumOf({ cpuMicrosPerToken }: StreamMeasurement): number {
   return Object.values(cpuMicrosPerToken).reduce((sum, micros) => sum + micros, 0);
 }
 
-function toReaders({ delivery }: RepriseTarget, protocol: Protocol, count: number): ReaderSpec[] | undefined {
-  if (protocol === "native") return undefined;
+function toReaders({ delivery }: RepriseTarget, protocol: Protocol, count: number): ReaderSpec[] {
   const { path, body }: Create = CREATES[protocol];
   return Array.from({ length: count }, (_, reader) => ({
     transport: "sse",

@@ -57,8 +57,8 @@ interface Measured {
 }
 
 /**
- * Measures each variant once per round, in turn. `rows` has each variant's best round, the one with the lowest p99: a disturbed machine is
- * only ever slower. `worstP99Micros` and `wrong` are over all rounds.
+ * Measures each variant once per round, in turn. `rows` has each variant's best round, the one with the lowest p99 of those without a missing or
+ * disordered token, if there are any: a disturbed machine is only ever slower. `worstP99Micros` and `wrong` are over all rounds.
  */
 export async function bestOfRounds<V, R extends Measured>(
   variants: readonly V[],
@@ -73,7 +73,10 @@ export async function bestOfRounds<V, R extends Measured>(
   }
   const rows = variants.map((_, index) => {
     const all = rounds.map((row) => row[index]!);
-    const best = all.reduce((one, other) => (p99Of(other) < p99Of(one) ? other : one));
+    const complete = all.filter(isComplete);
+    const best = (complete.length > 0 ? complete : all).reduce((one, other) =>
+      p99Of(other) < p99Of(one) ? other : one,
+    );
     return {
       ...best,
       worstP99Micros: Math.max(...all.map(p99Of)),
@@ -81,6 +84,11 @@ export async function bestOfRounds<V, R extends Measured>(
     };
   });
   return { rows, rounds };
+}
+
+/** True if the readers got each token once, in order. */
+export function isComplete({ missing, disordered }: Measured): boolean {
+  return missing === 0 && disordered === 0;
 }
 
 const p99Of = ({ latencyMicros }: Measured) => latencyMicros.p99;

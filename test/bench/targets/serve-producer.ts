@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { type Schedule, runSchedule } from "../children/schedule.ts";
 import { type Methods, serveParent } from "../children/serve-parent.ts";
 import { nowMicros } from "../measure/clock.ts";
@@ -5,11 +6,8 @@ import { encodeToken } from "../measure/token.ts";
 
 /** The part of a producer process that differs by target: the schedule is the same code for all. */
 export interface Sink {
-  /**
-   * Begins a stream and returns its id.
-   * @param created its id if a reader has created it
-   */
-  open(created?: string): Promise<string>;
+  /** Begins a stream and returns its id. */
+  open(): Promise<string>;
   /** Takes a token without waiting: if the target is slow, it queues, which shows as latency. */
   append(id: string, text: string): void;
   /** Resolves when a late reader would find all tokens of the stream. */
@@ -17,26 +15,34 @@ export interface Sink {
 }
 
 const OPEN_AT_ONCE = 100;
+const POLL_MS = 20;
 
 /** The text of a stream's next token. */
 export type TokenText = (dueMicros: number, stream: number) => string;
 
-/** Requests of the parent to a producer process. */
-export function serveProducer(sink: Sink, more: Methods = {}, textOf: TokenText = encodeToken): void {
+/**
+ * Answers the parent's requests to a producer process.
+ * @returns adds a stream that a reader has created and that has begun; the next `produce` writes to it
+ */
+export function serveProducer(
+  sink: Sink,
+  more: Methods = {},
+  textOf: TokenText = encodeToken,
+): (id: string) => void {
   let ids: string[] = [];
   serveParent({
     ...more,
     /** Begins streams; the next `produce` writes to them. */
-    async open({ count, created = [] }: { count: number; created?: string[] }): Promise<string[]> {
+    async open({ count }: { count: number }): Promise<string[]> {
       ids = [];
       while (ids.length < count) {
-        const from = ids.length;
-        const batch = Array.from({ length: Math.min(OPEN_AT_ONCE, count - from) }, (_, index) =>
-          sink.open(created[from + index]),
-        );
-        ids.push(...(await Promise.all(batch)));
+        const length = Math.min(OPEN_AT_ONCE, count - ids.length);
+        ids.push(...(await Promise.all(Array.from({ length }, () => sink.open()))));
       }
       return ids;
+    },
+    async begun({ count }: { count: number }): Promise<void> {
+      while (ids.length < count) await delay(POLL_MS);
     },
     /** Without `silent`, tokens go to the streams; with it, only time is kept, to learn what that costs. */
     async produce({ silent, ...schedule }: Schedule & { silent: boolean }): Promise<void> {
@@ -55,4 +61,5 @@ export function serveProducer(sink: Sink, more: Methods = {}, textOf: TokenText 
       return id;
     },
   });
+  return (id) => void ids.push(id);
 }

@@ -25,8 +25,8 @@ export interface RunningTarget extends AsyncDisposable {
   /** True if a late reader gets the events that it has missed. */
   readonly replays: boolean;
   openStreams(count: number): Promise<ReaderSpec[]>;
-  /** Begins generations that the readers have created; the next `produce` writes to them. */
-  adopt(created: readonly string[]): Promise<void>;
+  /** Resolves when so many streams have begun, those included that readers create. */
+  begun(count: number): Promise<void>;
   produce(schedule: Schedule, options?: { silent?: boolean }): Promise<void>;
   /** A stream that already has this many events, and has not ended. */
   fill(events: number): Promise<ReaderSpec>;
@@ -57,9 +57,7 @@ export function createTarget(parts: TargetParts): RunningTarget {
       const ids = await producer.call<string[]>("open", { count });
       return ids.map(readerOf);
     },
-    async adopt(created) {
-      await producer.call("open", { count: created.length, created });
-    },
+    begun: (count) => producer.call("begun", { count }),
     produce: (schedule, { silent = false } = {}) => producer.call("produce", { ...schedule, silent }),
     async fill(events) {
       return readerOf(await producer.call<string>("fill", { events }));

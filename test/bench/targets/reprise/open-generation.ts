@@ -7,6 +7,7 @@ import {
   createCheckpointer,
   type GenerationLog,
   type StoredEvent,
+  waitUntilBegun,
 } from "@reprise/stream";
 import {
   createGenerationId,
@@ -34,7 +35,7 @@ export interface GenerationOptions {
   moderation?: EffectiveModeration | undefined;
   /** The pressure of the worker that appends. Default: deltas are never held. */
   chunking?: Chunking | undefined;
-  /** A generation that delivery has created. Default: a new one. */
+  /** A generation that delivery has queued, and whose request it is about to store. Default: a new one. */
   created?: GenerationId | undefined;
   /** Called for every event that is stored, after the checkpoint has it. */
   onStored?: (event: StoredEvent) => void;
@@ -63,8 +64,14 @@ export async function openGeneration({
   onStored,
 }: GenerationOptions): Promise<OpenGeneration> {
   const ref = { tenant, generation: created ?? createGenerationId(randomBytes(17), shards) };
-  const first = await (created ? log.reader.readFirst(ref) : request(log, ref, moderation));
-  if (!first) throw new Error(`${ref.generation} was not created.`);
+  const first = await (created
+    ? waitUntilBegun(ref, {
+        connection: broker.main,
+        onError: complain,
+        read: () => log.reader.readFirst(ref),
+      })
+    : request(log, ref, moderation));
+  if (!first) throw new Error(`${ref.generation} was queued, but has no request.`);
   const snapshot = { events: [first.payload], streamSeq: first.streamSeq };
   const maxBytes = log.maxCheckpointBytes;
   const checkpointer = createCheckpointer({

@@ -25,6 +25,8 @@ export interface RepriseTarget extends RunningTarget {
   readonly delivery: { readonly port: number; readonly headers: Readonly<Record<string, string>> };
   /** The generations that `openStreams` has begun. */
   readonly refs: readonly GenerationRef[];
+  /** From then on the worker begins generations that readers create. */
+  adoptCreated(): Promise<void>;
 }
 
 /** nats-server, a process that appends as a worker does, and delivery. */
@@ -65,7 +67,13 @@ export async function startReprise(
     },
     stack: stack.move(),
   });
-  return { ...target, natsUrl: broker.urlFor("admin"), delivery: { port, headers }, refs };
+  return {
+    ...target,
+    natsUrl: broker.urlFor("admin"),
+    delivery: { port, headers },
+    refs,
+    adoptCreated: () => worker.call("adoptCreated"),
+  };
 }
 
 /** A process in the worker's role, which appends on the bench's schedule. */

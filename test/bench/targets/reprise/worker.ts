@@ -1,8 +1,10 @@
 import { createRuleSetStore } from "@reprise/moderation";
 import {
   type EffectiveModeration,
+  type GenerationId,
   parseGenerationId,
   parseTenantId,
+  queuedJobs,
   tightenModeration,
 } from "@reprise/protocol";
 import { type Appender, AppendPressure, createGenerationLog } from "@reprise/stream";
@@ -39,20 +41,15 @@ async function prepareModeration(mode: ModerationUse): Promise<EffectiveModerati
   return { ...effective, rule_set: await ruleSets.keep(tenant, rules) };
 }
 
+async function begin(created?: GenerationId): Promise<GenerationId> {
+  const generation = { broker, log, tenant, shards: Number(shards), moderation, chunking, created };
+  const { id, appender } = await openGeneration(generation);
+  appenders.set(id, appender);
+  return id;
+}
+
 const sink: Sink = {
-  async open(created) {
-    const { id, appender } = await openGeneration({
-      broker,
-      log,
-      tenant,
-      shards: Number(shards),
-      moderation,
-      chunking,
-      created: created === undefined ? undefined : parseGenerationId(created),
-    });
-    appenders.set(id, appender);
-    return id;
-  },
+  open: () => begin(),
   append: (id, token) => appenders.get(id)!.append({ type: "output.delta", text: token }),
   async stored(id) {
     const appender = appenders.get(id)!;
@@ -63,12 +60,33 @@ const sink: Sink = {
   },
 };
 
-if (text === undefined) serveProducer(sink);
-else {
-  const produced: number[] = [];
-  serveProducer(sink, {}, (_dueMicros, stream) => {
-    const index = produced[stream] ?? 0;
-    produced[stream] = index + 1;
-    return TOKEN_OF[text](stream, index);
+/** Begins generations that readers create, as soon as they are queued. */
+async function adoptCreated(): Promise<void> {
+  broker.main.subscribe(queuedJobs("sim"), {
+    callback: (error, { subject }) => {
+      if (error) throw error;
+      void adopt(parseGenerationId(subject.split(".")[3]!));
+    },
   });
+  await broker.main.flush();
 }
+
+/** Most protocols give their head with the first content, so there is some before the schedule begins. */
+async function adopt(created: GenerationId): Promise<void> {
+  await begin(created);
+  sink.append(created, "\n\n");
+  await sink.stored(created);
+  addStream(created);
+}
+
+const produced: number[] = [];
+const addStream = serveProducer(
+  sink,
+  { adoptCreated },
+  text &&
+    ((_dueMicros, stream) => {
+      const index = produced[stream] ?? 0;
+      produced[stream] = index + 1;
+      return TOKEN_OF[text](stream, index);
+    }),
+);
