@@ -47,6 +47,8 @@ export interface OpenGeneration {
 }
 
 const WORKER = parseWorkerId("worker-bench");
+/** Delivery stores a request right after it has queued it, but may be kept from the CPU. */
+const REQUEST_WAIT_MS = 20_000;
 const complain = (error: unknown) => console.error(error);
 
 /**
@@ -69,6 +71,7 @@ export async function openGeneration({
         connection: broker.main,
         onError: complain,
         read: () => log.reader.readFirst(ref),
+        waitMs: REQUEST_WAIT_MS,
       })
     : request(log, ref, moderation));
   if (!first) throw new Error(`${ref.generation} was queued, but has no request.`);
