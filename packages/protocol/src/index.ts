@@ -222,7 +222,12 @@ export type * from "./branded-math.ts";
 export { OPTIONAL_EVENTS } from "./event/known-event.ts";
 export { ANNOTATION_KINDS, BLOB_KINDS } from "./event/shapes/output.ts";
 export { channelOf, hasText, isDelta, type TextEvent, textIn, textOf, tokensOf } from "./event/text-table.ts";
-export { logprobsSize, MAX_LOGPROBS_SIZE, type TokenLogprobs } from "./event/shapes/token-logprobs.ts";
+export {
+  logprobsSize,
+  MAX_LOGPROBS,
+  MAX_LOGPROBS_SIZE,
+  type TokenLogprobs,
+} from "./event/shapes/token-logprobs.ts";
 export { Withdrawals } from "./event/withdrawals.ts";
 export { MediaTranscript } from "./event/media-transcript.ts";
 export { BLOB_CHANNEL, NAME_CHANNEL } from "./event/withdrawn-text.ts";

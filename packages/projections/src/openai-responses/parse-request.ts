@@ -26,6 +26,8 @@ export interface ResponsesRequest {
   readonly stream: boolean;
   /** True if the JSON body shows the response as it begins, and not as it ends. */
   readonly background: boolean;
+  /** Undefined: `toNative` refuses the request. */
+  readonly model: string | undefined;
   /** The response that the request follows. */
   readonly previous: GenerationId | undefined;
   /** The ids of the items that the input names, each once. */
@@ -52,6 +54,7 @@ export function parseResponsesRequest(body: unknown): ResponsesRequest {
     stream: stream ?? false,
     background: background ?? false,
     previous: isGiven(previous) ? parseProtocolId("resp_", previous) : undefined,
+    model: typeof fields.model === "string" ? fields.model : undefined,
     references: [...new Set(references)],
     toNative: (items, predecessor) => toNative(fields, items, predecessor),
   };

@@ -327,3 +327,21 @@ describe("reading without a broker", () => {
     expect((await world.log.reader.readLog(ref)).events).toHaveLength(4);
   });
 });
+
+test("many reads of large checkpoints at once leave the connection open, and the first event needs none of them", async () => {
+  await using world = await openWorld();
+  const { reader, publish } = world.log;
+  const ref = newRef();
+  await appendOne(appenderOf(world.log, ref), requested(ref));
+  const large = new Uint8Array(world.log.maxCheckpointBytes).fill(0x20);
+  await putCheckpoint({ log: { ...world.log, publish } }, ref, large, "1");
+  let disconnects = 0;
+  void (async () => {
+    for await (const { type } of world.broker.reads.status()) if (type === "disconnect") disconnects++;
+  })();
+  const all = await Promise.all([
+    ...Array.from({ length: 60 }, () => reader.readLog(ref).then(({ events }) => events.length)),
+    ...Array.from({ length: 60 }, () => reader.readFirst(ref).then((first) => (first ? 1 : 0))),
+  ]);
+  expect([new Set(all), disconnects]).toEqual([new Set([1]), 0]);
+});

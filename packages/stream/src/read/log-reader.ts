@@ -1,9 +1,11 @@
+import { Semaphore } from "@reprise/async";
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import {
   CHECKPOINTS_STREAM,
   checkpointSubject,
   type GenerationRef,
   logSubject,
+  peekSeq,
   RepriseError,
   shardOf,
   streamOf,
@@ -53,7 +55,8 @@ export interface LogReader {
    */
   readLog(ref: GenerationRef): Promise<LogSnapshot>;
   /**
-   * The oldest event that is kept, as the leader knows it; undefined for a log that has none. One round trip.
+   * The oldest event that is kept, as the leader knows it; undefined for a log that has none. One round trip for a log that has its
+   * seq 0.
    * @throws RepriseError as `readLog` does
    */
   readFirst(ref: GenerationRef): Promise<StoredEvent | undefined>;
@@ -73,6 +76,11 @@ const BATCH = { maxMessages: 64, maxBytes: 256 * 1_024 };
 /** A server that hangs takes its share of the requests along; the next try may reach another one. Together 5 s. */
 const TRIES_MS = [1_500, 1_500, 2_000] as const;
 const INFO_MS = 2_000;
+/**
+ * Answers under way at once, so that they hold 48 MiB at most: the broker closes a connection to which 64 MiB are waiting. A last message may be a checkpoint of
+ * 4 MiB.
+ */
+const AT_ONCE = { last: 8, batch: 64 } as const satisfies Record<LogRead, number>;
 
 export interface LogReaderOptions {
   /** Number of shards. Logs in other shards are reported as empty without asking the broker: this process may not read any such streams. */
@@ -87,6 +95,7 @@ export function createLogReader(
   { shards = Number.POSITIVE_INFINITY, observer }: LogReaderOptions = {},
 ): LogReader {
   const isInShard = ({ generation }: GenerationRef) => shardOf(generation) < shards;
+  const turns = { last: new Semaphore(AT_ONCE.last), batch: new Semaphore(AT_ONCE.batch) };
 
   async function readLog(ref: GenerationRef): Promise<LogSnapshot> {
     const found = await getLast(CHECKPOINTS_STREAM, checkpointSubject(ref));
@@ -121,10 +130,10 @@ export function createLogReader(
   }
 
   async function readFirst(ref: GenerationRef): Promise<StoredEvent | undefined> {
-    const [checkpoint, first] = await Promise.all([
-      getLast(CHECKPOINTS_STREAM, checkpointSubject(ref)),
-      readOldest(ref),
-    ]);
+    const first = await readOldest(ref);
+    // A checkpoint is as large as its log.
+    if (first && peekSeq(first.payload) === 0) return first;
+    const checkpoint = await getLast(CHECKPOINTS_STREAM, checkpointSubject(ref));
     if (checkpoint?.headers?.has(HEADER.erased)) throw generationErased();
     if (checkpoint && !first) throw generationExpired();
     return first;
@@ -160,7 +169,7 @@ export function createLogReader(
     if (!isInShard(ref)) return { events: [], more: false };
     const stream = streamOf(ref.generation);
     const request = { ...BATCH, afterStreamSeq, subject: logSubject(ref) };
-    const read = getBatchDirect(connection, stream, request, TRIES_MS);
+    const read = () => getBatchDirect(connection, stream, request, TRIES_MS);
     const batch = await timed("batch", read).catch(undefinedIfAbsent(stream));
     return { events: batch?.messages.map(toStoredEvent) ?? [], more: batch?.more ?? false };
   }
@@ -172,12 +181,15 @@ export function createLogReader(
   }
 
   const getLast = (stream: string, subject: string) =>
-    timed("last", getLastDirect(connection, stream, subject, TRIES_MS)).catch(undefinedIfAbsent(stream));
+    timed("last", () => getLastDirect(connection, stream, subject, TRIES_MS)).catch(
+      undefinedIfAbsent(stream),
+    );
 
-  async function timed<T>(kind: LogRead, read: Promise<T>): Promise<T> {
-    if (!observer) return read;
-    const askedAtMs = performance.now();
-    return read.finally(() => observer.read(kind, performance.now() - askedAtMs));
+  function timed<T>(kind: LogRead, read: () => Promise<T>): Promise<T> {
+    return turns[kind].run(() => {
+      const askedAtMs = performance.now();
+      return read().finally(() => observer?.read(kind, performance.now() - askedAtMs));
+    });
   }
 
   /**

@@ -100,9 +100,14 @@ test("frames are made as events come, each once, whoever asks", async () => {
   expect([counted.count, counted.hasEnded, projected]).toEqual([6, true, 4]);
 });
 
-test("a window takes twice the memory of the events at most, or 64 KiB", async () => {
-  const { cache, feed, frames } = open();
-  const most = () => Math.max(64 * 1_024, 2 * cache.shown.frames.bytes);
+test("a window takes eight times the memory of the events at most, or 64 KiB", async () => {
+  const { cache, feed, frames } = open({
+    project(state, event) {
+      const made = echo.project(state, event);
+      return { ...made, frames: made.frames.flatMap((frame) => Array.from({ length: 16 }, () => frame)) };
+    },
+  });
+  const most = () => Math.max(64 * 1_024, 8 * cache.shown.frames.bytes);
   feed(started());
   for (let i = 0; i < 5_000; i++) {
     feed(delta(`${i} `));
@@ -113,6 +118,15 @@ test("a window takes twice the memory of the events at most, or 64 KiB", async (
   expect(frames.first).toBeGreaterThan(0);
   expect(frames.windowBytes).toBeLessThanOrEqual(most());
   expect(cache.bytes).toBeGreaterThanOrEqual(cache.shown.frames.bytes + frames.bytes);
+});
+
+test("a slice of large events is short", async () => {
+  const { feed, frames } = open();
+  feed(started(), ...Array.from({ length: 10 }, () => delta("x".repeat(100 * 1_024))));
+  expect(frames.advance()).toBe("busy");
+  expect(frames.seq).toBe(4);
+  await frames.catchUp();
+  expect(frames.seq).toBe(11);
 });
 
 test("without readers a window is forgotten first when memory is short, and is there again when one asks", async () => {

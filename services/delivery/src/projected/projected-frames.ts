@@ -8,7 +8,7 @@ import { ProjectionFold } from "./projection-fold.ts";
 /** Minimum size of a projection's window, even if its events have few bytes. */
 const MIN_WINDOW_BYTES = 64 * 1_024;
 /** Size of a projection's window, as a multiple of the memory of its events. */
-const WINDOW_PER_EVENTS = 2;
+const WINDOW_PER_EVENTS = 8;
 /** Events folded in one go: some milliseconds at most. */
 const SLICE_EVENTS = 256;
 /** Bytes of a number in an array. */
@@ -29,12 +29,14 @@ export interface ProjectedSource {
  * The frames of one projection of one generation, made once and shared by all its readers on this node.
  *
  * Nothing is folded until a reader asks for it; folding then continues from where it stopped. The newest frames are kept, as the bytes that go to sockets, in
- * a window of twice the memory of the events, or 64 KiB if that is more. A reader that needs older frames makes them for itself (`PrivatePass`). A withdrawal
+ * a window of eight times the memory of the events, or 64 KiB if that is more: the end of a Responses stream repeats its text four times. A reader that needs older frames makes them for itself (`PrivatePass`). A withdrawal
  * of an event that was already folded has everything folded again. Positions stay the same, because the number of frames that an event makes does not depend
  * on its text.
  */
 export class ProjectedFrames implements Derived {
   readonly source: ProjectedSource;
+  /** The opening that readers were sent last, and the states that it was made of. */
+  opening: { readonly state: unknown; readonly soFar: unknown; readonly window: FrameWindow } | undefined;
   readonly #fold: ProjectionFold<unknown>;
   #window: FrameWindow;
   /** For each event from `#endsFrom` on, the number of frames up to it. */
@@ -56,7 +58,7 @@ export class ProjectedFrames implements Derived {
 
   /** Memory held, in bytes, about: the window, and the projection's own state. */
   get bytes(): number {
-    return this.windowBytes + this.#fold.bytes;
+    return this.windowBytes + this.#fold.bytes + (this.opening?.window.bytes ?? 0);
   }
 
   /** Bytes of the window alone. */
@@ -152,11 +154,13 @@ export class ProjectedFrames implements Derived {
 
   /** Without readers nothing is kept: the next one has the events folded again. With readers the state stays: the next frames are made of it. */
   trim(): void {
+    this.opening = undefined;
     if (this.#listeners.size === 0) this.#fold.reset();
     else this.#keep(0);
   }
 
   forget(): void {
+    this.opening = undefined;
     this.#fold.reset();
   }
 

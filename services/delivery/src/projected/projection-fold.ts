@@ -30,6 +30,8 @@ export interface Fold<State> {
  */
 const TEXTS_HELD = 2;
 const BYTES_PER_EVENT = 64;
+/** Bytes of events after which a step ends. An event with log probabilities has a hundred times those of a token. */
+const STEP_BYTES = 256 * 1_024;
 
 /** Takes the frames of one event, and the number of the first of them. */
 export type TakeFrames = (frames: readonly Frame[], first: number) => void;
@@ -96,13 +98,15 @@ export class ProjectionFold<State> {
     return this.#bytes;
   }
 
-  /** Folds at most `most` events that are in memory. @param take called for each */
+  /** Folds at most `most` events that are in memory, and no more after `STEP_BYTES`. @param take called for each */
   step(most: number, take?: TakeFrames): FoldStep {
     const { settledSeq } = this.#cache;
     const to = Math.min(settledSeq, plus(this.#seq, most));
-    while (this.#seq < to) {
+    let bytes = 0;
+    while (this.#seq < to && bytes < STEP_BYTES) {
       const payload = this.#cache.shown.payloadAt(plus(this.#seq, 1));
       if (!payload) return "absent";
+      bytes += payload.length;
       this.#take(payload, take);
     }
     return this.#seq < settledSeq ? "more" : "settled";

@@ -1,6 +1,7 @@
 import type { GenerationCache, Hub } from "@reprise/stream";
 import { FIRST_SEQ } from "@reprise/protocol";
 import type { FastifyReply } from "fastify";
+import { hasLeft } from "../connections/http2.ts";
 import { recordFullResponse } from "../readers/delivery-marks/record-full-response.ts";
 import { UNJUDGED } from "../readers/streams/live-stream.ts";
 import { assertContent } from "./first-content.ts";
@@ -38,7 +39,7 @@ export async function readSettled<State>(
   const { authentication } = context;
   const { ref, protocol, caller, principal, role } = read;
   const found = await (read.wait ? readEnd(context, reply, read) : readNow(context, read));
-  if (!found) return undefined;
+  if (!found || hasLeft(reply.raw)) return undefined;
   // It may have waited for long, and a key may expire between two sweeps of the registry.
   authentication.renewReader(principal, role);
   const { cache, settled } = found;

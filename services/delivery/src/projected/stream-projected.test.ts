@@ -8,7 +8,7 @@ import {
 } from "@reprise/projections";
 import type { EventDraft } from "@reprise/protocol";
 import { NO_TRACING } from "@reprise/runtime/telemetry";
-import { completed, delta, openSseReader, started } from "@reprise/testkit";
+import { completed, delta, openSseReader, redacted, started } from "@reprise/testkit";
 import * as fc from "fast-check";
 import fastify from "fastify";
 import { describe, expect, test } from "vitest";
@@ -236,7 +236,24 @@ describe("a late reader that is told at once what was said so far", () => {
       expect(soFar).toEqual(state);
       return [{ event: "so-far", data: state.text }];
     },
+    isShared: false,
   };
+
+  test("shares it with other readers if it depends on the log alone, until there is more", async () => {
+    let made = 0;
+    const toFrames = (state: EchoState) => [{ event: "so-far", data: `${++made} ${state.text}` }];
+    await using served = await serve({ opening: { fold: echo, toFrames, isShared: true } });
+    const first = async () => {
+      await using reader = await served.open();
+      return (await reader.nextFrame())?.data;
+    };
+    served.feed(started(), delta("a"));
+    expect([await first(), await first()]).toEqual(["1 a", "1 a"]);
+    served.feed(redacted(2));
+    expect(await first()).toBe("2 [redacted]");
+    served.cache.trim(0);
+    expect(await first()).toBe("3 [redacted]");
+  });
 
   test("is sent that, and then what comes", async () => {
     await using served = await serve({ opening });

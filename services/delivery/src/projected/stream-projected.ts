@@ -2,6 +2,7 @@ import type { Hub } from "@reprise/stream";
 import type { Frame, Projection } from "@reprise/projections";
 import { FIRST_SEQ, plus, type RepriseError, REQUEST_SEQ, SSE_HEADERS } from "@reprise/protocol";
 import type { FastifyReply } from "fastify";
+import { hasLeft } from "../connections/http2.ts";
 import { replayBytes } from "../limits/replay-bytes.ts";
 import { beginReading, type ReadingPorts } from "../readers/begin-reading.ts";
 import type { StreamCall } from "../telemetry/reader-metrics.ts";
@@ -22,6 +23,8 @@ export interface Opening<State, SoFar> {
   readonly fold: Fold<SoFar>;
   /** @param state the projection's, after the same event */
   readonly toFrames: (state: State, soFar: SoFar) => readonly Frame[];
+  /** True if the frames depend on the two states alone: then its readers share them. */
+  readonly isShared: boolean;
 }
 
 export interface ProjectedRead<State, SoFar = unknown> extends ProjectedCall {
@@ -102,7 +105,8 @@ async function stream<State, SoFar>(
   const frames = projections.of(cache, projection, { ids });
   const soFar = read.opening && projections.foldOf(cache, read.opening.fold);
   await frames.catchUp();
-  const opening = read.opening && soFar && toWindow(await open(frames, soFar, read.opening));
+  if (hasLeft(reply.raw)) return reply;
+  const opening = read.opening && soFar && (await open(frames, soFar, read.opening));
   // Nothing is awaited between this and the reader's registration but for a reader without an opening.
   const position = opening
     ? frames.count
@@ -152,11 +156,17 @@ async function stream<State, SoFar>(
 async function open<State, SoFar>(
   frames: ProjectedFrames,
   soFar: SharedFold<SoFar>,
-  { toFrames }: Opening<State, SoFar>,
-): Promise<readonly Frame[]> {
+  { toFrames, isShared }: Opening<State, SoFar>,
+): Promise<FrameWindow> {
   for (;;) {
     const { state, lastSeq } = await soFar.settle();
-    if (lastSeq === frames.seq) return toFrames(frames.state as State, state);
+    if (lastSeq === frames.seq) {
+      const made = isShared ? frames.opening : undefined;
+      if (made?.state === frames.state && made?.soFar === state) return made.window;
+      const window = toWindow(toFrames(frames.state as State, state));
+      if (isShared) frames.opening = { state: frames.state, soFar: state, window };
+      return window;
+    }
     // Events have come meanwhile.
     await frames.catchUp();
   }

@@ -7,6 +7,7 @@ import {
   type RequestedEvent,
   type UnixMs,
   type Usage,
+  MAX_LOGPROBS,
   plusMs,
   toUnixMs,
   waitsOf,
@@ -48,6 +49,8 @@ export interface Run extends Disposable {
   readonly owner: OutputOwner | undefined;
   /** True if the generation ends when its model asks for tools, instead of waiting for their answers. */
   readonly endsOnCalls: boolean;
+  /** How many log probabilities it may still give. */
+  readonly logprobs: { left: number };
   /** True if the request asks for JSON. */
   readonly hasForm: boolean;
   /**
@@ -138,6 +141,7 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
     emits: new Set(requested?.events),
     owner: requested && toOutputOwner(requested),
     endsOnCalls: requested?.request.tool_calls === "end",
+    logprobs: { left: MAX_LOGPROBS },
     hasForm: (requested?.request.response_format?.type ?? "text") !== "text",
     totalAtMs: plusMs(toUnixMs(requested?.created_at ?? ""), policy.timeouts.total.after_ms),
     log,

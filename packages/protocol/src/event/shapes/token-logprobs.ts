@@ -16,6 +16,12 @@ export type TokenLogprobs = z.infer<typeof tokenLogprobsSchema>;
 /** One delta holds no more than this of them, by `logprobsSize`: with the longest merged text it stays far below the largest event. */
 export const MAX_LOGPROBS_SIZE = 262_144;
 
+/**
+ * The most log probabilities that one run of a generation gives, those of other likely tokens counted; later tokens have none. The longest answers then hold a
+ * few megabytes of them, which each reader costs again.
+ */
+export const MAX_LOGPROBS = 50_000;
+
 /** Names, quotes, commas and the longest number. */
 const ENTRY_BYTES = 64;
 /** A UTF-16 unit that JSON escapes. */

@@ -108,7 +108,11 @@ export function addAgUiRoutes(app: FastifyInstance, context: AgUiPorts): void {
       protocol,
       projection: agUiProjection({ metadata, passes: restartsOf(soFar.state) }),
       from: 0,
-      opening: { fold, toFrames: (state, said) => snapshotFrames(state, said, history) },
+      opening: {
+        fold,
+        toFrames: (state, said) => snapshotFrames(state, said, history),
+        isShared: history.length === 0,
+      },
       call: "read",
     });
   }

@@ -1,4 +1,4 @@
-import type { EffectiveModeration, KnownEvent } from "@reprise/protocol";
+import { type EffectiveModeration, type KnownEvent, MAX_LOGPROBS } from "@reprise/protocol";
 import { moderatedPolicy } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { createSimEngine } from "../../engines/sim/sim-engine.ts";
@@ -37,6 +37,15 @@ test.each(["gate", "retract"] as const)(
     expect(found).toEqual(Array.from({ length: 3 }, () => ({ logprob: -Math.LN2 })));
   },
 );
+
+test("a run gives no more of them than its limit, and all of its text", async () => {
+  await using world = await openWorld();
+  await world.startWorker(createSimEngine());
+  const options = { tokens: 2_500, tokens_per_second: 0 };
+  const events = await world.untilEnded(await world.submit({ options, request: { logprobs: 20 } }));
+  expect(likelyIn(events)).toHaveLength(Math.floor(MAX_LOGPROBS / 21));
+  expect(events.at(-1)).toMatchObject({ usage: { output_tokens: 2_500 } });
+});
 
 test("a request that does not ask for them gets events without the field", async () => {
   expect(await logprobsOf({})).toEqual([]);

@@ -4,6 +4,7 @@ import {
   type EffectiveTimeouts,
   type EventDraft,
   type GenerationRequest,
+  MAX_LOGPROBS,
   toRepriseError,
   type TenantId,
   type UnixMs,
@@ -74,6 +75,8 @@ export interface EngineRun {
   emits?: ReadonlySet<string> | undefined;
   /** True if moderation judges the text, before or after readers see it: only the numbers of log probabilities are appended then. Default false. */
   isJudged?: boolean;
+  /** How many log probabilities the run may still give. Default `MAX_LOGPROBS`. */
+  logprobs?: { left: number };
   onLeftOut?: (part: string) => void;
   onWithoutField?: ((name: string) => void) | undefined;
   /** Handed to the engine, as the next three are. */
@@ -245,7 +248,9 @@ async function consumeEngine(run: EngineRun, heard: EngineProgress, control: Tur
       if (!draft) onLeftOut?.(`reasoning ${event.type}`);
       else {
         count(run, heard, event);
-        appender.append("logprobs" in event ? withLogprobs(draft, event.logprobs, isJudged) : draft);
+        appender.append(
+          "logprobs" in event ? withLogprobs(draft, take(run, event.logprobs), isJudged) : draft,
+        );
         onSaid?.(event);
         if (appender.backlog > MAX_BACKLOG) await appender.settled();
         else {
@@ -365,6 +370,17 @@ function toDelta(
     };
   }
   return tokens === 1 ? { type: delta, text } : { type: delta, text, tokens };
+}
+
+/** Returns log probabilities as long as the run may give more. */
+function take(
+  { logprobs: may = { left: MAX_LOGPROBS }, onLeftOut }: EngineRun,
+  given: TokenLogprobs | undefined,
+) {
+  const { left } = may;
+  for (const { top = [] } of given ?? []) may.left -= 1 + top.length;
+  if (left >= 0 && may.left < 0) onLeftOut?.(`log probabilities after ${MAX_LOGPROBS}`);
+  return may.left < 0 ? undefined : given;
 }
 
 /**

@@ -190,6 +190,7 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
     budget,
     signal: stop,
     emits: run.emits,
+    logprobs: run.logprobs,
     isJudged: holdingModeration(policy) !== undefined,
     waitsWhileBusy: !mayFallBack({ context: plans, transcript, engine }),
     onLeftOut,

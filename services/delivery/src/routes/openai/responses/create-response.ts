@@ -10,6 +10,7 @@ import { readSettled, type SettledPorts } from "../../../projected/read-settled.
 import { streamProjected, type ProjectedPorts } from "../../../projected/stream-projected.ts";
 import { callerOf } from "../../../readers/delivery-marks/caller.ts";
 import { noQuery } from "../../../http/query-params.ts";
+import { assertModel } from "../../../models/assert-model.ts";
 import { startOnce, type StartOncePorts } from "../start-once.ts";
 import { toCreatedWith } from "./created-with.ts";
 import { readReferenced, type ReferencePorts } from "./read-referenced.ts";
@@ -45,8 +46,11 @@ export function addCreateResponseRoute(app: FastifyInstance, context: CreateResp
     using started = await startOnce(context, [request, reply], principal, {
       body: request.body,
       async toAsked() {
-        // A call that the limits refuse has nothing read for it.
-        if (previous ?? asked.references[0]) await limits.count([request, reply], principal);
+        // A call that the limits or its model refuse has nothing read for it.
+        if (previous ?? asked.references[0]) {
+          await limits.count([request, reply], principal);
+          if (asked.model !== undefined) assertModel(context, principal, asked.model);
+        }
         const items = await readReferenced(context, principal, asked.references);
         if (previous && !responseTurns) throw withoutConversations("previous_response_id");
         const place = previous && (await responseTurns?.placeAfter(principal, previous, idempotencyKey));

@@ -154,6 +154,8 @@ export function addResponseRoutes(app: FastifyInstance, context: ResponseRoutePo
     if (!principal.roles.has("read")) throw lacksRole("read");
     const { limit, after, order } = parseWith(itemsQuery, request.query, "query");
     const ref = await access(request, principal);
+    // Refuses one that is being erased, of which the first event is still there.
+    await context.hub.open(ref);
     const requested = await readRequested(log, ref);
     authentication.renewReader(principal, "read");
     const all = toInputItems(ref.generation, requested.request.input);
