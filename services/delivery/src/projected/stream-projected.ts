@@ -105,7 +105,7 @@ async function stream<State, SoFar>(
   const frames = projections.of(cache, projection, { ids });
   const soFar = read.opening && projections.foldOf(cache, read.opening.fold);
   await frames.catchUp();
-  if (hasLeft(reply.raw)) return reply;
+  if (hasLeft(reply.raw)) return await reply;
   const opening = read.opening && soFar && (await open(frames, soFar, read.opening));
   // Nothing is awaited between this and the reader's registration but for a reader without an opening.
   const position = opening
