@@ -11,7 +11,7 @@ import { type RunInput, runInputSchema } from "./request-schema.ts";
 import { RUN_ID_METADATA, THREAD_ID_METADATA } from "./run-names.ts";
 
 export interface ParseOptions {
-  /** The URL's `model`, for clients that are given a URL alone; `forwardedProps.model` goes before it. */
+  /** The model of a run without `forwardedProps.model`: the URL's, or the only one that the caller may use; undefined if there is none. */
   readonly model?: string | undefined;
   /** True if a model accepts its earlier reasoning. */
   readonly keepsReasoning: (model: string) => boolean;
@@ -43,7 +43,7 @@ export function parseRunInput(body: unknown, options: ParseOptions): ParsedRun {
 }
 
 /** A run's native request. Errors name what the client has sent. */
-export function toRun(run: RunInput, { model: urlModel, keepsReasoning }: ParseOptions): ParsedRun {
+export function toRun(run: RunInput, { model: fallback, keepsReasoning }: ParseOptions): ParsedRun {
   const { threadId, runId, messages, tools, context, state, resume, forwardedProps } = run;
   if (!isEmpty(state))
     throw refused("state", "is shown to no model: say in context or messages what it is to know");
@@ -52,7 +52,7 @@ export function toRun(run: RunInput, { model: urlModel, keepsReasoning }: ParseO
   const { metadata, ...props } = forwardedProps ?? {};
   for (const [field, why] of Object.entries(OWN_FIELDS))
     if (Object.hasOwn(props, field)) throw refused(`forwardedProps.${field}`, why);
-  const model = props["model"] ?? urlModel;
+  const model = props["model"] ?? fallback;
   if (model === undefined)
     throw refused("forwardedProps.model", "must name a model, unless the URL does: …?model=<name>");
   const parsed = parseMessages(messages, {

@@ -10,7 +10,7 @@ import * as z from "zod";
 import { lacksRole, type Authentication } from "../../http/auth.ts";
 import { addStopRoute, type StopPorts } from "../stop-route.ts";
 import { beginThreadRun, type ThreadPorts } from "../../threads/thread-runs.ts";
-import { assertNamedOnce, parseOptions, type ParsePorts } from "./parse-options.ts";
+import { assertNamedOnce, onlyModel, parseOptions, type ParsePorts } from "./parse-options.ts";
 import { findRun, needsRun, type Run, runKey, type RunPorts } from "./runs.ts";
 import { streamRun, type AgentStreamPorts } from "./stream-run.ts";
 
@@ -23,6 +23,7 @@ export type AgUiPorts = AgentStreamPorts &
     readonly hub: Hub;
     readonly create: CreateGeneration;
     readonly projections: ProjectedCaches;
+    readonly modelNames: () => ReadonlySet<string>;
     readonly bodies: RequestBodies;
     readonly limits: RequestLimits;
   };
@@ -33,11 +34,11 @@ const protocol = "ag-ui";
 /** The paths of AG-UI's clients, and their methods. */
 export const AG_UI_PATHS = { [PATH]: ["GET", "POST"], [`${PATH}/:id/stop`]: ["POST"] } as const;
 
-const model = z.string().optional();
-const postQuery = z.strictObject({ model });
+const named = { model: z.string().optional() };
+const postQuery = z.strictObject(named);
 const NEEDS_RUN = "must be there, once: the name of the run to read, as ?runId=<run>";
 const getQuery = z.strictObject({
-  model,
+  ...named,
   runId: z.string({ error: NEEDS_RUN }).min(1, { error: NEEDS_RUN }),
 });
 
@@ -57,7 +58,8 @@ export function addAgUiRoutes(app: FastifyInstance, context: AgUiPorts): void {
     const principal = authentication.principalOf(request);
     if (!principal.roles.has("read")) throw lacksRole("read");
     const query = parseWith(postQuery, request.query, "query");
-    const parsed = parseRunInput(request.body, parseOptions(context, query.model));
+    const model = query.model ?? onlyModel(context, principal);
+    const parsed = parseRunInput(request.body, parseOptions(context, model));
     const { threadId, runId, messages } = parsed;
     assertNamedOnce(request, runId);
     const run = await findRun(context, principal, { protocol, runId });

@@ -1,10 +1,25 @@
 import type { ParseOptions } from "@reprise/projections";
 import { RepriseError, type ServedBy } from "@reprise/protocol";
+import type { Principal } from "@reprise/tenancy";
 import type { FastifyRequest } from "fastify";
 import { headerOf } from "../../http/header-of.ts";
 
 export interface ParsePorts {
   readonly servedBy: (model: string) => ServedBy | undefined;
+}
+
+/** Returns the models that a caller may use: that of its token's template alone, or all of its tenant. */
+export function usableModels(
+  { modelNames }: { readonly modelNames: () => ReadonlySet<string> },
+  { models: allowed, template }: Pick<Principal, "models" | "template">,
+): string[] {
+  return template ? [template.model] : [...modelNames()].filter((name) => !allowed || allowed.has(name));
+}
+
+/** Returns the model of a run that names none: the only one that its caller may use; undefined if there are several. */
+export function onlyModel(...caller: Parameters<typeof usableModels>): string | undefined {
+  const [only, ...others] = usableModels(...caller);
+  return others.length === 0 ? only : undefined;
 }
 
 /** Returns the model facts that the parsers of these protocols need. A model unknown to this node gets its earlier reasoning. */

@@ -11,7 +11,7 @@ import {
   type Platform,
   started,
 } from "../../testing/platform.ts";
-import { AG_UI, INPUT, openRun, TANSTACK, workOn } from "./agents.fixture.ts";
+import { AG_UI, INPUT, openRun, refusedRun, TANSTACK, workOn } from "./agents.fixture.ts";
 
 const scopes = ["create", "read", "cancel"];
 
@@ -85,5 +85,32 @@ describe.each([TANSTACK, AG_UI])("a name of %s", (path) => {
     const body = JSON.stringify({ ...INPUT, [field]: "s\ud800-x" });
     const { status, json } = await call(`${platform.node.url}${path}`, { body });
     expect([status, json]).toMatchObject([400, { error: { code: "invalid_request", param: field } }]);
+  });
+});
+
+describe.each([TANSTACK, AG_UI])("a run of %s without a model", (path) => {
+  const body = { forwardedProps: {} };
+
+  async function modelOf({ node }: Platform, key?: string): Promise<unknown> {
+    await using reader = await openRun(node, path, { body, ...(key !== undefined && { key }) });
+    const id = String(reader.headers["reprise-generation-id"]);
+    const { json } = await call(`${node.url}/v1/generations/${id}`);
+    return (json as { model: unknown }).model;
+  }
+
+  test("gets the only one that its caller may use", async () => {
+    await using platform = await openPlatform();
+    expect(await modelOf(platform)).toBe("sim");
+  });
+
+  test("gets that of its token's template, and is refused if there are several", async () => {
+    await using platform = await openPlatform({ models: new Set(["sim", "other"]) });
+    const template = { model: "other" };
+    const token = await mint(platform, "/v1/tokens", { scopes, end_user: "ann", template });
+    expect(await modelOf(platform, token)).toBe("other");
+    expect(await refusedRun(platform.node, path, { body })).toMatchObject({
+      status: 400,
+      json: { error: { param: "forwardedProps.model" } },
+    });
   });
 });

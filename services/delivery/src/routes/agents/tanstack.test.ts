@@ -168,7 +168,6 @@ describe("what a client of TanStack AI can't ask for", () => {
       [{ headers: { "x-run-id": "r2" } }, 400, { param: "X-Run-Id" }],
       [{ headers: { "last-event-id": "x" } }, 400, { code: "cursor_invalid" }],
       [{ headers: { "last-event-id": "1" } }, 404, { code: "generation_not_found", param: "runId" }],
-      [{ body: { forwardedProps: {} } }, 400, { param: "forwardedProps.model" }],
       [{ body: { forwardedProps: { model: "nosuch" } } }, 404, { code: "model_not_found" }],
     ];
     for (const [options, status, error] of refusals)

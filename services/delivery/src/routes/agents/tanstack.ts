@@ -21,7 +21,7 @@ import { readFrames, type FramesPorts } from "../../projected/read-frames.ts";
 import { callerOf } from "../../readers/delivery-marks/caller.ts";
 import { addStopRoute, type StopPorts } from "../stop-route.ts";
 import { beginThreadRun, type ThreadPorts } from "../../threads/thread-runs.ts";
-import { assertNamedOnce, parseOptions, type ParsePorts } from "./parse-options.ts";
+import { assertNamedOnce, onlyModel, parseOptions, type ParsePorts } from "./parse-options.ts";
 import { activeRunId, findRun, needsRun, type Run, runKey, type RunPorts } from "./runs.ts";
 import { type RunRead, streamRun, type AgentStreamPorts } from "./stream-run.ts";
 
@@ -33,6 +33,7 @@ export type TanstackPorts = AgentStreamPorts &
   ThreadPorts & {
     readonly authentication: Authentication;
     readonly create: CreateGeneration;
+    readonly modelNames: () => ReadonlySet<string>;
     readonly bodies: RequestBodies;
     readonly limits: RequestLimits;
     readonly notes: RequestNotes;
@@ -45,10 +46,10 @@ const protocol = "tanstack";
 export const TANSTACK_PATHS = { [PATH]: ["GET", "POST"], [`${PATH}/:id/stop`]: ["POST"] } as const;
 
 /** Whatever else the app's URL has is part of every call of the client. */
-const model = z.string().optional();
-const postQuery = z.strictObject({ model });
+const named = { model: z.string().optional() };
+const postQuery = z.strictObject(named);
 const getQuery = z.strictObject({
-  model,
+  ...named,
   runId: z.string().min(1).optional(),
   offset: z.string().optional(),
   threadId: z.string().min(1).optional(),
@@ -70,7 +71,8 @@ export function addTanstackRoutes(app: FastifyInstance, context: TanstackPorts):
     if (!principal.roles.has("read")) throw lacksRole("read");
     const query = parseWith(postQuery, request.query, "query");
     const lastEventId = headerOf(request, "last-event-id") || undefined;
-    const parsed = parseTanstackRequest(request.body, parseOptions(context, query.model));
+    const model = query.model ?? onlyModel(context, principal);
+    const parsed = parseTanstackRequest(request.body, parseOptions(context, model));
     assertNamedOnce(request, parsed.runId);
     if (lastEventId !== undefined) return await resume([request, reply], parsed, lastEventId);
     const { threadId, runId } = parsed;

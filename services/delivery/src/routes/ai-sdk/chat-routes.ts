@@ -16,6 +16,7 @@ import * as z from "zod";
 import type { Started, CreateGeneration } from "../../create/create-generation.ts";
 import { lacksRole, type Authentication } from "../../http/auth.ts";
 import { headerOf } from "../../http/header-of.ts";
+import { usableModels } from "../agents/parse-options.ts";
 import { addStopRoute, type StopPorts } from "../stop-route.ts";
 import { beginThreadRun, type ThreadPorts } from "../../threads/thread-runs.ts";
 import { noQuery } from "../../http/query-params.ts";
@@ -98,10 +99,10 @@ export function addUiChatRoutes(app: FastifyInstance, context: UiChatPorts): voi
   addStopRoute(app, context, { protocol: AI_SDK, path: CHAT });
 }
 
-function modelsOf({ modelNames, servedBy }: UiChatPorts, { models: allowed, template }: Principal): UiModels {
+function modelsOf(context: UiChatPorts, principal: Principal): UiModels {
   return {
-    models: template ? [template.model] : [...modelNames()].filter((name) => !allowed || allowed.has(name)),
-    takes: (model, capability) => servedBy(model)?.capabilities.has(capability) ?? false,
+    models: usableModels(context, principal),
+    takes: (model, capability) => context.servedBy(model)?.capabilities.has(capability) ?? false,
   };
 }
 
