@@ -196,7 +196,11 @@ test("each route has an entry in the table, or refuses its method", async () => 
   );
   expect(others.length).toBeGreaterThan(100);
   for (const { method, url: at } of others) {
-    const path = at.replace(":id", ABSENT).replace(":key", "0").replace(":blob", madeBlob);
+    const path = at
+      .replace(":id", ABSENT)
+      .replace(":key", "0")
+      .replace(":blob", madeBlob)
+      .replace(/:path\(.*/, "compact");
     const headers = { authorization: `Bearer ${at.startsWith("/v1/admin/") ? KEYS.operator : KEYS.acme}` };
     const status = await new Promise((resolve, reject) => {
       const sent = httpRequest(url + path, { method, headers, agent: false }, (answer) => {
@@ -205,7 +209,7 @@ test("each route has an entry in the table, or refuses its method", async () => 
       });
       sent.on("error", reject).end();
     });
-    expect([method, at, status]).toEqual([method, at, 405]);
+    expect([method, at, status]).toEqual([method, at, at.includes(":path(") ? 404 : 405]);
   }
 });
 

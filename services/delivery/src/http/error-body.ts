@@ -12,7 +12,7 @@ declare module "fastify" {
 /** An error as the JSON value that clients of a protocol read. */
 export type ErrorToBody = (error: RepriseError) => object;
 
-/** Forms of errors by the beginning of a path, also for paths without a route. */
+/** Forms of errors by the beginning of a path. */
 const FORMS: readonly (readonly [path: string, ErrorToBody])[] = [
   ["/v1/chat", toOpenAiErrorBody],
   ["/v1/responses", toOpenAiErrorBody],
@@ -24,13 +24,14 @@ export function toOpenAiErrorBody(error: RepriseError): object {
   return { error: { ...toErrorBody(error).error, ...toChatErrorBody(error).error } };
 }
 
-/** The body of an answer to a request that is an error. */
+/** The body of an answer to a request that is an error. A client of OpenAI's API may have called a path that has no route. */
 export function errorBodyOf(
   { url, routeOptions }: Pick<FastifyRequest, "url" | "routeOptions">,
   error: RepriseError,
 ): object {
   const [path = ""] = url.split("?", 1);
   const isBelow = (prefix: string) => path === prefix || path.startsWith(`${prefix}/`);
-  const toBody = routeOptions.config.errors ?? FORMS.find(([prefix]) => isBelow(prefix))?.[1] ?? toErrorBody;
-  return toBody(error);
+  const ofPath = FORMS.find(([prefix]) => isBelow(prefix))?.[1];
+  const fallback = routeOptions.url === undefined ? toOpenAiErrorBody : toErrorBody;
+  return (routeOptions.config.errors ?? ofPath ?? fallback)(error);
 }

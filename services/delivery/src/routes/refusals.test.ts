@@ -194,14 +194,14 @@ describe("a request's form", () => {
 });
 
 describe("a path", () => {
-  test("that does not exist is not found, in our form", async () => {
+  test("that does not exist is not found, in the form of OpenAI's API", async () => {
     await using platform = await openPlatform();
     for (const path of ["/v1/nothing", "/", "/v1/generations/gen_0_x/what", "/v2/generations"]) {
       const { status, json } = await call(`${platform.node.url}${path}`);
-      expect([status, codeAndParam(json)], path).toEqual([404, "not_found"]);
+      expect([status, codeAndParam(json)], path).toEqual([404, "not_found null"]);
     }
     expect(codeAndParam((await call(`${platform.node.url}/v1/generations/%zz`)).json)).toBe(
-      "invalid_request",
+      "invalid_request null",
     );
   });
 
@@ -233,7 +233,7 @@ describe("a path", () => {
       expect([at, head.status, head.headers.get("allow")]).toEqual([at, 405, allow]);
     }
     expect(codeAndParam((await call(`${platform.node.url}/v1/nothing`, { method: "QUERY" })).json)).toBe(
-      "not_found",
+      "not_found null",
     );
     await using connection = await openRawConnection(platform.node.url);
     connection.send("CONNECT example.org:443 HTTP/1.1\r\nhost: example.org\r\n\r\n");

@@ -15,7 +15,7 @@ import {
 } from "@reprise/projections";
 import { type GenerationRef, parseWith, RepriseError, toUnixMs } from "@reprise/protocol";
 import type { Principal, Role } from "@reprise/tenancy";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { withoutConversations } from "../../../create/turns.ts";
 import { accessGeneration } from "../../../domain/generation-access.ts";
@@ -53,6 +53,9 @@ export const RESPONSE_PATHS: Readonly<Record<string, readonly string[]>> = {
   "/v1/responses/:id/input_items": ["GET"],
 };
 
+/** A path of OpenAI's API that is no response, such as `/v1/responses/compact`. */
+const NO_RESPONSE = "/v1/responses/:path(^(?!resp_|gen_)[^/]+$)";
+
 const MOST_ITEMS = 100;
 
 /** Accepted without effect: see the table of fields. */
@@ -84,6 +87,10 @@ type WithId = { Params: { id: string } };
 export function addResponseRoutes(app: FastifyInstance, context: ResponseRoutePorts): void {
   const { authentication, limits, log } = context;
   addCreateResponseRoute(app, context);
+  const onRequest = (_request: FastifyRequest, reply: FastifyReply) => reply.callNotFound();
+  app.post(NO_RESPONSE, { config: { streamTokens: true }, onRequest }, (_request, reply) =>
+    reply.callNotFound(),
+  );
 
   const readConfig = { roles: ["read"], streamTokens: true, countsItself: true, ...RESPONSE_ERRORS } as const;
   app.get<WithId>("/v1/responses/:id", { config: readConfig }, async (request, reply) => {
