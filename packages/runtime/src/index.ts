@@ -37,7 +37,7 @@ export {
 export { WatchGroup } from "./lifecycle/watch-group.ts";
 export { watchRedis } from "./lifecycle/watch-redis.ts";
 export { findNatsServer } from "./broker/find-nats-server.ts";
-export { type HttpAddress, listenHttp } from "./http/listen-http.ts";
+export { type HttpAddress, listenHttp, toListenError } from "./http/listen-http.ts";
 export { type RunningService, runService } from "./lifecycle/lifecycle.ts";
 export { createLogger, type Logger, type LoggerOptions, type LogLevel } from "./lifecycle/logger.ts";
 export { type LabelOf, METRICS, type MetricName } from "./http/metric-names.ts";

@@ -109,7 +109,7 @@ test("a service whose ops port is taken is not started", async () => {
   const taken = createServer().listen(0, "127.0.0.1");
   await once(taken, "listening");
   const probe = createProbe(parse(server.url, (taken.address() as AddressInfo).port));
-  await expect(probe.open()).rejects.toMatchObject({ code: "EADDRINUSE" });
+  await expect(probe.open()).rejects.toMatchObject({ code: "config_invalid", param: "REPRISE_OPS_PORT" });
   expect(probe.lines).toEqual([]);
   taken.close();
 });

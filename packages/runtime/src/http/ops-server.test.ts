@@ -88,5 +88,10 @@ test("a port that is taken is an error, not a silent absence", async () => {
     host: "127.0.0.1",
     port: Number(new URL(server.url).port),
   });
-  await expect(second).rejects.toMatchObject({ code: "EADDRINUSE" });
+  await expect(second).rejects.toMatchObject({
+    code: "config_invalid",
+    param: "REPRISE_OPS_PORT",
+    message: expect.stringMatching(/EADDRINUSE.*: set REPRISE_OPS_PORT to another port/),
+    cause: { code: "EADDRINUSE" },
+  });
 });

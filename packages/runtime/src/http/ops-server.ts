@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { boundPipelining } from "./bound-pipelining.ts";
-import { type HttpAddress, listenHttp } from "./listen-http.ts";
+import { type HttpAddress, listenHttp, toListenError } from "./listen-http.ts";
 import type { Metrics } from "./metrics.ts";
 
 export interface OpsSource {
@@ -58,7 +58,10 @@ export interface OpsServer extends AsyncDisposable {
 /** No page may read an answer: there is no CORS header among them. */
 const HEADERS = { "x-content-type-options": "nosniff", "cache-control": "no-store" };
 
-/** Serves a handler on a port of its own. Rejects when it can't listen. */
+/**
+ * Serves a handler on a port of its own.
+ * @throws RepriseError `config_invalid` if the port is taken
+ */
 export async function startOpsServer(handler: OpsHandler, address: HttpAddress): Promise<OpsServer> {
   const server = createServer((request, response) => {
     const path = request.url?.split("?", 1)[0] ?? "";
@@ -75,7 +78,9 @@ export async function startOpsServer(handler: OpsHandler, address: HttpAddress):
     );
   });
   boundPipelining(server);
-  const url = await listenHttp(server, address);
+  const url = await listenHttp(server, address).catch((error: unknown) => {
+    throw toListenError(error, "REPRISE_OPS_PORT");
+  });
   const close = async (): Promise<void> => {
     if (!server.listening) return;
     const closed = once(server, "close");

@@ -1,6 +1,6 @@
 import { Server as TlsServer } from "node:tls";
 import { retry } from "@reprise/async";
-import type { Logger, Metrics } from "@reprise/runtime";
+import { type Logger, type Metrics, toListenError } from "@reprise/runtime";
 import type { FastifyInstance } from "fastify";
 import { type Certificate, type CertificateFiles, CertificateWatch } from "./certificate.ts";
 import { refuseConnectStream } from "./client-error.ts";
@@ -61,9 +61,14 @@ export class HttpListener implements Disposable {
     this.#answers = watchResponses(server);
   }
 
-  /** Returns the URL, without a slash at the end. */
+  /**
+   * Returns the URL, without a slash at the end.
+   * @throws RepriseError `config_invalid` if the port is taken
+   */
   async listen(address: { host: string; port: number }): Promise<string> {
-    const listening = await this.#app.listen(address);
+    const listening = await this.#app.listen(address).catch((error: unknown) => {
+      throw toListenError(error, "REPRISE_PORT");
+    });
     return this.#tls ? listening.replace(/^http:/, "https:") : listening;
   }
 
