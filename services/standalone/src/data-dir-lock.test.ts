@@ -16,7 +16,7 @@ describe("the lock of a data folder", () => {
     await expect(lockDataDir(dir.path)).rejects.toMatchObject({
       code: "config_invalid",
       param: "REPRISE_DATA_DIR",
-      message: `The data folder ${dir.path} is in use by process ${process.pid}.`,
+      message: `The data folder ${dir.path} is in use by process ${process.pid}: set REPRISE_DATA_DIR to another folder.`,
     });
   });
 

@@ -17,9 +17,11 @@ export async function lockDataDir(dataDir: string): Promise<AsyncDisposable> {
   try {
     const holder = await take(path, draft);
     if (holder === undefined) return { [Symbol.asyncDispose]: () => rm(path, { force: true }) };
-    throw new RepriseError("config_invalid", `The data folder ${dataDir} is in use by process ${holder}.`, {
-      param: "REPRISE_DATA_DIR",
-    });
+    throw new RepriseError(
+      "config_invalid",
+      `The data folder ${dataDir} is in use by process ${holder}: set REPRISE_DATA_DIR to another folder.`,
+      { param: "REPRISE_DATA_DIR" },
+    );
   } finally {
     await rm(draft, { force: true });
   }
