@@ -4,7 +4,7 @@ import { readDocument } from "../e2e/testing/document.ts";
 import { runChatCase } from "./testing/cases.ts";
 import { testCells } from "./testing/cells.ts";
 import { startPlatform } from "./testing/platform.ts";
-import { STALLING, STORY } from "./testing/sim.ts";
+import { QUICK, STALLING, STORY } from "./testing/sim.ts";
 import { readTold, send, serveChats, untilEnded } from "./testing/use-chat.ts";
 
 const stack = new AsyncDisposableStack();
@@ -37,6 +37,54 @@ test("a page with useChat that reloads in mid-answer shows the whole answer, fro
     "user",
     "assistant",
   ]);
+  expect((await platform.runs()) - before).toBe(1);
+});
+
+/** Texts of a chat by role, in order. */
+const textsOf = (page: Page) =>
+  page.locator("p").evaluateAll((all) => all.map((p) => [p.className, p.textContent]));
+
+test("a question whose connection is cut before its answer is sent again and joins, and the answer before it is not shown twice", async () => {
+  const before = await platform.runs();
+  const page = await open();
+  await send(page, { options: QUICK.options });
+  await untilEnded(page);
+  void send(page, { options: { ...QUICK.options, first_token_ms: 3_000 } });
+  await expect.poll(() => platform.runs()).toBe(before + 2);
+  // Chromium itself sends a call again whose connection was used before.
+  const isLost = () => page.evaluate(() => window.chat.error instanceof TypeError);
+  await expect.poll(() => (platform.cutNow(), isLost())).toBe(true);
+  await untilEnded(page);
+  const turn = [
+    ["user", "Say it."],
+    ["assistant", QUICK.text],
+  ];
+  expect(await textsOf(page)).toEqual([...turn, ...turn]);
+  expect((await platform.runs()) - before).toBe(2);
+});
+
+test("a page with useChat calls again after a proxy's 503, for its question and its answer, in one run", async () => {
+  const before = await platform.runs();
+  const page = await open();
+  const answered: string[] = [];
+  /** Answers the next call in the place of the platform. */
+  const refuseNext = () =>
+    page.route(
+      `${platform.url}/**`,
+      async (route) => {
+        answered.push(route.request().method());
+        await route.fulfill({ status: 503, body: "no", headers: { "access-control-allow-origin": "*" } });
+      },
+      { times: 1 },
+    );
+  await refuseNext();
+  void send(page, { options: STORY.options });
+  await untilShown(page, "word 20 ");
+  await refuseNext();
+  platform.cutNow();
+  await untilEnded(page);
+  expect(await readTold(page)).toMatchObject(WHOLE);
+  expect(answered).toEqual(["POST", "GET"]);
   expect((await platform.runs()) - before).toBe(1);
 });
 

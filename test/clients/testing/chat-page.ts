@@ -8,7 +8,7 @@ import { rolldown } from "rolldown";
  */
 const pageOf = (hook: string) => `
 import { useChat } from "@ai-sdk/react";
-import { DefaultChatTransport } from "ai";
+import { APICallError, DefaultChatTransport } from "ai";
 import { useEffect } from "react";
 import { createRoot } from "react-dom/client";
 

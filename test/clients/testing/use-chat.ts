@@ -12,6 +12,8 @@ declare global {
   interface Window {
     /** The state of `useChat` when the page was rendered last. */
     chat: UseChatHelpers<UIMessage>;
+    /** Fields that each of the page's requests has beside. */
+    fields: object;
   }
 }
 
@@ -27,7 +29,8 @@ export interface ChatSite extends AsyncDisposable {
 
 /** Serves pages with the chat of `hook`, and opens them in Chromium. */
 export async function serveChats(platform: Platform, hook: string): Promise<ChatSite> {
-  const { server, origin } = await serveSite(await bundleChatPage(hook));
+  const bundle = await bundleChatPage(hook.replace("...body,", "...body, ...window.fields,"));
+  const { server, origin } = await serveSite(bundle);
   const browser = await openBrowser();
   const context = await browser.newContext();
   context.setDefaultTimeout(0);
@@ -72,7 +75,10 @@ export async function serveChats(platform: Platform, hook: string): Promise<Chat
 
 /** Sends a message. Resolves at the end of its answer, or where the connection is lost. */
 export function send(page: Page, body: object): Promise<void> {
-  return page.evaluate((fields) => window.chat.sendMessage({ text: "Say it." }, { body: fields }), body);
+  return page.evaluate((fields) => {
+    window.fields = fields;
+    return window.chat.sendMessage({ text: "Say it." });
+  }, body);
 }
 
 /** Answers a call as a user who agrees. */
@@ -83,18 +89,20 @@ async function answerCall(page: Page, body: object): Promise<void> {
       for (const part of window.chat.messages.at(-1)?.parts ?? [])
         if (part.type === "tool-look_up" && "toolCallId" in part)
           await window.chat.addToolOutput({ tool: "look_up", toolCallId: part.toolCallId, output });
-      await window.chat.sendMessage(undefined, { body: fields });
+      window.fields = fields;
+      await window.chat.sendMessage();
     },
     { output: LOOKED_UP, fields: body },
   );
 }
 
-/** Resolves once the page has the end of its answer, or an error other than a lost connection. */
+/** Resolves once the page has the end of its answer, or an error that it does not try again after. */
 export async function untilEnded(page: Page): Promise<void> {
   await page.waitForFunction(() => {
     const { messages, status, error } = window.chat;
     const { finishReason } = (messages.at(-1)?.metadata ?? {}) as { finishReason?: string };
-    return status === "ready" ? finishReason !== undefined : error && !(error instanceof TypeError);
+    const isFinal = error && (error.message.includes('"retryable":false') || !("isRetryable" in error));
+    return status === "ready" ? finishReason !== undefined : isFinal && !(error instanceof TypeError);
   });
 }
 
