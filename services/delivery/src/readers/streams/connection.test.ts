@@ -45,7 +45,7 @@ describe("a connection over HTTP/1.1", () => {
       while (connection.text.split("0\r\n\r\n").length <= i) await connection.more();
     }
     connection.send(rawGet("/", {}));
-    await connection.until('"retryable":false}}');
+    await connection.until('"param":null}}');
     process.off("warning", onWarning);
     const answers = answersOf(connection.text);
     expect(answers).toHaveLength(16);
