@@ -11,11 +11,16 @@ import type { ToolResult, ToolHandlers } from "./stream/tool-answers.ts";
 import type { StreamSource } from "./stream/stream-source.ts";
 
 /** A request as an app writes it: its ids are the strings that the platform has answered with. */
-export type GenerationRequest = Omit<Parsed, "conversation" | "previous_generation"> & {
+export type GenerationRequest = Omit<Parsed, "conversation" | "previous_generation" | "input_stream"> & {
   /** Whose next turn it is: its model is given what was said before, and then `input`. */
   conversation?: string | undefined;
   /** The turn of the conversation that this request follows. Default: the last. */
   previous_generation?: string | undefined;
+};
+
+/** A request whose input is sent with `inputOf` while the generation runs. */
+export type StreamedRequest = Omit<GenerationRequest, "input"> & {
+  input: { stream: NonNullable<Parsed["input_stream"]> };
 };
 
 export interface ClientOptions {
@@ -80,7 +85,7 @@ export interface StreamOptions {
 /** Every method throws RepriseError; those that return a promise retry what is retryable, and never run a model twice. */
 export interface Generations {
   /** Starts a generation, or joins the one that has this key. Resolves when it is stored durably. */
-  create(request: GenerationRequest, options?: CreateOptions): Promise<Generation>;
+  create(request: GenerationRequest | StreamedRequest, options?: CreateOptions): Promise<Generation>;
   /** A generation as it is now: its status, its text so far, and the cursor up to which that goes. */
   get(id: string, options?: { signal?: AbortSignal }): Promise<Generation>;
   /** Ends a generation for all its readers. Resolves when that is stored; one that has ended stays as it ended. */
@@ -94,7 +99,7 @@ export interface Generations {
   /** Follows a generation. */
   stream(id: string, options?: StreamOptions): GenerationStream;
   /** Starts a generation and follows it, in one request. */
-  run(request: GenerationRequest, options?: RunOptions): GenerationStream;
+  run(request: GenerationRequest | StreamedRequest, options?: RunOptions): GenerationStream;
 }
 
 export interface Client {
@@ -143,7 +148,10 @@ function createGenerations(
       report: reportsTimings ? report : undefined,
     });
 
-  function toCreate(request: GenerationRequest, idempotencyKey: string | undefined): HttpRequest {
+  function toCreate(
+    request: GenerationRequest | StreamedRequest,
+    idempotencyKey: string | undefined,
+  ): HttpRequest {
     const headers = { "idempotency-key": transport.keyFor(idempotencyKey) };
     return { method: "POST", path: "/v1/generations", headers, body: JSON.stringify(request) };
   }

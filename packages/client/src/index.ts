@@ -7,6 +7,7 @@ export {
   type RunOptions,
   type StreamOptions,
   type GenerationRequest,
+  type StreamedRequest,
 } from "./client.ts";
 export type { GenerationStream, PendingReview } from "./stream/generation-stream.ts";
 export type { Transport } from "./http/transport.ts";

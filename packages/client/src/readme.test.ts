@@ -2,10 +2,12 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer, request as httpRequest } from "node:http";
 import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
 import { expect, it } from "vitest";
 import { blobsOf } from "./blobs/index.ts";
 import { createClient } from "./client.ts";
 import { conversationsOf } from "./conversations/index.ts";
+import { inputOf } from "./input/index.ts";
 import { partialsOf } from "./json/index.ts";
 import { completedLog, MIXED_TEXTS, numbered, toolLog } from "./testing/example-log.ts";
 import { startFakeDelivery } from "./testing/fake-delivery.ts";
@@ -33,10 +35,11 @@ async function run(example: string, url: string): Promise<string> {
     "partialsOf",
     "conversationsOf",
     "blobsOf",
+    "inputOf",
     "process",
     "console",
     body,
-  )(createClient, partialsOf, conversationsOf, blobsOf, { stdout: { write } }, console);
+  )(createClient, partialsOf, conversationsOf, blobsOf, inputOf, { stdout: { write } }, console);
   return output;
 }
 
@@ -63,16 +66,22 @@ it.each([
   expect(await run(examples[index]!, delivery.url)).toBe(expected);
 });
 
-/** A platform with conversations, which the first examples do not mention. */
-async function startFakeConversations(log: typeof plainLog) {
+/** A platform with conversations and streamed input, which the first examples do not mention. */
+async function startFakePlatform(log: typeof plainLog) {
   const delivery = await startFakeDelivery({ log });
   const asked: string[] = [];
   const server = createServer((request, response) => {
     const [path] = request.url!.split("?");
     asked.push(`${request.method} ${path}`);
-    if (path === "/v1/generations")
+    const { method, headers, url } = request;
+    if (path!.endsWith("/input"))
+      return void json(request).then((body) => {
+        const { first, entries } = body as { first: number; entries: object[] };
+        response.end(JSON.stringify({ stored: first - 1 + entries.length, consumed: 0 }));
+      });
+    if (path!.startsWith("/v1/generations"))
       return void request.pipe(
-        httpRequest(delivery.url + path, { method: "POST", headers: request.headers }, (answer) => {
+        httpRequest(delivery.url + url, { method, headers }, (answer) => {
           response.writeHead(answer.statusCode!, answer.headers);
           answer.pipe(response);
         }),
@@ -95,7 +104,7 @@ async function startFakeConversations(log: typeof plainLog) {
 }
 
 it("the example of a conversation asks for two turns, lists what was said and deletes it", async () => {
-  await using platform = await startFakeConversations(plainLog);
+  await using platform = await startFakePlatform(plainLog);
   expect(await run(examples[5]!, platform.url)).toBe("user\nassistant\nuser\nassistant\n");
   expect(platform.asked).toEqual([
     "POST /v1/conversations",
@@ -106,7 +115,15 @@ it("the example of a conversation asks for two turns, lists what was said and de
   ]);
 });
 
+it("the example of streamed input sends it in order, and reads the answer", async () => {
+  await using platform = await startFakePlatform(plainLog);
+  expect(await run(examples[6]!, platform.url)).toBe(`${MIXED_TEXTS.join("\n")}\n`);
+  const input = `POST /v1/generations/${FAKE_ID}/input`;
+  const read = `GET /v1/generations/${FAKE_ID}/events`;
+  expect(platform.asked).toEqual(["POST /v1/generations", input, input, input, read]);
+});
+
 it("the example of a blob uploads it and downloads it", async () => {
   await using uploads = await startFakeUploads();
-  expect(await run(examples[6]!, uploads.url)).toBe("true 4 image/png\n");
+  expect(await run(examples[7]!, uploads.url)).toBe("true 4 image/png\n");
 });

@@ -15,6 +15,15 @@ export { FINISH_REASONS } from "./event/shapes/end.ts";
 export { REVIEW_DECISIONS } from "./event/shapes/moderation.ts";
 export { type BudgetCharge } from "./event/shapes/request.ts";
 export { encodeEvent, peekSeq, peekType } from "./event/event-codec.ts";
+export { bytesPerSecond, type InputFormat } from "./input/input-format.ts";
+export {
+  decodeInput,
+  encodeInput,
+  inputBytes,
+  type InputEntry,
+  type InputRecord,
+} from "./input/input-record.ts";
+export { type InputAppend, parseInputAppend } from "./input/parse-input.ts";
 export * from "./log/job-subject.ts";
 export * from "./log/lease-subject.ts";
 export { firstWhere } from "./first-where.ts";

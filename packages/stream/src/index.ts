@@ -20,6 +20,8 @@ export { FrameBuffer, type Framing } from "./hub/cache/frame-buffer.ts";
 export { GenerationCache } from "./hub/cache/generation-cache.ts";
 export { Hub } from "./hub/hub.ts";
 export { type BufferedFeed, type NewLog, bufferLiveFeed } from "./hub/open-generation-cache.ts";
+export { followInput } from "./input/follow-input.ts";
+export { type InputHead, InputWriter } from "./input/input-writer.ts";
 export { extendFromLeader, readCurrentLog } from "./read/current-log.ts";
 export { isExpiredOrErased } from "./read/expired-or-erased.ts";
 export { type GenerationLog, createGenerationLog } from "./read/generation-log.ts";

@@ -50,6 +50,13 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     status: 200,
     body: { call_id: "c1", output: 1 },
   },
+  "POST /v1/generations/:id/input": {
+    roles: ["input"],
+    scopes: ["input"],
+    status: 409,
+    body: { first: 1, entries: [{ type: "input.end" }] },
+  },
+  "GET /v1/generations/:id/input": { roles: ["input"], scopes: ["input"], status: 409 },
   "POST /v1/responses": { roles: [], status: 200, body: { ...REQUEST, background: true } },
   "GET /v1/responses/:id": { roles: ["read"], scopes: ["read"], status: 200 },
   "POST /v1/responses/:id/cancel": { roles: ["cancel"], scopes: ["cancel"], status: 200 },

@@ -12,6 +12,7 @@ import * as extensions from "./extensions.ts";
 import { FleetWatch } from "./fleet/fleet-watch.ts";
 import { CorsPolicy } from "./http/cors.ts";
 import { openCallers } from "./http/open-callers.ts";
+import { InputWriters } from "./input/input-writers.ts";
 import { openLimits } from "./limits/open-limits.ts";
 import { observeDelivery } from "./observe-delivery.ts";
 import { openLogs } from "./open-logs.ts";
@@ -56,6 +57,7 @@ export async function openNode(
   const ports = {
     ...parts,
     create,
+    inputs: new InputWriters(parts),
     responseTurns: partOf(served, "responseTurns"),
     projections: new ProjectedCaches(hub),
     threads: new Threads({ publish: log.publish, reads: broker.reads, budgetMs: () => log.budgetMs }),

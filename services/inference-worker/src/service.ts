@@ -126,6 +126,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const workerMetrics = new WorkerMetrics(metrics);
   const context = {
     connection: broker.main,
+    reads: broker.reads,
     log,
     media: {
       storage: blobs.createBlobStorage({ broker, publish: log.publish, budgetMs: () => 0 }),

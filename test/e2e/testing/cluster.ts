@@ -216,7 +216,7 @@ function toTenantsFile(
     keys: [
       {
         sha256: sha256(secret),
-        roles: ["create", "read", "cancel", "tool", "review", "usage", "blob", "erase"],
+        roles: ["create", "read", "cancel", "tool", "input", "review", "usage", "blob", "erase"],
       },
       { sha256: sha256(auditKeys[id]!), roles: ["audit"] },
     ],

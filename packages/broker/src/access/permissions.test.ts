@@ -45,6 +45,10 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
   tenantLogSubjects: [[protocol.tenantLogSubjects(shard, ref.tenant), "", ""]],
   liveSubject: [[protocol.liveSubject(ref), "", "DW"]],
   LIVE_LOG_SUBJECTS: [[protocol.LIVE_LOG_SUBJECTS, "", "DW"]],
+  inputSubject: [[protocol.inputSubject(ref), "D", ""]],
+  INPUT_SUBJECTS: [[protocol.INPUT_SUBJECTS, "", ""]],
+  liveInputSubject: [[protocol.liveInputSubject(ref), "", "W"]],
+  LIVE_INPUT_SUBJECTS: [[protocol.LIVE_INPUT_SUBJECTS, "", "W"]],
   checkpointSubject: [[protocol.checkpointSubject(ref), "DWMA", ""]],
   CHECKPOINTS_SUBJECTS: [[protocol.CHECKPOINTS_SUBJECTS, "", ""]],
   jobSubject: protocol.PRIORITIES.map((one) => [protocol.jobSubject("sim", ref, one), "DW", ""]),
@@ -201,6 +205,8 @@ const STREAMS: Readonly<
   [protocol.generationsStream(1)]: { subject: "gen.1.t.g", leader: ALL, batch: ALL, purge: "A" },
   // Of a shard that there is not.
   [protocol.generationsStream(2)]: { subject: "gen.2.t.g", leader: "", batch: "", purge: "", info: "" },
+  [protocol.inputsStream(0).name]: { subject: "in.0.t.g", leader: "DW", batch: "DW", purge: "A" },
+  [protocol.inputsStream(1).name]: { subject: "in.1.t.g", leader: "DW", batch: "DW", purge: "A" },
   CHECKPOINTS: { subject: "ckpt.0.t.g", leader: "DWMA", batch: "DWMA", purge: "A" },
   JOBS: { subject: "job.sim.t.g", leader: "DA", batch: "DA", purge: "A" },
   READERS: { subject: "reader.0.t.g.n", leader: "D", batch: "", purge: "A" },
@@ -370,7 +376,7 @@ test("admin may do everything but say what is stored", async () => {
   expect([...refused].toSorted()).toEqual(
     rows
       .map(([subject]) => subject)
-      .filter((subject) => subject.startsWith("live.gen.") || live.includes(subject))
+      .filter((subject) => /^live\.(gen|in)\./.test(subject) || live.includes(subject))
       .toSorted(),
   );
   expect(await findRefused("admin", ROWS, "subscription")).toEqual(new Set());
@@ -392,5 +398,6 @@ test("every stream that protocol names is in the table", () => {
     protocol.bucketStream(bucket),
   );
   const logs = [0, 1, 2].map((one) => protocol.generationsStream(one));
-  expect(new Set(Object.keys(STREAMS))).toEqual(new Set([...named, ...buckets, ...logs]));
+  const inputs = [0, 1].map((one) => protocol.inputsStream(one).name);
+  expect(new Set(Object.keys(STREAMS))).toEqual(new Set([...named, ...buckets, ...logs, ...inputs]));
 });

@@ -37,6 +37,9 @@ import {
   LEASE_GROUPS,
   leaseSubjects,
   LEASES_STREAM,
+  INPUT_SUBJECTS,
+  inputsStream,
+  LIVE_INPUT_SUBJECTS,
   LIVE_LOG_SUBJECTS,
   LIVE_VERDICTS_SUBJECTS,
   LOG_SUBJECTS,
@@ -151,19 +154,23 @@ export function permissionsOf(user: BrokerUser, { shards }: PermissionOptions): 
   }));
   if (user === "admin")
     // Only the server itself says what is stored.
-    return { publish: { allow: [">"], deny: [LIVE_LOG_SUBJECTS] }, subscribe: { allow: [">"] } };
-  const { publish, subscribe } = SERVICES[user](logs);
+    return {
+      publish: { allow: [">"], deny: [LIVE_LOG_SUBJECTS, LIVE_INPUT_SUBJECTS] },
+      subscribe: { allow: [">"] },
+    };
+  const inputs = Array.from({ length: shards }, (_, shard) => inputsStream(shard));
+  const { publish, subscribe } = SERVICES[user](logs, inputs);
   return {
-    publish: { allow: [...everyService(logs), ...publish] },
+    publish: { allow: [...everyService(logs, inputs), ...publish] },
     subscribe: { allow: [inbox(user), ...subscribe] },
   };
 }
 
 /** A process asks whether the streams are as it needs them, whether they have their quorum, and over how many shards logs are spread. */
-function everyService(logs: readonly Stream[]): string[] {
+function everyService(logs: readonly Stream[], inputs: readonly Stream[]): string[] {
   return [
     ACCOUNT_INFO,
-    ...[...logs, ...NAMED].map(({ name }) => streamCall("INFO", name)),
+    ...[...logs, ...inputs, ...NAMED].map(({ name }) => streamCall("INFO", name)),
     streamCall("INFO", bucketStream(TOKEN_KEYS_BUCKET)),
     streamCall("INFO", bucketStream(TENANTS_BUCKET)),
     memberSubject(LEASE_GROUPS.shards, "*"),
@@ -175,10 +182,13 @@ function everyService(logs: readonly Stream[]): string[] {
 
 type Allowed = Record<"publish" | "subscribe", readonly string[]>;
 
-const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowed>> = {
-  delivery: (logs) => ({
+const SERVICES: Readonly<
+  Record<ServiceUser, (logs: readonly Stream[], inputs: readonly Stream[]) => Allowed>
+> = {
+  delivery: (logs, inputs) => ({
     publish: [
       LOG_SUBJECTS,
+      INPUT_SUBJECTS,
       CHECKPOINTS.subjects,
       JOBS.subjects,
       RULES.subjects,
@@ -197,7 +207,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       ...AUDIT_CALLS.map(auditCallSubject),
       ...ANALYTICS_CALLS.map(analyticsCallSubject),
       ANALYTICS_CANCEL_SUBJECT,
-      ...[...logs, CHECKPOINTS, VERDICTS, JOBS, REVIEWS, KEY_USE].flatMap(reading),
+      ...[...logs, ...inputs, CHECKPOINTS, VERDICTS, JOBS, REVIEWS, KEY_USE].flatMap(reading),
       streamCall("MSG.GET", READERS.name),
       streamCall("MSG.DELETE", JOBS.name),
       BLOBS.subjects,
@@ -220,7 +230,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
     ],
   }),
 
-  "inference-worker": (logs) => ({
+  "inference-worker": (logs, inputs) => ({
     publish: [
       LOG_SUBJECTS,
       CHECKPOINTS.subjects,
@@ -238,7 +248,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       // An erasure asks from another account, or as `admin` from this one.
       ANSWERS,
       inbox("audit-log"),
-      ...[...logs, CHECKPOINTS].flatMap(reading),
+      ...[...logs, ...inputs, CHECKPOINTS].flatMap(reading),
       // How much of an earlier turn readers may have: no more of it goes to a model.
       ...reading(VERDICTS),
       // What requests name, and what models make.
@@ -257,6 +267,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       WORKER_SUBJECTS,
       YIELD_SUBJECTS,
       LIVE_LOG_SUBJECTS,
+      LIVE_INPUT_SUBJECTS,
       READERS.subjects,
       QUEUED_SUBJECTS,
       SLOTS_SUBJECTS,
@@ -284,7 +295,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
     subscribe: [RULES.subjects],
   }),
 
-  "audit-log": (logs) => ({
+  "audit-log": (logs, inputs) => ({
     publish: [
       leaseSubjects(LEASE_GROUPS.lanes),
       leaseSubjects(LEASE_GROUPS.maintenance),
@@ -295,6 +306,7 @@ const SERVICES: Readonly<Record<ServiceUser, (logs: readonly Stream[]) => Allowe
       streamCall("MSG.GET", COMMITS.name),
       ...[...logs, VERDICTS, OPS, TENANTS].flatMap(reading),
       ...erasing(logs),
+      ...inputs.map(({ name }) => streamCall("PURGE", name)),
     ],
     subscribe: [...AUDIT_CALLS.map(auditCallSubject), LIVE_TENANTS_SUBJECTS],
   }),

@@ -13,6 +13,7 @@ import {
   CONVERSATIONS_STREAM,
   CONVERSATIONS_SUBJECTS,
   generationsStream,
+  inputsStream,
   JOBS_STREAM,
   JOBS_SUBJECTS,
   KEY_USE_STREAM,
@@ -95,8 +96,22 @@ export function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions
       duplicate_window: 1_000 * MS,
     };
   });
+  const inputs = Array.from({ length: shards }, (_, shard): Config => {
+    const { name, subjects, live } = inputsStream(shard);
+    return {
+      ...kept,
+      name,
+      subjects: [subjects],
+      retention: RetentionPolicy.Limits,
+      allow_direct: true,
+      deny_delete: true,
+      republish: { src: subjects, dest: live },
+      duplicate_window: 1_000 * MS,
+    };
+  });
   return [
     ...logs,
+    ...inputs,
     {
       ...kept,
       name: OPS_STREAM,

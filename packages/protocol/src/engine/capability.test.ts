@@ -53,6 +53,7 @@ const CASES: Record<OfFields, [fields: object, param: string, others?: Capabilit
   reasoning_max_tokens: [{ reasoning: { max_tokens: 9 } }, "reasoning.max_tokens"],
   reasoning_summary: [{ reasoning: { summary: "auto" } }, "reasoning.summary"],
   verbosity: [{ verbosity: "low" }, "verbosity"],
+  input_stream: [{ input: { stream: { format: "text" } } }, "input.stream"],
 };
 const EVERY = Object.entries(CASES) as [OfFields, (typeof CASES)[OfFields]][];
 const parse = (fields: object): GenerationRequest => parseGenerationRequest({ ...BASE, ...fields });

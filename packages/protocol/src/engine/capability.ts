@@ -40,6 +40,7 @@ export const CAPABILITIES = [
   "reasoning_max_tokens",
   "reasoning_summary",
   "verbosity",
+  "input_stream",
 ] as const;
 export type Capability = (typeof CAPABILITIES)[number];
 
@@ -98,6 +99,7 @@ export function needsOf(request: GenerationRequest): Need[] {
     if (asksFor("image")) need("output_images", `options.${option}`);
     if (asksFor("audio") || name === "audio") need("output_audio", `options.${option}`);
   }
+  if (request.input_stream) need("input_stream", "input.stream");
   if (typeof input !== "string") addInputNeeds(input, need);
   return [...found].map(([capability, param]) => ({ capability, param }));
 }

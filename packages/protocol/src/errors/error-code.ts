@@ -34,6 +34,10 @@ export const ERROR_CATALOGUE = {
   generation_expired: { retryable: false },
   /** The generation has ended: there is nothing to answer any more. */
   generation_ended: { retryable: false },
+  /** The number of an input entry is not the next one: entries before it are missing. The message names the next. */
+  input_gap: { retryable: false },
+  /** The generation takes no input, or its input has ended. */
+  input_ended: { retryable: false },
   /** The generation has no tool call with this id. */
   tool_call_not_found: { retryable: false },
   /** The tool call has its answer already. */

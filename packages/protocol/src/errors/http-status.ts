@@ -31,6 +31,8 @@ export function toHttpStatus(code: ErrorCode): number {
       return 406;
     case "idempotency_conflict":
     case "generation_ended":
+    case "input_gap":
+    case "input_ended":
     case "tool_result_conflict":
     case "review_conflict":
     case "tenant_conflict":

@@ -103,6 +103,25 @@ export function shardSubjects(shard: number): { stored: string; live: string } {
   return { stored: `gen.${shard}.>`, live: `live.gen.${shard}.>` };
 }
 
+/**
+ * The stream that holds a shard's input logs, and its subjects: apart from the output, whose followers need not read past sound.
+ * @throws TypeError unless `shard` is a whole number from 0 to 999
+ */
+export function inputsStream(shard: number): { name: string; subjects: string; live: string } {
+  assertShard(shard);
+  return { name: `INPUTS_${shard}`, subjects: `in.${shard}.>`, live: `live.in.${shard}.>` };
+}
+
+/** The stream that holds this generation's input. */
+export function inputStreamOf(generation: GenerationId): string {
+  return inputsStream(shardOf(generation)).name;
+}
+
+/** Subjects of the generations' input logs. */
+export const INPUT_SUBJECTS = "in.*.*.*";
+/** Where the broker republishes them. */
+export const LIVE_INPUT_SUBJECTS = "live.in.>";
+
 /** Subjects that the streams of all shards store. */
 export const SHARDS_SUBJECTS = "gen.*.>";
 /** Subjects of the generations' logs among these. */
@@ -148,6 +167,16 @@ export function tenantLogSubjects(shard: number, tenant: TenantId): string {
 /** Where the broker republishes a generation's events once they are stored. */
 export function liveSubject(ref: GenerationRef): string {
   return `live.${logSubject(ref)}`;
+}
+
+/** Where a generation's input is appended. */
+export function inputSubject({ tenant, generation }: GenerationRef): string {
+  return `in.${shardOf(generation)}.${tenant}.${generation}`;
+}
+
+/** Where the broker republishes a generation's input once it is stored. */
+export function liveInputSubject(ref: GenerationRef): string {
+  return `live.${inputSubject(ref)}`;
 }
 
 export function checkpointSubject({ tenant, generation }: GenerationRef): string {

@@ -23,7 +23,7 @@ const LIMIT_CASES: [
     messages(LIMITS.messages + 1),
     /1 to 1024 messages/,
   ],
-  ["the least number of messages", "input", [message], [], />=1 items/],
+  ["the least number of messages", "input", [message], [], /1 to 1024 messages/],
   ["max_output_tokens", "max_output_tokens", LIMITS.outputTokens, LIMITS.outputTokens + 1, /1000000/],
   ["the least max_output_tokens", "max_output_tokens", 1, 0, /1/],
   ["temperature", "temperature", LIMITS.temperature, LIMITS.temperature + 0.001, /2/],

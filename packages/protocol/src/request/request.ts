@@ -7,6 +7,7 @@ import { type GenerationId, isGenerationId } from "../id.ts";
 import { END_USER_RULE, isEndUser } from "./end-user.ts";
 import { isMediaPart, userPartSchema } from "./fields/content-part.ts";
 import { inputSchema } from "./fields/input.ts";
+import { inputFormatSchema } from "../input/input-format.ts";
 import { LIMITS } from "./fields/limits.ts";
 import { responseFormatSchema } from "./fields/response-format.ts";
 import { samplingFields } from "./fields/sampling.ts";
@@ -42,6 +43,8 @@ export const metadataSchema = z
 export const generationRequestSchema = z.strictObject({
   model: modelSchema,
   input: inputSchema,
+  /** Input that clients append while the generation runs, in this format. In a body it is `input: {stream: {format}}`. */
+  input_stream: z.strictObject({ format: inputFormatSchema }).optional(),
   /** Whose next turn it is: its model is given what was said before, and then `input`. */
   conversation: z
     .custom<ConversationId>(isConversationId, { error: "must be a conversation's id" })
@@ -88,8 +91,15 @@ export type GenerationRequest = z.infer<typeof generationRequestSchema>;
  * @throws RepriseError `invalid_request` that names the first wrong field in `param` and what it must be
  */
 export function parseGenerationRequest(body: unknown): GenerationRequest {
-  const request = parseWith(generationRequestSchema, body);
+  const request = parseWith(generationRequestSchema, hasInputStream(body) ? fromStreamed(body) : body);
   const { input, conversation, previous_generation: previous } = request;
+  if (input.length === 0 && !request.input_stream)
+    throw refused(
+      "input",
+      `must be a text that is not empty, or 1 to ${LIMITS.messages} messages {role, content}`,
+    );
+  if (request.input_stream && conversation !== undefined)
+    throw refused("conversation", "can't be sent with an input that is streamed");
   if (previous !== undefined && conversation === undefined)
     throw refused("previous_generation", "needs conversation");
   // A turn may answer calls of the turns before it, which only its conversation knows.
@@ -98,6 +108,21 @@ export function parseGenerationRequest(body: unknown): GenerationRequest {
   const { response_format: format } = request;
   if (format?.type === "json_schema") assertSchemaPatterns(format.schema, "response_format.schema");
   return request.service_tier === undefined ? request : withPriority(request, request.service_tier);
+}
+
+const streamedSchema = z.looseObject({
+  input: z.strictObject({ stream: z.strictObject({ format: inputFormatSchema }) }),
+  input_stream: z.undefined({ error: "is not a known field" }).optional(),
+});
+
+function hasInputStream(body: unknown): boolean {
+  const { input, input_stream: stream } = Object(body) as { input?: unknown; input_stream?: unknown };
+  return stream !== undefined || (typeof input === "object" && input !== null && !Array.isArray(input));
+}
+
+function fromStreamed(body: unknown): unknown {
+  const { input, ...fields } = parseWith(streamedSchema, body);
+  return { ...fields, input: [], input_stream: input.stream };
 }
 
 /** Throws if fields about tools are set without tools, or name tools that are missing. */

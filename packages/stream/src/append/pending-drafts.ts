@@ -90,7 +90,12 @@ function logprobsOf(draft: EventDraft): TokenLogprobs | undefined {
 function merge(last: EventDraft, next: EventDraft): EventDraft | undefined {
   if (!isDelta(last) || !isDelta(next) || last.type !== next.type) return undefined;
   if (partOf(last) !== partOf(next)) return undefined;
-  const merged = { ...last, text: last.text + next.text, tokens: tokensOf(last) + tokensOf(next) };
+  const merged = {
+    ...last,
+    ...("consumed" in next && { consumed: next.consumed }),
+    text: last.text + next.text,
+    tokens: tokensOf(last) + tokensOf(next),
+  };
   const [before, after] = [logprobsOf(last), logprobsOf(next)];
   if (!before && !after) return merged;
   if (logprobsSize(before) + logprobsSize(after) > MAX_LOGPROBS_SIZE) return undefined;

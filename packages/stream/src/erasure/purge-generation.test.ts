@@ -7,6 +7,8 @@ import {
   type EventDraft,
   fillerSubject,
   type GenerationRef,
+  inputStreamOf,
+  inputSubject,
   isTerminal,
   jobSubject,
   JOBS_STREAM,
@@ -23,6 +25,7 @@ import {
 import { expect, test } from "vitest";
 import { storeCheckpoint } from "../append/checkpoint.ts";
 import { enqueueJob, answerHolderQueries, publishPresence, readPresence, openJobs } from "@reprise/jobs";
+import { InputWriter } from "../input/input-writer.ts";
 import { fillStream, purgeFiller, streamsWithTextOf } from "./fill-stream.ts";
 import { closeGeneration, endGeneration, isPurged, purgeGeneration, readRanges } from "./purge-generation.ts";
 import { getStreamInfo } from "@reprise/broker";
@@ -220,6 +223,23 @@ test("a checkpoint that comes late is noticed, and taken away by purging again",
   await purgeGeneration(target(world, ref));
   expect(await isPurged(target(world, ref))).toBe(true);
   await expect(world.log.reader.readLog(ref)).rejects.toMatchObject(ERASED);
+});
+
+test("a generation's input is purged with it", async () => {
+  await using world = await openWorld();
+  const [ref, other] = [newRef(), newRef()];
+  const { reads } = world.broker;
+  for (const one of [ref, other]) {
+    await writeLog(world.log, one, 1);
+    const writer = new InputWriter({ ...world.log, reads, ref: one, budgetMs: 20_000 });
+    await writer.append(asSeq(1), [{ type: "input.delta", text: "said" }]);
+  }
+  await endGeneration(target(world, ref));
+  await purgeGeneration(target(world, ref));
+  const left = await Promise.all(
+    [ref, other].map((one) => readRanges(world.broker, inputStreamOf(one.generation), inputSubject(one))),
+  );
+  expect(left.map(({ length }) => length)).toEqual([0, 1]);
 });
 
 test("filler belongs to no generation, and is gone when it is purged", async () => {

@@ -6,6 +6,8 @@ import {
   generationJobs,
   generationReviews,
   type GenerationRef,
+  inputStreamOf,
+  inputSubject,
   isTerminal,
   JOBS_STREAM,
   logSubject,
@@ -191,6 +193,7 @@ export async function purgeGeneration(
   const subject = logSubject(ref);
   const { end } = closed ?? (await closeGeneration(target));
   if (end !== undefined) await purgeSubject(main, stream, subject, end);
+  await purgeSubject(main, inputStreamOf(ref.generation), inputSubject(ref));
   await purgeSubject(main, VERDICTS_STREAM, verdictSubject(ref));
   await purgeSubject(main, READERS_STREAM, readerSubjects(ref));
   await purgeSubject(main, REVIEWS_STREAM, generationReviews(ref));

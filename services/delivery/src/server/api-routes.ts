@@ -2,6 +2,7 @@ import { RepriseError } from "@reprise/protocol";
 import type { FastifyBodyParser, FastifyContextConfig, FastifyInstance, FastifyReply } from "fastify";
 import type { AdminContext } from "../admin/admin-call.ts";
 import { ADMIN_PATHS, addAdminRoutes } from "../admin/admin-routes.ts";
+import { addInputRoutes, INPUT_PATHS } from "../input/input-routes.ts";
 import { addAgUiRoutes, AG_UI_PATHS } from "../routes/agents/ag-ui.ts";
 import { addTanstackRoutes, TANSTACK_PATHS } from "../routes/agents/tanstack.ts";
 import { addUiChatRoutes, AI_SDK_PATHS } from "../routes/ai-sdk/chat-routes.ts";
@@ -35,6 +36,7 @@ export interface ApiOptions {
 
 /** Ports of all routes; each feature's routes take a few of these. */
 export type ApiPorts = PortsOf<typeof addGenerationRoutes> &
+  PortsOf<typeof addInputRoutes> &
   PortsOf<typeof addModelRoutes> &
   PortsOf<typeof addChatRoute> &
   PortsOf<typeof addResponseRoutes> &
@@ -54,6 +56,7 @@ const PATHS: Paths = {
   ...AG_UI_PATHS,
   ...AI_SDK_PATHS,
   ...CHAT_PATHS,
+  ...INPUT_PATHS,
   ...MODEL_PATHS,
   ...RESPONSE_PATHS,
   "/v1/generations": ["POST"],
@@ -77,6 +80,7 @@ export async function addApiRoutes(
   { parseBody, moreRoutes }: ApiOptions,
 ): Promise<void> {
   addGenerationRoutes(app, ports);
+  addInputRoutes(app, ports);
   addModelRoutes(app, ports);
   addChatRoute(app, ports);
   addResponseRoutes(app, ports);

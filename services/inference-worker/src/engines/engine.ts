@@ -2,7 +2,9 @@ import type {
   Capability,
   FinishReason,
   GenerationRequest,
+  InputRecord,
   RequestMedia,
+  Seq,
   TenantId,
   TokenLogprobs,
   TurnItem,
@@ -144,6 +146,8 @@ export interface GenerateOptions extends Progress {
   readonly traceparent?: string | undefined;
   /** Called once, with what the server calls its answer and the model that gives it, as far as it says so. */
   readonly onAnswer?: (answer: AnswerNames) => void;
+  /** The records of the input log after what the progress has consumed, up to `input.end`. Absent: the request has all of its input. */
+  readonly input?: AsyncIterable<InputRecord> | undefined;
 }
 
 export interface AnswerNames {
@@ -164,6 +168,8 @@ export interface TextEvent {
   readonly cachedInputTokens?: number;
   /** Log probabilities of its tokens, if the request asks for them: no larger than `MAX_LOGPROBS_SIZE`. */
   readonly logprobs?: TokenLogprobs;
+  /** The last entry of the input that the output up to here takes account of. Absent: as before. */
+  readonly consumed?: Seq;
 }
 
 /** Reasoning of the model before it answers. Not part of the text, nor of a later attempt's prefix. */

@@ -51,6 +51,8 @@ export interface Run extends Disposable {
   readonly endsOnCalls: boolean;
   /** How many log probabilities it may still give. */
   readonly logprobs: { left: number };
+  /** True if the request's input comes while it runs. */
+  readonly inputStream: boolean;
   /** True if the request asks for JSON. */
   readonly hasForm: boolean;
   /**
@@ -142,6 +144,7 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
     owner: requested && toOutputOwner(requested),
     endsOnCalls: requested?.request.tool_calls === "end",
     logprobs: { left: MAX_LOGPROBS },
+    inputStream: requested?.request.input_stream !== undefined,
     hasForm: (requested?.request.response_format?.type ?? "text") !== "text",
     totalAtMs: plusMs(toUnixMs(requested?.created_at ?? ""), policy.timeouts.total.after_ms),
     log,

@@ -12,6 +12,7 @@ import type { RunLog } from "./log/run-log.ts";
 /** The dependencies that all runs of a worker share. */
 export interface RunContext {
   readonly connection: Broker["main"];
+  readonly reads: Broker["reads"];
   readonly log: GenerationLog;
   /** The pressure on this worker's appends, by which deltas are held. */
   readonly pressure: AppendPressure;

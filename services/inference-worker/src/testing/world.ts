@@ -246,6 +246,7 @@ function runOne(run: OneRun): Promise<RunResult> {
   const { ledger = new MemoryLedger(), onEngineAnswered = () => undefined } = run;
   const context = {
     connection,
+    reads: connection,
     log,
     media: { storage, url: run.mediaUrl },
     output: storage,

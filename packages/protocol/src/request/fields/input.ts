@@ -91,10 +91,7 @@ export type ReasoningItem = z.infer<typeof reasoningItem>;
 export const inputSchema = z.union(
   [
     z.string().min(1),
-    z
-      .array(messageSchema)
-      .min(1)
-      .max(LIMITS.messages, { error: `must hold 1 to ${LIMITS.messages} messages` }),
+    z.array(messageSchema).max(LIMITS.messages, { error: `must hold 1 to ${LIMITS.messages} messages` }),
   ],
   { error: `must be a text that is not empty, or 1 to ${LIMITS.messages} messages {role, content}` },
 );

@@ -51,6 +51,12 @@ export const LIMITS = {
   subjectLength: 128,
   idempotencyKeyLength: 255,
   cancelReasonLength: 256,
+  /** Streamed input: entries of one call, and bytes of one entry. */
+  inputEntries: 256,
+  inputEntryBytes: 16_384,
+  /** Bytes of one generation's input in a second, at one node, and that its worker has not consumed. */
+  inputBytesPerSecond: 1_048_576,
+  inputAheadBytes: 1_048_576,
   /** One page of events: most events, and most milliseconds that it waits for the first. */
   pageEvents: 1_000,
   pageWaitMs: 30_000,

@@ -14,6 +14,7 @@ import {
   type ToolCallEvent,
 } from "../engine.ts";
 import { EngineError } from "../engine-error.ts";
+import { answerInput } from "./answer-input.ts";
 import { type Clock, createClock } from "./clock.ts";
 import { countInputTokens, toSimLogprobs, toTokenSource } from "./sim-tokens.ts";
 
@@ -56,7 +57,10 @@ export function createSimEngine({
       }
     },
     countInput: countInputTokens,
-    generate: (request, options) => simulate(clock, request, options),
+    generate: (request, options) =>
+      request.input_stream
+        ? answerInput(request, request.input_stream, options, parseSimOptions(request))
+        : simulate(clock, request, options),
     close: async () => undefined,
   };
 }

@@ -4,6 +4,7 @@ import {
   type EffectiveTimeouts,
   type EventDraft,
   type GenerationRequest,
+  type InputRecord,
   MAX_LOGPROBS,
   toRepriseError,
   type TenantId,
@@ -54,6 +55,8 @@ export interface EngineRun {
   prepare?: (() => Promise<void>) | undefined;
   /** The media that the request names. Called when the engine is asked. */
   media?: (() => MediaSource | undefined) | undefined;
+  /** Follows the input log. Called when the engine is asked. */
+  input?: ((signal: AbortSignal) => AsyncIterable<InputRecord>) | undefined;
   timeouts: EffectiveTimeouts;
   /** When the generation as a whole has to be over, in wall-clock milliseconds. */
   totalAtMs: UnixMs;
@@ -216,7 +219,7 @@ interface EngineProgress {
  * @throws the engine's error, or the reason of the signal
  */
 async function consumeEngine(run: EngineRun, heard: EngineProgress, control: TurnControl): Promise<void> {
-  const { request, appender, throttle, output, onSaid, onLeftOut, emits = NONE, isJudged = false } = run;
+  const { request, appender, throttle, output, onSaid, onLeftOut, emits = NONE } = run;
   const { watch, stop } = control;
   stop.throwIfAborted();
   for await (const event of beginEngine(run, control)) {
@@ -248,9 +251,7 @@ async function consumeEngine(run: EngineRun, heard: EngineProgress, control: Tur
       if (!draft) onLeftOut?.(`reasoning ${event.type}`);
       else {
         count(run, heard, event);
-        appender.append(
-          "logprobs" in event ? withLogprobs(draft, take(run, event.logprobs), isJudged) : draft,
-        );
+        appender.append(withExtras(draft, event, run));
         onSaid?.(event);
         if (appender.backlog > MAX_BACKLOG) await appender.settled();
         else {
@@ -295,6 +296,7 @@ function beginEngine(
     onWithoutField,
     traceparent,
     onAnswer,
+    input,
   }: EngineRun,
   { watch, stop, onFinished, onResumed }: TurnControl,
 ): AsyncIterable<EngineEvent> {
@@ -309,9 +311,21 @@ function beginEngine(
     onResumed,
     ...(onLeftOut && { onLeftOut }),
     ...(onAnswer && { onAnswer }),
+    ...(input && { input: untimed(input(stop), watch) }),
     onWithoutField,
     traceparent,
   });
+}
+
+/** Input, for which no timeout of the engine runs while it is awaited. */
+async function* untimed(input: AsyncIterable<InputRecord>, watch: TurnWatch): AsyncGenerator<InputRecord> {
+  watch.held();
+  for await (const record of input) {
+    watch.waiting();
+    yield record;
+    watch.held();
+  }
+  watch.waiting();
 }
 
 /** A request for no more output than the tenant may still use. */
@@ -381,6 +395,13 @@ function take(
   for (const { top = [] } of given ?? []) may.left -= 1 + top.length;
   if (left >= 0 && may.left < 0) onLeftOut?.(`log probabilities after ${MAX_LOGPROBS}`);
   return may.left < 0 ? undefined : given;
+}
+
+function withExtras(draft: EventDraft, event: WordsEvent, run: EngineRun): EventDraft {
+  if (event.type !== "text") return draft;
+  const { consumed, logprobs } = event;
+  const likely = withLogprobs(draft, take(run, logprobs), run.isJudged === true);
+  return consumed === undefined ? likely : ({ ...likely, consumed } as EventDraft);
 }
 
 /**

@@ -11,6 +11,7 @@ import { addTurnRest, toCallCount, toTurnRest } from "../../domain/usage.ts";
 import { openMedia } from "../../media/open-media.ts";
 import { OutputMedia } from "../../media/output-media.ts";
 import { type EngineChoice, engineOf } from "../../model-queues.ts";
+import { followInput } from "@reprise/stream";
 import { readSettled, type Run } from "../open-run.ts";
 import type { TurnEnd, TurnTiming } from "../metrics/turn-timing.ts";
 import {
@@ -168,6 +169,7 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
   } = asked;
   using yieldPoint = job.priority === "batch" ? openYieldPoint(run, asked) : undefined;
   const { media: store, output: storage, onError } = run.context;
+  const { connection: main, reads } = run.context;
   const { publish } = run.context.log;
   await using output = owner && new OutputMedia({ storage, publish, ref: job.ref, owner, onError });
   return await runEngine({
@@ -180,6 +182,10 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
       if (content) span.set(TurnContent.ofRequest(request.get()));
     },
     brokerBudgetMs: run.context.log.budgetMs,
+    input: run.inputStream
+      ? (signal) =>
+          followInput({ broker: { main, reads }, ref: job.ref, after: transcript.consumed, signal, onError })
+      : undefined,
     media() {
       return openMedia(store, job.ref.tenant, request.media() ?? {});
     },

@@ -1,0 +1,1 @@
+export { type GenerationInput, inputOf, type InputState } from "./input-of.ts";

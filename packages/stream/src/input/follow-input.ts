@@ -1,0 +1,121 @@
+import { retryRejected } from "@reprise/async";
+import { type Broker, getBatchDirect, isUnavailable, streamSeqOf, subscribeGuarded } from "@reprise/broker";
+import {
+  decodeInput,
+  type GenerationRef,
+  type InputRecord,
+  inputStreamOf,
+  inputSubject,
+  liveInputSubject,
+  plus,
+  type Seq,
+  STREAM_START,
+} from "@reprise/protocol";
+
+export interface FollowInputOptions {
+  readonly broker: Pick<Broker, "main" | "reads">;
+  readonly ref: GenerationRef;
+  /** The last entry that is already consumed; 0 for none. */
+  readonly after: Seq;
+  readonly signal: AbortSignal;
+  /** Called for what the live feed shows and is no record. */
+  readonly onError: (error: unknown) => void;
+}
+
+const BATCH = { maxMessages: 256, maxBytes: 1_024 * 1_024 };
+/** The feed may lose the last record, which has no successor to show that: after so long without one the log is read. */
+const PROBE_MS = 1_000;
+/** Between two reads while the broker does not answer. */
+const PAUSE_MS = 100;
+/** Records that the feed has shown and that wait; beyond that they are read from the log. */
+const MAX_LIVE = 256;
+
+/**
+ * Follows a generation's input log after an entry, until its `input.end`: what is stored, and then what is stored from now on. The live feed is a hint;
+ * wherever it has a gap, the log is read. While the broker does not answer, it waits.
+ * @throws RepriseError `protocol_violation`; the signal's reason once it is aborted
+ */
+export async function* followInput(options: FollowInputOptions): AsyncGenerator<InputRecord> {
+  const { broker, ref, signal } = options;
+  const stream = inputStreamOf(ref.generation);
+  using feed = new InputFeed(options);
+  let last = options.after;
+  let afterStreamSeq = STREAM_START;
+  for (;;) {
+    // Everything that is stored by now.
+    for (let more = true; more;) {
+      const request = { ...BATCH, afterStreamSeq, subject: inputSubject(ref) };
+      const read = () => getBatchDirect(broker.reads, stream, request);
+      const batch = await retryRejected(read, isUnavailable, { pauseMs: PAUSE_MS, signal });
+      signal.throwIfAborted();
+      for (const message of batch.messages) {
+        afterStreamSeq = streamSeqOf(message);
+        const record = decodeInput(Uint8Array.from(message.data));
+        if (record.seq <= last) continue;
+        last = record.seq;
+        yield record;
+        if (record.entry.type === "input.end") return;
+      }
+      more = batch.more;
+    }
+    // Everything that the feed shows without a gap.
+    for (;;) {
+      const record = await feed.next();
+      if (!record || record.first > plus(last, 1)) break;
+      if (record.seq <= last) continue;
+      last = record.seq;
+      yield record;
+      if (record.entry.type === "input.end") return;
+    }
+  }
+}
+
+/** The records that the broker republishes. */
+class InputFeed implements Disposable {
+  readonly #signal: AbortSignal;
+  readonly #owned = new DisposableStack();
+  #records: InputRecord[] = [];
+  #hasLost = false;
+  #wake: () => void = () => {};
+
+  constructor({ broker, ref, signal, onError }: FollowInputOptions) {
+    this.#signal = signal;
+    const live = subscribeGuarded(broker.main, liveInputSubject(ref), {
+      onMessage: ({ data }) => this.#take(decodeInput(Uint8Array.from(data))),
+      onError,
+    });
+    this.#owned.defer(() => live.unsubscribe());
+    const onAbort = () => this.#wake();
+    signal.addEventListener("abort", onAbort);
+    this.#owned.defer(() => signal.removeEventListener("abort", onAbort));
+  }
+
+  /** Resolves with the next record; with undefined if the log has to be read. */
+  async next(): Promise<InputRecord | undefined> {
+    if (this.#records.length === 0 && !this.#hasLost) await this.#wait();
+    this.#signal.throwIfAborted();
+    if (!this.#hasLost) return this.#records.shift();
+    this.#hasLost = false;
+    this.#records = [];
+    return undefined;
+  }
+
+  [Symbol.dispose](): void {
+    this.#owned.dispose();
+  }
+
+  #take(record: InputRecord): void {
+    if (this.#records.length < MAX_LIVE) this.#records.push(record);
+    else this.#hasLost = true;
+    this.#wake();
+  }
+
+  async #wait(): Promise<void> {
+    if (this.#signal.aborted) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, PROBE_MS);
+    this.#wake = resolve;
+    await promise;
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,220 @@
+import { pause, retryRejected } from "@reprise/async";
+import {
+  type Broker,
+  ifUnavailable,
+  isUnavailable,
+  notPublished,
+  type Publish,
+  readLastRaw,
+} from "@reprise/broker";
+import {
+  decodeInput,
+  encodeInput,
+  type GenerationRef,
+  inputBytes,
+  type InputEntry,
+  type InputRecord,
+  inputStreamOf,
+  inputSubject,
+  plus,
+  RepriseError,
+  REQUEST_SEQ,
+  type Seq,
+  STREAM_START,
+  type StreamSeq,
+} from "@reprise/protocol";
+
+export interface InputWriterOptions {
+  readonly publish: Publish;
+  readonly reads: Broker["reads"];
+  readonly ref: GenerationRef;
+  /** Milliseconds for which entries are published again while the broker does not answer. */
+  readonly budgetMs: number;
+}
+
+/** The end of an input log. */
+export interface InputHead {
+  /** The last entry; 0 for none. */
+  readonly seq: Seq;
+  readonly streamSeq: StreamSeq;
+  /** Bytes of text and sound in all entries. */
+  readonly bytes: number;
+  readonly hasEnded: boolean;
+}
+
+/** The most bytes of text or sound that a record has, unless one entry has more. */
+const RECORD_BYTES = 16 * 1_024;
+const PAUSE_MS = 20;
+const EMPTY: InputHead = { seq: REQUEST_SEQ, streamSeq: STREAM_START, bytes: 0, hasEnded: false };
+
+/**
+ * Appends to one generation's input log, for all connections of one node. Clients number their entries, and each number is stored once, at whichever node
+ * it arrives: a record is stored only after the one that this writer knows as the last, and after a conflict or a lost answer the last record tells which
+ * entries are stored. One record is on its way at a time; entries that arrive meanwhile are merged into the next one.
+ */
+export class InputWriter {
+  readonly #options: InputWriterOptions;
+  #head: InputHead | undefined;
+  /** Entries after the head, in order. */
+  #waiting: InputEntry[] = [];
+  #storing: Promise<void> | undefined;
+  #opening: Promise<InputHead> | undefined;
+  /** The records that this writer has stored and no worker has consumed yet. */
+  readonly #ahead: { readonly seq: Seq; readonly bytes: number }[] = [];
+  #aheadBytes = 0;
+
+  constructor(options: InputWriterOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Returns the end of the log, as the leader knows it.
+   * @throws RepriseError `broker_unavailable`
+   */
+  async readHead(): Promise<InputHead> {
+    return this.#refresh();
+  }
+
+  /**
+   * Returns the bytes of the records that this writer has stored and the worker has not consumed.
+   * @param consumed the last entry that the worker has consumed
+   */
+  bytesAfter(consumed: Seq): number {
+    for (let [first] = this.#ahead; first && first.seq <= consumed; [first] = this.#ahead) {
+      this.#aheadBytes -= first.bytes;
+      this.#ahead.shift();
+    }
+    return this.#aheadBytes;
+  }
+
+  /**
+   * Stores the entries from `first` on that are not stored yet.
+   * @returns the last entry that is stored
+   * @throws RepriseError `input_gap` if entries before `first` are missing, `input_ended` after the last entry, `broker_unavailable`
+   */
+  async append(first: Seq, entries: readonly InputEntry[]): Promise<Seq> {
+    let head = await this.#open();
+    // Another node may have stored the entries before.
+    if (first > this.#nextAfter(head)) head = await this.#refresh();
+    const next = this.#nextAfter(head);
+    if (first > next) throw inputGap(first, next);
+    const fresh = entries.slice(next - first);
+    const hasEnded = head.hasEnded || this.#waiting.at(-1)?.type === "input.end";
+    if (fresh.length > 0 && hasEnded) throw inputEnded(plus(next, -1));
+    this.#waiting.push(...fresh);
+    const last = plus(first, entries.length - 1);
+    while ((this.#head?.seq ?? REQUEST_SEQ) < last)
+      await (this.#storing ??= this.#store().finally(() => (this.#storing = undefined)));
+    return last;
+  }
+
+  #nextAfter({ seq }: InputHead): Seq {
+    return plus(seq, this.#waiting.length + 1);
+  }
+
+  async #refresh(): Promise<InputHead> {
+    await this.#storing;
+    this.#head = undefined;
+    return this.#open();
+  }
+
+  async #open(): Promise<InputHead> {
+    if (this.#head) return this.#head;
+    const patience = { pauseMs: PAUSE_MS, budgetMs: this.#options.budgetMs };
+    this.#opening ??= retryRejected(() => readHead(this.#options), isUnavailable, patience).finally(
+      () => (this.#opening = undefined),
+    );
+    const found = await this.#opening;
+    return (this.#head ??= found);
+  }
+
+  async #store(): Promise<void> {
+    const { publish, ref, budgetMs } = this.#options;
+    let deadline = performance.now() + budgetMs;
+    try {
+      while (this.#waiting.length > 0) {
+        const head = this.#head ?? EMPTY;
+        const record = toRecord(head, this.#waiting);
+        const payload = encodeInput(record);
+        const outcome = await publish(inputSubject(ref), payload, { expectedLast: head.streamSeq });
+        const found =
+          outcome.kind === "stored"
+            ? headOf(record, outcome.streamSeq)
+            : await readHead(this.#options).catch(ifUnavailable(undefined));
+        if (found && found.seq > head.seq) {
+          this.#take(found, payload.length);
+          deadline = performance.now() + budgetMs;
+        } else if (found && found.seq < head.seq) throw inputGap(plus(head.seq, 1), plus(found.seq, 1));
+        else if (performance.now() > deadline) throw notStored();
+        else await pause(PAUSE_MS);
+      }
+    } catch (error) {
+      // Their clients ask for the next number, and send them again.
+      this.#waiting = [];
+      this.#head = undefined;
+      throw error;
+    }
+  }
+
+  #take(found: InputHead, bytes: number): void {
+    const { seq } = this.#head ?? EMPTY;
+    this.#waiting.splice(0, found.seq - seq);
+    this.#ahead.push({ seq: found.seq, bytes });
+    this.#aheadBytes += bytes;
+    this.#head = found;
+  }
+}
+
+/** Makes a record of the first entries that wait: as many neighbours with text, or with sound, as one record may have. */
+function toRecord(head: InputHead, waiting: readonly InputEntry[]): InputRecord {
+  const [first, ...others] = waiting as readonly [InputEntry, ...InputEntry[]];
+  const merged = [first];
+  let bytes = inputBytes(first);
+  for (const other of others) {
+    bytes += inputBytes(other);
+    if (other.type !== first.type || !hasContent(first) || bytes > RECORD_BYTES) break;
+    merged.push(other);
+  }
+  const seq = plus(head.seq, merged.length);
+  return { first: plus(head.seq, 1), seq, at: head.bytes, entry: merge(merged) };
+}
+
+function hasContent({ type }: InputEntry): boolean {
+  return type === "input.delta" || type === "input.audio";
+}
+
+function merge(entries: readonly InputEntry[]): InputEntry {
+  const [first] = entries as readonly [InputEntry];
+  if (entries.length === 1) return first;
+  if (first.type === "input.delta")
+    return { ...first, text: entries.map((entry) => (entry as typeof first).text).join("") };
+  if (first.type === "input.audio")
+    return { ...first, audio: Buffer.concat(entries.map((entry) => (entry as typeof first).audio)) };
+  return first;
+}
+
+async function readHead({ reads, ref }: InputWriterOptions): Promise<InputHead> {
+  const subject = inputSubject(ref);
+  const last = await readLastRaw(reads, inputStreamOf(ref.generation), subject);
+  if (!last) return EMPTY;
+  if (!last.isPublished) throw notPublished(subject);
+  return headOf(decodeInput(last.payload), last.streamSeq);
+}
+
+function headOf({ seq, at, entry }: InputRecord, streamSeq: StreamSeq): InputHead {
+  return { seq, streamSeq, bytes: at + inputBytes(entry), hasEnded: entry.type === "input.end" };
+}
+
+function inputGap(first: Seq, next: Seq): RepriseError {
+  return new RepriseError("input_gap", `Entry ${first} is not the next one; send entry ${next}.`);
+}
+
+function inputEnded(last: Seq): RepriseError {
+  return new RepriseError("input_ended", `The input has ended with entry ${last}; it takes no more.`);
+}
+
+function notStored(): RepriseError {
+  return new RepriseError("broker_unavailable", "The broker does not store the input; send it again.", {
+    retryAfterMs: 1_000,
+  });
+}

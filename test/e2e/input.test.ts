@@ -1,0 +1,153 @@
+import type { KnownEvent } from "@reprise/protocol";
+import { startTcpProxy, withSeed } from "@reprise/testkit";
+import { expect, test } from "vitest";
+import { startCluster, textOf } from "./testing/cluster.ts";
+
+/* Streamed input: what a client says while the model speaks. The simulator's output is a function of the input, so that bytes can be compared. */
+
+type Entry = { readonly type: string; readonly text?: string; readonly audio?: string };
+type Cluster = Awaited<ReturnType<typeof startCluster>>;
+
+const END: Entry = { type: "input.end" };
+const typed = (text: string): Entry => ({ type: "input.delta", text });
+const isEnd = ({ type }: KnownEvent) => /completed|failed|cancelled/.test(type);
+
+/** A client that numbers its entries, and after a broken connection asks for the next one. */
+function createSender(cluster: Cluster, id: string, url: () => string) {
+  const headers = { authorization: `Bearer ${cluster.keys["acme"]!}`, "content-type": "application/json" };
+  const call = async (init: RequestInit) => {
+    const answer = await fetch(`${url()}/v1/generations/${id}/input`, { ...init, headers });
+    return { status: answer.status, json: (await answer.json()) as Record<string, number> };
+  };
+  const append = (first: number, entries: readonly Entry[]) =>
+    call({ method: "POST", body: JSON.stringify({ first, entries }) });
+  /** Sends all entries, whatever breaks meanwhile. */
+  async function sendAll(entries: readonly Entry[], sizeOf: () => number) {
+    let breaks = 0;
+    for (let next = 1; next <= entries.length;) {
+      try {
+        const { status, json } = await append(next, entries.slice(next - 1, next - 1 + sizeOf()));
+        expect([status, json]).toMatchObject([200, {}]);
+        next = json["stored"]! + 1;
+      } catch (error) {
+        if (!(error instanceof TypeError)) throw error;
+        breaks++;
+        next = await eventualNext();
+      }
+    }
+    return breaks;
+  }
+  async function eventualNext(): Promise<number> {
+    for (;;) {
+      try {
+        return (await call({ method: "GET" })).json["stored"]! + 1;
+      } catch {
+        // Cut again.
+      }
+    }
+  }
+  return { append, call, sendAll };
+}
+
+async function create(cluster: Cluster, url: string, format: string, options: object = {}): Promise<string> {
+  const answer = await fetch(`${url}/v1/generations`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${cluster.keys["acme"]!}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "sim", input: { stream: { format } }, options }),
+  });
+  const created = (await answer.json()) as { id: string };
+  expect([answer.status, created]).toEqual([201, expect.anything()]);
+  return created.id;
+}
+
+const WORDS = Array.from({ length: 400 }, (_, i) => `word-${i} `);
+
+test("text that is sent over broken connections to two nodes is answered once, whole and in order", async () => {
+  await withSeed(20_261_129, async (random) => {
+    await using cluster = await startCluster();
+    const [near, far] = await Promise.all([
+      cluster.startDelivery(),
+      cluster.startDelivery(),
+      cluster.startWorker(),
+    ]);
+    await using proxy = await startTcpProxy({
+      target: { port: Number(new URL(near.url).port) },
+      faults: () => ({
+        toServer: { cutAfterBytes: random.integer(200, 6_000) },
+        toClient: { cutAfterBytes: random.integer(200, 6_000) },
+      }),
+    });
+    const id = await create(cluster, near.url, "text");
+    const urls = [`http://${proxy.host}:${proxy.port}`, far.url];
+    const sender = createSender(cluster, id, () => urls[random.integer(0, 9) === 0 ? 1 : 0]!);
+    const breaks = await sender.sendAll([...WORDS.map(typed), END], () => random.integer(1, 12));
+    expect(breaks).toBeGreaterThan(2);
+    const events = await cluster.untilLog("acme", id, (log) => log.some(isEnd));
+    expect(textOf(events)).toBe(WORDS.join(""));
+    expect(events.at(-1)).toMatchObject({ type: "generation.completed", finish_reason: "stop" });
+  });
+});
+
+test.each([
+  ["text", WORDS.map(typed), WORDS.join("").toUpperCase(), { answer: "upper" }],
+  [
+    "audio/pcm;rate=16000;channels=1",
+    Array.from({ length: 300 }, (_, i) => ({
+      type: "input.audio",
+      audio: Buffer.alloc(640, i).toString("base64"),
+    })),
+    undefined,
+    {},
+  ],
+])(
+  "another worker continues %s where the lost one was, with nothing heard twice",
+  async (format, entries, expected, options) => {
+    await using cluster = await startCluster({ ackWaitMs: 2_000 });
+    const [{ url }, victim] = await Promise.all([cluster.startDelivery(), cluster.startWorker()]);
+    const whole = await create(cluster, url, format, options);
+    const direct = createSender(cluster, whole, () => url);
+    await direct.sendAll([...entries, END], () => 100);
+    const undisturbed = textOf(await cluster.untilLog("acme", whole, (log) => log.some(isEnd)));
+    if (expected !== undefined) expect(undisturbed).toBe(expected);
+
+    const id = await create(cluster, url, format, options);
+    const sender = createSender(cluster, id, () => url);
+    await sender.append(1, entries.slice(0, 150));
+    await cluster.untilLog("acme", id, (log) => textOf(log).length > undisturbed.length / 4);
+    victim.kill("SIGKILL");
+    await sender.append(151, entries.slice(150, 250));
+    await cluster.startWorker();
+    await sender.append(251, [...entries.slice(250), END]);
+    const events = await cluster.untilLog("acme", id, (log) => log.some(isEnd));
+    expect(textOf(events)).toBe(undisturbed);
+    expect(events.filter(({ type }) => type === "generation.started")).toHaveLength(2);
+  },
+);
+
+test("input that does not fit is refused with what to do", async () => {
+  await using cluster = await startCluster();
+  const { url } = await cluster.startDelivery();
+  const id = await create(cluster, url, "text");
+  const { append, call } = createSender(cluster, id, () => url);
+  expect(await call({ method: "GET" })).toMatchObject({
+    status: 200,
+    json: { stored: 0, consumed: 0, bytes: 0, ended: false },
+  });
+  const codes = async (first: number, ...entries: Entry[]) => {
+    const { status, json } = await append(first, entries);
+    return [status, (json as { error?: { code: string; param?: string } }).error];
+  };
+  expect(await codes(2, typed("b"))).toMatchObject([409, { code: "input_gap" }]);
+  expect(await codes(1, { type: "input.audio", audio: "AAAA" })).toMatchObject([
+    400,
+    { code: "invalid_request", param: "entries.0.type" },
+  ]);
+  expect(await codes(1, typed("x".repeat(16_385)))).toMatchObject([400, { param: "entries.0" }]);
+  const [, ahead] = await codes(1, ...Array.from({ length: 60 }, () => typed("x".repeat(16_384))));
+  expect(ahead).toBeUndefined();
+  // No worker consumes it.
+  const [status, error] = await codes(61, ...Array.from({ length: 60 }, () => typed("x".repeat(16_384))));
+  expect([status, error]).toMatchObject([429, { code: "limit_exceeded", param: "input.ahead_bytes" }]);
+  await codes(61, END);
+  expect(await codes(62, typed("late"))).toMatchObject([409, { code: "input_ended" }]);
+});
