@@ -123,7 +123,7 @@ module.exports = {
         path: "^(packages|services)/[^/]+/src/",
         pathNot: [
           "^$1/$2/",
-          "^[^/]+/[^/]+/src/((lane|tables|telemetry)/)?(testing/)?(index|service|wire|certificates)\\.ts$",
+          "^[^/]+/[^/]+/src/((input|lane|tables|telemetry)/)?(testing/)?(index|service|wire|certificates)\\.ts$",
         ],
       },
     },

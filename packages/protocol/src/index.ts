@@ -15,7 +15,7 @@ export { FINISH_REASONS } from "./event/shapes/end.ts";
 export { REVIEW_DECISIONS } from "./event/shapes/moderation.ts";
 export { type BudgetCharge } from "./event/shapes/request.ts";
 export { encodeEvent, peekSeq, peekType } from "./event/event-codec.ts";
-export { bytesPerSecond, type InputFormat } from "./input/input-format.ts";
+export { bytesPerSecond, type InputFormat } from "./request/fields/input-format.ts";
 export {
   decodeInput,
   encodeInput,

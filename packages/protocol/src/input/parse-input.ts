@@ -3,7 +3,7 @@ import { RepriseError } from "../errors/reprise-error.ts";
 import { LIMITS } from "../request/fields/limits.ts";
 import { parseWith } from "../request/request.ts";
 import { asSeq, type Seq } from "../seq.ts";
-import type { InputFormat } from "./input-format.ts";
+import type { InputFormat } from "../request/fields/input-format.ts";
 import { inputBytes, type InputEntry } from "./input-record.ts";
 
 /** Base64 has four characters for three bytes. */

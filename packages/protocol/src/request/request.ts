@@ -7,7 +7,7 @@ import { type GenerationId, isGenerationId } from "../id.ts";
 import { END_USER_RULE, isEndUser } from "./end-user.ts";
 import { isMediaPart, userPartSchema } from "./fields/content-part.ts";
 import { inputSchema } from "./fields/input.ts";
-import { inputFormatSchema } from "../input/input-format.ts";
+import { inputFormatSchema } from "./fields/input-format.ts";
 import { LIMITS } from "./fields/limits.ts";
 import { responseFormatSchema } from "./fields/response-format.ts";
 import { samplingFields } from "./fields/sampling.ts";
