@@ -205,8 +205,8 @@ const STREAMS: Readonly<
   [protocol.generationsStream(1)]: { subject: "gen.1.t.g", leader: ALL, batch: ALL, purge: "A" },
   // Of a shard that there is not.
   [protocol.generationsStream(2)]: { subject: "gen.2.t.g", leader: "", batch: "", purge: "", info: "" },
-  [protocol.inputsStream(0).name]: { subject: "in.0.t.g", leader: "DW", batch: "DW", purge: "A" },
-  [protocol.inputsStream(1).name]: { subject: "in.1.t.g", leader: "DW", batch: "DW", purge: "A" },
+  [protocol.inputsStream(0).name]: { subject: "in.0.t.g", leader: "DWA", batch: "DWA", purge: "A" },
+  [protocol.inputsStream(1).name]: { subject: "in.1.t.g", leader: "DWA", batch: "DWA", purge: "A" },
   CHECKPOINTS: { subject: "ckpt.0.t.g", leader: "DWMA", batch: "DWMA", purge: "A" },
   JOBS: { subject: "job.sim.t.g", leader: "DA", batch: "DA", purge: "A" },
   READERS: { subject: "reader.0.t.g.n", leader: "D", batch: "", purge: "A" },

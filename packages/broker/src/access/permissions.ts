@@ -304,7 +304,7 @@ const SERVICES: Readonly<
       ANSWERS,
       directGet(LEASES.name),
       streamCall("MSG.GET", COMMITS.name),
-      ...[...logs, VERDICTS, OPS, TENANTS].flatMap(reading),
+      ...[...logs, ...inputs, VERDICTS, OPS, TENANTS].flatMap(reading),
       ...erasing(logs),
       ...inputs.map(({ name }) => streamCall("PURGE", name)),
     ],

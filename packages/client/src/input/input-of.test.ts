@@ -76,4 +76,5 @@ it("an error that is not retryable ends what waits, and continues after what is 
   const input = inputOf(refusing, "gen_0_1");
   const outcomes = await Promise.allSettled([input.text("a"), input.text("b")]);
   expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  await expect(input.end()).rejects.toMatchObject({ code: "input_ended" });
 });

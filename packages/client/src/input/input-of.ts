@@ -18,7 +18,7 @@ export interface InputState {
 
 /**
  * Streamed input of one generation, sent in the order of the calls. Each call resolves when its entry is stored, and throws RepriseError; what is retryable is
- * repeated, and nothing is stored twice. An entry has at most 16 KiB of text, as UTF-8, or sound.
+ * repeated, and nothing is stored twice. After an error every further call throws it: continue with another `inputOf`, after the entry that `state` names. An entry has at most 16 KiB of text, as UTF-8, or sound.
  */
 export interface GenerationInput {
   text(text: string): Promise<void>;
@@ -40,8 +40,8 @@ interface Waiting {
 }
 
 const MAX_ENTRIES = 256;
-/** Characters of one call, at which it is sent though more wait: a body has a MiB at most. */
-const MAX_LENGTH = 256 * 1_024;
+/** Characters of one call, at which it is sent though more wait: a body has a MiB at most, and a character six bytes if it is escaped. */
+const MAX_LENGTH = 128 * 1_024;
 
 /**
  * @param options `stored`: the last entry that is stored already, by `state`, to continue the input of another page or process; default 0. `signal` ends the
@@ -55,9 +55,11 @@ export function inputOf(
   const path = `/v1/generations/${transport.segment(id)}/input`;
   let waiting: Waiting[] = [];
   let isSending = false;
+  let failure: unknown;
 
   const send = (entry: Entry) =>
     new Promise<void>((resolve, reject) => {
+      if (failure !== undefined) return reject(failure);
       waiting.push({ entry, resolve, reject });
       if (!isSending) void sendAll();
     });
@@ -78,6 +80,8 @@ export function inputOf(
         for (const { resolve } of sent) resolve();
       }
     } catch (error) {
+      // What of it is stored is unknown: further entries could get numbers of others.
+      failure = error;
       for (const { reject } of waiting.splice(0)) reject(error);
     }
     isSending = false;

@@ -85,5 +85,5 @@ function parseLine(line: Uint8Array): Line {
 }
 
 function notARecord(): RepriseError {
-  return new RepriseError("protocol_violation", "A message of an input log is no record.");
+  return new RepriseError("protocol_violation", "A message of an input log can't be decoded.");
 }

@@ -39,6 +39,8 @@ export function parseInputAppend(body: unknown, format: InputFormat): InputAppen
   );
   let bytes = 0;
   for (const [i, entry] of entries.entries()) {
+    if (entry.type === "input.end" && i < entries.length - 1)
+      throw refused(`entries.${i + 1}`, "follows input.end, which is the last entry");
     assertFits(entry, format, `entries.${i}`);
     bytes += inputBytes(entry);
   }

@@ -136,7 +136,13 @@ function toEnds(text: string): number[] {
 /** Tokens are shared by length, so that their sum is that of the whole; what it says of the input is said once. */
 function toPieces(delta: Delta, ends: readonly number[]): EventDraft[] {
   const { text } = delta;
-  const { input_tokens: _input, cached_input_tokens: _cached, logprobs, ...rest } = delta as FullDelta;
+  const {
+    input_tokens: _input,
+    cached_input_tokens: _cached,
+    logprobs,
+    consumed,
+    ...rest
+  } = delta as FullDelta;
   const tokens = tokensOf(delta);
   const likely = logprobs && shareLogprobs(logprobs, ends);
   const tokensTo = (end: number) => Math.floor((tokens * end) / text.length);
@@ -144,7 +150,8 @@ function toPieces(delta: Delta, ends: readonly number[]): EventDraft[] {
     const begin = ends[i - 1] ?? 0;
     const own = likely?.[i] ?? [];
     return {
-      ...(i === 0 ? withoutLogprobs(delta) : rest),
+      ...(i === 0 ? withoutRest(delta) : rest),
+      ...(consumed !== undefined && i === ends.length - 1 && { consumed }),
       text: text.slice(begin, end),
       tokens: tokensTo(end) - tokensTo(begin),
       ...(own.length > 0 && { logprobs: own }),
@@ -154,8 +161,9 @@ function toPieces(delta: Delta, ends: readonly number[]): EventDraft[] {
 
 type FullDelta = Extract<EventDraft, { type: "output.delta" }>;
 
-function withoutLogprobs(delta: Delta): Delta {
-  const { logprobs: _logprobs, ...rest } = delta as FullDelta;
+/** Leaves out what is shared among pieces, or said with the last. */
+function withoutRest(delta: Delta): Delta {
+  const { logprobs: _logprobs, consumed: _consumed, ...rest } = delta as FullDelta;
   return rest;
 }
 

@@ -240,6 +240,10 @@ test("a generation's input is purged with it", async () => {
     [ref, other].map((one) => readRanges(world.broker, inputStreamOf(one.generation), inputSubject(one))),
   );
   expect(left.map(({ length }) => length)).toEqual([0, 1]);
+  expect(await isPurged(target(world, ref))).toBe(true);
+  const late = new InputWriter({ ...world.log, reads, ref, budgetMs: 20_000 });
+  await late.append(asSeq(1), [{ type: "input.delta", text: "late" }]);
+  expect(await isPurged(target(world, ref))).toBe(false);
 });
 
 test("filler belongs to no generation, and is gone when it is purged", async () => {

@@ -211,6 +211,7 @@ async function purgeJobs({ main }: Broker, ref: GenerationRef): Promise<void> {
 export async function isPurged({ broker, log, ref }: PurgeTarget): Promise<boolean> {
   if (!(await isMarked(broker, ref))) return false;
   if (await getLastMessage(broker.main, VERDICTS_STREAM, verdictSubject(ref))) return false;
+  if (await getLastMessage(broker.main, inputStreamOf(ref.generation), inputSubject(ref))) return false;
   const [first, second] = await log.leader.readTail(ref, STREAM_START, 2);
   return !second && (!first || isEnd(first));
 }

@@ -1,4 +1,4 @@
-import { retryRejected } from "@reprise/async";
+import { retryRejected, Semaphore } from "@reprise/async";
 import { type Broker, getBatchDirect, isUnavailable, streamSeqOf, subscribeGuarded } from "@reprise/broker";
 import {
   decodeInput,
@@ -8,6 +8,7 @@ import {
   inputSubject,
   liveInputSubject,
   plus,
+  RepriseError,
   type Seq,
   STREAM_START,
 } from "@reprise/protocol";
@@ -18,12 +19,14 @@ export interface FollowInputOptions {
   /** The last entry that is already consumed; 0 for none. */
   readonly after: Seq;
   readonly signal: AbortSignal;
-  /** Called for what the live feed shows and is no record. */
+  /** Called with messages of the live feed that can't be decoded. */
   readonly onError: (error: unknown) => void;
 }
 
-const BATCH = { maxMessages: 256, maxBytes: 1_024 * 1_024 };
-/** The feed may lose the last record, which has no successor to show that: after so long without one the log is read. */
+const BATCH = { maxMessages: 256, maxBytes: 256 * 1_024 };
+/** Batches under way at once in a process: the broker closes a connection to which 64 MiB are waiting. */
+const reads = new Semaphore(32);
+/** The feed may lose the last record, and no later one shows that: the log is read after so long without a record. */
 const PROBE_MS = 1_000;
 /** Between two reads while the broker does not answer. */
 const PAUSE_MS = 100;
@@ -33,7 +36,7 @@ const MAX_LIVE = 256;
 /**
  * Follows a generation's input log after an entry, until its `input.end`: what is stored, and then what is stored from now on. The live feed is a hint;
  * wherever it has a gap, the log is read. While the broker does not answer, it waits.
- * @throws RepriseError `protocol_violation`; the signal's reason once it is aborted
+ * @throws RepriseError `cursor_expired` if entries are no longer kept, `protocol_violation`; the signal's reason once it is aborted
  */
 export async function* followInput(options: FollowInputOptions): AsyncGenerator<InputRecord> {
   const { broker, ref, signal } = options;
@@ -45,13 +48,14 @@ export async function* followInput(options: FollowInputOptions): AsyncGenerator<
     // Everything that is stored by now.
     for (let more = true; more;) {
       const request = { ...BATCH, afterStreamSeq, subject: inputSubject(ref) };
-      const read = () => getBatchDirect(broker.reads, stream, request);
+      const read = () => reads.run(() => getBatchDirect(broker.reads, stream, request), signal);
       const batch = await retryRejected(read, isUnavailable, { pauseMs: PAUSE_MS, signal });
       signal.throwIfAborted();
       for (const message of batch.messages) {
         afterStreamSeq = streamSeqOf(message);
         const record = decodeInput(Uint8Array.from(message.data));
         if (record.seq <= last) continue;
+        if (record.first > plus(last, 1)) throw inputLost(plus(last, 1));
         last = record.seq;
         yield record;
         if (record.entry.type === "input.end") return;
@@ -68,6 +72,10 @@ export async function* followInput(options: FollowInputOptions): AsyncGenerator<
       if (record.entry.type === "input.end") return;
     }
   }
+}
+
+function inputLost(next: Seq): RepriseError {
+  return new RepriseError("cursor_expired", `Entry ${next} of the input is no longer kept.`);
 }
 
 /** The records that the broker republishes. */

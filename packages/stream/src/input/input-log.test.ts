@@ -151,6 +151,31 @@ describe("an input log", () => {
     expect(await writer.readHead()).toMatchObject({ seq: 2, bytes: 1, hasEnded: true });
   });
 
+  test("takes what is sent while its end is read, in any order of the three", async () => {
+    for (let round = 0; round < 20; round++) {
+      const { ref, writer } = openWriter();
+      const sends = [
+        writer.append(asSeq(1), [typed("a")]),
+        writer.readHead(),
+        writer.append(asSeq(2), [typed("b")]),
+      ];
+      await Promise.all([...sends, writer.append(asSeq(3), [typed("c")]), writer.readHead()]);
+      await Promise.all([writer.readHead(), writer.append(asSeq(4), [typed("d")])]);
+      expect(contentOf(await readRecords(ref))).toBe("abcd");
+      expect(await writer.append(asSeq(1), ["a", "b", "c", "d", "e"].map(typed))).toBe(5);
+    }
+  });
+
+  test("takes nothing after an end that another node has stored", async () => {
+    const { ref, writer } = openWriter();
+    await writer.append(asSeq(1), [typed("a")]);
+    await openWriter(ref).writer.append(asSeq(2), [END]);
+    await expect(writer.append(asSeq(2), [END, typed("late")])).rejects.toMatchObject({
+      code: "input_ended",
+    });
+    expect(contentOf(await readRecords(ref))).toBe("ainput.end");
+  });
+
   test("is complete after lost acknowledgements", async () => {
     let published = 0;
     const { ref, writer } = openWriter(newRef(), async (...call) => {

@@ -58,7 +58,7 @@ export class InputWriter {
   /** Entries after the head, in order. */
   #waiting: InputEntry[] = [];
   #storing: Promise<void> | undefined;
-  #opening: Promise<InputHead> | undefined;
+  #opening: Promise<void> | undefined;
   /** The records that this writer has stored and no worker has consumed yet. */
   readonly #ahead: { readonly seq: Seq; readonly bytes: number }[] = [];
   #aheadBytes = 0;
@@ -72,7 +72,10 @@ export class InputWriter {
    * @throws RepriseError `broker_unavailable`
    */
   async readHead(): Promise<InputHead> {
-    return this.#refresh();
+    const found = await this.#readPatiently();
+    // What is being stored continues from the head that it began with.
+    if (!this.#storing && this.#waiting.length === 0 && found.seq > this.#last.seq) this.#head = found;
+    return found.seq > this.#last.seq ? found : this.#last;
   }
 
   /**
@@ -93,47 +96,57 @@ export class InputWriter {
    * @throws RepriseError `input_gap` if entries before `first` are missing, `input_ended` after the last entry, `broker_unavailable`
    */
   async append(first: Seq, entries: readonly InputEntry[]): Promise<Seq> {
-    let head = await this.#open();
+    await this.#open();
     // Another node may have stored the entries before.
-    if (first > this.#nextAfter(head)) head = await this.#refresh();
-    const next = this.#nextAfter(head);
+    if (first > this.#next) {
+      await this.#storing?.catch(() => {});
+      await this.readHead();
+    }
+    // Nothing is awaited between this and the entries' place among those that wait.
+    const next = this.#next;
     if (first > next) throw inputGap(first, next);
     const fresh = entries.slice(next - first);
-    const hasEnded = head.hasEnded || this.#waiting.at(-1)?.type === "input.end";
+    const hasEnded = this.#last.hasEnded || this.#waiting.at(-1)?.type === "input.end";
     if (fresh.length > 0 && hasEnded) throw inputEnded(plus(next, -1));
     this.#waiting.push(...fresh);
     const last = plus(first, entries.length - 1);
-    while ((this.#head?.seq ?? REQUEST_SEQ) < last)
+    while (this.#last.seq < last) {
+      if (!this.#storing && this.#waiting.length === 0) throw notStored();
       await (this.#storing ??= this.#store().finally(() => (this.#storing = undefined)));
+    }
     return last;
   }
 
-  #nextAfter({ seq }: InputHead): Seq {
-    return plus(seq, this.#waiting.length + 1);
+  get #last(): InputHead {
+    return this.#head ?? EMPTY;
   }
 
-  async #refresh(): Promise<InputHead> {
-    await this.#storing;
-    this.#head = undefined;
-    return this.#open();
+  /** The number of the entry after those that are stored and those that wait. */
+  get #next(): Seq {
+    return plus(this.#last.seq, this.#waiting.length + 1);
   }
 
-  async #open(): Promise<InputHead> {
-    if (this.#head) return this.#head;
+  async #open(): Promise<void> {
+    if (this.#head) return;
+    const read = async () => {
+      const found = await this.#readPatiently();
+      this.#head ??= found;
+    };
+    await (this.#opening ??= read().finally(() => (this.#opening = undefined)));
+  }
+
+  #readPatiently(): Promise<InputHead> {
     const patience = { pauseMs: PAUSE_MS, budgetMs: this.#options.budgetMs };
-    this.#opening ??= retryRejected(() => readHead(this.#options), isUnavailable, patience).finally(
-      () => (this.#opening = undefined),
-    );
-    const found = await this.#opening;
-    return (this.#head ??= found);
+    return retryRejected(() => readHead(this.#options), isUnavailable, patience);
   }
 
+  /** Stores what waits. While it runs nothing else changes the head. */
   async #store(): Promise<void> {
     const { publish, ref, budgetMs } = this.#options;
     let deadline = performance.now() + budgetMs;
     try {
       while (this.#waiting.length > 0) {
-        const head = this.#head ?? EMPTY;
+        const head = this.#last;
         const record = toRecord(head, this.#waiting);
         const payload = encodeInput(record);
         const outcome = await publish(inputSubject(ref), payload, { expectedLast: head.streamSeq });
@@ -141,9 +154,13 @@ export class InputWriter {
           outcome.kind === "stored"
             ? headOf(record, outcome.streamSeq)
             : await readHead(this.#options).catch(ifUnavailable(undefined));
+        if (found && found.seq !== head.seq) this.#head = found;
         if (found && found.seq > head.seq) {
-          this.#take(found, payload.length);
+          this.#waiting.splice(0, found.seq - head.seq);
+          this.#ahead.push({ seq: found.seq, bytes: payload.length });
+          this.#aheadBytes += payload.length;
           deadline = performance.now() + budgetMs;
+          if (found.hasEnded && this.#waiting.length > 0) throw inputEnded(found.seq);
         } else if (found && found.seq < head.seq) throw inputGap(plus(head.seq, 1), plus(found.seq, 1));
         else if (performance.now() > deadline) throw notStored();
         else await pause(PAUSE_MS);
@@ -151,17 +168,8 @@ export class InputWriter {
     } catch (error) {
       // Their clients ask for the next number, and send them again.
       this.#waiting = [];
-      this.#head = undefined;
       throw error;
     }
-  }
-
-  #take(found: InputHead, bytes: number): void {
-    const { seq } = this.#head ?? EMPTY;
-    this.#waiting.splice(0, found.seq - seq);
-    this.#ahead.push({ seq: found.seq, bytes });
-    this.#aheadBytes += bytes;
-    this.#head = found;
   }
 }
 

@@ -56,8 +56,8 @@ export interface LogReader {
   readLog(ref: GenerationRef): Promise<LogSnapshot>;
   /**
    * The oldest event that is kept, as the leader knows it; undefined for a log that has none. One round trip for a log that has its
-   * seq 0.
-   * @throws RepriseError as `readLog` does
+   * seq 0. An erasure that has not purged the log yet is not noticed then.
+   * @throws RepriseError as `readLog` does, where the log's seq 0 is missing
    */
   readFirst(ref: GenerationRef): Promise<StoredEvent | undefined>;
   /** The events stored after a stream sequence, oldest first. */
@@ -76,6 +76,8 @@ const BATCH = { maxMessages: 64, maxBytes: 256 * 1_024 };
 /** A server that hangs takes its share of the requests along; the next try may reach another one. Together 5 s. */
 const TRIES_MS = [1_500, 1_500, 2_000] as const;
 const INFO_MS = 2_000;
+/** How long a read waits for its turn. */
+const TURN_MS = 5_000;
 /**
  * Answers under way at once, so that they hold 48 MiB at most: the broker closes a connection to which 64 MiB are waiting. A last message may be a checkpoint of
  * 4 MiB.
@@ -185,11 +187,17 @@ export function createLogReader(
       undefinedIfAbsent(stream),
     );
 
-  function timed<T>(kind: LogRead, read: () => Promise<T>): Promise<T> {
-    return turns[kind].run(() => {
-      const askedAtMs = performance.now();
-      return read().finally(() => observer?.read(kind, performance.now() - askedAtMs));
-    });
+  async function timed<T>(kind: LogRead, read: () => Promise<T>): Promise<T> {
+    const askedAtMs = performance.now();
+    const late = AbortSignal.timeout(TURN_MS);
+    try {
+      return await turns[kind].run(read, late);
+    } catch (error) {
+      if (error === late.reason) throw tooManyReads();
+      throw error;
+    } finally {
+      observer?.read(kind, performance.now() - askedAtMs);
+    }
   }
 
   /**
@@ -210,6 +218,11 @@ export function createLogReader(
     );
 
   return { readLog, readFirst, readTail, readBatch, readLast };
+}
+
+function tooManyReads(): RepriseError {
+  const message = `The log was not read: other reads have taken the broker's time for ${TURN_MS} ms.`;
+  return new RepriseError("broker_unavailable", message, { retryAfterMs: 1_000 });
 }
 
 const EMPTY: LogSnapshot = { events: [], streamSeq: STREAM_START };

@@ -9,7 +9,7 @@ import {
 
 /** The part of a seq-0 event that is kept in memory; the event may be large. */
 export interface RequestMetadata extends Pick<RequestedEvent, "created_at" | "traceparent"> {
-  readonly request: Pick<GenerationRequest, "model" | "metadata"> & {
+  readonly request: Pick<GenerationRequest, "model" | "metadata" | "input_stream"> & {
     /** Without its schema. */
     readonly response_format?: Pick<NonNullable<GenerationRequest["response_format"]>, "type">;
   };
@@ -30,12 +30,13 @@ export function readRequestMetadata(requested: Uint8Array): RequestMetadata | un
   const event = decodeObject(requested);
   if (!event) return undefined;
   const { created_at, request, traceparent } = event;
-  const { model = "", metadata, response_format: format } = request ?? {};
+  const { model = "", metadata, response_format: format, input_stream: stream } = request ?? {};
   return {
     created_at: created_at ?? "",
     request: {
       model,
       ...(metadata && { metadata }),
+      ...(stream && { input_stream: stream }),
       ...(format && { response_format: { type: format.type } }),
     },
     policy: toEffectivePolicy(event),

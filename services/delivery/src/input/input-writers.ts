@@ -4,7 +4,6 @@ import {
   type InputAppend,
   type InputFormat,
   LIMITS,
-  REQUEST_SEQ,
   RepriseError,
   type Seq,
 } from "@reprise/protocol";
@@ -14,7 +13,7 @@ import { readRequested } from "../domain/to-requested.ts";
 export interface InputPorts {
   readonly broker: Pick<Broker, "reads">;
   readonly log: GenerationLog;
-  readonly hub: Pick<Hub, "open">;
+  readonly hub: Pick<Hub, "open" | "refresh">;
 }
 
 /** A generation's input, as far as this node knows it. */
@@ -65,10 +64,16 @@ export class InputWriters {
     ref: GenerationRef,
     { first, entries, bytes }: InputAppend,
   ): Promise<Pick<InputState, "stored" | "consumed">> {
+    const { hub } = this.#ports;
     const { writer, rate } = await this.#of(ref);
-    const consumed = await this.#consumed(ref);
-    if (writer.bytesAfter(consumed) + bytes > LIMITS.inputAheadBytes)
-      throw exceeded("input.ahead_bytes", LIMITS.inputAheadBytes, FULL_RETRY_MS);
+    const cache = await hub.open(ref);
+    const isAhead = () => writer.bytesAfter(cache.figures.consumed) + bytes > LIMITS.inputAheadBytes;
+    // The live feed may have lost the last event, and the hub looks for it only if there are readers.
+    if (isAhead() && !cache.ended) await hub.refresh(cache);
+    if (cache.ended)
+      throw new RepriseError("generation_ended", "The generation has ended; it takes no more input.");
+    const { consumed } = cache.figures;
+    if (isAhead()) throw exceeded("input.ahead_bytes", LIMITS.inputAheadBytes, FULL_RETRY_MS);
     const waitMs = rate.take(bytes);
     if (waitMs > 0) throw exceeded("input.bytes_per_second", LIMITS.inputBytesPerSecond, waitMs);
     return { stored: await writer.append(first, entries), consumed };
@@ -78,7 +83,9 @@ export class InputWriters {
   async stateOf(ref: GenerationRef): Promise<InputState> {
     const { writer } = await this.#of(ref);
     const { seq: stored, bytes, hasEnded: ended } = await writer.readHead();
-    return { stored, consumed: await this.#consumed(ref, true), bytes, ended };
+    const cache = await this.#ports.hub.open(ref);
+    if (!cache.ended) await this.#ports.hub.refresh(cache);
+    return { stored, consumed: cache.figures.consumed, bytes, ended };
   }
 
   async #of(ref: GenerationRef): Promise<OpenInput> {
@@ -104,15 +111,6 @@ export class InputWriters {
     const writer = new InputWriter({ publish, reads: broker.reads, ref, budgetMs });
     return { format: request.input_stream.format, writer, rate: new ByteRate(LIMITS.inputBytesPerSecond) };
   }
-
-  async #consumed(ref: GenerationRef, isEndAllowed = false): Promise<Seq> {
-    const cache = await this.#ports.hub.open(ref);
-    const { transcript } = cache;
-    if (cache.ended && !isEndAllowed)
-      throw new RepriseError("generation_ended", `The generation is ${transcript?.status ?? "over"}.`);
-    // A transcript that is no longer whole in memory: all that this node has stored counts as ahead.
-    return transcript?.consumed ?? REQUEST_SEQ;
-  }
 }
 
 /** Bytes per second, with a second's worth at once. */
@@ -135,6 +133,6 @@ class ByteRate {
 }
 
 function exceeded(param: string, limit: number, retryAfterMs: number): RepriseError {
-  const message = `${param}: at most ${limit}; send the entries again after ${retryAfterMs} ms.`;
+  const message = `${param}: the entries are beyond the limit of ${limit} bytes; send them again after ${retryAfterMs} ms.`;
   return new RepriseError("limit_exceeded", message, { param, retryAfterMs });
 }

@@ -45,6 +45,7 @@ export function assertContent(reply: FastifyReply, cache: GenerationCache): void
   // A call with a key would get this failure again.
   const isKeyed = headerOf(reply.request, "idempotency-key") !== undefined;
   if (isKeyed || !failure.retryable) void reply.header(SHOULD_RETRY_HEADER, "false");
+  else void reply.removeHeader(SHOULD_RETRY_HEADER);
   throw failure;
 }
 

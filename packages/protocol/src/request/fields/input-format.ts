@@ -2,7 +2,7 @@ import * as z from "zod";
 
 /** Rates in Hz and channels of PCM input: 16-bit little-endian samples. */
 const RATES = [8_000, 16_000, 24_000, 48_000] as const;
-const PCM = /^audio\/pcm;rate=(\d+);channels=([12])$/;
+const PCM = /^audio\/pcm;rate=([1-9]\d*);channels=([12])$/;
 const BYTES_PER_SAMPLE = 2;
 
 /** `text`, or 16-bit little-endian PCM such as `audio/pcm;rate=16000;channels=1`. */

@@ -184,6 +184,8 @@ export class CachedEvents {
     const seq = this.#nextSeq;
     this.#shown.append(type, payload);
     this.#figures.took(seq, type);
+    if (this.#figures.isInputStreamed && type === "output.delta")
+      this.#figures.consumes(decodeEvent(payload));
   }
 
   #appendEarly(): void {

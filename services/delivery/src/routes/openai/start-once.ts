@@ -83,15 +83,19 @@ export async function startOnce(
     const found = current && (await findRetried(context, current).catch(unlessGone));
     if (found) return join(context, call, principal, { ...found, isStream: toStart.isStream === true });
   }
-  const started = await start(({ generation }, requestedAtMs) => {
+  return start(({ generation }, requestedAtMs) => {
     const run = { generation, requestedAtMs };
-    context.threads.begin(name, run, { ttlSeconds: ROW_SECONDS }).catch((err: unknown) => {
-      context.logger.warn({ err, request: request.id }, "a retry of this request can't join its generation");
-    });
+    context.threads.begin(name, run, { ttlSeconds: ROW_SECONDS }).then(
+      // From here on a retry joins.
+      () => call[1].removeHeader(SHOULD_RETRY_HEADER),
+      (err: unknown) => {
+        context.logger.warn(
+          { err, request: request.id },
+          "a retry of this request can't join its generation",
+        );
+      },
+    );
   });
-  // From here on a retry joins.
-  call[1].removeHeader(SHOULD_RETRY_HEADER);
-  return started;
 }
 
 /** Finds the run of an earlier try, unless that has ended too long ago or has failed without content: a client retries on such a failure's status. */

@@ -3,6 +3,7 @@ import {
   bytesPerSecond,
   type InputFormat,
   type InputRecord,
+  RepriseError,
   type Seq,
   type SimOptions,
 } from "@reprise/protocol";
@@ -12,8 +13,9 @@ import { type TokenSource, toTokenSource } from "./sim-tokens.ts";
 const WORDS_PER_SECOND = 10;
 
 /**
- * Answers input while it comes. The output is a function of the input alone, however that is cut into records: a run that was continued has the same output
- * as one that was not.
+ * Answers input while it comes. The text is a function of the input alone, however that is cut into records: a run that was continued has the same text as one
+ * that was not. A record of text counts as a token.
+ * @throws RepriseError `invalid_request` for an answer that the format does not have
  */
 export async function* answerInput(
   request: EngineRequest,
@@ -22,6 +24,14 @@ export async function* answerInput(
   options: SimOptions,
 ): AsyncGenerator<EngineEvent> {
   const { answer = format === "text" ? "echo" : "caption" } = options;
+  if ((answer === "caption") !== (format !== "text"))
+    throw new RepriseError(
+      "invalid_request",
+      `options.answer: ${answer} does not answer input of ${format}`,
+      {
+        param: "options.answer",
+      },
+    );
   const said = countText({ turns, prefix });
   const wordBytes = Math.floor((bytesPerSecond(format) ?? WORDS_PER_SECOND) / WORDS_PER_SECOND);
   const captions = new Captions(toTokenSource(options, request.seed), wordBytes, said);
