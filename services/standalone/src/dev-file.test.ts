@@ -23,7 +23,19 @@ describe("dev.json", () => {
     const principal = createTenantDirectory(tenancy).authenticate(apiKey);
     expect(principal).toMatchObject({ tenant: "demo" });
     expect(principal!.roles).toEqual(
-      new Set(["create", "read", "cancel", "tool", "review", "audit", "blob", "erase", "usage", "admin"]),
+      new Set([
+        "create",
+        "read",
+        "cancel",
+        "tool",
+        "input",
+        "review",
+        "audit",
+        "blob",
+        "erase",
+        "usage",
+        "admin",
+      ]),
     );
   });
 
