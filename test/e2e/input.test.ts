@@ -21,7 +21,7 @@ function createSender(cluster: Cluster, id: string, url: () => string) {
   };
   const append = (first: number, entries: readonly Entry[]) =>
     call({ method: "POST", body: JSON.stringify({ first, entries }) });
-  /** Sends all entries, whatever breaks meanwhile. */
+  /** Sends all entries, again after each broken connection. */
   async function sendAll(entries: readonly Entry[], sizeOf: () => number) {
     let breaks = 0;
     for (let next = 1; next <= entries.length;) {

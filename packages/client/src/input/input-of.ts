@@ -5,7 +5,7 @@ type Entry =
   | { readonly type: "input.audio"; readonly audio: string }
   | { readonly type: "input.commit" | "input.clear" | "input.end" };
 
-/** How far a generation's input is stored and consumed. */
+/** State of a generation's input. */
 export interface InputState {
   /** The last entry that is stored; 0 for none. */
   readonly stored: number;
@@ -80,7 +80,7 @@ export function inputOf(
         for (const { resolve } of sent) resolve();
       }
     } catch (error) {
-      // What of it is stored is unknown: further entries could get numbers of others.
+      // Some of it may be stored: further entries could get the numbers of others.
       failure = error;
       for (const { reject } of waiting.splice(0)) reject(error);
     }

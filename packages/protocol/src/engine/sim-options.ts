@@ -60,7 +60,7 @@ const simOptionsSchema = z
     /** Say these, one each, before the first token: what a model may say beside its text. */
     says: z.array(saidSchema).min(1).max(MAX_SAID).optional(),
     /**
-     * How it answers streamed input. `echo` repeats the text, `upper` in capitals; `caption` makes up a word for each 100 ms of sound. Default: `echo` for
+     * Answer to streamed input. `echo` repeats the text, `upper` in capitals; `caption` makes up a word for each 100 ms of sound. Default: `echo` for
      * text, `caption` for sound.
      */
     answer: z.enum(["echo", "upper", "caption"]).optional(),

@@ -73,7 +73,7 @@ export class InputWriter {
    */
   async readHead(): Promise<InputHead> {
     const found = await this.#readPatiently();
-    // What is being stored continues from the head that it began with.
+    // A record on its way continues from the head that it began with.
     if (!this.#storing && this.#waiting.length === 0 && found.seq > this.#last.seq) this.#head = found;
     return found.seq > this.#last.seq ? found : this.#last;
   }

@@ -76,7 +76,7 @@ const BATCH = { maxMessages: 64, maxBytes: 256 * 1_024 };
 /** A server that hangs takes its share of the requests along; the next try may reach another one. Together 5 s. */
 const TRIES_MS = [1_500, 1_500, 2_000] as const;
 const INFO_MS = 2_000;
-/** How long a read waits for its turn. */
+/** Longest wait of a read for its turn. */
 const TURN_MS = 5_000;
 /**
  * Answers under way at once, so that they hold 48 MiB at most: the broker closes a connection to which 64 MiB are waiting. A last message may be a checkpoint of

@@ -23,7 +23,7 @@ interface OpenInput {
   readonly rate: ByteRate;
 }
 
-/** How far a generation's input is stored, and how far its worker has consumed it. */
+/** State of a generation's input. */
 export interface InputState {
   /** The last entry that is stored; 0 for none. */
   readonly stored: Seq;

@@ -49,7 +49,7 @@ export interface Run extends Disposable {
   readonly owner: OutputOwner | undefined;
   /** True if the generation ends when its model asks for tools, instead of waiting for their answers. */
   readonly endsOnCalls: boolean;
-  /** How many log probabilities it may still give. */
+  /** Number of log probabilities that it may still give. */
   readonly logprobs: { left: number };
   /** True if the request's input comes while it runs. */
   readonly inputStream: boolean;

@@ -78,7 +78,7 @@ export interface EngineRun {
   emits?: ReadonlySet<string> | undefined;
   /** True if moderation judges the text, before or after readers see it: only the numbers of log probabilities are appended then. Default false. */
   isJudged?: boolean;
-  /** How many log probabilities the run may still give. Default `MAX_LOGPROBS`. */
+  /** Number of log probabilities that the run may still give. Default: `MAX_LOGPROBS` for each event. */
   logprobs?: { left: number };
   onLeftOut?: (part: string) => void;
   onWithoutField?: ((name: string) => void) | undefined;
