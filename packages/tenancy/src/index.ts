@@ -61,6 +61,7 @@ export {
   verifyStreamToken,
 } from "./tokens/verify-stream-token.ts";
 export type { Counters, Decision, LeaseCheck, LimitCheck, RateCheck } from "./limits/counters.ts";
+export { type RateState, takeUnits, waitForUnits } from "./limits/gcra.ts";
 export { HeldLeases } from "./limits/held-leases.ts";
 export { writeRedisConfig } from "./redis/write-redis-config.ts";
 export { MemoryCounters } from "./limits/memory-counters.ts";

@@ -8,6 +8,7 @@ import {
   type Seq,
 } from "@reprise/protocol";
 import { type GenerationLog, type Hub, InputWriter } from "@reprise/stream";
+import { type RateState, takeUnits, waitForUnits } from "@reprise/tenancy";
 import { readRequested } from "../domain/to-requested.ts";
 
 export interface InputPorts {
@@ -20,7 +21,8 @@ export interface InputPorts {
 interface OpenInput {
   readonly format: InputFormat;
   readonly writer: InputWriter;
-  readonly rate: ByteRate;
+  /** Bytes taken in the last second. */
+  rate: RateState | undefined;
 }
 
 /** State of a generation's input. */
@@ -36,6 +38,7 @@ export interface InputState {
 /** Inputs that a node keeps open: one is opened again by two reads of the broker. */
 const MAX_OPEN = 4_096;
 const FULL_RETRY_MS = 100;
+const RATE = { limit: LIMITS.inputBytesPerSecond, windowMs: 1_000 };
 
 /** Appends input to generations, for all connections of a node. */
 export class InputWriters {
@@ -65,7 +68,8 @@ export class InputWriters {
     { first, entries, bytes }: InputAppend,
   ): Promise<Pick<InputState, "stored" | "consumed">> {
     const { hub } = this.#ports;
-    const { writer, rate } = await this.#of(ref);
+    const input = await this.#of(ref);
+    const { writer } = input;
     const cache = await hub.open(ref);
     const isAhead = () => writer.bytesAfter(cache.figures.consumed) + bytes > LIMITS.inputAheadBytes;
     // The live feed may have lost the last event, and the hub looks for it only if there are readers.
@@ -74,8 +78,13 @@ export class InputWriters {
       throw new RepriseError("generation_ended", "The generation has ended; it takes no more input.");
     const { consumed } = cache.figures;
     if (isAhead()) throw exceeded("input.ahead_bytes", LIMITS.inputAheadBytes, FULL_RETRY_MS);
-    const waitMs = rate.take(bytes);
-    if (waitMs > 0) throw exceeded("input.bytes_per_second", LIMITS.inputBytesPerSecond, waitMs);
+    const nowMs = performance.now();
+    const taken = takeUnits(RATE, input.rate, bytes, nowMs);
+    if (!taken) {
+      const waitMs = waitForUnits(RATE, input.rate, bytes, nowMs) ?? RATE.windowMs;
+      throw exceeded("input.bytes_per_second", RATE.limit, Math.ceil(waitMs));
+    }
+    input.rate = taken.state;
     return { stored: await writer.append(first, entries), consumed };
   }
 
@@ -109,26 +118,7 @@ export class InputWriters {
       throw new RepriseError("input_ended", "The generation has all its input in its request.");
     const { publish, budgetMs } = log;
     const writer = new InputWriter({ publish, reads: broker.reads, ref, budgetMs });
-    return { format: request.input_stream.format, writer, rate: new ByteRate(LIMITS.inputBytesPerSecond) };
-  }
-}
-
-/** Bytes per second, with a second's worth at once. */
-class ByteRate {
-  readonly #perSecond: number;
-  #atMs = 0;
-
-  constructor(perSecond: number) {
-    this.#perSecond = perSecond;
-  }
-
-  /** @returns how long to wait, in milliseconds; 0 if the bytes are taken */
-  take(bytes: number, nowMs = performance.now()): number {
-    const beginMs = Math.max(this.#atMs, nowMs - 1_000);
-    const endMs = beginMs + (bytes / this.#perSecond) * 1_000;
-    if (endMs > nowMs) return Math.ceil(endMs - nowMs);
-    this.#atMs = endMs;
-    return 0;
+    return { format: request.input_stream.format, writer, rate: undefined };
   }
 }
 

@@ -78,7 +78,7 @@ export interface EngineRun {
   emits?: ReadonlySet<string> | undefined;
   /** True if moderation judges the text, before or after readers see it: only the numbers of log probabilities are appended then. Default false. */
   isJudged?: boolean;
-  /** Number of log probabilities that the run may still give. Default: `MAX_LOGPROBS` for each event. */
+  /** Number of log probabilities that the run may still give. Default: no limit. */
   logprobs?: { left: number };
   onLeftOut?: (part: string) => void;
   onWithoutField?: ((name: string) => void) | undefined;
@@ -387,20 +387,21 @@ function toDelta(
 }
 
 /** Returns log probabilities as long as the run may give more. */
-function take(
-  { logprobs: may = { left: MAX_LOGPROBS }, onLeftOut }: EngineRun,
+function boundLogprobs(
+  { logprobs: room, onLeftOut }: EngineRun,
   given: TokenLogprobs | undefined,
-) {
-  const { left } = may;
-  for (const { top = [] } of given ?? []) may.left -= 1 + top.length;
-  if (left >= 0 && may.left < 0) onLeftOut?.(`log probabilities after ${MAX_LOGPROBS}`);
-  return may.left < 0 ? undefined : given;
+): TokenLogprobs | undefined {
+  if (!room || !given) return given;
+  const { left } = room;
+  for (const { top = [] } of given) room.left -= 1 + top.length;
+  if (left >= 0 && room.left < 0) onLeftOut?.(`log probabilities after ${MAX_LOGPROBS}`);
+  return room.left < 0 ? undefined : given;
 }
 
 function withExtras(draft: EventDraft, event: WordsEvent, run: EngineRun): EventDraft {
   if (event.type !== "text") return draft;
   const { consumed, logprobs } = event;
-  const likely = withLogprobs(draft, take(run, logprobs), run.isJudged === true);
+  const likely = withLogprobs(draft, boundLogprobs(run, logprobs), run.isJudged === true);
   return consumed === undefined ? likely : ({ ...likely, consumed } as EventDraft);
 }
 
