@@ -85,6 +85,17 @@ test("text that is sent over broken connections to two nodes is answered once, w
     const events = await cluster.untilLog("acme", id, (log) => log.some(isEnd));
     expect(textOf(events)).toBe(WORDS.join(""));
     expect(events.at(-1)).toMatchObject({ type: "generation.completed", finish_reason: "stop" });
+    // The answer to the last entries may be lost, and the generation ends meanwhile.
+    const last = WORDS.length + 1;
+    const { append } = createSender(cluster, id, () => far.url);
+    expect(await append(last - 1, [typed(WORDS.at(-1)!), END])).toMatchObject({
+      status: 200,
+      json: { stored: last },
+    });
+    expect(await append(last + 1, [typed("late")])).toMatchObject({
+      status: 409,
+      json: { error: { code: "generation_ended" } },
+    });
   });
 });
 

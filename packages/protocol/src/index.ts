@@ -14,6 +14,7 @@ export {
 export { FINISH_REASONS } from "./event/shapes/end.ts";
 export { REVIEW_DECISIONS } from "./event/shapes/moderation.ts";
 export { type BudgetCharge } from "./event/shapes/request.ts";
+export { ConsumedInput } from "./event/consumed-input.ts";
 export { encodeEvent, peekSeq, peekType } from "./event/event-codec.ts";
 export { bytesPerSecond, type InputFormat } from "./request/fields/input-format.ts";
 export {

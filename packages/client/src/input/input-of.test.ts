@@ -2,6 +2,9 @@ import { expect, it } from "vitest";
 import { createTestClient } from "../testing/test-runtime.ts";
 import { inputOf } from "./input-of.ts";
 
+/** PROTOCOL §4.2: `bodyBytes`. */
+const LIMITS_BODY_BYTES = 1_048_576;
+
 interface Body {
   readonly first: number;
   readonly entries: readonly { readonly type: string; readonly text?: string; readonly audio?: string }[];
@@ -49,16 +52,16 @@ it("nothing is lost or stored twice where answers are lost", async () => {
   expect(log).toEqual(texts);
 });
 
-it("a call has at most 256 entries and about 256 KiB", async () => {
+it("a call has at most 256 entries and about 128 KiB, and fits a body when all of it is escaped", async () => {
   const { client, bodies } = openPlatform();
   const input = inputOf(client, "gen_0_1", { stored: 0 });
-  const long = "x".repeat(16_000);
+  const long = "\u0001".repeat(16_000);
   await Promise.all([
     ...Array.from({ length: 40 }, () => input.text(long)),
     ...Array.from({ length: 300 }, () => input.commit()),
   ]);
   expect(Math.max(...bodies.map(({ entries }) => entries.length))).toBeLessThanOrEqual(256);
-  expect(Math.max(...bodies.map((body) => JSON.stringify(body).length))).toBeLessThan(300_000);
+  expect(Math.max(...bodies.map((body) => JSON.stringify(body).length))).toBeLessThan(LIMITS_BODY_BYTES);
 });
 
 it("an error that is not retryable ends what waits, and continues after what is stored", async () => {

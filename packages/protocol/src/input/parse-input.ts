@@ -24,8 +24,6 @@ const appendSchema = z.strictObject({
 export interface InputAppend {
   readonly first: Seq;
   readonly entries: readonly InputEntry[];
-  /** Bytes of their text, in UTF-8, and sound. */
-  readonly bytes: number;
 }
 
 /**
@@ -37,14 +35,12 @@ export function parseInputAppend(body: unknown, format: InputFormat): InputAppen
   const entries = parsed.map((entry): InputEntry =>
     entry.type === "input.audio" ? { type: entry.type, audio: decodeBase64(entry.audio) } : entry,
   );
-  let bytes = 0;
   for (const [i, entry] of entries.entries()) {
     if (entry.type === "input.end" && i < entries.length - 1)
       throw refused(`entries.${i + 1}`, "follows input.end, which is the last entry");
     assertFits(entry, format, `entries.${i}`);
-    bytes += inputBytes(entry);
   }
-  return { first: asSeq(first), entries, bytes };
+  return { first: asSeq(first), entries };
 }
 
 function assertFits(entry: InputEntry, format: InputFormat, at: string): void {

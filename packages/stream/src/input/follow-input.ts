@@ -11,6 +11,7 @@ import {
   RepriseError,
   type Seq,
   STREAM_START,
+  type StreamSeq,
 } from "@reprise/protocol";
 
 export interface FollowInputOptions {
@@ -43,7 +44,7 @@ export async function* followInput(options: FollowInputOptions): AsyncGenerator<
   const stream = inputStreamOf(ref.generation);
   using feed = new InputFeed(options);
   let last = options.after;
-  let afterStreamSeq = STREAM_START;
+  let afterStreamSeq: StreamSeq = STREAM_START;
   for (;;) {
     // Everything that is stored by now.
     for (let more = true; more;) {
@@ -64,10 +65,12 @@ export async function* followInput(options: FollowInputOptions): AsyncGenerator<
     }
     // Everything that the feed shows without a gap.
     for (;;) {
-      const record = await feed.next();
-      if (!record || record.first > plus(last, 1)) break;
+      const shown = await feed.next();
+      if (!shown || shown.record.first > plus(last, 1)) break;
+      const { record } = shown;
       if (record.seq <= last) continue;
       last = record.seq;
+      afterStreamSeq = shown.streamSeq;
       yield record;
       if (record.entry.type === "input.end") return;
     }
@@ -78,18 +81,27 @@ function inputLost(next: Seq): RepriseError {
   return new RepriseError("cursor_expired", `Entry ${next} of the input is no longer kept.`);
 }
 
+interface ShownRecord {
+  readonly record: InputRecord;
+  readonly streamSeq: StreamSeq;
+}
+
 /** The records that the broker republishes. */
 class InputFeed implements Disposable {
   readonly #signal: AbortSignal;
   readonly #owned = new DisposableStack();
-  #records: InputRecord[] = [];
+  #shown: ShownRecord[] = [];
   #hasLost = false;
   #wake: () => void = () => {};
 
   constructor({ broker, ref, signal, onError }: FollowInputOptions) {
     this.#signal = signal;
     const live = subscribeGuarded(broker.main, liveInputSubject(ref), {
-      onMessage: ({ data }) => this.#take(decodeInput(Uint8Array.from(data))),
+      onMessage: (message) =>
+        this.#take({
+          record: decodeInput(Uint8Array.from(message.data)),
+          streamSeq: streamSeqOf(message),
+        }),
       onError,
     });
     this.#owned.defer(() => live.unsubscribe());
@@ -99,12 +111,12 @@ class InputFeed implements Disposable {
   }
 
   /** Resolves with the next record; with undefined if the log has to be read. */
-  async next(): Promise<InputRecord | undefined> {
-    if (this.#records.length === 0 && !this.#hasLost) await this.#wait();
+  async next(): Promise<ShownRecord | undefined> {
+    if (this.#shown.length === 0 && !this.#hasLost) await this.#wait();
     this.#signal.throwIfAborted();
-    if (!this.#hasLost) return this.#records.shift();
+    if (!this.#hasLost) return this.#shown.shift();
     this.#hasLost = false;
-    this.#records = [];
+    this.#shown = [];
     return undefined;
   }
 
@@ -112,8 +124,8 @@ class InputFeed implements Disposable {
     this.#owned.dispose();
   }
 
-  #take(record: InputRecord): void {
-    if (this.#records.length < MAX_LIVE) this.#records.push(record);
+  #take(shown: ShownRecord): void {
+    if (this.#shown.length < MAX_LIVE) this.#shown.push(shown);
     else this.#hasLost = true;
     this.#wake();
   }

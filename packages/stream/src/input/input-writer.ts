@@ -91,6 +91,15 @@ export class InputWriter {
   }
 
   /**
+   * Returns the entries that are neither stored nor waiting, as far as this writer knows.
+   * @throws RepriseError `broker_unavailable`
+   */
+  async freshOf(first: Seq, entries: readonly InputEntry[]): Promise<readonly InputEntry[]> {
+    await this.#open();
+    return entries.slice(Math.max(0, this.#next - first));
+  }
+
+  /**
    * Stores the entries from `first` on that are not stored yet.
    * @returns the last entry that is stored
    * @throws RepriseError `input_gap` if entries before `first` are missing, `input_ended` after the last entry, `broker_unavailable`

@@ -79,10 +79,10 @@ const INFO_MS = 2_000;
 /** Longest wait of a read for its turn. */
 const TURN_MS = 5_000;
 /**
- * Answers under way at once, so that they hold 48 MiB at most: the broker closes a connection to which 64 MiB are waiting. A last message may be a checkpoint of
- * 4 MiB.
+ * Answers under way at once, so that they hold 48 MiB at most: the broker closes a connection to which 64 MiB are waiting. A checkpoint has
+ * up to 4 MiB.
  */
-const AT_ONCE = { last: 8, batch: 64 } as const satisfies Record<LogRead, number>;
+const AT_ONCE = { checkpoints: 8, events: 64 } as const;
 
 export interface LogReaderOptions {
   /** Number of shards. Logs in other shards are reported as empty without asking the broker: this process may not read any such streams. */
@@ -97,7 +97,8 @@ export function createLogReader(
   { shards = Number.POSITIVE_INFINITY, observer }: LogReaderOptions = {},
 ): LogReader {
   const isInShard = ({ generation }: GenerationRef) => shardOf(generation) < shards;
-  const turns = { last: new Semaphore(AT_ONCE.last), batch: new Semaphore(AT_ONCE.batch) };
+  const checkpointTurns = new Semaphore(AT_ONCE.checkpoints);
+  const eventTurns = new Semaphore(AT_ONCE.events);
 
   async function readLog(ref: GenerationRef): Promise<LogSnapshot> {
     const found = await getLast(CHECKPOINTS_STREAM, checkpointSubject(ref));
@@ -182,21 +183,21 @@ export function createLogReader(
     return msg && { ...toStoredEvent(msg), storedAt: storedAtOf(msg) };
   }
 
-  const getLast = (stream: string, subject: string) =>
-    timed("last", () => getLastDirect(connection, stream, subject, TRIES_MS)).catch(
-      undefinedIfAbsent(stream),
-    );
+  const getLast = (stream: string, subject: string) => {
+    const read = () => getLastDirect(connection, stream, subject, TRIES_MS);
+    const turns = stream === CHECKPOINTS_STREAM ? checkpointTurns : eventTurns;
+    return timed("last", read, turns).catch(undefinedIfAbsent(stream));
+  };
 
-  async function timed<T>(kind: LogRead, read: () => Promise<T>): Promise<T> {
-    const askedAtMs = performance.now();
+  async function timed<T>(kind: LogRead, read: () => Promise<T>, turns = eventTurns): Promise<T> {
     const late = AbortSignal.timeout(TURN_MS);
     try {
-      return await turns[kind].run(read, late);
+      return await turns.run(() => {
+        const askedAtMs = performance.now();
+        return read().finally(() => observer?.read(kind, performance.now() - askedAtMs));
+      }, late);
     } catch (error) {
-      if (error === late.reason) throw tooManyReads();
-      throw error;
-    } finally {
-      observer?.read(kind, performance.now() - askedAtMs);
+      throw error === late.reason ? tooManyReads() : error;
     }
   }
 

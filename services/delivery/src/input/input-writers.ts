@@ -2,12 +2,15 @@ import type { Broker } from "@reprise/broker";
 import {
   type GenerationRef,
   type InputAppend,
+  inputBytes,
+  type InputEntry,
   type InputFormat,
   LIMITS,
+  REQUEST_SEQ,
   RepriseError,
   type Seq,
 } from "@reprise/protocol";
-import { type GenerationLog, type Hub, InputWriter } from "@reprise/stream";
+import { type GenerationCache, type GenerationLog, type Hub, InputWriter } from "@reprise/stream";
 import { type RateState, takeUnits, waitForUnits } from "@reprise/tenancy";
 import { readRequested } from "../domain/to-requested.ts";
 
@@ -65,18 +68,26 @@ export class InputWriters {
    */
   async append(
     ref: GenerationRef,
-    { first, entries, bytes }: InputAppend,
+    { first, entries }: InputAppend,
   ): Promise<Pick<InputState, "stored" | "consumed">> {
-    const { hub } = this.#ports;
     const input = await this.#of(ref);
     const { writer } = input;
-    const cache = await hub.open(ref);
-    const isAhead = () => writer.bytesAfter(cache.figures.consumed) + bytes > LIMITS.inputAheadBytes;
+    const cache = await this.#ports.hub.open(ref);
+    // The end of a generation may come before the answer to its last entries, which are sent again then.
+    if (cache.ended) await writer.readHead();
+    const fresh = await writer.freshOf(first, entries);
+    if (fresh.length > 0) await this.#admit(input, cache, fresh);
+    return { stored: await writer.append(first, entries), consumed: consumedOf(cache) };
+  }
+
+  /** @throws RepriseError `generation_ended`, `limit_exceeded`, `broker_unavailable` */
+  async #admit(input: OpenInput, cache: GenerationCache, fresh: readonly InputEntry[]): Promise<void> {
+    const bytes = fresh.reduce((sum, entry) => sum + inputBytes(entry), 0);
+    const isAhead = () => input.writer.bytesAfter(consumedOf(cache)) + bytes > LIMITS.inputAheadBytes;
     // The live feed may have lost the last event, and the hub looks for it only if there are readers.
-    if (isAhead() && !cache.ended) await hub.refresh(cache);
+    if (isAhead() && !cache.ended) await this.#ports.hub.refresh(cache);
     if (cache.ended)
       throw new RepriseError("generation_ended", "The generation has ended; it takes no more input.");
-    const { consumed } = cache.figures;
     if (isAhead()) throw exceeded("input.ahead_bytes", LIMITS.inputAheadBytes, FULL_RETRY_MS);
     const nowMs = performance.now();
     const taken = takeUnits(RATE, input.rate, bytes, nowMs);
@@ -85,7 +96,6 @@ export class InputWriters {
       throw exceeded("input.bytes_per_second", RATE.limit, Math.ceil(waitMs));
     }
     input.rate = taken.state;
-    return { stored: await writer.append(first, entries), consumed };
   }
 
   /** @throws RepriseError as `append` */
@@ -94,7 +104,7 @@ export class InputWriters {
     const { seq: stored, bytes, hasEnded: ended } = await writer.readHead();
     const cache = await this.#ports.hub.open(ref);
     if (!cache.ended) await this.#ports.hub.refresh(cache);
-    return { stored, consumed: cache.figures.consumed, bytes, ended };
+    return { stored, consumed: consumedOf(cache), bytes, ended };
   }
 
   async #of(ref: GenerationRef): Promise<OpenInput> {
@@ -120,6 +130,10 @@ export class InputWriters {
     const writer = new InputWriter({ publish, reads: broker.reads, ref, budgetMs });
     return { format: request.input_stream.format, writer, rate: undefined };
   }
+}
+
+function consumedOf({ figures }: GenerationCache): Seq {
+  return figures.input?.last ?? REQUEST_SEQ;
 }
 
 function exceeded(param: string, limit: number, retryAfterMs: number): RepriseError {

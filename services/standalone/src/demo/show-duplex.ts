@@ -37,7 +37,7 @@ export async function showDuplex(
   );
 
   const stream = listener.generations.stream(id);
-  const typing = (async () => {
+  const type = async () => {
     const input = inputOf(speaker, id);
     for (const [i, word] of WORDS.entries()) {
       const stored = input.text(`${word} `);
@@ -53,14 +53,17 @@ export async function showDuplex(
     }
     await input.end();
     return input.state();
-  })();
-  let answer = "";
-  for await (const event of stream) {
-    if (event.type !== "output.delta") continue;
-    answer += event.text;
-    out.write(event.text);
-  }
-  const { stored, consumed } = await typing;
+  };
+  const listen = async () => {
+    let heard = "";
+    for await (const event of stream) {
+      if (event.type !== "output.delta") continue;
+      heard += event.text;
+      out.write(event.text);
+    }
+    return heard;
+  };
+  const [{ stored, consumed }, answer] = await Promise.all([type(), listen()]);
   const typed = `${WORDS.join(" ")} `;
   const isWhole = answer === typed.toUpperCase() && stored === WORDS.length + 1;
   const rows: [string, string][] = [

@@ -1,13 +1,11 @@
 import {
   asUnixMs,
   BEYOND_LOG,
+  type ConsumedInput,
   hasText,
-  type KnownEvent,
   NO_SEQ,
-  REQUEST_SEQ,
   type Seq,
   type UnixMs,
-  type UnknownEvent,
 } from "@reprise/protocol";
 
 /** Timing of a generation's first output on its way to a node and to readers. */
@@ -25,9 +23,8 @@ export class CacheFigures {
   firstOutputSeq: Seq = BEYOND_LOG;
   /** Timing of the first output; undefined if the output was there when the cache was made, or did not come as a message of the live feed. */
   firstOutput: FirstOutput | undefined;
-  isInputStreamed = false;
-  /** The last entry of the input log that the output takes account of; 0 for none. */
-  consumed: Seq = REQUEST_SEQ;
+  /** The part of the input that is consumed; undefined unless its input is streamed. */
+  input: ConsumedInput | undefined;
   /** When one of the events was stored. */
   readonly sample = new StoredSample();
 
@@ -38,11 +35,6 @@ export class CacheFigures {
   /** Tells of an event that the cache takes. */
   took(seq: Seq, type: string): void {
     if (this.firstOutputSeq === BEYOND_LOG && hasText(type)) this.firstOutputSeq = seq;
-  }
-
-  /** Tells of a delta of a generation whose input is streamed. */
-  consumes(event: KnownEvent | UnknownEvent): void {
-    if (event.type === "output.delta" && event.consumed !== undefined) this.consumed = event.consumed;
   }
 
   /** Tells that readers may be sent events up to this one. */

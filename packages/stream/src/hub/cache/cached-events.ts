@@ -184,8 +184,7 @@ export class CachedEvents {
     const seq = this.#nextSeq;
     this.#shown.append(type, payload);
     this.#figures.took(seq, type);
-    if (this.#figures.isInputStreamed && type === "output.delta")
-      this.#figures.consumes(decodeEvent(payload));
+    this.#figures.input?.apply(decodeEvent(payload));
   }
 
   #appendEarly(): void {

@@ -1,4 +1,5 @@
 import {
+  ConsumedInput,
   type EffectivePolicy,
   type GenerationRef,
   type MediaTranscript,
@@ -50,7 +51,7 @@ export class GenerationCache {
     this.requested = this.beginsWhole ? readRequestMetadata(first) : undefined;
     if (this.beginsWhole && !this.requested) throw HUB_FAILURE.malformed;
     this.policy = this.requested?.policy;
-    this.figures.isInputStreamed = this.requested?.request.input_stream !== undefined;
+    if (this.requested?.request.input_stream) this.figures.input = new ConsumedInput();
     const attempts = new Attempts();
     this.shown = new ShownEvents({ framing, firstSeq, attempts, policy: this.policy });
     this.events = new CachedEvents({ attempts, shown: this.shown, figures: this.figures });
