@@ -6,7 +6,14 @@ export const MAX_BYTES = 21.5 * 1_024;
 export const MAX_GZIP_BYTES = 8 * 1_024;
 
 /** Sizes of the additional modules, minified. */
-export const DOOR_BYTES = { blobs: 1_280, conversations: 1_024, input: 1_280, models: 256, tanstack: 2_560 };
+export const DOOR_BYTES = {
+  blobs: 1_280,
+  conversations: 1_024,
+  input: 1_280,
+  models: 256,
+  socket: 4_096,
+  tanstack: 2_560,
+};
 
 /** The program that is measured, of the module at a path. */
 export function streamingApp(module: string): string {

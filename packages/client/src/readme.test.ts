@@ -8,6 +8,7 @@ import { blobsOf } from "./blobs/index.ts";
 import { createClient } from "./client.ts";
 import { conversationsOf } from "./conversations/index.ts";
 import { inputOf } from "./input/index.ts";
+import { overSocket } from "./socket/index.ts";
 import { partialsOf } from "./json/index.ts";
 import { completedLog, MIXED_TEXTS, numbered, toolLog } from "./testing/example-log.ts";
 import { startFakeDelivery } from "./testing/fake-delivery.ts";
@@ -36,10 +37,11 @@ async function run(example: string, url: string): Promise<string> {
     "conversationsOf",
     "blobsOf",
     "inputOf",
+    "overSocket",
     "process",
     "console",
     body,
-  )(createClient, partialsOf, conversationsOf, blobsOf, inputOf, { stdout: { write } }, console);
+  )(createClient, partialsOf, conversationsOf, blobsOf, inputOf, overSocket, { stdout: { write } }, console);
   return output;
 }
 
@@ -126,4 +128,9 @@ it("the example of streamed input sends it in order, and reads the answer", asyn
 it("the example of a blob uploads it and downloads it", async () => {
   await using uploads = await startFakeUploads();
   expect(await run(examples[7]!, uploads.url)).toBe("true 4 image/png\n");
+});
+
+it("the example of a WebSocket reads streams where none can be opened, too", async () => {
+  await using delivery = await startFakeDelivery({ log: plainLog });
+  expect(await run(examples[8]!, delivery.url)).toBe(`${text}\n${text}\n`);
 });

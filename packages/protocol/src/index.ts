@@ -25,6 +25,7 @@ export {
   type InputRecord,
 } from "./input/input-record.ts";
 export { type InputAppend, parseInputAppend } from "./input/parse-input.ts";
+export * from "./socket/socket-frames.ts";
 export * from "./log/job-subject.ts";
 export * from "./log/lease-subject.ts";
 export { firstWhere } from "./first-where.ts";

@@ -22,8 +22,8 @@ import {
   toolCall,
 } from "./testing/platform.ts";
 
-/** Calls without a key: browsers' preflights, and addresses that are signed: see `media-route.test.ts`. */
-const OPEN = /^(?:OPTIONS \*|GET \/v1\/media\/:tenant\/:id)$/;
+/** Calls without a key: browsers' preflights, addresses that are signed (`media-route.test.ts`), and WebSockets (`sockets.test.ts`). */
+const OPEN = /^(?:OPTIONS \*|GET \/v1\/media\/:tenant\/:id|GET \/v1\/ws)$/;
 
 const routes: { method: string; url: string }[] = [];
 subscribe("fastify.initialization", (message) => {

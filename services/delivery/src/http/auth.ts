@@ -35,8 +35,8 @@ declare module "fastify" {
     operators?: true;
     /** True if the route itself counts its calls, together with what else they use. */
     countsItself?: boolean;
-    /** True if the call needs no key because its address is signed: the route checks the signature. */
-    signed?: true;
+    /** True if the call needs no key: the route checks a signature, or each frame. */
+    authenticatesItself?: true;
     /** True if the route itself reads its body, in chunks, and limits it. */
     streamsBody?: true;
   }
@@ -144,8 +144,8 @@ export function createAuthentication({
   return {
     async identify(request) {
       if (request.is404 && !request.url.startsWith("/v1/")) return;
-      const { administers, operators: forOperators, signed } = request.routeOptions.config;
-      if (signed) return;
+      const { administers, operators: forOperators, authenticatesItself } = request.routeOptions.config;
+      if (authenticatesItself) return;
       if ((administers || forOperators || request.is404) && hasOperatorKey(request))
         return void operators.add(request);
       const caller = await authenticate(request);

@@ -16,8 +16,9 @@ import { addChatRoute, CHAT_PATHS } from "../routes/openai/chat-completions.ts";
 import { addResponseRoutes, RESPONSE_PATHS } from "../routes/openai/responses/response-routes.ts";
 import { addReviewRoutes } from "../routes/reviews.ts";
 import { addTokenRoutes } from "../routes/tokens.ts";
+import { addSocketRoute, SOCKET_PATHS } from "../sockets/socket-route.ts";
 
-type PortsOf<Add extends (app: FastifyInstance, ports: never) => void> = Parameters<Add>[1];
+type PortsOf<Add extends (app: FastifyInstance, ports: never) => unknown> = Parameters<Add>[1];
 
 type Paths = Readonly<Record<string, readonly string[]>>;
 
@@ -37,6 +38,7 @@ export interface ApiOptions {
 /** Ports of all routes; each feature's routes take a few of these. */
 export type ApiPorts = PortsOf<typeof addGenerationRoutes> &
   PortsOf<typeof addInputRoutes> &
+  PortsOf<typeof addSocketRoute> &
   PortsOf<typeof addModelRoutes> &
   PortsOf<typeof addChatRoute> &
   PortsOf<typeof addResponseRoutes> &
@@ -58,6 +60,7 @@ const PATHS: Paths = {
   ...CHAT_PATHS,
   ...INPUT_PATHS,
   ...MODEL_PATHS,
+  ...SOCKET_PATHS,
   ...RESPONSE_PATHS,
   "/v1/generations": ["POST"],
   "/v1/generations/:id": ["GET"],
@@ -81,6 +84,7 @@ export async function addApiRoutes(
 ): Promise<void> {
   addGenerationRoutes(app, ports);
   addInputRoutes(app, ports);
+  await addSocketRoute(app, ports);
   addModelRoutes(app, ports);
   addChatRoute(app, ports);
   addResponseRoutes(app, ports);

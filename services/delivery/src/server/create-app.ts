@@ -11,6 +11,7 @@ import { addClientAddress, TrustedProxies } from "../http/client-address.ts";
 import { toProblem } from "../http/problem.ts";
 import { takeQueryToken } from "../http/query-token.ts";
 import { requestIdOf } from "../http/request-id.ts";
+import { isSocketUpgrade } from "../sockets/socket-route.ts";
 
 export interface AppOptions {
   /** Addresses and ranges of the proxies whose `X-Forwarded-For` counts. */
@@ -28,7 +29,7 @@ export interface AppOptions {
 export function createApp(options: AppOptions): FastifyInstance {
   const { trustedProxies, connections, certificate, arrivalMs, onRefused } = options;
   const proxies = new TrustedProxies(trustedProxies);
-  const bounds = headerBounds(arrivalMs);
+  const bounds = { ...headerBounds(arrivalMs), shouldUpgradeCallback: isSocketUpgrade };
   // Streams outlive the request's: it ends with the last byte of the request.
   const timeouts = { requestTimeout: arrivalMs, keepAliveTimeout: arrivalMs };
   const app = fastify({

@@ -23,7 +23,7 @@ const linkQuery = z.strictObject({
 export function addMediaRoute(app: FastifyInstance, { blobs: node }: MediaPorts): void {
   app.get<{ Params: { tenant: string; id: string } }>(
     MEDIA_PATH,
-    { config: { signed: true } },
+    { config: { authenticatesItself: true } },
     async (request, reply) => {
       const { tenant, id } = request.params;
       const { expires, signature } = parseWith(linkQuery, request.query, "query");

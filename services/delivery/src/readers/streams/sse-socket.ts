@@ -41,7 +41,16 @@ export function openSseSocket(
   process.nextTick(() => socket?.uncork());
   response.writeHead(status, { ...headers, ...SSE_HEADERS });
   response.flushHeaders();
-  return socket && response.chunkedEncoding ? new ChunkedSocket(response, socket) : new PlainSocket(response);
+  const isOwn = response.chunkedEncoding && !isInjected(response);
+  return socket && isOwn ? new ChunkedSocket(response, socket) : new PlainSocket(response);
+}
+
+/** Ends the stream of a request that this process makes to itself, if it is broken off: no connection can be cut that would say so. */
+export const BROKEN_OFF = "broken_off";
+
+/** True for the answer to a request that this process makes to itself, which has no socket. */
+function isInjected(response: ServerResponse): boolean {
+  return "isLightMyRequest" in response;
 }
 
 /** Milliseconds that a client may take to read its last bytes before it is cut off. */
@@ -97,14 +106,14 @@ class ChunkedSocket implements SseSocket {
 /**
  * A response that frames its own bytes, or needs no framing. HTTP/1.0, as an old proxy speaks it: the body ends with the
  * connection, so only a reset says that it is incomplete. And a request that was sent ahead of the answers before it: it has
- * no socket until they have ended.
+ * no socket until they have ended. And a request of this process to itself.
  */
 class PlainSocket implements SseSocket {
   readonly #response: ServerResponse;
 
   constructor(response: ServerResponse) {
     this.#response = response;
-    if (!response.chunkedEncoding) resetOnHalfClose(response);
+    if (!response.chunkedEncoding && !isInjected(response)) resetOnHalfClose(response);
   }
 
   writeFrames(chunks: Buffer): boolean {
@@ -130,7 +139,8 @@ class PlainSocket implements SseSocket {
 
   breakOff(): void {
     const { socket } = this.#response;
-    if (socket) resetSocket(tcpSocketOf(socket));
+    if (isInjected(this.#response)) this.#response.end(`event: ${BROKEN_OFF}\ndata: {}\n\n`);
+    else if (socket) resetSocket(tcpSocketOf(socket));
     else this.#response.destroy();
   }
 

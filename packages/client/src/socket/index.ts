@@ -1,0 +1,1 @@
+export { overSocket, type OverSocketOptions, type SocketFetch } from "./over-socket.ts";
