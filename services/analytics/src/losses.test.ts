@@ -20,7 +20,7 @@ import {
 } from "@reprise/testkit";
 import { createFileStore } from "@reprise/archive";
 import { expect, test } from "vitest";
-import { ParquetRows } from "./facts/parquet-rows.ts";
+import { DuckDbRows } from "./facts/duckdb-rows.ts";
 import { startAnalytics } from "./service.ts";
 import { type LaneWorld, openLaneWorld } from "./testing/lane-world.ts";
 
@@ -45,7 +45,7 @@ async function openPlatform() {
       broker: world.broker,
       shards: 1,
       store,
-      openRows: async () => new ParquetRows({ store, files: localFiles(dir) }),
+      openRows: async () => new DuckDbRows({ store, files: localFiles(dir) }),
       keys: [],
       limits: { maxMessages: 100, maxAgeMs: 50, maxBytes: 1_000_000 },
       logger: createLogger({ service: "analytics", destination }),

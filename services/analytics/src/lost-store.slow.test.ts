@@ -25,7 +25,7 @@ import {
   startTestBroker,
 } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { ParquetRows } from "./facts/parquet-rows.ts";
+import { DuckDbRows } from "./facts/duckdb-rows.ts";
 import { listRowFiles } from "./facts/listing/kept-listing.ts";
 import { type AnalyticsOptions, startAnalytics } from "./service.ts";
 
@@ -61,7 +61,7 @@ async function openWorld() {
   const files = createFileStore(dir);
   const rows: Rows = {
     store: files,
-    openRows: async (listing) => new ParquetRows({ store: listing ?? files, files: localFiles(dir) }),
+    openRows: async (listing) => new DuckDbRows({ store: listing ?? files, files: localFiles(dir) }),
   };
   const owned = stack.move();
   return {
@@ -188,7 +188,7 @@ test("a bucket's prefix that was emptied is recognised, while analytics runs and
     store,
     openRows: async (listing) => {
       const dir = join(world.folder, "cache");
-      return new ParquetRows({
+      return new DuckDbRows({
         store: listing ?? store,
         files: await openFetchedFiles({ store, dir, maxBytes: 100_000_000 }),
       });

@@ -3,7 +3,7 @@ import { type BlobStore, createFileStore, createS3Store } from "@reprise/archive
 import { RepriseError } from "@reprise/protocol";
 import { localFiles, openFetchedFiles } from "@reprise/facts/tables";
 import type { AnalyticsStorageEnvironment } from "./config.ts";
-import { ParquetRows } from "./facts/parquet-rows.ts";
+import { DuckDbRows } from "./facts/duckdb-rows.ts";
 import type { KeptListing } from "./facts/listing/kept-listing.ts";
 import type { RowSource } from "./facts/row-source.ts";
 
@@ -30,7 +30,7 @@ export function openAnalyticsStorage(env: AnalyticsStorageEnvironment): Analytic
     return {
       store,
       dir,
-      openRows: async (listing) => new ParquetRows({ store: listing ?? store, files: localFiles(dir) }),
+      openRows: async (listing) => new DuckDbRows({ store: listing ?? store, files: localFiles(dir) }),
     };
   }
   const { REPRISE_AUDIT_S3_KEY_ID: keyId, REPRISE_AUDIT_S3_SECRET: secret } = env;
@@ -45,7 +45,7 @@ export function openAnalyticsStorage(env: AnalyticsStorageEnvironment): Analytic
     async openRows(listing) {
       const dir = join(env.REPRISE_DATA_DIR, "analytics-cache");
       const files = await openFetchedFiles({ store, dir, maxBytes: CACHE_BYTES, maxUsedBytes: CACHE_BYTES });
-      return new ParquetRows({ store: listing ?? store, files });
+      return new DuckDbRows({ store: listing ?? store, files });
     },
   };
 }

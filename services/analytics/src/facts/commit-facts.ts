@@ -14,7 +14,7 @@ import {
   encodeBase,
   encodeCommit,
   parseCommitKey,
-} from "./commit-file.ts";
+} from "./parquet-commit.ts";
 import type { FactTable } from "./fact-tables.ts";
 import { holds, listSuperseded, supersededKey } from "./superseded.ts";
 

@@ -4,7 +4,7 @@ import { TimeSlices } from "@reprise/async";
 import { createRef } from "@reprise/testkit";
 import { afterEach, expect, test, vi } from "vitest";
 import { generationRowOf } from "../testing/generation-row.ts";
-import { encodeBase, commitKeyOf, decodeCommit, encodeCommit, encodeGroups } from "./commit-file.ts";
+import { encodeBase, commitKeyOf, decodeCommit, encodeCommit, encodeGroups } from "./parquet-commit.ts";
 import { GENERATIONS } from "./fact-tables.ts";
 
 const STREAM = "GENERATIONS_0";

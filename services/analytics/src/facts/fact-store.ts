@@ -3,7 +3,7 @@ import type { LanePosition } from "@reprise/facts/lane";
 import type { DeliveryRow, EncodedConnection, GenerationRow } from "@reprise/facts";
 import { type GenerationRef, RepriseError } from "@reprise/protocol";
 import { readParquetRows } from "@reprise/facts/tables";
-import { commitKeyOf, tableNameOf } from "./commit-file.ts";
+import { commitKeyOf, tableNameOf } from "./parquet-commit.ts";
 import { type LaneFacts, ObjectLaneFacts } from "./commit-facts.ts";
 import { ObjectPlaces } from "./object-places.ts";
 import type { RowSource } from "./row-source.ts";

@@ -1,6 +1,6 @@
 import type { BlobStore } from "@reprise/archive";
 import type { LanePosition } from "@reprise/facts/lane";
-import { type Commit, commitKeyOf, commitPrefix, decodeCommit, parseCommitKey } from "./commit-file.ts";
+import { type Commit, commitKeyOf, commitPrefix, decodeCommit, parseCommitKey } from "./parquet-commit.ts";
 
 /** Interval of listings. Commits are deleted after they are merged and expired, so the successor of a known one may be gone: a listing finds the newer ones. */
 const LIST_EVERY_MS = 600_000;

@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import { createIdentifiedStore } from "../facts/identity/identified-store.ts";
 import { StoreIdentity } from "../facts/identity/store-identity.ts";
 import { createFactStore } from "../facts/fact-store.ts";
-import { ParquetRows } from "../facts/parquet-rows.ts";
+import { DuckDbRows } from "../facts/duckdb-rows.ts";
 import type { RowSource } from "../facts/row-source.ts";
 import { generationRowOf } from "../testing/generation-row.ts";
 import { type AnsweredQuestion, startAnswering } from "./start-answering.ts";
@@ -53,7 +53,7 @@ async function openWorld({ askAgainMs = 3_600_000 } = {}) {
   const lane = { stream: "GENERATIONS_0", epoch: 0, created: "c", last, last_seq_stored: last, last_at: 1 };
   const rows = [generationRowOf(createRef("acme"), { atUs: NOON_US })];
   await facts.commit({ lane, rows, changed: [], closed: [] }, () => []);
-  const source = stack.use(new ParquetRows({ store, files: localFiles(dir) }));
+  const source = stack.use(new DuckDbRows({ store, files: localFiles(dir) }));
   const told: string[] = [];
   const asked: AnsweredQuestion[] = [];
   stack.use(

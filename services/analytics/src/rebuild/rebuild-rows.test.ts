@@ -7,7 +7,7 @@ import { completed, createRef, createTempDir, delta, requested, started } from "
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createFactStore } from "../facts/fact-store.ts";
-import { ParquetRows } from "../facts/parquet-rows.ts";
+import { DuckDbRows } from "../facts/duckdb-rows.ts";
 import { openArchiveWorld } from "../testing/archive-world.ts";
 import { rebuildRows } from "./rebuild-rows.ts";
 
@@ -48,7 +48,7 @@ test("rows that are made from the archive are those of the logs, and what contin
   const { lanes } = world.archive.state;
   const rebuilt = await rebuildRows({ archived, lanes, facts, keys: KEYS });
   expect(rebuilt).toEqual({ rows: rows.length, open: 1, left: 0 });
-  await using source = new ParquetRows({ store, files: localFiles(folder.path) });
+  await using source = new DuckDbRows({ store, files: localFiles(folder.path) });
   const byId = (all: readonly GenerationRow[]) =>
     all.toSorted((one, other) => (one.generation < other.generation ? -1 : 1));
   expect(byId(await source.page(ALL))).toEqual(byId(rows));

@@ -4,7 +4,7 @@ import { createFaultyStore, dyingAt } from "@reprise/archive/testing";
 import { localFiles } from "@reprise/facts/tables";
 import { createTempDir } from "@reprise/testkit";
 import { createFactStore, type FactStore } from "../facts/fact-store.ts";
-import { ParquetRows } from "../facts/parquet-rows.ts";
+import { DuckDbRows } from "../facts/duckdb-rows.ts";
 import type { RowSource } from "../facts/row-source.ts";
 
 export interface OpenFacts extends AsyncDisposable {
@@ -24,7 +24,7 @@ export async function openFacts(): Promise<OpenFacts> {
   const folder = stack.use(await createTempDir("facts"));
   const dir = join(folder.path, "analytics");
   const store = createFileStore(dir);
-  const rows = stack.use(new ParquetRows({ store, files: localFiles(dir), partRows: 2 }));
+  const rows = stack.use(new DuckDbRows({ store, files: localFiles(dir), partRows: 2 }));
   const opened = stack.move();
   return {
     facts: createFactStore(store),

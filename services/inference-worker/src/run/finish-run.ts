@@ -24,7 +24,7 @@ import type { Run } from "./open-run.ts";
 import type { RunResult, StalePlan } from "./run-context.ts";
 import { EngineError } from "../engines/engine-error.ts";
 import { foldLog, isFence, createNonce, RunLog } from "./log/run-log.ts";
-import { planLogRecovery } from "../domain/plan-log-recovery.ts";
+import { restoreLostEvents } from "../domain/restore-lost-events.ts";
 
 type RolledBack = Extract<Appender["state"], { kind: "rolled_back" }>;
 
@@ -162,7 +162,7 @@ async function recoverLog({ context, job, log: lost }: Run, { events, head }: Re
   const snapshot = { events: events.map(({ payload }) => payload), streamSeq: head.streamSeq };
   using log = new RunLog({ ...context, job, snapshot });
   const { worker } = context;
-  for (const draft of planLogRecovery({ held, kept: events.length, worker, nonce: createNonce() }))
+  for (const draft of restoreLostEvents({ held, kept: events.length, worker, nonce: createNonce() }))
     log.appender.append(draft);
   // The next plan finds out whether another worker holds the generation by now, or the broker is away again.
   await log.appender.settled();

@@ -5,10 +5,10 @@ import { createTempDir, createRef } from "@reprise/testkit";
 import { openFetchedFiles } from "@reprise/facts/tables";
 import { expect, test } from "vitest";
 import { generationRowOf } from "../../testing/generation-row.ts";
-import { commitKeyOf, COMMITS_PER_BASE } from "../commit-file.ts";
+import { commitKeyOf, COMMITS_PER_BASE } from "../parquet-commit.ts";
 import { CommitTidier } from "../merging/tidy-commits.ts";
 import { ObjectLaneFacts } from "../commit-facts.ts";
-import { ParquetRows } from "../parquet-rows.ts";
+import { DuckDbRows } from "../duckdb-rows.ts";
 import { GENERATIONS } from "../fact-tables.ts";
 import { KeptListing } from "./kept-listing.ts";
 
@@ -64,7 +64,7 @@ const between = (from: number, to: number) => ({
 async function openRows(store: BlobStore, fetched: BlobStore) {
   const folder = await createTempDir("kept-listing");
   const files = await openFetchedFiles({ store: fetched, dir: folder.path, maxBytes: 1_000_000_000 });
-  const rows = new ParquetRows({ store, files });
+  const rows = new DuckDbRows({ store, files });
   return {
     async count(query: ReturnType<typeof between>): Promise<number> {
       return (await rows.page({ ...query, limit: 10_000 })).length;

@@ -3,7 +3,7 @@ import type { BlobInfo, BlobStore, ByteRange } from "@reprise/archive";
 import { Semaphore } from "@reprise/async";
 import { RepriseError } from "@reprise/protocol";
 import type { StoredFile } from "@reprise/facts/tables";
-import { commitPrefix, parseCommitKey, tableNameOf } from "../commit-file.ts";
+import { commitPrefix, parseCommitKey, tableNameOf } from "../parquet-commit.ts";
 import type { TableName } from "../fact-tables.ts";
 import { parseMergedKey } from "../merging/merged-file.ts";
 import { parseSuperseded } from "../superseded.ts";

@@ -1,5 +1,5 @@
 import type { BlobInfo } from "@reprise/archive";
-import { commitKeyOf, parseCommitKey } from "../commit-file.ts";
+import { commitKeyOf, parseCommitKey } from "../parquet-commit.ts";
 import { countingMerged, type MergedFile, parseMergedKey } from "../merging/merged-file.ts";
 import { type CommitRange, parseSuperseded } from "../superseded.ts";
 

@@ -14,10 +14,10 @@ import {
 import { localFiles, readParquetRows } from "@reprise/facts/tables";
 import { completed, createRef, createTempDir, delta, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { decodeBase, COMMITS_PER_BASE, decodeCommit, parseCommitKey } from "../commit-file.ts";
+import { decodeBase, COMMITS_PER_BASE, decodeCommit, parseCommitKey } from "../parquet-commit.ts";
 import { createFactStore } from "../fact-store.ts";
 import { ObjectLaneFacts } from "../commit-facts.ts";
-import { ParquetRows } from "../parquet-rows.ts";
+import { DuckDbRows } from "../duckdb-rows.ts";
 import { CommitTidier } from "./tidy-commits.ts";
 
 const STREAM = generationsStream(0);
@@ -31,7 +31,7 @@ async function openWorld(commits: number) {
   const { path } = stack.use(await createTempDir("forget"));
   const dir = join(path, "rows");
   const store = createFileStore(dir);
-  const rows = stack.use(new ParquetRows({ store, files: localFiles(dir) }));
+  const rows = stack.use(new DuckDbRows({ store, files: localFiles(dir) }));
   const facts = new ObjectLaneFacts(store, GENERATIONS, STREAM);
   await facts.last();
   const folds = new Map<string, GenerationFold>();
@@ -97,7 +97,7 @@ class Collected {
   }
 }
 
-async function readRows(rows: ParquetRows): Promise<GenerationRow[]> {
+async function readRows(rows: DuckDbRows): Promise<GenerationRow[]> {
   const query = { tenant: undefined, fromUs: 0, toUs: Number.MAX_SAFE_INTEGER };
   const { rows: found } = await rows.read(query, () => new Collected());
   return found.toSorted((a, b) => a.ended_us - b.ended_us);

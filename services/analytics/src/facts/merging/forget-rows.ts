@@ -10,7 +10,7 @@ import {
   parseCommitKey,
   decodeBase,
   encodeBase,
-} from "../commit-file.ts";
+} from "../parquet-commit.ts";
 import { GENERATIONS } from "../fact-tables.ts";
 import { holds } from "../superseded.ts";
 import { decodeMerged, encodeMerged, mergedKey, parseMergedKey } from "./merged-file.ts";

@@ -1,7 +1,7 @@
 import type { BlobInfo } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
 import { createParquetEncoder, readParquetMetadata, readParquetRows } from "@reprise/facts/tables";
-import { encodeGroups } from "../commit-file.ts";
+import { encodeGroups } from "../parquet-commit.ts";
 import type { FactTable } from "../fact-tables.ts";
 import { type CommitRange, overlaps } from "../superseded.ts";
 

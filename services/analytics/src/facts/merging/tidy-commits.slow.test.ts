@@ -6,7 +6,7 @@ import { asSeq, asStreamSeq, encodeEvent, generationsStream, type StreamSeq } fr
 import { readParquetRows } from "@reprise/facts/tables";
 import { completed, createRef, delta, requested, started } from "@reprise/testkit";
 import { expect, test } from "vitest";
-import { COMMITS_PER_BASE, commitKeyOf } from "../commit-file.ts";
+import { COMMITS_PER_BASE, commitKeyOf } from "../parquet-commit.ts";
 import { createFactStore } from "../fact-store.ts";
 import { ObjectLaneFacts } from "../commit-facts.ts";
 import { decodeMerged, encodeMerged, mergedKey } from "./merged-file.ts";

@@ -1,7 +1,7 @@
 import type { BlobStore } from "@reprise/archive";
 import { RepriseError } from "@reprise/protocol";
 import { readParquetRows } from "@reprise/facts/tables";
-import { COMMITS_PER_BASE, commitKeyOf, decodeCommit } from "../commit-file.ts";
+import { COMMITS_PER_BASE, commitKeyOf, decodeCommit } from "../parquet-commit.ts";
 import { decodeMerged, encodeMerged, mergedKey } from "./merged-file.ts";
 import type { FactTable } from "../fact-tables.ts";
 import { type KeptListing, listingOf } from "../listing/kept-listing.ts";

@@ -22,7 +22,7 @@ import { MINUTE } from "../row-parts.ts";
 import type { RowQuery } from "../row-source.ts";
 import { inBatches } from "./row-batches.ts";
 
-/* What ParquetRows asks DuckDB. What a query says is a parameter, never a part of a statement. */
+/* What DuckDbRows asks DuckDB. What a query says is a parameter, never a part of a statement. */
 
 const PAIRS = Array.from({ length: LIMITS.metadataPairs }, (_, i) => ({
   key: `key${i}`,

@@ -13,7 +13,7 @@ import {
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { RunTranscript } from "./run-transcript.ts";
-import { planLogRecovery } from "./plan-log-recovery.ts";
+import { restoreLostEvents } from "./restore-lost-events.ts";
 
 const worker = parseWorkerId("worker-survivor");
 const nonce = "0a1b2c";
@@ -47,7 +47,7 @@ function fold(events: readonly KnownEvent[]): RunTranscript {
 
 /** Plans the recovery of a log of which the first `kept` events are left. */
 function restore(log: readonly EventDraft[], kept: number) {
-  const drafts = planLogRecovery({
+  const drafts = restoreLostEvents({
     held: log.map((draft, seq) => encodeEvent(asSeq(seq), draft)),
     kept,
     worker,

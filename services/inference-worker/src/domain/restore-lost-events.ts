@@ -30,7 +30,7 @@ export interface RecoveryInput {
  * Text that moderation has withdrawn is restored as readers were to see it, so its withdrawal is not repeated. A withdrawal that
  * reaches into the part that is left is repeated for that part; a halt is always repeated.
  */
-export function planLogRecovery({ held, kept, worker, nonce }: RecoveryInput): EventDraft[] {
+export function restoreLostEvents({ held, kept, worker, nonce }: RecoveryInput): EventDraft[] {
   const shown = toShown(held);
   const transcript = new RunTranscript();
   for (const event of shown) transcript.apply(event);

@@ -6,9 +6,9 @@ import { createRef, createTempDir } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import { generationRowOf } from "../testing/generation-row.ts";
 import { CommitTidier } from "./merging/tidy-commits.ts";
-import { commitKeyOf, COMMITS_PER_BASE } from "./commit-file.ts";
+import { commitKeyOf, COMMITS_PER_BASE } from "./parquet-commit.ts";
 import { ObjectLaneFacts } from "./commit-facts.ts";
-import { ParquetRows } from "./parquet-rows.ts";
+import { DuckDbRows } from "./duckdb-rows.ts";
 import { listingOf } from "./listing/kept-listing.ts";
 import { type FactTable, DELIVERIES, GENERATIONS } from "./fact-tables.ts";
 
@@ -36,7 +36,7 @@ class Found {
 test("rows that an older version has written are read beside those of this one, one by one and merged", async () => {
   await using folder = await createTempDir("older-rows");
   const store = createFileStore(folder.path);
-  await using source = new ParquetRows({ store, files: localFiles(folder.path) });
+  await using source = new DuckDbRows({ store, files: localFiles(folder.path) });
   const commit = async (table: FactTable<GenerationRow>, atUs: number) => {
     const facts = new ObjectLaneFacts(store, table, STREAM);
     await facts.last();
@@ -71,7 +71,7 @@ test("a fold of a version that knew no engines continues", () => {
 test("a file that can't be read in its middle makes a reading fail, and none come short", async () => {
   await using folder = await createTempDir("damaged-rows");
   const store = createFileStore(folder.path);
-  await using source = new ParquetRows({ store, files: localFiles(folder.path) });
+  await using source = new DuckDbRows({ store, files: localFiles(folder.path) });
   const facts = new ObjectLaneFacts(store, GENERATIONS, STREAM);
   await facts.last();
   const position = { stream: STREAM, epoch: 1, created: CREATED, last_at: NOON_US };
@@ -99,7 +99,7 @@ async function openParts() {
   await using stack = new AsyncDisposableStack();
   const folder = stack.use(await createTempDir("parts"));
   const store = createFileStore(folder.path);
-  const source = stack.use(new ParquetRows({ store, files: localFiles(folder.path), partRows: 2 }));
+  const source = stack.use(new DuckDbRows({ store, files: localFiles(folder.path), partRows: 2 }));
   const position = { epoch: 1, created: CREATED, last_at: NOON_US };
   const lane = { ...position, last: STREAM_START, last_seq_stored: STREAM_START };
   const rows = MINUTES.map((minute) => generationRowOf(createRef(), { atUs: NOON_US + minute * 60_000_000 }));

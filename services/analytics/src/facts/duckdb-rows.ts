@@ -57,7 +57,7 @@ export interface ParquetRowsOptions {
 }
 
 /** The rows in a store's commits, read by DuckDB, which is started by the first query. */
-export class ParquetRows implements RowSource, AsyncDisposable {
+export class DuckDbRows implements RowSource, AsyncDisposable {
   readonly #options: ParquetRowsOptions;
   readonly #listing: KeptListing;
   readonly #times: Readonly<Record<"generations" | "deliveries", RowTimes>>;
