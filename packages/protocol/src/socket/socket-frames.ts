@@ -41,7 +41,7 @@ const clientFrameSchema = z.discriminatedUnion("op", [
   z.strictObject({
     op: z.literal("create"),
     id,
-    request: z.record(z.string(), z.unknown()),
+    request: z.unknown(),
     idempotency_key: z.string().min(1).max(LIMITS.idempotencyKeyLength).optional(),
     follow: z.boolean().optional(),
   }),

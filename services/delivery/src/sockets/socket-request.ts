@@ -14,7 +14,7 @@ export function toRequest(frame: CallFrame, authorization: string): InjectOption
         accept: follow ? "text/event-stream" : "application/json",
         ...(key !== undefined && { "idempotency-key": key }),
       };
-      return { method: "POST", url: "/v1/generations", headers, payload: request };
+      return post("/v1/generations", request, headers);
     }
     case "follow": {
       const { generation, after } = frame;
@@ -24,15 +24,15 @@ export function toRequest(frame: CallFrame, authorization: string): InjectOption
     }
     case "input": {
       const { generation, first, entries } = frame;
-      return post(`${pathOf(generation)}/input`, { first, entries }, authorization);
+      return post(`${pathOf(generation)}/input`, { first, entries }, { authorization });
     }
     case "cancel": {
       const { generation, reason } = frame;
-      return post(`${pathOf(generation)}/cancel`, reason === undefined ? {} : { reason }, authorization);
+      return post(`${pathOf(generation)}/cancel`, reason === undefined ? {} : { reason }, { authorization });
     }
     case "tool": {
       const { op: _op, id: _id, generation, ...result } = frame;
-      return post(`${pathOf(generation)}/tool-results`, result, authorization);
+      return post(`${pathOf(generation)}/tool-results`, result, { authorization });
     }
   }
 }
@@ -42,8 +42,9 @@ export function toInputFrame({ id, first, audio }: AudioFrame, generation: strin
   return { op: "input", id, generation, first, entries: [entry] };
 }
 
-function post(url: string, payload: object, authorization: string): InjectOptions {
-  return { method: "POST", url, headers: { authorization, accept: "application/json" }, payload };
+function post(url: string, body: unknown, given: Readonly<Record<string, string>>): InjectOptions {
+  const headers = { accept: "application/json", ...given, "content-type": "application/json" };
+  return { method: "POST", url, headers, payload: JSON.stringify(body ?? null) };
 }
 
 function pathOf(generation: string): string {

@@ -39,7 +39,7 @@ export async function addSocketRoute(
       if (socket.protocol !== SOCKET_PROTOCOL)
         return socket.close(1002, `the subprotocol must be ${SOCKET_PROTOCOL}`);
       const session = { app, socket, draining, remoteAddress: request.ip };
-      new SocketSession({ ...session, authorization: authorizationOf(request) });
+      new SocketSession({ ...session, authorization: authorizationOf(request) }).begin();
     },
   });
 }

@@ -48,12 +48,17 @@ export class SocketSession {
   #calls = 0;
   #authorization: string | undefined;
   #isAlive = true;
-  #onRoom = new Set<() => void>();
+  #onRoom: () => void = () => {};
+  /** The last write that waits for room: the next one follows it. */
+  #lastWrite: Promise<void> = Promise.resolve();
 
   constructor(options: SessionOptions) {
     this.#options = options;
     this.#authorization = options.authorization;
-    const { socket, draining } = options;
+  }
+
+  begin(): void {
+    const { socket, draining } = this.#options;
     const auth = setTimeout(() => {
       if (this.#authorization === undefined) this.#close("unauthenticated", "no key was sent in time");
     }, SOCKET_LIMITS.auth_ms);
@@ -155,8 +160,6 @@ export class SocketSession {
   async #answer(id: number, call: OpenCall, answer: Answer): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of answer.stream()) chunks.push(chunk as Buffer);
-    await this.#room();
-    if (call.hasLeft) return;
     const body = Buffer.concat(chunks).toString("utf8");
     const retryAfter = answer.headers["retry-after"];
     const head = {
@@ -165,7 +168,10 @@ export class SocketSession {
       status: answer.statusCode,
       ...(retryAfter !== undefined && { retry_after: Number(retryAfter) }),
     };
-    this.#write(`${JSON.stringify(head).slice(0, -1)},"body":${body === "" ? "null" : body}}`);
+    await this.#writeInTurn(
+      call,
+      `${JSON.stringify(head).slice(0, -1)},"body":${body === "" ? "null" : body}}`,
+    );
   }
 
   /** Sends events as far as the client and its connection take them. Only a stream that is whole gets its `end`. */
@@ -181,14 +187,15 @@ export class SocketSession {
         const events = messages.filter(({ event }) => event === "message");
         // A heartbeat of the stream is a frame without events.
         if (events.length > 0 || !error) {
-          call.cursor = events.at(-1)?.id ?? call.cursor;
           const list = events.map((one) => `{"cursor":${JSON.stringify(one.id)},"event":${one.data}}`).join();
           const sent = call.send(Buffer.byteLength(list));
-          this.#write(`{"op":"events","id":${id},"sent":${sent},"events":[${list}]}`);
+          await this.#inTurn(call, () => {
+            this.#write(`{"op":"events","id":${id},"sent":${sent},"events":[${list}]}`);
+            call.cursor = events.at(-1)?.id ?? call.cursor;
+          });
         }
         if (error) throw new BrokenOff(JSON.parse(error.data) as object);
         await call.room();
-        await this.#room();
       }
       if (!call.hasLeft) this.#send({ op: "end", id });
     } catch (error) {
@@ -202,11 +209,15 @@ export class SocketSession {
     this.#send({ op: "broken", id, cursor: call.cursor, ...body });
   }
 
-  /** Resolves when the connection has room for more. */
-  async #room(): Promise<void> {
+  /** Calls `write`, unless the client leaves before the connection has room. */
+  #inTurn(call: OpenCall, write: () => void): Promise<void> {
     const { socket } = this.#options;
-    while (socket.bufferedAmount > MAX_BUFFERED_BYTES && socket.readyState === socket.OPEN)
-      await new Promise<void>((resolve) => this.#onRoom.add(resolve));
+    this.#lastWrite = this.#lastWrite.then(async () => {
+      while (socket.bufferedAmount > MAX_BUFFERED_BYTES && socket.readyState === socket.OPEN)
+        await new Promise<void>((resolve) => (this.#onRoom = resolve));
+      if (!call.hasLeft) write();
+    });
+    return this.#lastWrite;
   }
 
   #send(frame: object): void {
@@ -214,12 +225,7 @@ export class SocketSession {
   }
 
   #write(frame: string): void {
-    this.#options.socket.send(frame, () => this.#wake());
-  }
-
-  #wake(): void {
-    for (const resolve of this.#onRoom) resolve();
-    this.#onRoom.clear();
+    this.#options.socket.send(frame, () => this.#onRoom());
   }
 
   #ping(): void {
@@ -257,7 +263,7 @@ export class SocketSession {
     this.#waiting.length = 0;
     for (const call of this.#open.values()) call.leave();
     this.#open.clear();
-    this.#wake();
+    this.#onRoom();
   }
 }
 
