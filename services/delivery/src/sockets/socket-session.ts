@@ -168,10 +168,8 @@ export class SocketSession {
       status: answer.statusCode,
       ...(retryAfter !== undefined && { retry_after: Number(retryAfter) }),
     };
-    await this.#writeInTurn(
-      call,
-      `${JSON.stringify(head).slice(0, -1)},"body":${body === "" ? "null" : body}}`,
-    );
+    const frame = `${JSON.stringify(head).slice(0, -1)},"body":${body === "" ? "null" : body}}`;
+    await this.#inTurn(call, () => this.#write(frame));
   }
 
   /** Sends events as far as the client and its connection take them. Only a stream that is whole gets its `end`. */
