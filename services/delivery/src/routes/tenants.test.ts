@@ -73,6 +73,8 @@ test("an event that the log refused to store is shown to no reader", async () =>
   const { path, worker, ref } = await createGeneration(platform);
   await append(worker, started());
   const wait = { headers: { accept: "application/json" } };
+  // From here on the node listens to what is told of it.
+  await call(`${platform.node.url}${path}/events`, wait);
   const waiting = call(`${platform.node.url}${path}/events?after=1-1&wait=10000`, wait);
   const stale = encodeEvent(asSeq(2), delta("never stored"));
   const outcome = await platform.log.publish(logSubject(ref), stale, {

@@ -37,7 +37,8 @@ test("a worker whose heartbeats do not reach the broker keeps its generation as 
   await using world = await openWorld();
   const { engine, go, asked } = slowEngine();
   const ref = await world.submit({ policy: POLICY });
-  await world.startWorker(engine);
+  // With one slot it asks for no other job: the second worker gets this one each time.
+  await world.startWorker(engine, { slots: 1 });
   await world.until(ref, (events) => events.length === 3);
   // The first worker beats for an ack wait of a minute; from now on the broker expects it three times a second.
   await world.startWorker(engine, { ackWaitMs: 300 });

@@ -154,6 +154,8 @@ test("a generation whose creator died before its first event gets it from the jo
 test("a generation that is silent for longer than the ack wait stays with its worker", async () => {
   await using world = await openWorld();
   const ackWaitMs = 400;
+  const answers = new Set<string>();
+  world.broker.main.subscribe("$JS.ACK.>", { callback: (_error, msg) => void answers.add(msg.string()) });
   await world.startWorker(createSimEngine(), { ackWaitMs });
   await world.startWorker(createSimEngine(), { ackWaitMs });
   const ref = await world.submit({ options: { first_token_ms: 3 * ackWaitMs, tokens: 1 } });
@@ -163,6 +165,8 @@ test("a generation that is silent for longer than the ack wait stays with its wo
     "output.delta",
     "generation.completed",
   ]);
+  // Without its heartbeats the other worker would be given the job, and would leave it to this one.
+  await expect.poll(() => [...answers]).toContain("+WPI");
 });
 
 test("all that readers are told live comes from the broker's store: a worker says nothing to them itself", async () => {

@@ -79,10 +79,21 @@ test("nothing is settled before the verdict on it is stored", async () => {
   const written = await world.create(RULES);
   await written.append(STARTED, delta("clean"), delta(" and clean"));
   const events = await eventsOf(world, written);
-  using judged = judge(world);
+  const [begun, mayStore] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const publish: GenerationLog["publish"] = async (subject, ...rest) => {
+    if (subject === verdictSubject(written.ref)) {
+      begun.resolve();
+      await mayStore.promise;
+    }
+    return world.log.publish(subject, ...rest);
+  };
+  using judged = judge(world, { log: { ...world.log, publish } });
   judged.judging.take(events.slice(0, 2));
   expect(judged.judging.settledStreamSeq).toBe(events[0]!.streamSeq - 1);
   judged.judging.take(events.slice(2));
+  await begun.promise;
+  expect(judged.judging.settledStreamSeq).toBe(events[0]!.streamSeq - 1);
+  mayStore.resolve();
   await world.until(written.ref, judgedUpTo(3));
   await expect.poll(() => judged.judging.settledStreamSeq).toBe(events.at(-1)!.streamSeq);
 });
