@@ -152,6 +152,7 @@ describe("retract", () => {
     expect(elsewhere.status).toBe(200);
     await judge(platform, ref, 3);
     expect([await reader.ended, await elsewhere.ended]).toEqual(["clean", "clean"]);
+    expect(reader.frames.map(({ id }) => id)).toEqual(["1-1", "1-2", "1-3"]);
     expect((await call(`${url}/events?after=1-3`)).status).toBe(204);
     expect((await call(url)).json).toMatchObject({ status: "completed", settled: true });
   });
