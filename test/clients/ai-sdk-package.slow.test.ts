@@ -19,7 +19,7 @@ afterAll(() => platform[Symbol.asyncDispose]());
 
 test("streamText with @reprise/ai-sdk reads the whole text of one run through cuts", async () => {
   const reprise = createReprise({ baseUrl: platform.url, apiKey: platform.key() });
-  platform.cutNext(createSeededRandom(11), { count: 3 });
+  using _ = platform.cutNext(createSeededRandom(11), { count: 3 });
   const result = streamText({
     model: reprise("sim"),
     prompt: "Say it.",

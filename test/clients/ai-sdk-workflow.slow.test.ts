@@ -65,7 +65,7 @@ testCells("WorkflowChatTransport", (name) => runChatCase(name, platform, workflo
 
 test("WorkflowChatTransport gives up at the third GET that breaks, and resumeStream has the whole text", async () => {
   const before = await platform.runs();
-  platform.cutNext(createSeededRandom(11), { ...CUTS, count: 4 });
+  using _ = platform.cutNext(createSeededRandom(11), { ...CUTS, count: 4 });
   const chat = openChat({ platform, scripts: [STORY] });
   await chat.sendMessage({ text: "Say it." });
   expect(chat.error).toMatchObject({ message: expect.stringMatching(/after 3 consecutive errors/) });

@@ -77,7 +77,7 @@ test("a client reads the text of an undisturbed run through cuts, from two proce
   proxy.setFaults(() => ({
     toClient: { cutAfterBytes: cuts++ < 4 ? random.integer(1_500, 3_000) : Infinity },
   }));
-  platform.cutNext(random, { count: 3 });
+  using _ = platform.cutNext(random, { count: 3 });
   const chat = createChat(proxy.port, STORY);
   await chat.sendMessage("Say it.");
   expect([textOf(chat), chat.getStatus()]).toEqual([STORY.text, "ready"]);

@@ -37,8 +37,11 @@ export interface Platform extends AsyncDisposable {
   readonly cuts: number;
   /** A tenant's API key. Default `plain`. */
   key(tenant?: Tenant): string;
-  /** Resets the next connections, each after a random number of bytes to the client. A connection that is open now is left alone. */
-  cutNext(random: SeededRandom, plan: CutPlan): void;
+  /**
+   * Resets the next connections, each after a random number of bytes to the client. A connection that is open now is left alone. Disposing closes all
+   * connections: a client may keep one whose cut is still to come.
+   */
+  cutNext(random: SeededRandom, plan: CutPlan): Disposable;
   /** Resets all connections that are open. */
   cutNow(): void;
   /** Number of the tenant's generations: 1 for one call, however often it was sent. */
@@ -93,6 +96,12 @@ export async function startPlatform({
         left--;
         return { toClient: { cutAfterBytes } };
       });
+      return {
+        [Symbol.dispose]() {
+          left = 0;
+          proxy.cutNow();
+        },
+      };
     },
     cutNow: () => void (cuts += proxy.cutNow()),
     runs: async (tenant = "plain") => (await generations.list(tenant)).length,
