@@ -10,7 +10,7 @@ import {
   toRepriseError,
 } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
-import type { WebSocket } from "ws";
+import type { WebSocket } from "@fastify/websocket";
 import { GENERATION_ID_HEADER } from "../http/header-names.ts";
 import { BROKEN_OFF } from "../readers/streams/sse-socket.ts";
 import { OpenCall } from "./open-call.ts";
