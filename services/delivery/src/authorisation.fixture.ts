@@ -57,6 +57,19 @@ export const TABLE: Readonly<Record<string, Entry>> = {
     body: { first: 1, entries: [{ type: "input.end" }] },
   },
   "GET /v1/generations/:id/input": { roles: ["input"], scopes: ["input"], status: 409 },
+  // A worker's generation, which no producer may write.
+  "POST /v1/generations/:id/producer": {
+    roles: ["produce", "create"],
+    scopes: ["produce"],
+    status: 409,
+    body: {},
+  },
+  "POST /v1/generations/:id/output": {
+    roles: ["produce", "create"],
+    scopes: ["produce"],
+    status: 409,
+    body: { epoch: 1, entries: [] },
+  },
   "POST /v1/responses": { roles: [], status: 200, body: { ...REQUEST, background: true } },
   "GET /v1/responses/:id": { roles: ["read"], scopes: ["read"], status: 200 },
   "POST /v1/responses/:id/cancel": { roles: ["cancel"], scopes: ["cancel"], status: 200 },

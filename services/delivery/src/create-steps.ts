@@ -1,6 +1,7 @@
 import { admit } from "./create/admit.ts";
 import { createGenerations, type CreatePorts } from "./create/create-generation.ts";
 import { identify } from "./create/identify.ts";
+import { external } from "./create/external.ts";
 import { check, fetchUrls, prepare } from "./create/prepare.ts";
 import { reserve, reserveRest } from "./create/reserve.ts";
 import type { Step } from "./create/run-steps.ts";
@@ -46,8 +47,30 @@ function createSteps({ turns, ...ports }: CreateStepPorts): readonly Step[] {
   return steps.filter((step) => step !== undefined);
 }
 
+/**
+ * Lists what the create of a generation does that a producer writes. It has the same steps but those about engines: what the model can do, what it costs, and
+ * what it has to be given. Its job is one that no worker takes: reapers, backups and erasures find generations that run by their jobs.
+ */
+function externalSteps({ turns, ...ports }: CreateStepPorts): readonly Step[] {
+  const steps = [
+    external,
+    identify(ports),
+    turns?.own ?? refuseTurn,
+    admit(ports),
+    prepare(ports),
+    turns?.place,
+    encode(ports),
+    store(ports),
+    turns?.claim,
+    announce(ports),
+    enqueue(ports),
+    begin(ports),
+  ];
+  return steps.filter((step) => step !== undefined);
+}
+
 /** Composes the creates of this node. */
 export function openCreates(ports: CreateStepPorts & CreatePorts): Creates {
-  const create = createGenerations(ports, createSteps(ports));
+  const create = createGenerations(ports, createSteps(ports), externalSteps(ports));
   return ports.turns?.wrap(create) ?? { create, [Symbol.asyncDispose]: async () => {} };
 }

@@ -16,6 +16,7 @@ import { InputWriters } from "./input/input-writers.ts";
 import { openLimits } from "./limits/open-limits.ts";
 import { observeDelivery } from "./observe-delivery.ts";
 import { openLogs } from "./open-logs.ts";
+import { Producers } from "./producers/producers.ts";
 import { ProjectedCaches } from "./projected/projected-caches.ts";
 import type { PublicNames } from "./public-names.ts";
 import { openReaders } from "./readers/open-readers.ts";
@@ -58,6 +59,7 @@ export async function openNode(
     ...parts,
     create,
     inputs: new InputWriters(parts),
+    producers: stack.use(new Producers(parts)),
     responseTurns: partOf(served, "responseTurns"),
     projections: new ProjectedCaches(hub),
     threads: new Threads({ publish: log.publish, reads: broker.reads, budgetMs: () => log.budgetMs }),

@@ -65,6 +65,7 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
   SLOTS_SUBJECTS: [[protocol.SLOTS_SUBJECTS, "", "DW"]],
   JOBS_SUBJECTS: [[protocol.JOBS_SUBJECTS, "", ""]],
   readerSubject: [[protocol.readerSubject(ref, node), "D", "W"]],
+  producerSubject: [[protocol.producerSubject(ref), "D", "W"]],
   readerSubjects: [[protocol.readerSubjects(ref), "", "W"]],
   READERS_SUBJECTS: [[protocol.READERS_SUBJECTS, "", "W"]],
   workerSubject: [[protocol.workerSubject(protocol.parseWorkerId("worker-1")), "WA", "W"]],
@@ -119,8 +120,8 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
   USAGE_SUBJECTS: [[protocol.USAGE_SUBJECTS, "Y", ""]],
   ERASED_SUBJECTS: [[protocol.ERASED_SUBJECTS, "", "D"]],
   OPS_SUBJECTS: [[protocol.OPS_SUBJECTS, "", ""]],
-  yieldSubject: [[protocol.yieldSubject(ref), "DWMAY", "W"]],
-  YIELD_SUBJECTS: [[protocol.YIELD_SUBJECTS, "", "W"]],
+  yieldSubject: [[protocol.yieldSubject(ref), "DWMAY", "DW"]],
+  YIELD_SUBJECTS: [[protocol.YIELD_SUBJECTS, "", "DW"]],
   endSubject: [[protocol.endSubject(ref), "DW", "D"]],
   END_SUBJECTS: [[protocol.END_SUBJECTS, "", "D"]],
   analyticsCallSubject: protocol.ANALYTICS_CALLS.map((call) => [

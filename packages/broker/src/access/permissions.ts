@@ -227,6 +227,8 @@ const SERVICES: Readonly<
       ERASED_SUBJECTS,
       END_SUBJECTS,
       SLOTS_SUBJECTS,
+      // It writes for producers as a worker does for its engine.
+      YIELD_SUBJECTS,
     ],
   }),
 

@@ -38,6 +38,10 @@ export const ERROR_CATALOGUE = {
   input_gap: { retryable: false },
   /** The generation takes no input, or its input has ended. */
   input_ended: { retryable: false },
+  /** The number of an output entry is not the next one: entries before it are missing. The message names the next. */
+  output_gap: { retryable: false },
+  /** The epoch of a producer is not the generation's: another producer has claimed a later one, or workers run it. */
+  producer_fenced: { retryable: false },
   /** The generation has no tool call with this id. */
   tool_call_not_found: { retryable: false },
   /** The tool call has its answer already. */

@@ -33,6 +33,8 @@ export function toHttpStatus(code: ErrorCode): number {
     case "generation_ended":
     case "input_gap":
     case "input_ended":
+    case "output_gap":
+    case "producer_fenced":
     case "tool_result_conflict":
     case "review_conflict":
     case "tenant_conflict":

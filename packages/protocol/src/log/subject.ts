@@ -188,6 +188,11 @@ export function readerSubject({ tenant, generation }: GenerationRef, node: NodeI
   return `reader.${shardOf(generation)}.${tenant}.${generation}.${node}`;
 }
 
+/** Where nodes say that they have heard from a generation's producer. Not among `readerSubjects`. */
+export function producerSubject({ tenant, generation }: GenerationRef): string {
+  return `reader.${shardOf(generation)}.${tenant}.${generation}.producer.heard`;
+}
+
 /** Returns the subjects on which all nodes report a generation's readers. */
 export function readerSubjects({ tenant, generation }: GenerationRef): string {
   return `reader.${shardOf(generation)}.${tenant}.${generation}.*`;

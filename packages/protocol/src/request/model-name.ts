@@ -4,6 +4,9 @@ import { RepriseError } from "../errors/reprise-error.ts";
 const PLAIN = /^[A-Za-z0-9-]$/;
 const MAX_TOKEN_LENGTH = 64;
 
+/** Reserved: the generation is written by a producer of the tenant's own, and no worker runs it. */
+export const EXTERNAL_MODEL = "external";
+
 /** Rule for a model's name, for messages that have already named the field. */
 export const MODEL_NAME_RULE = `must be 1 to ${MAX_TOKEN_LENGTH} characters of well-formed text, counting each character other than A-Z, a-z, 0-9 and - as three or more`;
 

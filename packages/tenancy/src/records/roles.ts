@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 /**
- * Roles of a key. `create` starts generations, `read` follows them, `cancel` ends them early, `tool` answers their tool calls, `input` sends their streamed input, `review` decides what
+ * Roles of a key. `create` starts generations, `read` follows them, `cancel` ends them early, `tool` answers their tool calls, `input` sends their streamed input, `produce` writes the output of those without a worker, `review` decides what
  * moderation has left to people, and sees original text for it, `audit` reads the audit log, long after the logs have expired, `blob` uploads, reads and
  * deletes blobs, `erase` deletes conversations with all their text, `usage` reads durations, use and cost of generations, `admin` administers the key's own
  * tenant.
@@ -12,6 +12,7 @@ export const ROLES = [
   "cancel",
   "tool",
   "input",
+  "produce",
   "review",
   "audit",
   "blob",

@@ -11,7 +11,7 @@ import type { PublicKey } from "./public-key.ts";
 import { decodeTokenTemplate, type TokenTemplate } from "./token-template.ts";
 
 /** Scopes of a stream token. Each has the name of the API key role that permits the same. */
-export const TOKEN_SCOPES = ["read", "cancel", "tool", "input", "create"] as const;
+export const TOKEN_SCOPES = ["read", "cancel", "tool", "input", "produce", "create"] as const;
 export type TokenScope = (typeof TOKEN_SCOPES)[number];
 
 export const TOKEN_LIMITS = {

@@ -1,6 +1,6 @@
 import { GENERATION_ID_HEADER } from "../http/header-names.ts";
 import type { NewLog } from "@reprise/stream";
-import type { GenerationRef, RequestedEvent } from "@reprise/protocol";
+import { EXTERNAL_MODEL, type GenerationRef, type RequestedEvent } from "@reprise/protocol";
 import type { RequestBodies } from "../bodies/request-bodies.ts";
 import type { ReaderMetrics } from "../telemetry/reader-metrics.ts";
 import type { RequestNotes } from "../telemetry/request-notes.ts";
@@ -33,16 +33,23 @@ export type CreateGeneration = (asked: Asked) => Promise<Started>;
  * `X-Should-Retry` of the call's answer. The route keeps the body (`bodies.keep`) before it parses it; this function releases it. The route checks that the
  * caller may read the answer.
  *
+ * @param externalSteps the steps of a generation that a producer writes
+ *
  * The function throws RepriseError: any that its steps and `beginCreating` throw.
  */
-export function createGenerations(ports: CreatePorts, steps: readonly Step[]): CreateGeneration {
+export function createGenerations(
+  ports: CreatePorts,
+  steps: readonly Step[],
+  externalSteps: readonly Step[],
+): CreateGeneration {
   return async (asked) => {
     const { call } = asked;
     const creating = beginCreating(ports, asked);
     // The parsed request is kept; the body would stay in memory for as long as the answer streams.
     if (call) call[0].body = undefined;
     try {
-      await runSteps(steps, creating, ports.onError);
+      const isExternal = creating.sent.model === EXTERNAL_MODEL;
+      await runSteps(isExternal ? externalSteps : steps, creating, ports.onError);
     } catch (error) {
       creating.listening?.[Symbol.dispose]();
       throw error;

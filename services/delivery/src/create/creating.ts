@@ -87,7 +87,7 @@ export interface Creating {
   readonly idempotencyKey: string | undefined;
   readonly requestedAt: Date;
   /** Budgets that the generation is counted against; undefined if the tenant has none. */
-  readonly charges: readonly BudgetCharge[] | undefined;
+  charges: readonly BudgetCharge[] | undefined;
   /** Tokens that the limits reserve. */
   readonly tokens: number;
   /** The request as the caller's token permits it. */

@@ -1,4 +1,4 @@
-import { RepriseError } from "@reprise/protocol";
+import { EXTERNAL_MODEL, RepriseError } from "@reprise/protocol";
 import type { Principal } from "@reprise/tenancy";
 
 /**
@@ -12,7 +12,7 @@ export function assertModel(
   model: string,
   param = "model",
 ): void {
-  if (!modelNames().has(model))
+  if (!modelNames().has(model) && (model !== EXTERNAL_MODEL || param !== "model"))
     throw new RepriseError("model_not_found", `There is no model "${model}" here.`, { param });
   if (!models || models.has(model)) return;
   throw new RepriseError(

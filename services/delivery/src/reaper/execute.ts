@@ -76,7 +76,11 @@ async function end(
       budgetMs: BUDGET_MS,
       decide(current, first) {
         const phase = phaseOf(current);
-        reason = current.ended ? undefined : reasonToEnd(watched, { ...looked, phase }, leaseMs);
+        const { heard } = looked;
+        // A replica that lags may have told of an earlier event, and the producer may be back.
+        const isHeard = heard !== undefined && current.cursor.seq > heard.seq;
+        const seen = { ...looked, phase, ...(isHeard && { heard: { ...heard, atMs: looked.atMs } }) };
+        reason = current.ended ? undefined : reasonToEnd(watched, seen, leaseMs);
         return reason && toTerminalEvent(reason, watched, usageAtEnd(current, first));
       },
     });

@@ -1,9 +1,28 @@
 import { abandonedSince } from "./abandoned-since.ts";
-import { type Broker } from "@reprise/broker";
-import { type GenerationLog } from "@reprise/stream";
+import { type Broker, getLastMessage } from "@reprise/broker";
+import { type GenerationLog, type StoredEvent } from "@reprise/stream";
 import { readPresence } from "@reprise/jobs";
-import { type GenerationRef, isTerminal, NEVER, peekType, type UnixMs } from "@reprise/protocol";
-import { type Absence, type Observation, type Phase, queueEndOf, type WatchedJob } from "./plan.ts";
+import {
+  asUnixMs,
+  type GenerationRef,
+  isTerminal,
+  NEVER,
+  peekSeq,
+  peekType,
+  plusMs,
+  producerSubject,
+  READERS_STREAM,
+  toUnixMs,
+  type UnixMs,
+} from "@reprise/protocol";
+import {
+  type Absence,
+  type Heard,
+  type Observation,
+  type Phase,
+  queueEndOf,
+  type WatchedJob,
+} from "./plan.ts";
 
 /**
  * Returns when the last of the turns that a turn waits for has ended, by the broker's clock; `NEVER` while one is running. The extension for conversations
@@ -35,14 +54,33 @@ export async function inspect(watched: WatchedJob, options: InspectOptions): Pro
   const phase = last ? phaseOf(peekType(last.payload)) : "absent";
   if (phase === "ended") return { atMs: nowMs, phase };
   const waitedUntilMs = await readWaitedUntil(watched, phase, options);
-  if (policy.on_disconnect === "keep") return { atMs: nowMs, phase, waitedUntilMs };
+  const heard = phase === "begun" && last ? await readHeard(watched, last, options) : undefined;
+  if (policy.on_disconnect === "keep") return { atMs: nowMs, phase, waitedUntilMs, heard };
   const { records, brokerTimeMs } = await readPresence(broker.main, job.ref);
   const absence: Absence = {
     sinceMs: abandonedSince(records, { createdAtMs: queuedAtMs, nowMs: brokerTimeMs, leaseMs }),
     wasRead: records.length > 0,
     judgedFromMs,
   };
-  return { atMs: brokerTimeMs, phase, absence, waitedUntilMs };
+  return { atMs: brokerTimeMs, phase, absence, waitedUntilMs, heard };
+}
+
+/**
+ * Returns when a producer was last heard: by an event, or by a record that it lives, which is read where the event alone would end the generation. While
+ * the broker was away it could not be heard.
+ */
+async function readHeard(
+  { job, silenceMs }: WatchedJob,
+  { storedAt = "", payload }: StoredEvent,
+  { broker, leaseMs, nowMs, judgedFromMs }: InspectOptions,
+): Promise<Heard | undefined> {
+  if (silenceMs === undefined) return undefined;
+  const storedMs = toUnixMs(storedAt);
+  const seq = peekSeq(payload);
+  if (plusMs(storedMs, silenceMs) > nowMs) return { atMs: storedMs, seq };
+  const record = await getLastMessage(broker.main, READERS_STREAM, producerSubject(job.ref));
+  const heardMs = Math.max(storedMs, record ? toUnixMs(record.time) : storedMs);
+  return { atMs: asUnixMs(Math.max(heardMs, judgedFromMs - leaseMs)), seq };
 }
 
 /** Asked only where it decides. */

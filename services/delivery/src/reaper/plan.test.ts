@@ -2,6 +2,7 @@ import {
   DEFAULT_POLICY,
   createGenerationId,
   parseTenantId,
+  asSeq,
   asStreamSeq,
   asUnixMs,
   NEVER,
@@ -36,10 +37,14 @@ interface Given {
 }
 
 function policyOf({ queueMs = 60_000, totalMs = 1_800_000, cancelAfterMs }: Given): ReapPolicy {
-  const { queue, total } = DEFAULT_POLICY.timeouts;
+  const { queue, total, between_tokens } = DEFAULT_POLICY.timeouts;
   return {
     on_disconnect: cancelAfterMs === undefined ? "keep" : { cancel_after: cancelAfterMs },
-    timeouts: { queue: { ...queue, after_ms: queueMs }, total: { ...total, after_ms: totalMs } },
+    timeouts: {
+      queue: { ...queue, after_ms: queueMs },
+      total: { ...total, after_ms: totalMs },
+      between_tokens,
+    },
   };
 }
 
@@ -84,6 +89,27 @@ test("one that has begun is its worker's, until 10 s after its total time", () =
   expect(stepOf(given, seen("begun", 40_000))).toEqual({ effect: undefined, lookAfterMs: 50_000 });
   expect(reasonOf(given, seen("begun", 49_999))).toBeUndefined();
   expect(reasonOf(given, seen("begun", 50_000))).toBe("worker_lost");
+});
+
+describe("a generation that a producer writes", () => {
+  const external = watchJob({ ...JOB, model: "external" }, policyOf({}), QUEUED_MS);
+  const heard = (afterMs: number, atMs: number) => ({
+    ...seen("begun", afterMs),
+    heard: { atMs: plusMs(QUEUED_MS, atMs), seq: asSeq(1) },
+  });
+
+  test("ends when its producer was silent for the time between two tokens, and not before", () => {
+    expect(plan(external, heard(39_999, 10_000), LEASE_MS)).toMatchObject({
+      watched: { inspectAtMs: plusMs(QUEUED_MS, 40_000) },
+    });
+    expect(plan(external, heard(40_000, 10_000), LEASE_MS).effect).toEqual({ kind: "end" });
+    expect(reasonToEnd(external, heard(40_000, 10_000), LEASE_MS)).toBe("worker_lost");
+  });
+
+  test("is inspected as often as that, and ends with its total time", () => {
+    expect(external.inspectAtMs).toBe(plusMs(QUEUED_MS, 30_000));
+    expect(reasonToEnd(external, heard(1_800_000, 1_800_000), LEASE_MS)).toBe("total_timeout");
+  });
 });
 
 test("deletes the job of a generation that has ended, and forgets it when the job is gone", () => {

@@ -1,5 +1,13 @@
 import type { OpenJob } from "@reprise/jobs";
-import { type EffectivePolicy, type GenerationId, type UnixMs, plusMs, NEVER } from "@reprise/protocol";
+import {
+  type EffectivePolicy,
+  EXTERNAL_MODEL,
+  type GenerationId,
+  type Seq,
+  type UnixMs,
+  plusMs,
+  NEVER,
+} from "@reprise/protocol";
 
 /*
  * When a generation that no worker ends has to be ended, and with which reason. Pure: what the broker holds and the broker's time go in,
@@ -19,14 +27,18 @@ export type Phase = "absent" | "queued" | "begun" | "handed_over" | "ended" | "g
 /** The part of a policy that a reaper acts on. */
 export interface ReapPolicy {
   readonly on_disconnect: EffectivePolicy["on_disconnect"];
-  readonly timeouts: Pick<EffectivePolicy["timeouts"], "queue" | "total">;
+  readonly timeouts: Pick<EffectivePolicy["timeouts"], "queue" | "total" | "between_tokens">;
 }
+
+type WatchedTimeouts = Pick<ReapPolicy["timeouts"], "queue" | "total">;
 
 /** One open job. All times by the broker's clock. */
 export interface WatchedJob {
   readonly job: OpenJob;
   readonly queuedAtMs: UnixMs;
-  readonly policy: ReapPolicy;
+  readonly policy: Omit<ReapPolicy, "timeouts"> & { readonly timeouts: WatchedTimeouts };
+  /** For how long a producer may be silent; undefined for a generation of the workers'. */
+  readonly silenceMs?: number;
   /** When to inspect it again. */
   readonly inspectAtMs: UnixMs;
   /** Trace id of its request, if that was traced. */
@@ -43,6 +55,14 @@ export interface Observation {
   readonly absence?: Absence | undefined;
   /** When the last turn that it waits for has ended; `NEVER` while one is running. Read only if its time in the queue would otherwise be up. */
   readonly waitedUntilMs?: UnixMs | undefined;
+  /** Undefined for a generation of the workers'. */
+  readonly heard?: Heard | undefined;
+}
+
+/** When a producer was last heard, or could be for the first time, and the last event of the log then. */
+export interface Heard {
+  readonly atMs: UnixMs;
+  readonly seq: Seq;
 }
 
 export interface Absence {
@@ -72,7 +92,8 @@ export function plan(watched: WatchedJob, looked: Observation, leaseMs: number):
   if (looked.phase === "gone") return {};
   if (looked.phase === "ended") return { watched, effect: { kind: "delete" } };
   const { atMs } = firstDeadline(watched, looked, leaseMs);
-  if (atMs > looked.atMs) return { watched: { ...watched, inspectAtMs: lookAgainAt(looked.atMs, atMs) } };
+  if (atMs > looked.atMs)
+    return { watched: { ...watched, inspectAtMs: lookAgainAt(looked.atMs, atMs, watched.silenceMs) } };
   return { watched, effect: { kind: looked.phase === "absent" ? "restore" : "end" } };
 }
 
@@ -89,14 +110,21 @@ export function reasonToEnd(
 /** A job that was just met; of its policy only what is needed is kept, for there may be many. */
 export function watchJob(
   { ref, model, priority, streamSeq, queuedAtMs }: OpenJob & { queuedAtMs: UnixMs },
-  { on_disconnect, timeouts: { queue, total } }: ReapPolicy,
+  { on_disconnect, timeouts: { queue, total, between_tokens } }: ReapPolicy,
   nowMs: UnixMs,
 ): WatchedJob {
   const policy = { on_disconnect, timeouts: { queue, total } };
   const deadline = plusMs(queuedAtMs, Math.min(queue.after_ms, total.after_ms));
   const absentAt = on_disconnect === "keep" ? NEVER : plusMs(nowMs, on_disconnect.cancel_after);
-  const lookAtMs = lookAgainAt(nowMs, Math.min(deadline, absentAt));
-  return { job: { ref, model, priority, streamSeq }, queuedAtMs, policy, inspectAtMs: lookAtMs };
+  const silenceMs = model === EXTERNAL_MODEL ? between_tokens.after_ms : undefined;
+  const lookAtMs = lookAgainAt(nowMs, Math.min(deadline, absentAt), silenceMs);
+  return {
+    job: { ref, model, priority, streamSeq },
+    queuedAtMs,
+    policy,
+    ...(silenceMs !== undefined && { silenceMs }),
+    inspectAtMs: lookAtMs,
+  };
 }
 
 interface Deadline {
@@ -123,10 +151,16 @@ export function queueEndOf(
 }
 
 function timeoutsOf(watched: WatchedJob, looked: Observation): [Deadline, ...Deadline[]] {
-  const { queuedAtMs, policy } = watched;
+  const { queuedAtMs, policy, silenceMs } = watched;
   const { phase } = looked;
   const { total } = policy.timeouts;
   const totalAt = plusMs(queuedAtMs, total.after_ms);
+  // Nothing but a reaper ends it when its time is up.
+  if (phase === "begun" && silenceMs !== undefined)
+    return [
+      { reason: "worker_lost", atMs: plusMs(looked.heard?.atMs ?? looked.atMs, Math.max(1, silenceMs)) },
+      { reason: "total_timeout", atMs: totalAt },
+    ];
   if (phase === "begun") return [{ reason: "worker_lost", atMs: plusMs(totalAt, GRACE_MS) }];
   // It waits for a slot, perhaps for long: one of low priority, or one whose worker was drained.
   if (phase === "handed_over") return [{ reason: "total_timeout", atMs: plusMs(totalAt, GRACE_MS) }];
@@ -148,6 +182,8 @@ function absenceOf({ policy }: WatchedJob, { atMs, absence }: Observation, lease
   return [{ reason: "abandoned", atMs: endAt }];
 }
 
-function lookAgainAt(nowMs: UnixMs, deadlineMs: UnixMs): UnixMs {
-  return Math.min(plusMs(nowMs, LOOK_EVERY_MS), Math.max(plusMs(nowMs, 1), deadlineMs));
+/** @param silenceMs for how long its producer may be silent, since the last event or the first */
+function lookAgainAt(nowMs: UnixMs, deadlineMs: UnixMs, silenceMs = LOOK_EVERY_MS): UnixMs {
+  const latestMs = plusMs(nowMs, Math.min(LOOK_EVERY_MS, silenceMs));
+  return Math.min(latestMs, Math.max(plusMs(nowMs, 1), deadlineMs));
 }

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { readReapRequest } from "./read-reap-request.ts";
 
 const DAY = { after_ms: 86_400_000, answer: "fail" };
-const { queue, total } = DEFAULT_POLICY.timeouts;
+const { queue, total, between_tokens } = DEFAULT_POLICY.timeouts;
 const COMPLETE = { after_ms: 5, answer: "complete" };
 
 function written(policy: unknown): Uint8Array {
@@ -12,11 +12,11 @@ function written(policy: unknown): Uint8Array {
 }
 
 test.each([
-  ["nothing", undefined, { on_disconnect: "keep", timeouts: { queue, total } }],
+  ["nothing", undefined, { on_disconnect: "keep", timeouts: { queue, total, between_tokens } }],
   [
     "a mode of moderation",
     { moderation: { mode: "quarantine" } },
-    { on_disconnect: "keep", timeouts: { queue, total } },
+    { on_disconnect: "keep", timeouts: { queue, total, between_tokens } },
   ],
   [
     "an answer to one timeout",
@@ -24,19 +24,23 @@ test.each([
       on_disconnect: { cancel_after: 3 },
       timeouts: { queue: { after_ms: 5, answer: "ask" }, total: COMPLETE },
     },
-    { on_disconnect: { cancel_after: 3 }, timeouts: { queue: DAY, total: COMPLETE } },
+    { on_disconnect: { cancel_after: 3 }, timeouts: { queue: DAY, total: COMPLETE, between_tokens } },
   ],
   [
     "an answer to absence",
     { on_disconnect: { pause_after: 3 }, timeouts: { queue: COMPLETE } },
-    { on_disconnect: "keep", timeouts: { queue: COMPLETE, total } },
+    { on_disconnect: "keep", timeouts: { queue: COMPLETE, total, between_tokens } },
   ],
   [
     "a form of timeouts",
     { timeouts: "long" },
-    { on_disconnect: "keep", timeouts: { queue: DAY, total: DAY } },
+    { on_disconnect: "keep", timeouts: { queue: DAY, total: DAY, between_tokens: DAY } },
   ],
-  ["a form of policy", 7, { on_disconnect: "keep", timeouts: { queue: DAY, total: DAY } }],
+  [
+    "a form of policy",
+    7,
+    { on_disconnect: "keep", timeouts: { queue: DAY, total: DAY, between_tokens: DAY } },
+  ],
 ])("a reaper acts on the rest of a policy in which a later version wrote %s", (_what, policy, expected) => {
   expect(readReapRequest(written(policy)).policy).toEqual(expected);
 });
@@ -44,7 +48,7 @@ test.each([
 test("a job that is no event has the default policy", () => {
   expect(readReapRequest(new TextEncoder().encode("forged")).policy).toEqual({
     on_disconnect: "keep",
-    timeouts: { queue, total },
+    timeouts: { queue, total, between_tokens },
   });
 });
 

@@ -10,21 +10,26 @@ import type { ReapPolicy } from "./plan.ts";
 
 /** The most that a policy of this version may ask for. */
 const LONGEST = { after_ms: MAX_TIMEOUT_MS, answer: "fail" } as const;
+const ALL_LONGEST = { queue: LONGEST, total: LONGEST, between_tokens: LONGEST };
 const KEEP = "keep";
 
 const { on_disconnect, timeouts } = effectivePolicySchema.shape;
-const { queue, total } = timeouts.unwrap().shape;
+const { queue, total, between_tokens } = timeouts.unwrap().shape;
 
 /** Each field by itself, so that one that a later version wrote leaves the others as they are. */
 const reapPolicySchema = z
   .object({
     on_disconnect: on_disconnect.catch(KEEP),
     timeouts: z
-      .object({ queue: queue.catch(LONGEST), total: total.catch(LONGEST) })
+      .object({
+        queue: queue.catch(LONGEST),
+        total: total.catch(LONGEST),
+        between_tokens: between_tokens.catch(LONGEST),
+      })
       .prefault({})
-      .catch({ queue: LONGEST, total: LONGEST }),
+      .catch(ALL_LONGEST),
   })
-  .catch({ on_disconnect: KEEP, timeouts: { queue: LONGEST, total: LONGEST } });
+  .catch({ on_disconnect: KEEP, timeouts: ALL_LONGEST });
 
 export interface ReapRequest {
   readonly policy: ReapPolicy;

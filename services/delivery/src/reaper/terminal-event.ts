@@ -10,14 +10,21 @@ import {
 import type { ReapReason, WatchedJob } from "./plan.ts";
 
 /** The event that ends a generation for a reason, as its policy has it. */
-export function toTerminalEvent(reason: ReapReason, { policy }: WatchedJob, usage: Usage): EventDraft {
+export function toTerminalEvent(
+  reason: ReapReason,
+  { policy, silenceMs }: WatchedJob,
+  usage: Usage,
+): EventDraft {
   switch (reason) {
     case "queue_timeout":
       return timeoutDraft("queue", policy.timeouts.queue, usage);
     case "total_timeout":
       return timeoutDraft("total", policy.timeouts.total, usage);
     case "worker_lost": {
-      const message = `No worker has ended the generation within its ${policy.timeouts.total.after_ms} ms.`;
+      const message =
+        silenceMs === undefined
+          ? `No worker has ended the generation within its ${policy.timeouts.total.after_ms} ms.`
+          : `The producer was silent for ${silenceMs} ms.`;
       return failedDraft(new RepriseError("worker_lost", message), usage);
     }
     case "abandoned":

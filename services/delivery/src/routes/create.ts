@@ -4,6 +4,7 @@ import type { RequestBodies } from "../bodies/request-bodies.ts";
 import type { CreateGeneration } from "../create/create-generation.ts";
 import {
   encodeCursor,
+  EXTERNAL_MODEL,
   type Generation,
   MediaTranscript,
   parseGenerationRequest,
@@ -11,6 +12,7 @@ import {
   START,
 } from "@reprise/protocol";
 import type { FastifyInstance } from "fastify";
+import type { Producers } from "../producers/producers.ts";
 import { withTemplateModel } from "../create/with-token.ts";
 import { readGeneration } from "../domain/read-generation.ts";
 import type { ReadSources } from "../domain/shown-generation.ts";
@@ -29,6 +31,7 @@ export interface CreateRoutePorts extends EventPorts, ReadSources, ResponsePorts
   readonly create: CreateGeneration;
   readonly bodies: RequestBodies;
   readonly limits: RequestLimits;
+  readonly producers: Pick<Producers, "claim">;
   readonly readerMetrics: ReaderMetrics;
 }
 
@@ -76,7 +79,9 @@ export function addCreateRoute(app: FastifyInstance, context: CreateRoutePorts):
       const generation: Generation = joined
         ? await readGeneration(context, ref)
         : { ...toGeneration(ref.generation, requested, new MediaTranscript()), cursor: encodeCursor(START) };
-      const answer = toResponse(context, [request, reply], { ref, generation });
+      const shown = toResponse(context, [request, reply], { ref, generation });
+      const isProduced = requested.request.model === EXTERNAL_MODEL && !joined;
+      const answer = isProduced ? { ...shown, producer: await context.producers.claim(ref) } : shown;
       return await reply.code(status).header("location", `/v1/generations/${ref.generation}`).send(answer);
     },
   );

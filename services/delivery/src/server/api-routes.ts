@@ -14,6 +14,7 @@ import { addGenerationRoutes } from "../routes/generations.ts";
 import { addModelRoutes, MODEL_PATHS } from "../routes/models.ts";
 import { addChatRoute, CHAT_PATHS } from "../routes/openai/chat-completions.ts";
 import { addResponseRoutes, RESPONSE_PATHS } from "../routes/openai/responses/response-routes.ts";
+import { addProducerRoutes, PRODUCER_PATHS } from "../producers/producer-routes.ts";
 import { addReviewRoutes } from "../routes/reviews.ts";
 import { addTokenRoutes } from "../routes/tokens.ts";
 import { addSocketRoute, SOCKET_PATHS } from "../sockets/socket-route.ts";
@@ -38,6 +39,7 @@ export interface ApiOptions {
 /** Ports of all routes; each feature's routes take a few of these. */
 export type ApiPorts = PortsOf<typeof addGenerationRoutes> &
   PortsOf<typeof addInputRoutes> &
+  PortsOf<typeof addProducerRoutes> &
   PortsOf<typeof addSocketRoute> &
   PortsOf<typeof addModelRoutes> &
   PortsOf<typeof addChatRoute> &
@@ -60,6 +62,7 @@ const PATHS: Paths = {
   ...CHAT_PATHS,
   ...INPUT_PATHS,
   ...MODEL_PATHS,
+  ...PRODUCER_PATHS,
   ...SOCKET_PATHS,
   ...RESPONSE_PATHS,
   "/v1/generations": ["POST"],
@@ -84,6 +87,7 @@ export async function addApiRoutes(
 ): Promise<void> {
   addGenerationRoutes(app, ports);
   addInputRoutes(app, ports);
+  addProducerRoutes(app, ports);
   await addSocketRoute(app, ports);
   addModelRoutes(app, ports);
   addChatRoute(app, ports);

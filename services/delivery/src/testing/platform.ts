@@ -53,7 +53,11 @@ const TENANTS = {
       id: "acme",
       policy: PATIENT,
       keys: [
-        { secret: KEYS.acme, roles: ["create", "read", "cancel", "tool", "input", "review"], name: "ann" },
+        {
+          secret: KEYS.acme,
+          roles: ["create", "read", "cancel", "tool", "input", "produce", "review"],
+          name: "ann",
+        },
         { secret: KEYS.acmeReader, roles: ["read"] },
         { secret: KEYS.acmeCreator, roles: ["create"] },
         { secret: KEYS.acmeCanceller, roles: ["cancel"] },

@@ -6,6 +6,7 @@ import {
   contextTokensSchema,
   type Capability,
   DIALECTS,
+  EXTERNAL_MODEL,
 } from "@reprise/protocol";
 import {
   apiBaseUrl,
@@ -176,7 +177,10 @@ function fileSchema(env: KeyEnvironment) {
     error: "must name an engine: sim or openai",
   });
   const models = z
-    .record(modelName, model)
+    .record(
+      modelName.refine((name) => name !== EXTERNAL_MODEL, "is reserved for producers of a tenant's own"),
+      model,
+    )
     .refine((map) => Object.keys(map).length > 0, "must hold at least one model");
   return z.strictObject({ models });
 }

@@ -1,0 +1,154 @@
+import { openJobs } from "@reprise/jobs";
+import type { Broker } from "@reprise/broker";
+import {
+  EXTERNAL_MODEL,
+  type GenerationRef,
+  LIMITS,
+  type OutputAppend,
+  type OutputEntry,
+  producerSubject,
+  RepriseError,
+  type RequestedEvent,
+} from "@reprise/protocol";
+import { announceEnd, type GenerationLog, subscribeYieldRequests } from "@reprise/stream";
+import { type RateState, type StreamTokens, takeUnits, TOKEN_LIMITS, waitForUnits } from "@reprise/tenancy";
+import { type OutputState, ProducerLog } from "./producer-log.ts";
+
+export interface ProducerPorts {
+  readonly broker: Pick<Broker, "main" | "bulk">;
+  readonly log: GenerationLog;
+  readonly tokens: Pick<StreamTokens, "mint">;
+  readonly onError: (error: unknown) => void;
+}
+
+/** The right to write a generation's output, as its producer gets it. */
+export interface ProducerGrant {
+  /** A stream token with the scope `produce`, for this generation. */
+  readonly token: string;
+  readonly expires_at: string;
+  readonly epoch: number;
+  /** The number of the next entry. */
+  readonly next: number;
+  /** Length of the text that is stored and counts, in UTF-16 code units. */
+  readonly text_length: number;
+}
+
+/** Generations that a node keeps open, and the bytes of their logs together. One that is closed is opened again by a read of its log. */
+const MAX_OPEN = 1_024;
+const MAX_BYTES = 64 * 1_024 * 1_024;
+const RATE = { limit: LIMITS.inputBytesPerSecond, windowMs: 1_000 };
+const HEARD = new TextEncoder().encode("{}");
+
+/** Writes the output of generations without a worker, for all connections of a node. */
+export class Producers implements Disposable {
+  readonly #ports: ProducerPorts;
+  readonly #open = new Map<string, ProducerLog>();
+  readonly #yieldRequests: { unsubscribe(): void };
+
+  constructor(ports: ProducerPorts) {
+    const { broker, onError } = ports;
+    this.#ports = ports;
+    this.#yieldRequests = subscribeYieldRequests(broker.main, {
+      onRequest: (ref) => this.#open.get(keyOf(ref))?.yield(),
+      onError,
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#yieldRequests.unsubscribe();
+  }
+
+  /**
+   * Makes the caller the generation's producer, in the place of an earlier one.
+   * @throws RepriseError as `ProducerLog.claim`
+   */
+  async claim(
+    ref: GenerationRef,
+    { rewind = false }: { rewind?: boolean | undefined } = {},
+  ): Promise<ProducerGrant> {
+    const { epoch, next, textLength } = await this.#of(ref).claim(rewind);
+    const { token, expiresAtMs } = await this.#ports.tokens.mint({
+      tenant: ref.tenant,
+      generation: ref.generation,
+      scopes: ["produce"],
+      ttlSeconds: TOKEN_LIMITS.lifeSeconds,
+    });
+    return {
+      token,
+      expires_at: new Date(expiresAtMs).toISOString(),
+      epoch,
+      next,
+      text_length: textLength,
+    };
+  }
+
+  /**
+   * Stores entries, those that are not stored yet. Without entries it says that the producer lives.
+   * @throws RepriseError as `ProducerLog.append`; `limit_exceeded` when the producer has to wait
+   */
+  async append(ref: GenerationRef, output: OutputAppend): Promise<OutputState> {
+    const state = await this.#of(ref).append(output);
+    if (output.entries.length === 0 && state.ended === undefined) await this.#heard(ref);
+    return state;
+  }
+
+  async #heard(ref: GenerationRef): Promise<void> {
+    const { kind } = await this.#ports.log.publish(producerSubject(ref), HEARD, {});
+    if (kind === "stored") return;
+    throw new RepriseError("broker_unavailable", "The broker does not store that the producer lives.", {
+      retryAfterMs: 1_000,
+    });
+  }
+
+  #of(ref: GenerationRef): ProducerLog {
+    const key = keyOf(ref);
+    const opened = this.#open.get(key) ?? this.#openLog(ref);
+    // The last one used is the last to be closed.
+    this.#open.delete(key);
+    this.#open.set(key, opened);
+    return opened;
+  }
+
+  #openLog(ref: GenerationRef): ProducerLog {
+    let bytes = this.#open.values().reduce((sum, log) => sum + log.bytes, 0);
+    for (const [key, log] of this.#open) {
+      if (this.#open.size < MAX_OPEN && bytes <= MAX_BYTES) break;
+      bytes -= log.bytes;
+      this.#open.delete(key);
+    }
+    let rate: RateState | undefined;
+    const admit = (entries: readonly OutputEntry[]) => void (rate = takeBytes(rate, entries));
+    const onEnded: ConstructorParameters<typeof ProducerLog>[0]["onEnded"] = (requested, usage) => {
+      announceEnd(this.#ports.broker.main, ref, usage);
+      this.#open.delete(keyOf(ref));
+      void this.#removeJob(ref, requested).catch(this.#ports.onError);
+    };
+    return new ProducerLog({ log: this.#ports.log, ref, admit, onEnded });
+  }
+
+  /** A reaper does so too, a minute later. */
+  async #removeJob(ref: GenerationRef, { request: { priority } }: RequestedEvent): Promise<void> {
+    const { broker } = this.#ports;
+    const named = { ref, model: EXTERNAL_MODEL, priority: priority ?? "interactive" } as const;
+    const job = await openJobs.readJob(broker.bulk, named);
+    if (job) await openJobs.deleteJob(broker.main, job);
+  }
+}
+
+function keyOf({ tenant, generation }: GenerationRef): string {
+  return `${tenant}.${generation}`;
+}
+
+/** @throws RepriseError `limit_exceeded` */
+function takeBytes(rate: RateState | undefined, entries: readonly OutputEntry[]): RateState {
+  const bytes = entries.reduce((sum, entry) => sum + Buffer.byteLength(JSON.stringify(entry)), 0);
+  // One call may have more than a second's bytes: it takes all of them.
+  const units = Math.min(bytes, RATE.limit);
+  const nowMs = performance.now();
+  const taken = takeUnits(RATE, rate, units, nowMs);
+  if (taken) return taken.state;
+  const param = "output.bytes_per_second";
+  const retryAfterMs = Math.ceil(waitForUnits(RATE, rate, units, nowMs) ?? RATE.windowMs);
+  const message = `${param}: the entries are beyond the limit of ${RATE.limit} bytes; send them again after ${retryAfterMs} ms.`;
+  throw new RepriseError("limit_exceeded", message, { param, retryAfterMs });
+}
