@@ -66,7 +66,7 @@ export class Producers implements Disposable {
     ref: GenerationRef,
     { rewind = false }: { rewind?: boolean | undefined } = {},
   ): Promise<ProducerGrant> {
-    const { epoch, next, textLength } = await this.#of(ref).claim(rewind);
+    const { epoch, next, textLength } = await this.#with(ref, (log) => log.claim(rewind));
     const { token, expiresAtMs } = await this.#ports.tokens.mint({
       tenant: ref.tenant,
       generation: ref.generation,
@@ -87,7 +87,7 @@ export class Producers implements Disposable {
    * @throws RepriseError as `ProducerLog.append`; `limit_exceeded` when the producer has to wait
    */
   async append(ref: GenerationRef, output: OutputAppend): Promise<OutputState> {
-    const state = await this.#of(ref).append(output);
+    const state = await this.#with(ref, (log) => log.append(output));
     if (output.entries.length === 0 && state.ended === undefined) await this.#heard(ref);
     return state;
   }
@@ -100,13 +100,18 @@ export class Producers implements Disposable {
     });
   }
 
-  #of(ref: GenerationRef): ProducerLog {
+  async #with<T>(ref: GenerationRef, call: (log: ProducerLog) => Promise<T>): Promise<T> {
     const key = keyOf(ref);
-    const opened = this.#open.get(key) ?? this.#openLog(ref);
+    const log = this.#open.get(key) ?? this.#openLog(ref);
     // The last one used is the last to be closed.
     this.#open.delete(key);
-    this.#open.set(key, opened);
-    return opened;
+    this.#open.set(key, log);
+    try {
+      return await call(log);
+    } finally {
+      // Calls about generations that do not exist take no place.
+      if (log.bytes === 0) this.#open.delete(key);
+    }
   }
 
   #openLog(ref: GenerationRef): ProducerLog {
