@@ -1,0 +1,84 @@
+import type { Client, CreateOptions, GenerationRequest } from "../client.ts";
+import { produce, type Producer, type ProducerEnd, type ProducerEntry } from "./producer-of.ts";
+
+/** What this needs of the result of the AI SDK's `streamText`. */
+export interface StreamedResult {
+  readonly fullStream: AsyncIterable<StreamPart>;
+}
+
+interface StreamPart {
+  readonly type: string;
+  readonly text?: string;
+  readonly toolCallId?: string;
+  readonly toolName?: string;
+  readonly input?: unknown;
+  readonly finishReason?: string;
+  readonly totalUsage?: {
+    readonly inputTokens?: number | undefined;
+    readonly outputTokens?: number | undefined;
+  };
+  readonly error?: unknown;
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  stop: "stop",
+  length: "length",
+  "content-filter": "content_filter",
+  "tool-calls": "tool_calls",
+};
+
+/**
+ * Writes what the AI SDK's `streamText` streams to a generation, which readers follow by its id, whatever becomes of this process's own connections.
+ * @param stream calls the model; given the producer's signal, which is aborted when the generation is cancelled
+ * @returns the generation's id at once, and `done`, which rejects with what has ended the writing
+ * @throws RepriseError the generation could not be created
+ */
+export async function durable(
+  client: Client,
+  request: Omit<GenerationRequest, "model">,
+  stream: (signal: AbortSignal) => StreamedResult,
+  options?: CreateOptions,
+): Promise<{ readonly id: string; readonly done: Promise<void> }> {
+  const producer = await produce(client, request, options);
+  const done = writeAll(producer, stream);
+  // A caller who does not wait for it does not fail by it.
+  done.catch(() => {});
+  return { id: producer.id, done };
+}
+
+async function writeAll(producer: Producer, stream: (signal: AbortSignal) => StreamedResult): Promise<void> {
+  const { signal } = producer;
+  try {
+    let end: ProducerEnd = {};
+    for await (const part of stream(signal).fullStream) {
+      signal.throwIfAborted();
+      if (part.type === "error") throw part.error;
+      if (part.type === "finish") end = toEnd(part);
+      // It is waited for at the end: a slow network must not slow the model.
+      else for (const said of toSaid(part)) void producer.append(said);
+    }
+    await producer.end(end);
+  } finally {
+    await producer[Symbol.asyncDispose]();
+  }
+}
+
+function toSaid({ type, text = "", ...part }: StreamPart): (string | ProducerEntry)[] {
+  if (type === "text-delta") return [text];
+  if (type === "reasoning-delta" && text !== "") return [{ type: "reasoning.delta", text }];
+  if (type !== "tool-call") return [];
+  const { toolCallId: call_id, toolName: name, input = {} } = part;
+  return [{ type: "tool.call", call_id, name, arguments: JSON.stringify(input) }];
+}
+
+function toEnd({
+  finishReason = "",
+  totalUsage: { inputTokens, outputTokens } = {},
+}: StreamPart): ProducerEnd {
+  return {
+    finish_reason: REASONS[finishReason] ?? "other",
+    ...(outputTokens !== undefined && {
+      usage: { input_tokens: inputTokens ?? null, output_tokens: outputTokens },
+    }),
+  };
+}

@@ -1,0 +1,155 @@
+import { expect, it } from "vitest";
+import { createTestClient } from "../testing/test-runtime.ts";
+import { durable, type StreamedResult } from "./durable.ts";
+import { claimProducer, produce } from "./producer-of.ts";
+
+interface Body {
+  readonly epoch: number;
+  readonly first: number;
+  readonly entries: readonly { readonly type: string; readonly text?: string; readonly tokens?: number }[];
+}
+
+/** A platform that stores entries as PROTOCOL §22 says; every `breaks`th answer is lost. */
+function openPlatform({ breaks = Number.POSITIVE_INFINITY } = {}) {
+  const log: Body["entries"][number][] = [];
+  const bodies: Body[] = [];
+  let calls = 0;
+  const state = { epoch: 0, ended: undefined as string | undefined };
+  const answerTo = (url: string, body: Body): [number, object] => {
+    if (!url.endsWith("/output")) {
+      const producer = { epoch: ++state.epoch, next: log.length + 1, text_length: 0, token: "t" };
+      return [200, url.endsWith("/producer") ? producer : { id: "gen_0_1", producer }];
+    }
+    bodies.push(body);
+    if (body.epoch !== state.epoch)
+      return [409, { error: { code: "producer_fenced", message: "fenced", retryable: false } }];
+    for (const [i, entry] of body.entries.entries())
+      if (body.first + i === log.length + 1 && state.ended === undefined) {
+        log.push(entry);
+        if (/completed|failed/.test(entry.type)) state.ended = entry.type.split(".")[1]!;
+      }
+    return [200, { stored: log.length, ...(state.ended !== undefined && { ended: state.ended }) }];
+  };
+  const client = createTestClient("http://platform.test", {
+    fetch: async (url, { body }) => {
+      const [status, json] = answerTo(url, JSON.parse(body as string) as Body);
+      if (++calls % breaks === 0) throw new Error("reset");
+      return new Response(JSON.stringify(json), { status });
+    },
+  });
+  return { client, log, bodies, state };
+}
+
+const textOf = (log: Body["entries"]) => log.map(({ text = "" }) => text).join("");
+
+it("what is said while a call is under way goes with the next one, neighbouring texts as one event", async () => {
+  const { client, log, bodies } = openPlatform();
+  const producer = await produce(client, { input: "hi" });
+  await Promise.all([
+    ..."abc".split("").map((text) => producer.append(text)),
+    producer.append({ type: "reasoning.delta", text: "?" }),
+    producer.append("d"),
+    producer.end(),
+  ]);
+  expect(log).toEqual([
+    { type: "output.delta", text: "a" },
+    { type: "output.delta", text: "bc", tokens: 2 },
+    { type: "reasoning.delta", text: "?" },
+    { type: "output.delta", text: "d" },
+    { type: "generation.completed" },
+  ]);
+  expect(bodies.map(({ first, entries }) => [first, entries.length])).toEqual([
+    [1, 1],
+    [2, 4],
+  ]);
+});
+
+it("nothing is lost or stored twice where answers are lost, and a long text is several events", async () => {
+  const { client, log, bodies } = openPlatform({ breaks: 2 });
+  await using producer = await produce(client, { input: "hi" });
+  const texts = [..."0123456789".split(""), "é😀".repeat(40_000)];
+  await Promise.all(texts.map((text) => producer.append(text)));
+  expect(textOf(log)).toBe(texts.join(""));
+  expect(Math.max(...log.map(({ text = "" }) => Buffer.byteLength(text)))).toBeLessThanOrEqual(16_384);
+  expect(Math.max(...bodies.map((body) => JSON.stringify(body).length))).toBeLessThan(1_048_576);
+  expect(log.every(({ text = "" }) => text.isWellFormed())).toBe(true);
+});
+
+it("a deposed producer's appends reject with the platform's error, and its signal says so", async () => {
+  const { client, log } = openPlatform();
+  const first = await produce(client, { input: "hi" });
+  await first.append("a");
+  const second = await claimProducer(client, first.id);
+  await second.append("b");
+  void first.append("not awaited");
+  await expect(first.append("c")).rejects.toMatchObject({ code: "producer_fenced", retryable: false });
+  expect(first.signal).toMatchObject({ aborted: true, reason: { code: "producer_fenced" } });
+  await expect(first.end()).rejects.toMatchObject({ code: "producer_fenced" });
+  await second.end();
+  expect(textOf(log)).toBe("ab");
+});
+
+it("an end from outside rejects what is not stored", async () => {
+  const { client, log, state } = openPlatform();
+  const producer = await produce(client, { input: "hi" });
+  state.ended = "cancelled";
+  await expect(producer.append("late")).rejects.toMatchObject({
+    code: "generation_ended",
+    message: "The generation is cancelled.",
+  });
+  expect(log).toEqual([]);
+});
+
+it("a producer that leaves its block without an end fails the generation, once", async () => {
+  const { client, log } = openPlatform();
+  await (async () => {
+    await using producer = await produce(client, { input: "hi" });
+    await producer.append("a");
+    throw new Error("model broke");
+  })().catch(() => {});
+  expect(log.at(-1)).toMatchObject({ type: "generation.failed", error: { code: "producer_closed" } });
+  await (async () => {
+    await using producer = await claimProducer(client, "gen_0_1");
+    await producer.end().catch(() => {});
+  })();
+  expect(log).toHaveLength(2);
+});
+
+async function* partsOf(...parts: object[]) {
+  for (const part of parts) yield part as never;
+}
+
+it("durable writes what the AI SDK streams, and its end", async () => {
+  const { client, log } = openPlatform();
+  const result: StreamedResult = {
+    fullStream: partsOf(
+      { type: "start" },
+      { type: "reasoning-delta", text: "hm" },
+      { type: "text-delta", text: "Hel" },
+      { type: "text-delta", text: "lo" },
+      { type: "tool-call", toolCallId: "c1", toolName: "look_up", input: { word: "log" } },
+      { type: "finish", finishReason: "tool-calls", totalUsage: { inputTokens: 3, outputTokens: 5 } },
+    ),
+  };
+  const { id, done } = await durable(client, { input: "hi" }, () => result);
+  await done;
+  expect([id, textOf(log)]).toEqual(["gen_0_1", "hmHello"]);
+  expect(log.slice(-2)).toEqual([
+    { type: "tool.call", call_id: "c1", name: "look_up", arguments: '{"word":"log"}' },
+    {
+      type: "generation.completed",
+      finish_reason: "tool_calls",
+      usage: { input_tokens: 3, output_tokens: 5 },
+    },
+  ]);
+});
+
+it("durable fails the generation with the model's error", async () => {
+  const { client, log } = openPlatform();
+  const broken = new Error("overloaded");
+  const { done } = await durable(client, { input: "hi" }, () => ({
+    fullStream: partsOf({ type: "text-delta", text: "a" }, { type: "error", error: broken }),
+  }));
+  await expect(done).rejects.toBe(broken);
+  expect(log.at(-1)).toMatchObject({ type: "generation.failed" });
+});
