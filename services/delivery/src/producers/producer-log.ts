@@ -24,13 +24,12 @@ import {
 } from "@reprise/protocol";
 import {
   Appender,
-  type Checkpointer,
-  createCheckpointer,
   type GenerationLog,
   headOf,
   type LogSnapshot,
   readCurrentLog,
   type StoredEvent,
+  storeCheckpoint,
 } from "@reprise/stream";
 import { toRequested } from "../domain/to-requested.ts";
 
@@ -65,7 +64,7 @@ export interface Claimed {
 /** The log as this node has read and continued it. */
 interface OpenLog {
   readonly appender: Appender;
-  readonly checkpointer: Checkpointer;
+  readonly events: Uint8Array[];
   readonly transcript: Transcript;
   readonly requested: RequestedEvent;
   /** Number of events that producers have stored. */
@@ -181,8 +180,12 @@ export class ProducerLog {
     return this.#open;
   }
 
-  async #end({ checkpointer, requested, transcript }: OpenLog): Promise<void> {
-    await checkpointer.flush();
+  /** Before the end no checkpoint is written: an erasure waits for the worker of a generation to write none, and not for nodes. */
+  async #end({ appender, events, requested, transcript }: OpenLog): Promise<void> {
+    const { log, ref } = this.#options;
+    const snapshot = { events, streamSeq: appender.head.streamSeq };
+    const { publishCheckpoint: publish, maxCheckpointBytes: maxBytes } = log;
+    await storeCheckpoint({ publish, ref, snapshot, maxBytes });
     this.#options.onEnded(requested, transcript.usage);
   }
 }
@@ -206,28 +209,18 @@ function openLog(log: GenerationLog, ref: GenerationRef, snapshot: LogSnapshot):
   if (!first) throw generationNotFound();
   const requested = toRequested(first);
   if (requested.request.model !== EXTERNAL_MODEL) throw notExternal(requested.request.model);
-  const checkpointer = createCheckpointer({
-    publish: log.publishCheckpoint,
-    ref,
-    snapshot,
-    maxBytes: log.maxCheckpointBytes,
-    now: performance.now(),
-  });
   const appender = new Appender({
     ...log,
     ref,
     head: headOf(snapshot),
     writer: createWriterName(),
     isFence,
-    onStored: ({ payload, streamSeq }: StoredEvent) => {
-      checkpointer.add(payload, streamSeq, performance.now());
-      take(open, payload);
-    },
+    onStored: ({ payload }: StoredEvent) => take(open, payload),
   });
   const transcript = new Transcript({ original: true });
   const open: OpenLog = {
     appender,
-    checkpointer,
+    events: [],
     transcript,
     requested,
     produced: 0,
@@ -240,6 +233,7 @@ function openLog(log: GenerationLog, ref: GenerationRef, snapshot: LogSnapshot):
 function take(log: OpenLog, payload: Uint8Array): void {
   const event = decodeEvent(payload);
   log.bytes += payload.length;
+  log.events.push(payload);
   if (isProduced(event, log.transcript.halted)) log.produced++;
   log.transcript.apply(event);
 }

@@ -6,6 +6,7 @@ import {
   parseTenantId,
 } from "@reprise/protocol";
 import { openJobs } from "@reprise/jobs";
+import { logErasure } from "@reprise/stream";
 import { eventually } from "@reprise/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { decide, halted, judge } from "../testing/moderation.ts";
@@ -331,6 +332,20 @@ describe("a generation of the model `external`", () => {
       ended: "failed",
     });
   }, 60_000);
+
+  test("takes nothing more once it is erased, also at a node that has its text in memory", async () => {
+    const opened = await open();
+    await opened.output({ first: 1, entries: [said("secret")] });
+    const target = { broker: platform.broker, log: platform.log, ref: opened.ref };
+    await logErasure.endGeneration(target);
+    await logErasure.purgeGeneration(target, await logErasure.closeGeneration(target));
+    const late = [
+      await opened.output({ first: 2, entries: [said("late")] }),
+      await opened.output({ entries: [] }),
+    ];
+    for (const { status, json } of [...late, await opened.claim()])
+      expect([status, json]).toMatchObject([410, { error: { code: "generation_erased" } }]);
+  });
 
   test("leaves the queue with its end", async () => {
     const opened = await open();
