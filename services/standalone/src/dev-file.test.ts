@@ -29,6 +29,7 @@ describe("dev.json", () => {
         "cancel",
         "tool",
         "input",
+        "produce",
         "review",
         "audit",
         "blob",
