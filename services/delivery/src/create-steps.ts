@@ -47,30 +47,20 @@ function createSteps({ turns, ...ports }: CreateStepPorts): readonly Step[] {
   return steps.filter((step) => step !== undefined);
 }
 
+/** Steps about engines: what they can do, and what they have to be given. */
+const ENGINE_STEPS: ReadonlySet<string> = new Set(["check", "fetch"]);
+
 /**
- * Lists what the create of a generation does that a producer writes. It has the same steps but those about engines: what the model can do, what it costs, and
- * what it has to be given. Its job is one that no worker takes: reapers, backups and erasures find generations that run by their jobs.
+ * Lists what the create of a generation does that a producer writes: the same steps without those about engines. Its job is one that no worker takes:
+ * reapers, backups and erasures find generations that run by their jobs.
  */
-function externalSteps({ turns, ...ports }: CreateStepPorts): readonly Step[] {
-  const steps = [
-    external,
-    identify(ports),
-    turns?.own ?? refuseTurn,
-    admit(ports),
-    prepare(ports),
-    turns?.place,
-    encode(ports),
-    store(ports),
-    turns?.claim,
-    announce(ports),
-    enqueue(ports),
-    begin(ports),
-  ];
-  return steps.filter((step) => step !== undefined);
+function toExternal(steps: readonly Step[]): readonly Step[] {
+  return [external, ...steps.filter(({ name }) => !ENGINE_STEPS.has(name))];
 }
 
 /** Composes the creates of this node. */
 export function openCreates(ports: CreateStepPorts & CreatePorts): Creates {
-  const create = createGenerations(ports, createSteps(ports), externalSteps(ports));
+  const steps = createSteps(ports);
+  const create = createGenerations(ports, steps, toExternal(steps));
   return ports.turns?.wrap(create) ?? { create, [Symbol.asyncDispose]: async () => {} };
 }

@@ -384,6 +384,20 @@ describe("a generation of the model `external`", () => {
     ]);
   });
 
+  test("is counted against no budget, though its model has no price", async () => {
+    const key = "rk_paid_0123456789abcdef";
+    const USD = { name: "usd", unit: "money", currency: "USD", limit: "1", period: "month" };
+    const moreTenants = [{ id: "paid", keys: [{ secret: key, roles: ["create"] }], budgets: [USD] }];
+    const node = await platform.addNode({ moreTenants });
+    const create = (body: object) => call(`${node.url}/v1/generations`, { key, body });
+    expect(await create({ ...REQUEST, model: "sim" })).toMatchObject({ status: 403 });
+    const { status, json } = await create(REQUEST);
+    expect([status, json]).toMatchObject([201, { producer: { epoch: 1 } }]);
+    const generation = parseGenerationId((json as Generation).id);
+    const [requested] = await logOf({ ref: { tenant: parseTenantId("paid"), generation } });
+    expect(requested).not.toHaveProperty("budgets");
+  });
+
   test("takes no streamed input, and a generation of a worker's takes no producer", async () => {
     const body = { model: "external", input: { stream: { format: "text" } } };
     const streamed = await call(`${platform.node.url}/v1/generations`, { body });
