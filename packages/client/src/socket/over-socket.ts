@@ -17,6 +17,8 @@ export interface SocketFetch extends FetchLike {
 }
 
 const PROTOCOL = "reprise.v1";
+/** Milliseconds in which a connection must be ready. */
+const OPEN_MS = 10_000;
 /** Milliseconds without a frame after which a connection with open calls is dead: three heartbeats. */
 const SILENCE_MS = 45_000;
 /** Milliseconds for which calls are made with `fetch` after no connection could be opened. */
@@ -97,14 +99,18 @@ function openConnection(Socket: typeof WebSocket, base: string, onClose: () => v
     const send = (frame: object) => {
       if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(frame));
     };
+    const late = setTimeout(() => close(), OPEN_MS);
     const watch = setInterval(() => {
-      if (calls.size === 0) heardMs = performance.now();
+      // A stream that its reader has left waiting is silent.
+      if (calls.size === 0 || [...calls.values()].some(({ isUnread }) => isUnread))
+        heardMs = performance.now();
       else if (performance.now() - heardMs > SILENCE_MS) close();
     }, SILENCE_MS / 3);
     (watch as { unref?: () => void }).unref?.();
 
     /** Fails what is open; the server's answer to the close is not waited for. */
     function close(): void {
+      clearTimeout(late);
       clearInterval(watch);
       socket.close();
       onClose();
@@ -115,7 +121,8 @@ function openConnection(Socket: typeof WebSocket, base: string, onClose: () => v
 
     const connection: Connection = {
       call(frame, secret, signal) {
-        if (socket.readyState !== socket.OPEN) return Promise.reject(new Error("The WebSocket is closed."));
+        if (signal.aborted || socket.readyState !== socket.OPEN)
+          return Promise.reject(new Error("The call was aborted, or the WebSocket is closed."));
         if (secret !== secretSent) send({ op: "auth", token: (secretSent = secret) });
         const id = ++lastId;
         const call = new Call((sent) => send({ op: "read", id, sent }));
@@ -133,7 +140,10 @@ function openConnection(Socket: typeof WebSocket, base: string, onClose: () => v
     socket.addEventListener("message", ({ data }) => {
       heardMs = performance.now();
       const frame = JSON.parse(data as string) as ServerFrame;
-      if (frame.op === "ready") resolve(connection);
+      if (frame.op === "ready") {
+        clearTimeout(late);
+        resolve(connection);
+      }
       // The streams have been left by the server; calls still get their answers.
       else if (frame.op === "drain") {
         onClose();
@@ -203,6 +213,10 @@ class Call {
       default:
         return false;
     }
+  }
+
+  get isUnread(): boolean {
+    return this.#chunks.length > 0;
   }
 
   fail(): void {

@@ -6,7 +6,8 @@ export function toFrame(
   { method, headers, body }: FetchInit,
 ): { frame: object; secret: string } | undefined {
   const frame = typeof body === "string" ? postFrame(path, method, headers, body) : getFrame(path, headers);
-  return frame && { frame, secret: `${headers["authorization"]}`.slice("Bearer ".length) };
+  const secret = `${headers["authorization"]}`.slice("Bearer ".length);
+  return frame && secret.length <= MAX_TOKEN_LENGTH ? { frame, secret } : undefined;
 }
 
 function postFrame(
@@ -24,17 +25,19 @@ function postFrame(
     if (after !== undefined) return undefined;
     return { op: "create", request: value, idempotency_key: headers["idempotency-key"], follow };
   }
-  const [, id = "", call = ""] = /^\/v1\/generations\/([^/]+)\/(input|cancel|tool-results)$/.exec(path) ?? [];
+  const [, id = "", call = ""] =
+    /^\/v1\/generations\/([^/]{1,64})\/(input|cancel|tool-results)$/.exec(path) ?? [];
   const op = OPS[call];
   return op === undefined ? undefined : { ...value, op, generation: decodeURIComponent(id) };
 }
 
 const OPS: Readonly<Record<string, string>> = { input: "input", cancel: "cancel", "tool-results": "tool" };
+const MAX_TOKEN_LENGTH = 4_096;
 /** Characters of a body: a frame has a MiB at most, and a character three bytes. */
 const MAX_LENGTH = 300_000;
 
 function getFrame(path: string, headers: Readonly<Record<string, string>>): object | undefined {
-  const [, id, query] = /^\/v1\/generations\/([^/]+)\/events(?:\?after=([^&]*))?$/.exec(path) ?? [];
+  const [, id, query] = /^\/v1\/generations\/([^/]{1,64})\/events(?:\?after=([^&]*))?$/.exec(path) ?? [];
   if (id === undefined || headers["accept"] !== "text/event-stream") return undefined;
   const after = headers["last-event-id"] ?? (query && decodeURIComponent(query));
   return { op: "follow", generation: decodeURIComponent(id), after };

@@ -34,7 +34,12 @@ export const SOCKET_CLOSES = {
 } as const;
 
 const id = z.int().min(1).max(0xffff_ffff);
-const generation = z.string().min(1).max(64);
+/** A name in a URL, where a half of a surrogate pair can't be. */
+const name = z
+  .string()
+  .max(64)
+  .refine((text) => text.isWellFormed(), { error: "is not well-formed text" });
+const generation = name.min(1);
 
 const clientFrameSchema = z.discriminatedUnion("op", [
   z.strictObject({ op: z.literal("auth"), token: z.string().min(1).max(4_096) }),
@@ -45,7 +50,7 @@ const clientFrameSchema = z.discriminatedUnion("op", [
     idempotency_key: z.string().min(1).max(LIMITS.idempotencyKeyLength).optional(),
     follow: z.boolean().optional(),
   }),
-  z.strictObject({ op: z.literal("follow"), id, generation, after: z.string().max(64).optional() }),
+  z.strictObject({ op: z.literal("follow"), id, generation, after: name.optional() }),
   z.strictObject({ op: z.literal("input"), id, generation, first: z.int(), entries: z.array(z.unknown()) }),
   z.strictObject({ op: z.literal("cancel"), id, generation, reason: z.string().optional() }),
   z.strictObject({

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { bodyLengthOf, cutOff } from "../connections/http2.ts";
+import { isInjected } from "../connections/injected.ts";
 import { LARGE_BYTES, PacedReading } from "./paced-reading.ts";
 
 /** Milliseconds that a client may continue to send a refused body. */
@@ -18,7 +19,7 @@ const pace = new PacedReading((next) => void setTimeout(next, CHUNK_EVERY_MS));
  */
 export function discardBody(request: IncomingMessage, discardMs: number): Promise<void> | undefined {
   const length = bodyLengthOf(request);
-  if (request.complete || request.destroyed || length === 0) return undefined;
+  if (request.complete || request.destroyed || length === 0 || isInjected(request)) return undefined;
   const { promise: isOver, resolve } = Promise.withResolvers<void>();
   const late = setTimeout(() => cutOff(request), discardMs);
   request.once("close", () => {

@@ -128,8 +128,7 @@ export function hasLeft(response: ServerResponse): boolean {
 export function cutOff(request: IncomingMessage): void {
   const stream = requestStreamOf(request);
   if (stream) stream.close(constants.NGHTTP2_CANCEL);
-  // A request of this process to itself has no connection.
-  else request.socket.destroy?.();
+  else request.socket.destroy();
 }
 
 /** Returns the length of a request's body; undefined if the request does not declare it. */

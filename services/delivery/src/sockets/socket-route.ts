@@ -25,6 +25,7 @@ export async function addSocketRoute(
   const options = {
     maxPayload: SOCKET_LIMITS.frame_bytes,
     closeTimeout: CLOSE_MS,
+    autoPong: false,
     handleProtocols: (offered: Set<string>) => offered.has(SOCKET_PROTOCOL) && SOCKET_PROTOCOL,
   };
   await app.register(websocket, { options });

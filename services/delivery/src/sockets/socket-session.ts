@@ -1,6 +1,4 @@
-import type { Readable } from "node:stream";
 import {
-  createSseDecoder,
   parseAudioFrame,
   parseClientFrame,
   RepriseError,
@@ -9,15 +7,23 @@ import {
   toErrorBody,
   toRepriseError,
 } from "@reprise/protocol";
-import type { FastifyInstance } from "fastify";
+import type { InjectOptions } from "fastify";
 import type { WebSocket } from "@fastify/websocket";
+import {
+  type Answer,
+  BrokenOff,
+  callApi,
+  type Client,
+  type Injecting,
+  readBody,
+  readEvents,
+} from "../calls/api-call.ts";
+import { OpenCall } from "../calls/open-call.ts";
 import { GENERATION_ID_HEADER } from "../http/header-names.ts";
-import { BROKEN_OFF } from "../readers/streams/sse-socket.ts";
-import { OpenCall } from "./open-call.ts";
 import { type CallFrame, toInputFrame, toRequest } from "./socket-request.ts";
 
 export interface SessionOptions {
-  readonly app: Pick<FastifyInstance, "inject">;
+  readonly app: Injecting;
   readonly socket: WebSocket;
   /** `Authorization` of the upgrade; undefined if the first frame has to bring it. */
   readonly authorization: string | undefined;
@@ -31,8 +37,8 @@ const MAX_BUFFERED_BYTES = 1_048_576;
 const MAX_CALLS = 32;
 /** Milliseconds between two pings. */
 const PING_MS = 30_000;
-/** Milliseconds after which a client of a node that drains may come back. */
-const DRAIN_AFTER_MS = 1_000;
+/** Milliseconds after which clients of a node that drains may come back: not all at once. */
+const COME_BACK_MS = { least: 100, most: 2_000 };
 /** Bytes of the reason in a close frame. */
 const MAX_REASON_BYTES = 123;
 
@@ -47,6 +53,7 @@ export class SocketSession {
   readonly #owned = new DisposableStack();
   #calls = 0;
   #authorization: string | undefined;
+  /** True if something was heard from the client, or sent to it, since the last ping. */
   #isAlive = true;
   #onRoom: () => void = () => {};
   /** The last write that waits for room: the next one follows it. */
@@ -69,6 +76,7 @@ export class SocketSession {
     this.#owned.defer(() => clearInterval(ping));
     this.#owned.defer(() => draining.removeEventListener("abort", drain));
     socket.on("message", (data: Buffer, isBinary: boolean) => this.#receive(data, isBinary));
+    socket.on("ping", (data: Buffer) => this.#pong(data));
     socket.on("pong", () => (this.#isAlive = true));
     // The connection closes after an error.
     socket.on("error", () => {});
@@ -79,6 +87,7 @@ export class SocketSession {
 
   #receive(data: Buffer, isBinary: boolean): void {
     const { socket } = this.#options;
+    this.#isAlive = true;
     if (socket.readyState !== socket.OPEN) return;
     try {
       if (isBinary) this.#takeAudio(data);
@@ -102,30 +111,51 @@ export class SocketSession {
         this.#open.delete(frame.id);
         return;
       default:
-        this.#start(frame);
+        this.#startCall(frame);
     }
   }
 
   #takeAudio(data: Buffer): void {
     const frame = parseAudioFrame(data);
     const generation = this.#open.get(frame.stream)?.generation;
-    if (generation !== undefined) return this.#start(toInputFrame(frame, generation));
+    if (generation !== undefined) return this.#startCall(toInputFrame(frame, generation));
     // The stream may have ended while the frame was under way.
     const error = new RepriseError("generation_not_found", `No stream has the id ${frame.stream}.`);
-    this.#send({ op: "answer", id: frame.id, status: 404, body: toErrorBody(error) });
+    this.#start(frame.id, new OpenCall(), (call) =>
+      this.#answer(call, { id: frame.id, status: 404 }, JSON.stringify(toErrorBody(error))),
+    );
   }
 
-  #start(frame: CallFrame): void {
+  #startCall(frame: CallFrame): void {
     const { id } = frame;
+    const request = toRequest(frame);
+    const call = new OpenCall(SOCKET_LIMITS.ahead_bytes);
+    if (frame.op === "follow") {
+      call.generation = frame.generation;
+      call.cursor = frame.after ?? null;
+    }
+    this.#start(id, call, (_, client) => this.#call(id, call, request, client));
+  }
+
+  /** Runs a call when few enough others are under way. What `run` returns is the rest of a call that has been answered. */
+  #start(id: number, call: OpenCall, run: (call: OpenCall, client: Client) => Promise<Rest>): void {
+    const { draining, remoteAddress } = this.#options;
     const authorization = this.#authorization;
     if (authorization === undefined) return this.#close("unauthenticated", "the first frame must be auth");
+    // The client has been told to connect again.
+    if (draining.aborted) return;
     if (this.#open.has(id)) return this.#close("idInUse", `the id ${id} is in use`);
     if (this.#open.size === SOCKET_LIMITS.open)
       return this.#close("tooMany", `at most ${SOCKET_LIMITS.open} calls and streams may be open`);
-    const call = new OpenCall(SOCKET_LIMITS.ahead_bytes);
-    if (frame.op === "follow") call.generation = frame.generation;
     this.#open.set(id, call);
-    this.#waiting.push(() => this.#call(id, call, toRequest(frame, authorization)));
+    this.#waiting.push(async () => {
+      const rest = call.hasLeft ? undefined : await run(call, { authorization, remoteAddress });
+      this.#calls--;
+      this.#callNext();
+      await rest?.();
+      if (this.#open.get(id) === call) this.#open.delete(id);
+      this.#closeIfDrained();
+    });
     this.#callNext();
   }
 
@@ -136,72 +166,52 @@ export class SocketSession {
     else socket.resume();
   }
 
-  async #call(id: number, call: OpenCall, request: ReturnType<typeof toRequest>): Promise<void> {
-    const { app, remoteAddress } = this.#options;
-    let streamed: Answer | undefined;
+  async #call(id: number, call: OpenCall, request: InjectOptions, client: Client): Promise<Rest> {
     try {
-      if (call.hasLeft) return;
-      const answer = await app.inject({ ...request, remoteAddress, payloadAsStream: true });
+      const answer = await callApi(this.#options.app, client, request);
       call.onLeave(() => answer.raw.res.destroy());
       const isStream = `${answer.headers["content-type"]}`.startsWith("text/event-stream");
-      if (isStream && answer.statusCode < 300) streamed = answer;
-      else await this.#answer(id, call, answer);
+      if (isStream && answer.statusCode < 300) return () => this.#stream(id, call, answer);
+      const retryAfter = answer.headers["retry-after"];
+      const head = {
+        id,
+        status: answer.statusCode,
+        ...(retryAfter !== undefined && { retry_after: Number(retryAfter) }),
+      };
+      return await this.#answer(call, head, await readBody(answer));
     } catch (error) {
-      this.#broken(id, call, error);
-    } finally {
-      this.#calls--;
-      this.#callNext();
-      if (streamed) await this.#stream(id, call, streamed);
-      if (this.#open.get(id) === call) this.#open.delete(id);
-      this.#closeIfDrained();
+      return this.#broken(id, call, error);
     }
   }
 
-  async #answer(id: number, call: OpenCall, answer: Answer): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of answer.stream()) chunks.push(chunk as Buffer);
-    const body = Buffer.concat(chunks).toString("utf8");
-    const retryAfter = answer.headers["retry-after"];
-    const head = {
-      op: "answer",
-      id,
-      status: answer.statusCode,
-      ...(retryAfter !== undefined && { retry_after: Number(retryAfter) }),
-    };
-    const frame = `${JSON.stringify(head).slice(0, -1)},"body":${body === "" ? "null" : body}}`;
-    await this.#inTurn(call, () => this.#write(frame));
+  async #answer(call: OpenCall, head: object, body: string): Promise<undefined> {
+    const frame = JSON.stringify({ op: "answer", ...head }).slice(0, -1);
+    await this.#inTurn(call, () => this.#write(`${frame},"body":${body === "" ? "null" : body}}`));
   }
 
   /** Sends events as far as the client and its connection take them. Only a stream that is whole gets its `end`. */
   async #stream(id: number, call: OpenCall, answer: Answer): Promise<void> {
+    if (call.hasLeft) return;
     call.generation ??= answer.headers[GENERATION_ID_HEADER.toLowerCase()] as string | undefined;
     this.#send({ op: "open", id, status: answer.statusCode, generation: call.generation });
-    const decoder = createSseDecoder();
     try {
-      for await (const chunk of answer.stream()) {
-        const messages = decoder.push(chunk as Buffer);
-        if (call.hasLeft) return;
-        const error = messages.find(({ event }) => event === "error" || event === BROKEN_OFF);
-        const events = messages.filter(({ event }) => event === "message");
-        // A heartbeat of the stream is a frame without events.
-        if (events.length > 0 || !error) {
-          const list = events.map((one) => `{"cursor":${JSON.stringify(one.id)},"event":${one.data}}`).join();
-          const sent = call.send(Buffer.byteLength(list));
-          await this.#inTurn(call, () => {
-            this.#write(`{"op":"events","id":${id},"sent":${sent},"events":[${list}]}`);
-            call.cursor = events.at(-1)?.id ?? call.cursor;
-          });
-        }
-        if (error) throw new BrokenOff(JSON.parse(error.data) as object);
+      for await (const events of readEvents(answer)) {
+        const list = events.map((one) => `{"cursor":${JSON.stringify(one.id)},"event":${one.data}}`).join();
+        const sent = call.send(Buffer.byteLength(list));
+        await this.#inTurn(call, () => {
+          this.#write(`{"op":"events","id":${id},"sent":${sent},"events":[${list}]}`);
+          call.cursor = events.at(-1)?.id ?? call.cursor;
+        });
         await call.room();
+        if (call.hasLeft) return;
       }
-      if (!call.hasLeft) this.#send({ op: "end", id });
+      this.#send({ op: "end", id });
     } catch (error) {
       this.#broken(id, call, error);
     }
   }
 
-  #broken(id: number, call: OpenCall, thrown: unknown): void {
+  #broken(id: number, call: OpenCall, thrown: unknown): undefined {
     if (call.hasLeft) return;
     const body = thrown instanceof BrokenOff ? thrown.body : toErrorBody(toRepriseError(thrown));
     this.#send({ op: "broken", id, cursor: call.cursor, ...body });
@@ -211,11 +221,15 @@ export class SocketSession {
   #inTurn(call: OpenCall, write: () => void): Promise<void> {
     const { socket } = this.#options;
     this.#lastWrite = this.#lastWrite.then(async () => {
-      while (socket.bufferedAmount > MAX_BUFFERED_BYTES && socket.readyState === socket.OPEN)
+      while (this.#isFull && socket.readyState === socket.OPEN)
         await new Promise<void>((resolve) => (this.#onRoom = resolve));
       if (!call.hasLeft) write();
     });
     return this.#lastWrite;
+  }
+
+  get #isFull(): boolean {
+    return this.#options.socket.bufferedAmount > MAX_BUFFERED_BYTES;
   }
 
   #send(frame: object): void {
@@ -223,21 +237,32 @@ export class SocketSession {
   }
 
   #write(frame: string): void {
-    this.#options.socket.send(frame, () => this.#onRoom());
+    this.#options.socket.send(frame, () => {
+      this.#isAlive = true;
+      this.#onRoom();
+    });
   }
 
   #ping(): void {
     const { socket } = this.#options;
-    if (!this.#isAlive) return socket.terminate();
+    // A connection that is not read does not show that its client lives.
+    if (!this.#isAlive && !socket.isPaused) return socket.terminate();
     this.#isAlive = false;
     socket.ping();
+  }
+
+  /** A client that pings and reads nothing gets no more pongs. */
+  #pong(data: Buffer): void {
+    if (!this.#isFull) this.#options.socket.pong(data);
   }
 
   /** Tells the client each stream's place and when to come back. Calls that are under way are answered first. */
   #drain(): void {
     const streams = [...this.#open].filter(([, { generation }]) => generation !== undefined);
     const cursors = Object.fromEntries(streams.map(([id, { cursor }]) => [id, cursor]));
-    this.#send({ op: "drain", after_ms: DRAIN_AFTER_MS, cursors });
+    const { least, most } = COME_BACK_MS;
+    const afterMs = Math.round(least + Math.random() * (most - least));
+    this.#send({ op: "drain", after_ms: afterMs, cursors });
     for (const [id, call] of streams) {
       call.leave();
       this.#open.delete(id);
@@ -265,14 +290,5 @@ export class SocketSession {
   }
 }
 
-type Answer = Awaited<ReturnType<SessionOptions["app"]["inject"]>> & { stream(): Readable };
-
-/** Thrown for a stream that was broken off, with the body of the error that it ended with. */
-class BrokenOff extends Error {
-  readonly body: object;
-
-  constructor(body: object) {
-    super("The stream was broken off.");
-    this.body = body;
-  }
-}
+/** A stream that follows the head of an answer; undefined if the answer is complete. */
+type Rest = (() => Promise<void>) | undefined;

@@ -1,4 +1,4 @@
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import {
   asSeq,
   parseGenerationId,
@@ -21,6 +21,7 @@ import {
   openPlatform,
   started,
 } from "../testing/platform.ts";
+import { type SessionOptions, SocketSession } from "./socket-session.ts";
 import { openRawConnection } from "../testing/raw-connection.ts";
 
 const ACME = parseTenantId("acme");
@@ -192,9 +193,16 @@ describe("one connection", () => {
     await expect.poll(metrics).toContain("\nreprise_readers 1\n");
     client.send({ op: "follow", id: 1, generation: left.ref.generation });
     await eventually(async () => expect(client.eventsOf(1)).toHaveLength(2));
+    const after = client.eventsOf(2).at(-1)!.cursor;
+    client.send({ op: "follow", id: 3, generation: kept.ref.generation, after });
+    await client.frame("open", 3);
     other.delivery.drain();
     const { cursors } = (await client.frame("drain")) as unknown as { cursors: object };
-    expect(cursors).toEqual({ 1: client.eventsOf(1).at(-1)!.cursor, 2: client.eventsOf(2).at(-1)!.cursor });
+    expect(cursors).toEqual({
+      3: after,
+      1: client.eventsOf(1).at(-1)!.cursor,
+      2: client.eventsOf(2).at(-1)!.cursor,
+    });
     expect((await client.closed).code).toBe(4503);
   });
 });
@@ -225,6 +233,19 @@ describe("one stream", () => {
     await eventually(async () => expect(client.eventsOf(3)).toHaveLength(1));
   });
 
+  test("whose id is used again at once is not taken for the earlier one", async () => {
+    await using platform = await openPlatform();
+    using client = await openSocket(platform.node);
+    const [first, second] = [await createGeneration(platform), await createGeneration(platform)];
+    client.send({ op: "follow", id: 1, generation: first.ref.generation });
+    client.send({ op: "leave", id: 1 });
+    client.send({ op: "follow", id: 1, generation: second.ref.generation });
+    expect(await client.frame("open", 1)).toMatchObject({ generation: second.ref.generation });
+    await append(second.worker, started(), completed());
+    await client.frame("end", 1);
+    expect(client.frames.filter(({ op }) => op === "open")).toHaveLength(1);
+  });
+
   test("of another tenant is answered like a missing one", async () => {
     await using platform = await openPlatform();
     const { ref } = await createGeneration(platform, { key: KEYS.beta });
@@ -248,6 +269,65 @@ test("a client that sends more calls than are answered at a time gets each answe
   await eventually(async () => expect(client.frames.filter(({ op }) => op === "answer")).toHaveLength(300));
   expect(new Set(client.frames.map(({ id }) => id)).size).toBe(301);
 });
+
+test("a large call that is refused is answered", async () => {
+  await using platform = await openPlatform();
+  using client = await openSocket(platform.node);
+  const input = "x".repeat(200_000);
+  client.send({ op: "create", id: 1, request: { model: "none", input } });
+  expect(await client.frame("answer", 1)).toMatchObject({ status: 404 });
+  client.send({ op: "auth", token: "rk_unknown" });
+  client.send({ op: "create", id: 2, request: { model: "sim", input } });
+  expect(await client.frame("answer", 2)).toMatchObject({ status: 401 });
+});
+
+test("no frame ends the node, though its call waits for others", async () => {
+  await using platform = await openPlatform();
+  using hostile = await openSocket(platform.node);
+  for (let id = 1; id <= 40; id++) hostile.send({ op: "follow", id, generation: ABSENT });
+  hostile.send({ op: "follow", id: 99, generation: "\ud800" });
+  expect(await hostile.closed).toMatchObject({ code: 4400 });
+  expect((await call(`${platform.node.url}/v1/models`)).status).toBe(200);
+});
+
+test("a client that reads nothing is read no further, once a MiB waits for it", async () => {
+  const socket = new UnreadSocket();
+  const options = {
+    app: { inject: () => undefined },
+    socket,
+    remoteAddress: "::1",
+    draining: new AbortController().signal,
+  };
+  const session = new SocketSession({ ...options, authorization: "Bearer x" } as unknown as SessionOptions);
+  session.begin();
+  for (let id = 1; !socket.isPaused; id++) {
+    socket.emit("message", audioFrame({ id, stream: 9, first: 1 }, Uint8Array.of(7)), true);
+    await new Promise(setImmediate);
+    expect(id).toBeLessThan(20_000);
+  }
+  expect(socket.bufferedAmount).toBeLessThan(1_100_000);
+  socket.emit("close");
+});
+
+/** A connection of which nothing is read at the other end. */
+class UnreadSocket extends EventEmitter {
+  readonly OPEN = 1;
+  readonly readyState = 1;
+  bufferedAmount = 0;
+  isPaused = false;
+
+  send(frame: string): void {
+    this.bufferedAmount += frame.length;
+  }
+
+  pause(): void {
+    this.isPaused = true;
+  }
+
+  resume(): void {
+    this.isPaused = false;
+  }
+}
 
 test("other upgrades are ignored, and other subprotocols and plain calls are refused", async () => {
   await using platform = await openPlatform();

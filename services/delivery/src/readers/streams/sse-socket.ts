@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { SSE_HEADERS } from "@reprise/protocol";
 import { resetSocket } from "@reprise/runtime";
+import { isInjected } from "../../connections/injected.ts";
 import { tcpSocketOf } from "../../connections/tls-connections.ts";
 import { encodeChunk, unwrapChunks } from "./native-sse-framing.ts";
 
@@ -47,11 +48,6 @@ export function openSseSocket(
 
 /** Ends the stream of a request that this process makes to itself, if it is broken off: no connection can be cut that would say so. */
 export const BROKEN_OFF = "broken_off";
-
-/** True for the answer to a request that this process makes to itself, which has no socket. */
-function isInjected(response: ServerResponse): boolean {
-  return "isLightMyRequest" in response;
-}
 
 /** Milliseconds that a client may take to read its last bytes before it is cut off. */
 const BREAK_OFF_MS = 2_000;

@@ -11,8 +11,8 @@ export class OpenCall {
   #onRead: () => void = () => {};
   #cutOff: () => void = () => {};
 
-  /** @param aheadBytes how far a stream may be ahead of its client */
-  constructor(aheadBytes: number) {
+  /** @param aheadBytes how far a stream may be ahead of its client. Default: the connection alone bounds it */
+  constructor(aheadBytes = Number.POSITIVE_INFINITY) {
     this.#aheadBytes = aheadBytes;
   }
 
