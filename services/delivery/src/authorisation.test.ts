@@ -22,8 +22,11 @@ import {
   toolCall,
 } from "./testing/platform.ts";
 
-/** Calls without a key: browsers' preflights, addresses that are signed (`media-route.test.ts`), and WebSockets (`sockets.test.ts`). */
-const OPEN = /^(?:OPTIONS \*|GET \/v1\/media\/:tenant\/:id|GET \/v1\/ws)$/;
+/**
+ * Calls without a key: browsers' preflights, addresses that are signed (`media-route.test.ts`), and WebSockets (`sockets.test.ts`). And those that make calls
+ * of this table (`rpc.test.ts`).
+ */
+const OPEN = /^(?:OPTIONS \*|GET \/v1\/media\/:tenant\/:id|GET \/v1\/ws|POST \/reprise\.v1\.\w+\/\w+)$/;
 
 const routes: { method: string; url: string }[] = [];
 subscribe("fastify.initialization", (message) => {

@@ -24,6 +24,7 @@ const NAMES = [
   ...BROKER_SERVICE_NAMES,
   "REPRISE_HOST",
   "REPRISE_PORT",
+  "REPRISE_GRPC_PORT",
   "REPRISE_MODELS_FILE",
   "REPRISE_TENANTS_FILE",
   "REPRISE_TENANTS_SOURCE",
@@ -65,6 +66,8 @@ export interface DeliverySettings {
   host: string;
   /** 0 takes a free one. */
   port: number;
+  /** Port of gRPC in the clear; 0 takes a free one. Default: there is none. */
+  grpcPort?: number | undefined;
   shards: number;
   /** Milliseconds that logs are kept. The rules that logs name must be kept longer. */
   retentionMs: number;
@@ -101,6 +104,7 @@ export interface DeliverySettings {
 type SettingName =
   | "HOST"
   | "PORT"
+  | "GRPC_PORT"
   | "SHARDS"
   | "REPLICAS"
   | "RETENTION_HOURS"
@@ -119,13 +123,14 @@ type SettingName =
   | "CORS_ORIGINS"
   | "TOKEN_AUDIENCE";
 
-/** @throws RepriseError `config_invalid` where one of the two files is missing */
+/** @throws RepriseError `config_invalid` where one of the two files is missing, or gRPC in the clear would be beside TLS */
 export function toDeliverySettings(
   env: Pick<DeliveryEnvironment, `REPRISE_${SettingName}`>,
 ): DeliverySettings {
   return {
     host: env.REPRISE_HOST,
     port: env.REPRISE_PORT,
+    grpcPort: env.REPRISE_GRPC_PORT,
     shards: env.REPRISE_SHARDS,
     retentionMs: topologyOf(env).retentionMs,
     replicas: env.REPRISE_REPLICAS,
@@ -148,8 +153,16 @@ export function toDeliverySettings(
 function certificateFilesOf({
   REPRISE_TLS_CERT: cert,
   REPRISE_TLS_KEY: key,
-}: Pick<DeliveryEnvironment, "REPRISE_TLS_CERT" | "REPRISE_TLS_KEY">): CertificateFiles | undefined {
+  REPRISE_GRPC_PORT: grpcPort,
+}: Pick<DeliveryEnvironment, `REPRISE_${"TLS_CERT" | "TLS_KEY" | "GRPC_PORT"}`>):
+  | CertificateFiles
+  | undefined {
   if (cert === undefined && key === undefined) return undefined;
+  if (grpcPort !== undefined)
+    throw new RepriseError(
+      "config_invalid",
+      "With TLS, gRPC is at REPRISE_PORT: leave REPRISE_GRPC_PORT out.",
+    );
   if (cert !== undefined && key !== undefined) return { cert, key };
   throw new RepriseError("config_invalid", "TLS needs both REPRISE_TLS_CERT and REPRISE_TLS_KEY.");
 }

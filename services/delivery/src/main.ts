@@ -67,7 +67,7 @@ await runService(
           [Symbol.asyncDispose]: () => running.disposeAsync(),
         },
         does: "listening",
-        details: { url: delivery.url },
+        details: { url: delivery.url, grpc_port: delivery.grpcPort },
         announceStop: () => delivery.announceStop(),
         noticeMs: env.REPRISE_DRAIN_NOTICE_MS ?? DRAIN_NOTICE_MS,
         async reload() {

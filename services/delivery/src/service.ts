@@ -13,6 +13,8 @@ export { loadModelCosts } from "./limits/model-prices.ts";
 export interface Delivery extends AsyncDisposable {
   /** Where the API is, without a slash at the end. */
   readonly url: string;
+  /** Port of gRPC in the clear; undefined if there is none. */
+  readonly grpcPort: number | undefined;
   /** The reasons why it can't serve now, for people to read; empty when it can. */
   notReadyBecause(): readonly string[];
   /** Replaces the public names that requests may use. */
@@ -40,8 +42,8 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
   const draining = new AbortController();
   const { server, brokerProblems, waitedUntil } = stack.use(await openNode(options, names, draining.signal));
   const app = await buildServer({ ...options, ...server, certificate });
-  const listener = stack.use(new HttpListener(app, { ...options, tls, certificate }));
-  const url = await listener.listen(options);
+  const listener = stack.use(new HttpListener(app, { ...options, ...server, tls, certificate }));
+  const listening = await listener.listen(options);
   const { readers, log, hub } = server.ports;
   const reaping = startReaping({ ...options, log, hub, waitedUntil });
   const opened = stack.move();
@@ -62,7 +64,7 @@ export async function startDelivery(options: DeliveryOptions): Promise<Delivery>
     await opened.disposeAsync();
   };
   return {
-    url,
+    ...listening,
     notReadyBecause: () => [...(isStopping ? ["draining"] : []), ...brokerProblems()],
     setNames: (next) => names.replace(next),
     announceStop,

@@ -5,6 +5,7 @@ import { BROKER_ADDRESS_NAMES, type Environment, parseEnvironment, TRACING_NAMES
 const NAMES = [
   "REPRISE_HOST",
   "REPRISE_PORT",
+  "REPRISE_GRPC_PORT",
   "REPRISE_OPS_HOST",
   "REPRISE_OPS_PORT",
   ...BROKER_ADDRESS_NAMES,

@@ -47,6 +47,10 @@ export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "
 export const ENVIRONMENT_VARIABLES = {
   REPRISE_HOST: defaulted("127.0.0.1", text(), "Address of the API."),
   REPRISE_PORT: defaulted("8080", integer(0, 65_535), "Port of the API; 0 takes a free one."),
+  REPRISE_GRPC_PORT: optional(
+    integer(0, 65_535),
+    "Port of the API in HTTP/2 without TLS, for gRPC; 0 takes a free one. Without it there is none; with TLS gRPC is at REPRISE_PORT.",
+  ),
   REPRISE_OPS_HOST: defaulted(
     "127.0.0.1",
     text(),

@@ -1,6 +1,5 @@
-import type { Server } from "node:http";
-import type { Socket } from "node:net";
-import { Server as TlsServer } from "node:tls";
+import { Server as HttpServer } from "node:http";
+import type { Server, Socket } from "node:net";
 import { RepriseError, toHttpStatus } from "@reprise/protocol";
 import { endWith } from "./client-error.ts";
 import { countedAddress } from "../http/counted-address.ts";
@@ -27,9 +26,9 @@ export function boundConnections(server: Server, { perAddress, onRefused }: Conn
     const count = open.get(address) ?? 0;
     if (count >= perAddress) {
       onRefused();
-      // A client that begins a TLS handshake could not read the answer.
-      if (server instanceof TlsServer) socket.destroy();
-      else refuse(socket, perAddress);
+      // Only a client of HTTP/1.1 in the clear could read the answer.
+      if (server instanceof HttpServer) refuse(socket, perAddress);
+      else socket.destroy();
       return;
     }
     open.set(address, count + 1);

@@ -7,7 +7,7 @@ import {
   type Http2Session,
   type ServerHttp2Stream,
 } from "node:http2";
-import type { TLSSocket } from "node:tls";
+import type { Socket } from "node:net";
 
 /** The most requests and streams of one connection at a time. */
 const MAX_STREAMS = 128;
@@ -15,6 +15,9 @@ const MAX_STREAMS = 128;
 const RESETS = { streamResetBurst: 200, streamResetRate: 20 };
 const MAX_INVALID_FRAMES = 100;
 const SWEEP_MS = 1_000;
+
+/** Timers of requests that are still to arrive. */
+const arrivals = new WeakMap<ServerHttp2Stream, NodeJS.Timeout>();
 
 export interface Http2Options {
   /** Answers a request. */
@@ -62,7 +65,7 @@ export class Http2Connections {
   }
 
   /** Serves a connection whose client has chosen HTTP/2. */
-  accept(socket: TLSSocket): void {
+  accept(socket: Socket): void {
     this.#server.emit("connection", socket);
   }
 
@@ -90,6 +93,7 @@ export class Http2Connections {
     const late = stream.endAfterHeaders
       ? undefined
       : setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), this.#arrivalMs);
+    if (late) arrivals.set(stream, late);
     stream.once("end", () => clearTimeout(late));
     stream.once("close", () => {
       clearTimeout(late);
@@ -138,6 +142,12 @@ export function bodyLengthOf(request: IncomingMessage): number | undefined {
   const stream = requestStreamOf(request);
   const isEmpty = stream ? stream.endAfterHeaders : encoding === undefined;
   return isEmpty ? 0 : undefined;
+}
+
+/** Lets a client send for as long as its request is answered. */
+export function mayStayOpen(request: IncomingMessage): void {
+  const stream = requestStreamOf(request);
+  if (stream) clearTimeout(arrivals.get(stream));
 }
 
 function requestStreamOf(request: object): ServerHttp2Stream | undefined {

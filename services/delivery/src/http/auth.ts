@@ -35,6 +35,8 @@ declare module "fastify" {
     operators?: true;
     /** True if the route itself counts its calls, together with what else they use. */
     countsItself?: boolean;
+    /** True if the route makes calls of this API for its caller, which are counted in its place. */
+    callsItself?: true;
     /** True if the call needs no key: the route checks a signature, or each frame. */
     authenticatesItself?: true;
     /** True if the route itself reads its body, in chunks, and limits it. */

@@ -24,6 +24,15 @@ const OPENAI_HEADERS = [
   "X-Stainless-Timeout",
 ] as const;
 
+/** Headers that clients of Connect and gRPC-Web send. */
+const RPC_HEADERS = [
+  "Connect-Protocol-Version",
+  "Connect-Timeout-Ms",
+  "Grpc-Timeout",
+  "X-Grpc-Web",
+  "X-User-Agent",
+] as const;
+
 /** The headers that pages of other origins may send. */
 export const ALLOWED_HEADERS = [
   "Authorization",
@@ -34,6 +43,7 @@ export const ALLOWED_HEADERS = [
   "X-Requested-With",
   "X-Run-Id",
   "traceparent",
+  ...RPC_HEADERS,
   ...OPENAI_HEADERS,
 ] as const;
 
@@ -50,4 +60,7 @@ export const EXPOSED_HEADERS = [
   TAIL_INDEX_HEADER,
   UI_STREAM_HEADER,
   "Upload-Limit",
+  "Grpc-Status",
+  "Grpc-Message",
+  "Grpc-Status-Details-Bin",
 ] as const;

@@ -17,6 +17,7 @@ import { addResponseRoutes, RESPONSE_PATHS } from "../routes/openai/responses/re
 import { addProducerRoutes, PRODUCER_PATHS } from "../producers/producer-routes.ts";
 import { addReviewRoutes } from "../routes/reviews.ts";
 import { addTokenRoutes } from "../routes/tokens.ts";
+import { addRpcRoutes, RPC_PATHS } from "../rpc/rpc-routes.ts";
 import { addSocketRoute, SOCKET_PATHS } from "../sockets/socket-route.ts";
 
 type PortsOf<Add extends (app: FastifyInstance, ports: never) => unknown> = Parameters<Add>[1];
@@ -40,6 +41,7 @@ export interface ApiOptions {
 export type ApiPorts = PortsOf<typeof addGenerationRoutes> &
   PortsOf<typeof addInputRoutes> &
   PortsOf<typeof addProducerRoutes> &
+  PortsOf<typeof addRpcRoutes> &
   PortsOf<typeof addSocketRoute> &
   PortsOf<typeof addModelRoutes> &
   PortsOf<typeof addChatRoute> &
@@ -63,6 +65,7 @@ const PATHS: Paths = {
   ...INPUT_PATHS,
   ...MODEL_PATHS,
   ...PRODUCER_PATHS,
+  ...RPC_PATHS,
   ...SOCKET_PATHS,
   ...RESPONSE_PATHS,
   "/v1/generations": ["POST"],
@@ -88,6 +91,7 @@ export async function addApiRoutes(
   addGenerationRoutes(app, ports);
   addInputRoutes(app, ports);
   addProducerRoutes(app, ports);
+  addRpcRoutes(app, ports);
   await addSocketRoute(app, ports);
   addModelRoutes(app, ports);
   addChatRoute(app, ports);

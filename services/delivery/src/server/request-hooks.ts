@@ -37,7 +37,7 @@ export function addAdmissionHooks(
     authentication.authorise(request);
     if (request.is404) throw notFound(request);
     assertPlainRequest(request);
-    if (!principal) return;
+    if (!principal || request.routeOptions.config.callsItself) return;
     if (request.routeOptions.config.countsItself) limits.assertNotUsedUp(request, principal);
     else await limits.count([request, reply], principal);
   });

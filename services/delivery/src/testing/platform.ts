@@ -119,6 +119,7 @@ export type NodeOptions = Partial<
     | "trustedProxies"
     | "accessLog"
     | "tls"
+    | "grpcPort"
     | "certificateCheckMs"
     | "requestBytes"
     | "arrivalMs"

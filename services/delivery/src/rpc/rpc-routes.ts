@@ -1,0 +1,71 @@
+import { createConnectRouter, createContextValues } from "@connectrpc/connect";
+import type { UniversalHandler } from "@connectrpc/connect/protocol";
+import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
+import { LIMITS, RepriseError } from "@reprise/protocol";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { mayStayOpen } from "../connections/http2.ts";
+import type { RequestMetrics } from "../telemetry/request-metrics.ts";
+import { Generations } from "./generated/reprise/v1/reprise_pb.ts";
+import { CLIENT, createCalls } from "./rpc-calls.ts";
+import { answerSession } from "./rpc-session.ts";
+
+const pathOf = (method: { readonly name: string }) => `/${Generations.typeName}/${method.name}`;
+
+/** Methods that each path takes. */
+export const RPC_PATHS = Object.fromEntries(Generations.methods.map((method) => [pathOf(method), ["POST"]]));
+
+export interface RpcRoutePorts {
+  readonly requestMetrics: Pick<RequestMetrics, "answered">;
+  readonly draining: AbortSignal;
+}
+
+/** Adds the calls of `reprise.proto`, in the protocols gRPC, gRPC-Web and Connect. */
+export function addRpcRoutes(app: FastifyInstance, { requestMetrics, draining }: RpcRoutePorts): void {
+  // Messages are as large as a body, and not compressed, as those of HTTP.
+  const router = createConnectRouter({ readMaxBytes: LIMITS.bodyBytes, acceptCompression: [] });
+  router.service(Generations, {
+    ...createCalls(app),
+    session: (messages, context) => answerSession({ app, draining }, messages, context),
+  });
+  for (const handler of router.handlers)
+    app.route({
+      method: "POST",
+      url: handler.requestPath,
+      // The calls that a message stands for have roles, and count.
+      config: { streamTokens: true, callsItself: true },
+      // Before Fastify reads a body: the protocols frame it.
+      onRequest: async (request, reply) => {
+        void reply.hijack();
+        const answered = (status: number) => requestMetrics.answered(request, status);
+        void answer(handler, [request, reply], answered);
+      },
+      handler: () => {
+        throw new RepriseError("internal", "The call was not answered.");
+      },
+    });
+}
+
+async function answer(
+  handler: UniversalHandler,
+  [request, reply]: readonly [FastifyRequest, FastifyReply],
+  answered: (status: number) => void,
+): Promise<void> {
+  const { raw } = request;
+  if (raw.headers.expect !== undefined) reply.raw.writeContinue();
+  if (handler.method.methodKind === "bidi_streaming") mayStayOpen(raw);
+  for (const [name, value] of Object.entries(reply.getHeaders()))
+    if (value !== undefined) reply.raw.setHeader(name, value);
+  const client = {
+    authorization: raw.headers.authorization ?? "",
+    remoteAddress: request.clientAddress ?? request.ip,
+  };
+  const values = createContextValues().set(CLIENT, client);
+  try {
+    const response = await handler(universalRequestFromNodeRequest(raw, reply.raw, undefined, values));
+    answered(response.status);
+    await universalResponseToNodeResponse(response, reply.raw);
+  } catch {
+    // The client has left: its stream is closed, or closes by this.
+    reply.raw.destroy();
+  }
+}
