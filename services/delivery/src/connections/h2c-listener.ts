@@ -11,8 +11,11 @@ export class H2cListener {
 
   constructor(options: Http2Options, bounds: ConnectionBounds) {
     this.http2 = new Http2Connections(options);
-    this.#server = createServer((socket) => this.http2.accept(socket));
+    this.#server = createServer();
     boundConnections(this.#server, bounds);
+    this.#server.on("connection", (socket) => {
+      if (!socket.destroyed) this.http2.accept(socket);
+    });
   }
 
   /**

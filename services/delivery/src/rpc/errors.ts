@@ -4,7 +4,7 @@ import { type ErrorBody, isErrorCode, type RepriseError, toErrorBody, toHttpStat
 import { type Problem, ProblemSchema } from "./generated/reprise/v1/reprise_pb.ts";
 
 /** Names the cursor after which a stream that was broken off continues. */
-export const CURSOR_TRAILER = "reprise-cursor";
+const CURSOR_TRAILER = "reprise-cursor";
 
 /** The one mapping from HTTP statuses to gRPC codes. */
 export function toCode(status: number): Code {

@@ -98,6 +98,19 @@ test("a session leaves one stream, and is ended when the node drains", async () 
   expect(session.eventsOf(1)).toHaveLength(1);
 });
 
+test("a session outlasts the time that a request may take to arrive", async () => {
+  await using session = await openSession({ arrivalMs: 400, heartbeatMs: 100 });
+  const { ref, worker } = await createGeneration(session);
+  session.send({ id: 1, call: { case: "follow", value: { generation: ref.generation } } });
+  // Each is a heartbeat.
+  await eventually(async () => expect(session.messages.length).toBeGreaterThan(10));
+  session.send({ id: 2, call: { case: "follow", value: { generation: ref.generation } } });
+  await append(worker, started(), completed());
+  session.call.end();
+  expect(await session.ended).toBeUndefined();
+  expect(session.eventsOf(2)).toHaveLength(2);
+});
+
 test.each([[{ id: 0, call: { case: "leave", value: {} } }], [{ id: 1 }]] as const)(
   "a session is ended by the message %j",
   async (message) => {
