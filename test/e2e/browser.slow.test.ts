@@ -1,9 +1,7 @@
-import { fileURLToPath } from "node:url";
 import { createTempDir, startTcpProxy } from "@reprise/testkit";
 import { createClient } from "@reprise/client";
-import { rolldown } from "rolldown";
 import { expect, test } from "vitest";
-import { openPage, serveSite } from "./testing/browser.ts";
+import { bundlePage, openPage, serveSite } from "./testing/browser.ts";
 import { startPlatform } from "./testing/platform.ts";
 
 /** The stream is longer, however few events a slow worker's text comes in. */
@@ -14,7 +12,7 @@ test("a page of another origin runs a generation, loses its network in the middl
   await using stack = new AsyncDisposableStack();
   const { page } = stack.use(await openPage());
   const dir = stack.use(await createTempDir("browser"));
-  const site = await serveSite(await bundlePage());
+  const site = await serveSite(await bundlePage("page.ts"));
   stack.defer(() => void site.server.close());
   const platform = stack.use(await startPlatform(dir.path, { REPRISE_CORS_ORIGINS: site.origin }));
   const proxy = stack.use(
@@ -37,19 +35,3 @@ test("a page of another origin runs a generation, loses its network in the middl
   expect(Number(await told("reconnects"))).toBeGreaterThan(0);
   expect(problems).toEqual([]);
 });
-
-/** The page's script as one file, as a bundler makes it for a browser: what needs Node fails here. */
-async function bundlePage(): Promise<string> {
-  const bundle = await rolldown({
-    input: fileURLToPath(new URL("browser/page.ts", import.meta.url)),
-    platform: "browser",
-    logLevel: "silent",
-  });
-  try {
-    const { output } = await bundle.generate({ format: "esm", codeSplitting: false });
-    expect(output).toHaveLength(1);
-    return output[0].code;
-  } finally {
-    await bundle.close();
-  }
-}

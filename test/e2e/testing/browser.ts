@@ -1,7 +1,9 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
 import { type Browser, chromium, type Page } from "playwright-core";
+import { rolldown } from "rolldown";
 import { findChromium } from "../../../scripts/programs/test-programs.ts";
 
 const CHROMIUM_ARGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"];
@@ -39,4 +41,20 @@ export async function openBrowser(args: readonly string[] = []): Promise<Browser
   const executablePath = findChromium();
   if (executablePath === undefined) throw new Error("PATH has no Chromium.");
   return chromium.launch({ executablePath, args: [...CHROMIUM_ARGS, ...args], timeout: 0 });
+}
+
+/** A page's script of `browser/` as one file, as a bundler makes it for a browser: what needs Node fails here. */
+export async function bundlePage(name: string): Promise<string> {
+  const bundle = await rolldown({
+    input: fileURLToPath(new URL(`../browser/${name}`, import.meta.url)),
+    platform: "browser",
+    logLevel: "silent",
+  });
+  try {
+    const { output } = await bundle.generate({ format: "esm", codeSplitting: false });
+    if (output.length > 1) throw new Error(`${name} becomes ${output.length} files`);
+    return output[0].code;
+  } finally {
+    await bundle.close();
+  }
 }
