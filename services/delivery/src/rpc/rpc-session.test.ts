@@ -3,6 +3,7 @@ import { eventually } from "@reprise/testkit";
 import { expect, test } from "vitest";
 import {
   append,
+  call,
   completed,
   createGeneration,
   delta,
@@ -96,6 +97,19 @@ test("a session leaves one stream, and is ended when the node drains", async () 
   expect(await session.said(2, "problem")).toMatchObject({ code: "draining", retryable: true });
   expect(await session.ended).toMatchObject({ code: status.UNAVAILABLE });
   expect(session.eventsOf(1)).toHaveLength(1);
+});
+
+test("the streams of a session end when its client leaves", async () => {
+  await using session = await openSession();
+  const { ref, worker } = await createGeneration(session);
+  session.send({ id: 1, call: { case: "follow", value: { generation: ref.generation } } });
+  session.send({ id: 2, call: { case: "follow", value: { generation: ref.generation } } });
+  const metrics = async () => (await call(`${session.node.opsUrl}/metrics`)).text;
+  await expect.poll(metrics).toContain("\nreprise_readers 2\n");
+  session.call.cancel();
+  expect(await session.ended).toMatchObject({ code: status.CANCELLED });
+  await expect.poll(metrics).toContain("\nreprise_readers 0\n");
+  await append(worker, started(), completed());
 });
 
 test("a session outlasts the time that a request may take to arrive", async () => {

@@ -222,7 +222,7 @@ describe.each<[string, (baseUrl: string) => Transport, "url" | "grpc"]>([
   ["Connect over HTTP/2", (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "2" }), "grpc"],
   ["gRPC-Web over HTTP/1.1", (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }), "url"],
 ])("%s", (_name, transportTo, port) => {
-  test("creates, reads, and tells an error with its details", async () => {
+  test("creates, reads, leaves, and tells an error with its details", async () => {
     await using platform = await openRpc();
     const baseUrl = port === "url" ? platform.node.url : `http://${addressOf(platform.node)}`;
     const client = createClient(Generations, transportTo(baseUrl));
@@ -233,6 +233,15 @@ describe.each<[string, (baseUrl: string) => Transport, "url" | "grpc"]>([
     await append(worker, started(), delta("a"), completed());
     const read = await Array.fromAsync(client.read({ generation: ref.generation }, options));
     expect(read.filter(({ eventJson }) => eventJson !== "").map(({ seq }) => seq)).toEqual([1n, 2n, 3n]);
+    const leave = new AbortController();
+    const left = client
+      .read({ generation: id }, { ...options, signal: leave.signal })
+      [Symbol.asyncIterator]();
+    await left.next();
+    leave.abort();
+    await expect(left.next()).rejects.toMatchObject({ code: Code.Canceled });
+    const metrics = async () => (await call(`${platform.node.opsUrl}/metrics`)).text;
+    await expect.poll(metrics).toContain("\nreprise_readers 0\n");
     const error = await client
       .get({ generation: "gen_0_none" }, options)
       .catch((thrown: unknown) => ConnectError.from(thrown));
