@@ -7,7 +7,7 @@ test("a page of another origin creates and reads generations by Connect and gRPC
   await using stack = new AsyncDisposableStack();
   const { page } = stack.use(await openPage());
   const dir = stack.use(await createTempDir("browser"));
-  const site = await serveSite(await bundlePage("rpc-page.ts"));
+  const site = await serveSite(await bundlePage(new URL("browser/rpc-page.ts", import.meta.url)));
   stack.defer(() => void site.server.close());
   const env = { REPRISE_CORS_ORIGINS: site.origin, REPRISE_AUDIT: "off", REPRISE_ANALYTICS: "off" };
   const { url, apiKey: key } = stack.use(await startPlatform(dir.path, env));

@@ -12,7 +12,7 @@ test("a page of another origin runs a generation, loses its network in the middl
   await using stack = new AsyncDisposableStack();
   const { page } = stack.use(await openPage());
   const dir = stack.use(await createTempDir("browser"));
-  const site = await serveSite(await bundlePage("page.ts"));
+  const site = await serveSite(await bundlePage(new URL("browser/page.ts", import.meta.url)));
   stack.defer(() => void site.server.close());
   const platform = stack.use(await startPlatform(dir.path, { REPRISE_CORS_ORIGINS: site.origin }));
   const proxy = stack.use(

@@ -44,15 +44,15 @@ export async function openBrowser(args: readonly string[] = []): Promise<Browser
 }
 
 /** A page's script of `browser/` as one file, as a bundler makes it for a browser: what needs Node fails here. */
-export async function bundlePage(name: string): Promise<string> {
+export async function bundlePage(url: URL): Promise<string> {
   const bundle = await rolldown({
-    input: fileURLToPath(new URL(`../browser/${name}`, import.meta.url)),
+    input: fileURLToPath(url),
     platform: "browser",
     logLevel: "silent",
   });
   try {
     const { output } = await bundle.generate({ format: "esm", codeSplitting: false });
-    if (output.length > 1) throw new Error(`${name} becomes ${output.length} files`);
+    if (output.length > 1) throw new Error(`${url.href} becomes ${output.length} files`);
     return output[0].code;
   } finally {
     await bundle.close();

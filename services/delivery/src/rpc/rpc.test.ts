@@ -234,9 +234,8 @@ describe.each<[string, (baseUrl: string) => Transport, "url" | "grpc"]>([
     const read = await Array.fromAsync(client.read({ generation: ref.generation }, options));
     expect(read.filter(({ eventJson }) => eventJson !== "").map(({ seq }) => seq)).toEqual([1n, 2n, 3n]);
     const leave = new AbortController();
-    const left = client
-      .read({ generation: id }, { ...options, signal: leave.signal })
-      [Symbol.asyncIterator]();
+    const reading = client.read({ generation: id }, { ...options, signal: leave.signal });
+    const left = reading[Symbol.asyncIterator]();
     await left.next();
     leave.abort();
     await expect(left.next()).rejects.toMatchObject({ code: Code.Canceled });
