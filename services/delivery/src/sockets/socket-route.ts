@@ -39,7 +39,7 @@ export async function addSocketRoute(
     wsHandler: (socket, request) => {
       if (socket.protocol !== SOCKET_PROTOCOL)
         return socket.close(1002, `the subprotocol must be ${SOCKET_PROTOCOL}`);
-      const session = { app, socket, draining, remoteAddress: request.ip };
+      const session = { app, socket, draining, remoteAddress: request.clientAddress ?? request.ip };
       new SocketSession({ ...session, authorization: authorizationOf(request) }).begin();
     },
   });
