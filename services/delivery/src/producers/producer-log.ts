@@ -12,6 +12,7 @@ import {
   isProduced,
   isTerminal,
   type KnownEvent,
+  LIMITS,
   type OutputAppend,
   type OutputEntry,
   REQUEST_SEQ,
@@ -128,7 +129,8 @@ export class ProducerLog {
 
   /**
    * Stores the entries that are not stored yet, one event each.
-   * @throws RepriseError `producer_fenced`, `output_gap`, `invalid_request` for the id of an earlier tool call; what `admit` throws; as `claim`
+   * @throws RepriseError `producer_fenced`, `output_gap`, `invalid_request` for the id of an earlier tool call, `limit_exceeded` for a log that is full; what `admit` throws;
+   *   as `claim`
    */
   append({ epoch, first, entries }: OutputAppend): Promise<OutputState> {
     let isAdmitted = false;
@@ -142,6 +144,7 @@ export class ProducerLog {
       if (transcript.ended) return { stored: log.produced, ...endOf(log) };
       if (epoch !== transcript.attempt) throw fenced(epoch, transcript.attempt);
       if (entries.length > 0 && first > next) throw outputGap(first, next);
+      assertFits(log, fresh);
       if (!isAdmitted && fresh.length > 0) this.#options.admit(fresh);
       isAdmitted = true;
       for (const [i, entry] of fresh.entries()) {
@@ -245,6 +248,16 @@ function isFence(event: KnownEvent | UnknownEvent): boolean {
   return isTerminal(type) || isProduced(event, undefined);
 }
 
+/** @throws RepriseError `limit_exceeded` for entries other than an end, which a full log takes too */
+function assertFits({ appender, bytes }: OpenLog, fresh: readonly OutputEntry[]): void {
+  let total = bytes;
+  for (const entry of fresh) {
+    if (isTerminal(entry.type)) continue;
+    total += encodeEvent(appender.head.seq, entry).length;
+    if (total > LIMITS.outputTotalBytes) throw logFull(total);
+  }
+}
+
 function toDraft(log: OpenLog, entry: OutputEntry, at: string): EventDraft {
   switch (entry.type) {
     case "tool.call":
@@ -299,6 +312,13 @@ function outputGap(first: number, next: number): RepriseError {
 
 function callExists(id: string, param: string): RepriseError {
   return new RepriseError("invalid_request", `${param}: "${id}" is the id of an earlier call.`, { param });
+}
+
+function logFull(bytes: number): RepriseError {
+  const param = "output.total_bytes";
+  const message = `${param}: the generation would have ${bytes} bytes, and may have ${LIMITS.outputTotalBytes}; end it.`;
+  // PROTOCOL.md has every limit say when to come back.
+  return new RepriseError("limit_exceeded", message, { param, retryable: false, retryAfterMs: 3_600_000 });
 }
 
 function notStored(): RepriseError {

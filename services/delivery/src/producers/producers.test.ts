@@ -1,4 +1,5 @@
 import {
+  asSeq,
   asStreamSeq,
   type Generation,
   type GenerationRef,
@@ -10,7 +11,17 @@ import { logErasure } from "@reprise/stream";
 import { eventually } from "@reprise/testkit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { decide, halted, judge } from "../testing/moderation.ts";
-import { call, KEYS, openPlatform, type Node, type Platform, toolCall } from "../testing/platform.ts";
+import {
+  append,
+  call,
+  KEYS,
+  openPlatform,
+  openWorker,
+  type Node,
+  type Platform,
+  toolCall,
+} from "../testing/platform.ts";
+import { Producers } from "./producers.ts";
 
 let platform: Platform;
 let other: Node;
@@ -289,6 +300,44 @@ describe("a producer", () => {
     expect(refused).toMatchObject({
       error: { code: "limit_exceeded", param: "output.bytes_per_second", retryable: true },
     });
+  });
+});
+
+describe("a log", () => {
+  test("that is full takes nothing but its end, at any node", async () => {
+    const opened = await open();
+    const sealed = (length: number) => ({ type: "reasoning.sealed", encrypted: "x".repeat(length) }) as const;
+    await append(await openWorker(platform.log, opened.ref), ...Array(16).fill(sealed(1_040_000)));
+    for (const node of [platform.node, other])
+      expect(await opened.output({ first: 17, entries: [sealed(200_000), END] }, { node })).toMatchObject({
+        status: 429,
+        json: { error: { code: "limit_exceeded", param: "output.total_bytes", retryable: false } },
+      });
+    const entries = [said("a"), END];
+    expect((await opened.output({ first: 17, entries })).json).toEqual({ stored: 18, ended: "completed" });
+  });
+
+  test("is closed by the call that uses up the node's bytes, the one used last excepted", async () => {
+    const { broker, log } = platform;
+    const reads: string[] = [];
+    const readLog = (ref: GenerationRef) => {
+      reads.push(ref.generation);
+      return log.reader.readLog(ref);
+    };
+    const tokens = { mint: () => Promise.reject(new Error("none is asked for")) };
+    const onError = (error: unknown) => expect.unreachable(String(error));
+    const counted = { ...log, reader: { ...log.reader, readLog } };
+    using producers = new Producers({ broker, log: counted, tokens, onError, maxBytes: 8_192 });
+    const [idle, long] = [await open(), await open()];
+    const write = async ({ ref }: { ref: GenerationRef }, first: number, length: number) => {
+      const entries = [{ type: "output.delta" as const, text: "x".repeat(length) }];
+      await producers.append(ref, { epoch: 1, first: asSeq(first), entries });
+    };
+    await write(idle, 1, 1);
+    for (const first of [1, 2]) await write(long, first, 8_192);
+    await write(idle, 2, 1);
+    await write(long, 3, 1);
+    expect(reads).toEqual([idle, long, idle, long].map(({ id }) => id));
   });
 });
 

@@ -19,6 +19,8 @@ export interface ProducerPorts {
   readonly log: GenerationLog;
   readonly tokens: Pick<StreamTokens, "mint">;
   readonly onError: (error: unknown) => void;
+  /** Bytes of the open logs together. Default 64 MiB. */
+  readonly maxBytes?: number;
 }
 
 /** The right to write a generation's output, as its producer gets it. */
@@ -42,12 +44,14 @@ const HEARD = new TextEncoder().encode("{}");
 /** Writes the output of generations without a worker, for all connections of a node. */
 export class Producers implements Disposable {
   readonly #ports: ProducerPorts;
+  readonly #maxBytes: number;
   readonly #open = new Map<string, ProducerLog>();
   readonly #yieldRequests: { unsubscribe(): void };
 
   constructor(ports: ProducerPorts) {
-    const { broker, onError } = ports;
+    const { broker, maxBytes = MAX_BYTES, onError } = ports;
     this.#ports = ports;
+    this.#maxBytes = maxBytes;
     this.#yieldRequests = subscribeYieldRequests(broker.main, {
       onRequest: (ref) => this.#open.get(keyOf(ref))?.yield(),
       onError,
@@ -111,16 +115,22 @@ export class Producers implements Disposable {
     } finally {
       // Calls about generations that do not exist take no place.
       if (log.bytes === 0) this.#open.delete(key);
+      this.#closeOthers(key);
+    }
+  }
+
+  /** Closes the logs that were not used for longest, until the rest keeps to the limits. */
+  #closeOthers(used: string): void {
+    let bytes = this.#open.values().reduce((sum, log) => sum + log.bytes, 0);
+    for (const [key, log] of this.#open) {
+      if (this.#open.size <= MAX_OPEN && bytes <= this.#maxBytes) break;
+      if (key === used) continue;
+      bytes -= log.bytes;
+      this.#open.delete(key);
     }
   }
 
   #openLog(ref: GenerationRef): ProducerLog {
-    let bytes = this.#open.values().reduce((sum, log) => sum + log.bytes, 0);
-    for (const [key, log] of this.#open) {
-      if (this.#open.size < MAX_OPEN && bytes <= MAX_BYTES) break;
-      bytes -= log.bytes;
-      this.#open.delete(key);
-    }
     let rate: RateState | undefined;
     const admit = (entries: readonly OutputEntry[]) => void (rate = takeBytes(rate, entries));
     const onEnded: ConstructorParameters<typeof ProducerLog>[0]["onEnded"] = (requested, usage) => {

@@ -57,6 +57,8 @@ export const LIMITS = {
   /** Bytes of one generation's input in a second, at one node, and that its worker has not consumed. */
   inputBytesPerSecond: 1_048_576,
   inputAheadBytes: 1_048_576,
+  /** Events of a generation that producers write, encoded; its end comes on top. */
+  outputTotalBytes: 16_777_216,
   /** One page of events: most events, and most milliseconds that it waits for the first. */
   pageEvents: 1_000,
   pageWaitMs: 30_000,
