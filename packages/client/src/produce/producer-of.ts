@@ -23,8 +23,8 @@ export interface ProducerGrant {
   readonly next: number;
   /** Length of the text that is stored. */
   readonly text_length: number;
-  /** A stream token with which another process may write, by a client of its own. */
-  readonly token: string;
+  /** A stream token with which another process may write, by a client of its own. Absent if the client has a token itself. */
+  readonly token?: string;
 }
 
 /**

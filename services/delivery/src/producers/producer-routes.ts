@@ -39,7 +39,8 @@ export function addProducerRoutes(app: FastifyInstance, ports: ProducerRoutePort
   app.post<ById>(CLAIM, { config }, async (request) => {
     using _ = bodies.keep(request.raw);
     const ref = await findGeneration(ports, request);
-    return await producers.claim(ref, parseWith(claimSchema, request.body ?? {}));
+    const mint = ports.authentication.principalOf(request).tokenId === undefined;
+    return await producers.claim(ref, { ...parseWith(claimSchema, request.body ?? {}), mint });
   });
 
   app.post<ById>(OUTPUT, { config }, async (request) => {

@@ -180,7 +180,8 @@ describe("a producer", () => {
     const opened = await open();
     await opened.output({ first: 1, entries: [said("Hel"), said("l")] });
     const { json } = await opened.claim({ key: opened.grant.token, body: { rewind: true } });
-    expect(json).toMatchObject({ epoch: 2, next: 3, text_length: 0 });
+    // A token can't renew itself.
+    expect(json).toEqual({ epoch: 2, next: 3, text_length: 0 });
     await opened.output({ epoch: 2, first: 3, entries: [said("Bye"), END] });
     expect(await opened.read()).toMatchObject({ status: "completed", text: "Bye" });
   });

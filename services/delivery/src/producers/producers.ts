@@ -25,9 +25,9 @@ export interface ProducerPorts {
 
 /** The right to write a generation's output, as its producer gets it. */
 export interface ProducerGrant {
-  /** A stream token with the scope `produce`, for this generation. */
-  readonly token: string;
-  readonly expires_at: string;
+  /** A stream token with the scope `produce`, for this generation. Absent for a caller that has one. */
+  readonly token?: string;
+  readonly expires_at?: string;
   readonly epoch: number;
   /** The number of the next entry. */
   readonly next: number;
@@ -64,26 +64,22 @@ export class Producers implements Disposable {
 
   /**
    * Makes the caller the generation's producer, in the place of an earlier one.
+   * @param options `mint`: false for a caller with a token, which would outlive itself by another one. Default true
    * @throws RepriseError as `ProducerLog.claim`
    */
   async claim(
     ref: GenerationRef,
-    { rewind = false }: { rewind?: boolean | undefined } = {},
+    { rewind = false, mint = true }: { rewind?: boolean | undefined; mint?: boolean } = {},
   ): Promise<ProducerGrant> {
     const { epoch, next, textLength } = await this.#with(ref, (log) => log.claim(rewind));
-    const { token, expiresAtMs } = await this.#ports.tokens.mint({
-      tenant: ref.tenant,
-      generation: ref.generation,
-      scopes: ["produce"],
-      ttlSeconds: TOKEN_LIMITS.lifeSeconds,
-    });
-    return {
-      token,
-      expires_at: new Date(expiresAtMs).toISOString(),
-      epoch,
-      next,
-      text_length: textLength,
-    };
+    return { ...(mint && (await this.#mint(ref))), epoch, next, text_length: textLength };
+  }
+
+  async #mint({ tenant, generation }: GenerationRef): Promise<Pick<ProducerGrant, "token" | "expires_at">> {
+    const ttlSeconds = TOKEN_LIMITS.lifeSeconds;
+    const asked = { tenant, generation, scopes: ["produce"], ttlSeconds } as const;
+    const { token, expiresAtMs } = await this.#ports.tokens.mint(asked);
+    return { token, expires_at: new Date(expiresAtMs).toISOString() };
   }
 
   /**
