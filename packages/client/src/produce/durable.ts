@@ -1,7 +1,7 @@
 import type { Client, CreateOptions, GenerationRequest } from "../client.ts";
 import { produce, type Producer, type ProducerEnd, type ProducerEntry } from "./producer-of.ts";
 
-/** What this needs of the result of the AI SDK's `streamText`. */
+/** The part of the result of the AI SDK's `streamText` that `durable` reads. */
 export interface StreamedResult {
   readonly fullStream: AsyncIterable<StreamPart>;
 }
@@ -27,8 +27,15 @@ const REASONS: Readonly<Record<string, string>> = {
   "tool-calls": "tool_calls",
 };
 
+const UNFINISHED = {
+  code: "engine_failed",
+  message: "The model's stream has ended without a finish.",
+  retryable: true,
+} as const;
+
 /**
- * Writes what the AI SDK's `streamText` streams to a generation, which readers follow by its id, whatever becomes of this process's own connections.
+ * Writes what the AI SDK's `streamText` streams to a generation, which readers follow by its id, also after this process's own connections are lost. If the
+ * create joins a generation that an earlier call with its key has begun, the output of that is withdrawn. A stream without a finish fails the generation.
  * @param stream calls the model; given the producer's signal, which is aborted when the generation is cancelled
  * @returns the generation's id at once, and `done`, which rejects with what has ended the writing
  * @throws RepriseError the generation could not be created
@@ -39,23 +46,32 @@ export async function durable(
   stream: (signal: AbortSignal) => StreamedResult,
   options?: CreateOptions,
 ): Promise<{ readonly id: string; readonly done: Promise<void> }> {
-  const producer = await produce(client, request, options);
-  const done = writeAll(producer, stream);
+  const producer = await produce(client, request, { ...options, rewind: true });
+  const done = writeAll(client, producer, stream);
   // A caller who does not wait for it does not fail by it.
   done.catch(() => {});
   return { id: producer.id, done };
 }
 
-async function writeAll(producer: Producer, stream: (signal: AbortSignal) => StreamedResult): Promise<void> {
+async function writeAll(
+  { transport }: Client,
+  producer: Producer,
+  stream: (signal: AbortSignal) => StreamedResult,
+): Promise<void> {
   const { signal } = producer;
   try {
-    let end: ProducerEnd = {};
+    let end: ProducerEnd | undefined;
     for await (const part of stream(signal).fullStream) {
       signal.throwIfAborted();
       if (part.type === "error") throw part.error;
       if (part.type === "finish") end = toEnd(part);
       // It is waited for at the end: a slow network must not slow the model.
       else for (const said of toSaid(part)) void producer.append(said);
+    }
+    // A stream that the app aborts ends so.
+    if (!end) {
+      await producer.fail(UNFINISHED);
+      throw transport.error(UNFINISHED.code, UNFINISHED.message);
     }
     await producer.end(end);
   } finally {

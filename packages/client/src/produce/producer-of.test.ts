@@ -4,6 +4,7 @@ import { durable, type StreamedResult } from "./durable.ts";
 import { claimProducer, produce } from "./producer-of.ts";
 
 interface Body {
+  readonly rewind?: boolean;
   readonly epoch: number;
   readonly first: number;
   readonly entries: readonly { readonly type: string; readonly text?: string; readonly tokens?: number }[];
@@ -17,8 +18,12 @@ function openPlatform({ breaks = Number.POSITIVE_INFINITY } = {}) {
   const state = { epoch: 0, ended: undefined as string | undefined };
   const answerTo = (url: string, body: Body): [number, object] => {
     if (!url.endsWith("/output")) {
-      const producer = { epoch: ++state.epoch, next: log.length + 1, text_length: 0, token: "t" };
-      return [200, url.endsWith("/producer") ? producer : { id: "gen_0_1", producer }];
+      const isClaim = url.endsWith("/producer");
+      // A further create has joined the generation.
+      if (!isClaim && state.epoch > 0) return [200, { id: "gen_0_1" }];
+      if (body.rewind) log.push({ type: "output.rewind" });
+      const producer = { epoch: ++state.epoch, next: log.length + 1, text_length: 0 };
+      return [200, isClaim ? producer : { id: "gen_0_1", producer }];
     }
     bodies.push(body);
     if (body.epoch !== state.epoch)
@@ -153,3 +158,27 @@ it("durable fails the generation with the model's error", async () => {
   await expect(done).rejects.toBe(broken);
   expect(log.at(-1)).toMatchObject({ type: "generation.failed" });
 });
+
+it("durable withdraws what an earlier run of the same job has said", async () => {
+  const { client, log } = openPlatform();
+  const lost = await produce(client, { input: "hi" });
+  await lost.append("Hel");
+  const parts = [
+    { type: "text-delta", text: "Hello" },
+    { type: "finish", finishReason: "stop" },
+  ];
+  const { done } = await durable(client, { input: "hi" }, () => ({ fullStream: partsOf(...parts) }));
+  await done;
+  expect(log.slice(1, 3)).toEqual([{ type: "output.rewind" }, { type: "output.delta", text: "Hello" }]);
+});
+
+it.each([[], [{ type: "abort" }]])(
+  "durable fails a generation whose stream has no finish",
+  async (...rest) => {
+    const { client, log } = openPlatform();
+    const said = { type: "text-delta", text: "Hel" };
+    const { done } = await durable(client, { input: "hi" }, () => ({ fullStream: partsOf(said, ...rest) }));
+    await expect(done).rejects.toMatchObject({ code: "engine_failed" });
+    expect(log.at(-1)).toMatchObject({ type: "generation.failed", error: { code: "engine_failed" } });
+  },
+);

@@ -63,12 +63,13 @@ const HEARTBEAT_MS = 5_000;
 
 /**
  * Creates a generation that this process writes.
+ * @param options `rewind` withdraws what an earlier producer has said, as `claimProducer` does, if the create joins its generation
  * @throws RepriseError
  */
 export async function produce(
   client: Client,
   request: Omit<GenerationRequest, "model">,
-  { idempotencyKey, signal }: CreateOptions = {},
+  { idempotencyKey, rewind = false, signal }: CreateOptions & { rewind?: boolean } = {},
 ): Promise<Producer> {
   const { transport } = client;
   const created = await transport.call<Generation & { producer?: ProducerGrant }>(
@@ -81,7 +82,7 @@ export async function produce(
     signal,
   );
   // The answer to an earlier try was lost, or the key is that of an earlier create.
-  if (!created.producer) return claimProducer(client, created.id, { signal });
+  if (!created.producer) return claimProducer(client, created.id, { rewind, signal });
   return producerOf(client, created.id, created.producer, { signal });
 }
 
