@@ -27,7 +27,7 @@ export { isExpiredOrErased } from "./read/expired-or-erased.ts";
 export { type GenerationLog, createGenerationLog } from "./read/generation-log.ts";
 export { listGenerations } from "./read/list-generations.ts";
 export { subscribeLive } from "./read/live-feed.ts";
-export { headOf } from "./read/log-head.ts";
+export { headOf, type LogHead, readAfterHead, toHead } from "./read/log-head.ts";
 export type { LogObserver, LogReader } from "./read/log-reader.ts";
 export { readLastStored } from "./read/read-last-stored.ts";
 export { readPolicy, toEffectivePolicy } from "./read/requested-policy.ts";

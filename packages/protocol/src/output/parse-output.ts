@@ -19,7 +19,7 @@ import { asSeq, type Seq } from "../seq.ts";
 const encoder = /* @__PURE__ */ new TextEncoder();
 const MAX_MESSAGE = 1_024;
 
-/** Of more bytes an appender makes several events, and an entry is one event. */
+/** An appender makes several events of more bytes, and an entry is one event. */
 const text = z
   .string()
   .min(1)

@@ -27,10 +27,13 @@ import {
   Appender,
   type GenerationLog,
   headOf,
+  type LogHead,
   type LogSnapshot,
+  readAfterHead,
   readCurrentLog,
   type StoredEvent,
   storeCheckpoint,
+  toHead,
 } from "@reprise/stream";
 import { toRequested } from "../domain/to-requested.ts";
 
@@ -46,11 +49,11 @@ export interface ProducerLogOptions {
   readonly onEnded: (requested: RequestedEvent, usage: Usage) => void;
 }
 
-/** What a producer is told of its appends. */
+/** The answer to a producer's append. */
 export interface OutputState {
   /** The last entry that is stored, of all epochs; 0 for none. */
   readonly stored: number;
-  /** How the generation has ended; absent while it runs. Entries after the end are not stored. */
+  /** The status of a generation that has ended; absent while it runs. Entries after the end are not stored. */
   readonly ended?: GenerationStatus;
 }
 
@@ -63,8 +66,7 @@ export interface Claimed {
 }
 
 /** The log as this node has read and continued it. */
-interface OpenLog {
-  readonly appender: Appender;
+interface ReadLog {
   readonly events: Uint8Array[];
   readonly transcript: Transcript;
   readonly requested: RequestedEvent;
@@ -73,14 +75,18 @@ interface OpenLog {
   bytes: number;
 }
 
+interface OpenLog extends ReadLog {
+  appender: Appender;
+}
+
 /** Times that a call reads the log again because another process has written to it. */
 const MAX_TRIES = 32;
 
 /**
  * A generation's log as its producers write it through one node. A producer's epoch is the attempt in `generation.started`, and its entry n is the n-th
  * event of the log that a producer may append: so the log itself tells what is stored, and the compare-and-set of each append is the fence. An event that
- * a producer appends at another node ends this node's appender as a further attempt does; then the log is read again, and the call continues with those of
- * its entries that are not in it. Calls take turns.
+ * a producer appends at another node ends this node's appender as a further attempt does; then the rest of the log is read, and the call continues with
+ * those of its entries that are not in it. Calls take turns.
  */
 export class ProducerLog {
   readonly #options: ProducerLogOptions;
@@ -169,7 +175,8 @@ export class ProducerLog {
           if (log.transcript.ended && !hadEnded) await this.#end(log);
           return result;
         } finally {
-          if (log.appender.state.kind !== "open") this.#open = undefined;
+          const { kind } = log.appender.state;
+          if (kind !== "open" && kind !== "fenced") this.#open = undefined;
         }
       }
       throw notStored();
@@ -177,9 +184,12 @@ export class ProducerLog {
   }
 
   async #current(): Promise<OpenLog> {
-    if (this.#open) return this.#open;
+    const open = this.#open;
+    if (open?.appender.state.kind === "open") return open;
+    if (open && (await reopen(this.#options, open))) return open;
+    this.#open = undefined;
     const { log, ref } = this.#options;
-    this.#open = openLog(log, ref, await readCurrentLog(log, ref));
+    this.#open = openLog(this.#options, await readCurrentLog(log, ref));
     return this.#open;
   }
 
@@ -207,33 +217,34 @@ async function isCurrent({ appender }: OpenLog): Promise<boolean> {
   return (await appender.settled()).kind === "open";
 }
 
-function openLog(log: GenerationLog, ref: GenerationRef, snapshot: LogSnapshot): OpenLog {
+function openLog(options: ProducerLogOptions, snapshot: LogSnapshot): OpenLog {
   const [first] = snapshot.events;
   if (!first) throw generationNotFound();
   const requested = toRequested(first);
   if (requested.request.model !== EXTERNAL_MODEL) throw notExternal(requested.request.model);
-  const appender = new Appender({
-    ...log,
-    ref,
-    head: headOf(snapshot),
-    writer: createWriterName(),
-    isFence,
-    onStored: ({ payload }: StoredEvent) => take(open, payload),
-  });
   const transcript = new Transcript({ original: true });
-  const open: OpenLog = {
-    appender,
-    events: [],
-    transcript,
-    requested,
-    produced: 0,
-    bytes: 0,
-  };
-  for (const payload of snapshot.events) take(open, payload);
-  return open;
+  const read: ReadLog = { events: [], transcript, requested, produced: 0, bytes: 0 };
+  for (const payload of snapshot.events) take(read, payload);
+  return Object.assign(read, { appender: openAppender(options, read, headOf(snapshot)) });
 }
 
-function take(log: OpenLog, payload: Uint8Array): void {
+/** Continues a log after the event that has fenced its appender. @returns false if the whole log is to be read: an end may be that of an erasure */
+async function reopen(options: ProducerLogOptions, open: OpenLog): Promise<boolean> {
+  const { head } = open.appender;
+  const tail = await readAfterHead(options.log.leader, options.ref, head);
+  if (!tail) return false;
+  for (const { payload } of tail) take(open, payload);
+  const last = tail.at(-1);
+  open.appender = openAppender(options, open, last ? toHead(last) : head);
+  return !open.transcript.ended;
+}
+
+function openAppender({ log, ref }: ProducerLogOptions, read: ReadLog, head: LogHead): Appender {
+  const onStored = ({ payload }: StoredEvent) => take(read, payload);
+  return new Appender({ ...log, ref, head, writer: createWriterName(), isFence, onStored });
+}
+
+function take(log: ReadLog, payload: Uint8Array): void {
   const event = decodeEvent(payload);
   log.bytes += payload.length;
   log.events.push(payload);
@@ -252,7 +263,7 @@ function isFence(event: KnownEvent | UnknownEvent): boolean {
 function assertFits({ appender, bytes }: OpenLog, fresh: readonly OutputEntry[]): void {
   let total = bytes;
   for (const entry of fresh) {
-    if (isTerminal(entry.type)) continue;
+    if (entry.type === "generation.completed" || entry.type === "generation.failed") continue;
     total += encodeEvent(appender.head.seq, entry).length;
     if (total > LIMITS.outputTotalBytes) throw logFull(total);
   }
