@@ -6,6 +6,7 @@ import { claimProducer, produce } from "./producer-of.ts";
 interface Body {
   readonly rewind?: boolean;
   readonly epoch: number;
+  readonly nonce: string;
   readonly first: number;
   readonly entries: readonly { readonly type: string; readonly text?: string; readonly tokens?: number }[];
 }
@@ -22,7 +23,12 @@ function openPlatform({ breaks = Number.POSITIVE_INFINITY } = {}) {
       // A further create has joined the generation.
       if (!isClaim && state.epoch > 0) return [200, { id: "gen_0_1" }];
       if (body.rewind) log.push({ type: "output.rewind" });
-      const producer = { epoch: ++state.epoch, next: log.length + 1, text_length: 0 };
+      const producer = {
+        epoch: ++state.epoch,
+        nonce: `n${state.epoch}`,
+        next: log.length + 1,
+        text_length: 0,
+      };
       return [200, isClaim ? producer : { id: "gen_0_1", producer }];
     }
     bodies.push(body);
@@ -63,9 +69,9 @@ it("what is said while a call is under way goes with the next one, neighbouring 
     { type: "output.delta", text: "d" },
     { type: "generation.completed" },
   ]);
-  expect(bodies.map(({ first, entries }) => [first, entries.length])).toEqual([
-    [1, 1],
-    [2, 4],
+  expect(bodies.map(({ nonce, first, entries }) => [nonce, first, entries.length])).toEqual([
+    ["n1", 1, 1],
+    ["n1", 2, 4],
   ]);
 });
 

@@ -19,6 +19,7 @@ export interface ProducerEnd {
 /** The right to write a generation: in the answer to its create, and to a claim. */
 export interface ProducerGrant {
   readonly epoch: number;
+  readonly nonce?: string;
   /** The number of the next entry. */
   readonly next: number;
   /** Length of the text that is stored. */
@@ -128,7 +129,8 @@ export function producerOf(
     try {
       do {
         sent = waiting.splice(0, countFitting(waiting));
-        const body = { epoch: grant.epoch, first: next, entries: sent.map(({ entry }) => entry) };
+        const { epoch, nonce } = grant;
+        const body = { epoch, nonce, first: next, entries: sent.map(({ entry }) => entry) };
         const answer = await transport.call<{ stored: number; ended?: string }>(
           { method: "POST", path, body: JSON.stringify(body) },
           outer,

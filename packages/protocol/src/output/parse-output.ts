@@ -59,6 +59,8 @@ export type OutputEntry = z.infer<typeof entrySchema>;
 
 const appendSchema = z.strictObject({
   epoch: z.int().min(1),
+  /** That of the epoch, as its claim has given it; undefined: it is not compared. */
+  nonce: z.string().optional(),
   /** Number of the first entry; entries are numbered from 1, over all epochs. */
   first: z.int().min(1).optional(),
   entries: z.array(entrySchema).max(LIMITS.inputEntries),
@@ -66,6 +68,7 @@ const appendSchema = z.strictObject({
 
 export interface OutputAppend {
   readonly epoch: number;
+  readonly nonce?: string | undefined;
   readonly first: Seq;
   readonly entries: readonly OutputEntry[];
 }
@@ -87,12 +90,12 @@ export function isProduced(event: KnownEvent | UnknownEvent, halted: object | un
  * @throws RepriseError `invalid_request` that names the first wrong field in `param`
  */
 export function parseOutputAppend(body: unknown): OutputAppend {
-  const { epoch, first, entries } = parseWith(appendSchema, body);
+  const { epoch, nonce, first, entries } = parseWith(appendSchema, body);
   if (first === undefined && entries.length > 0) throw refused("first", "is required with entries");
   const end = entries.findIndex((entry) => isEnd(entry));
   if (end !== -1 && end < entries.length - 1)
     throw refused(`entries.${end + 1}`, `follows ${entries[end]?.type}, which is the last entry`);
-  return { epoch, first: asSeq(first ?? 1), entries };
+  return { epoch, nonce, first: asSeq(first ?? 1), entries };
 }
 
 function isEnd({ type }: OutputEntry): boolean {

@@ -59,6 +59,7 @@ export interface OutputState {
 
 export interface Claimed {
   readonly epoch: number;
+  readonly nonce: string;
   /** The number of the next entry. */
   readonly next: number;
   /** Length of the text that counts, in UTF-16 code units, withdrawn text included. */
@@ -73,6 +74,8 @@ interface ReadLog {
   /** Number of events that producers have stored. */
   produced: number;
   bytes: number;
+  /** That of the epoch. */
+  nonce: string | undefined;
 }
 
 interface OpenLog extends ReadLog {
@@ -118,18 +121,19 @@ export class ProducerLog {
       const { transcript } = log;
       if (transcript.ended) throw hasEnded(transcript.status);
       const epoch = transcript.attempt + 1;
+      const nonce = randomBytes(3).toString("hex");
       const isStarted = await append(log, {
         type: "generation.started",
         attempt: epoch,
         worker: EXTERNAL_MODEL,
         model: EXTERNAL_MODEL,
         engine: EXTERNAL_MODEL,
-        nonce: randomBytes(3).toString("hex"),
+        nonce,
       });
       if (!isStarted) return undefined;
       const { turnSeq, turnShown } = transcript;
       if (rewind && turnShown && !(await append(log, rewindTo(turnSeq)))) return undefined;
-      return { epoch, next: log.produced + 1, textLength: transcript.text.length };
+      return { epoch, nonce, next: log.produced + 1, textLength: transcript.text.length };
     });
   }
 
@@ -138,17 +142,18 @@ export class ProducerLog {
    * @throws RepriseError `producer_fenced`, `output_gap`, `invalid_request` for the id of an earlier tool call, `limit_exceeded` for a log that is full; what `admit` throws;
    *   as `claim`
    */
-  append({ epoch, first, entries }: OutputAppend): Promise<OutputState> {
+  append({ epoch, nonce, first, entries }: OutputAppend): Promise<OutputState> {
     let isAdmitted = false;
     return this.#retried(async (log) => {
       const { transcript } = log;
       const next = log.produced + 1;
       const fresh = first > next ? [] : entries.slice(next - first);
-      // What is appended is compared with the log anyway.
-      const isDoubtful = fresh.length === 0 || epoch !== transcript.attempt;
+      const isFenced = epoch !== transcript.attempt || (nonce ?? log.nonce) !== log.nonce;
+      const isDoubtful = fresh.length === 0 || isFenced;
+      // Appended entries are compared with the log anyway.
       if (isDoubtful && !(await isCurrent(log))) return undefined;
       if (transcript.ended) return { stored: log.produced, ...endOf(log) };
-      if (epoch !== transcript.attempt) throw fenced(epoch, transcript.attempt);
+      if (isFenced) throw fenced(epoch, transcript.attempt);
       if (entries.length > 0 && first > next) throw outputGap(first, next);
       assertFits(log, fresh);
       if (!isAdmitted && fresh.length > 0) this.#options.admit(fresh);
@@ -223,7 +228,7 @@ function openLog(options: ProducerLogOptions, snapshot: LogSnapshot): OpenLog {
   const requested = toRequested(first);
   if (requested.request.model !== EXTERNAL_MODEL) throw notExternal(requested.request.model);
   const transcript = new Transcript({ original: true });
-  const read: ReadLog = { events: [], transcript, requested, produced: 0, bytes: 0 };
+  const read: ReadLog = { events: [], transcript, requested, produced: 0, bytes: 0, nonce: undefined };
   for (const payload of snapshot.events) take(read, payload);
   return Object.assign(read, { appender: openAppender(options, read, headOf(snapshot)) });
 }
@@ -249,6 +254,7 @@ function take(log: ReadLog, payload: Uint8Array): void {
   log.bytes += payload.length;
   log.events.push(payload);
   if (isProduced(event, log.transcript.halted)) log.produced++;
+  if (event.type === "generation.started") log.nonce = event.nonce;
   log.transcript.apply(event);
 }
 
@@ -308,7 +314,7 @@ function hasEnded(status: GenerationStatus): RepriseError {
 }
 
 function fenced(epoch: number, current: number): RepriseError {
-  const message = `The generation's epoch is ${current}, and not ${epoch}; claim the next one to write to it.`;
+  const message = `The generation's epoch is ${current}, and not this ${epoch}; claim the next one to write to it.`;
   return new RepriseError("producer_fenced", message, { param: "epoch" });
 }
 

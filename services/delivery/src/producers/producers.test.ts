@@ -38,6 +38,7 @@ const END = { type: "generation.completed" };
 interface Grant {
   readonly token: string;
   readonly epoch: number;
+  readonly nonce: string;
   readonly next: number;
   readonly text_length: number;
 }
@@ -77,6 +78,7 @@ describe("a producer", () => {
       token: expect.any(String),
       expires_at: expect.any(String),
       epoch: 1,
+      nonce: expect.any(String),
       next: 1,
       text_length: 0,
     });
@@ -176,12 +178,23 @@ describe("a producer", () => {
     });
   });
 
+  test("is fenced by another one with its epoch, which a store that has lost its end gives again", async () => {
+    const opened = await open();
+    const sent = { first: 1, entries: [said("a")] };
+    for (const lost of [sent, { entries: [] }])
+      expect(await opened.output({ ...lost, nonce: "000000x" })).toMatchObject({
+        status: 409,
+        json: { error: { code: "producer_fenced", param: "epoch" } },
+      });
+    expect((await opened.output({ ...sent, nonce: opened.grant.nonce })).json).toEqual({ stored: 1 });
+  });
+
   test("may withdraw what the one before it has said, and begin again", async () => {
     const opened = await open();
     await opened.output({ first: 1, entries: [said("Hel"), said("l")] });
     const { json } = await opened.claim({ key: opened.grant.token, body: { rewind: true } });
     // A token can't renew itself.
-    expect(json).toEqual({ epoch: 2, next: 3, text_length: 0 });
+    expect(json).toEqual({ epoch: 2, nonce: expect.any(String), next: 3, text_length: 0 });
     await opened.output({ epoch: 2, first: 3, entries: [said("Bye"), END] });
     expect(await opened.read()).toMatchObject({ status: "completed", text: "Bye" });
   });

@@ -29,6 +29,8 @@ export interface ProducerGrant {
   readonly token?: string;
   readonly expires_at?: string;
   readonly epoch: number;
+  /** Tells the epoch from another one with its number: a store that has lost its end may get one. */
+  readonly nonce: string;
   /** The number of the next entry. */
   readonly next: number;
   /** Length of the text that is stored and counts, in UTF-16 code units. */
@@ -71,8 +73,8 @@ export class Producers implements Disposable {
     ref: GenerationRef,
     { rewind = false, mint = true }: { rewind?: boolean | undefined; mint?: boolean } = {},
   ): Promise<ProducerGrant> {
-    const { epoch, next, textLength } = await this.#with(ref, (log) => log.claim(rewind));
-    return { ...(mint && (await this.#mint(ref))), epoch, next, text_length: textLength };
+    const { textLength, ...claimed } = await this.#with(ref, (log) => log.claim(rewind));
+    return { ...(mint && (await this.#mint(ref))), ...claimed, text_length: textLength };
   }
 
   async #mint({ tenant, generation }: GenerationRef): Promise<Pick<ProducerGrant, "token" | "expires_at">> {
