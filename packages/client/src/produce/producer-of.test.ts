@@ -12,7 +12,7 @@ interface Body {
 }
 
 /** A platform that stores entries as PROTOCOL §22 says; every `breaks`th answer is lost. */
-function openPlatform({ breaks = Number.POSITIVE_INFINITY } = {}) {
+function openPlatform({ breaks = Number.POSITIVE_INFINITY, silence_ms = 30_000 } = {}) {
   const log: Body["entries"][number][] = [];
   const bodies: Body[] = [];
   let calls = 0;
@@ -28,6 +28,7 @@ function openPlatform({ breaks = Number.POSITIVE_INFINITY } = {}) {
         nonce: `n${state.epoch}`,
         next: log.length + 1,
         text_length: 0,
+        silence_ms,
       };
       return [200, isClaim ? producer : { id: "gen_0_1", producer }];
     }
@@ -188,3 +189,10 @@ it.each([[], [{ type: "abort" }]])(
     expect(log.at(-1)).toMatchObject({ type: "generation.failed", error: { code: "engine_failed" } });
   },
 );
+
+it("a producer with nothing to say is heard three times in the silence that it may keep", async () => {
+  const { client, bodies } = openPlatform({ silence_ms: 30 });
+  await using producer = await produce(client, { input: "hi" });
+  await expect.poll(() => bodies.length, { timeout: 4_000 }).toBeGreaterThan(2);
+  expect([producer.id, bodies.every(({ entries }) => entries.length === 0)]).toEqual(["gen_0_1", true]);
+});

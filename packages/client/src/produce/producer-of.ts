@@ -24,6 +24,8 @@ export interface ProducerGrant {
   readonly next: number;
   /** Length of the text that is stored. */
   readonly text_length: number;
+  /** Silence after which the platform takes the producer for lost, in milliseconds. */
+  readonly silence_ms?: number;
   /** A stream token with which another process may write, by a client of its own. Absent if the client has a token itself. */
   readonly token?: string;
 }
@@ -59,7 +61,7 @@ const MAX_ENTRIES = 256;
 const MAX_LENGTH = 128 * 1_024;
 /** Characters of one text, which has 16 KiB at most: a character has three bytes at most. */
 const MAX_TEXT = 5_461;
-/** The platform takes a producer for lost after 30 s of silence, unless told otherwise. */
+/** The longest time between two calls. */
 const HEARTBEAT_MS = 5_000;
 
 /**
@@ -159,9 +161,12 @@ export function producerOf(
       else waiting.push({ entry, calls: [call] });
       if (!isSending) void sendAll();
     });
-  const heartbeat = setInterval(() => {
-    if (!isSending) void sendAll();
-  }, HEARTBEAT_MS);
+  const heartbeat = setInterval(
+    () => {
+      if (!isSending) void sendAll();
+    },
+    Math.min(HEARTBEAT_MS, (grant.silence_ms ?? Number.POSITIVE_INFINITY) / 3),
+  );
   // It keeps no process alive that has nothing else to do.
   (heartbeat as { unref?: () => void }).unref?.();
   if (outer?.aborted) stop(outer.reason);

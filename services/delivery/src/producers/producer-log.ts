@@ -64,6 +64,8 @@ export interface Claimed {
   readonly next: number;
   /** Length of the text that counts, in UTF-16 code units, withdrawn text included. */
   readonly textLength: number;
+  /** The generation's `timeouts.between_tokens`, in milliseconds. */
+  readonly silenceMs: number;
 }
 
 /** The log as this node has read and continued it. */
@@ -121,6 +123,7 @@ export class ProducerLog {
       const { transcript } = log;
       if (transcript.ended) throw hasEnded(transcript.status);
       const epoch = transcript.attempt + 1;
+      const silenceMs = log.requested.policy.timeouts.between_tokens.after_ms;
       const nonce = randomBytes(3).toString("hex");
       const isStarted = await append(log, {
         type: "generation.started",
@@ -133,7 +136,7 @@ export class ProducerLog {
       if (!isStarted) return undefined;
       const { turnSeq, turnShown } = transcript;
       if (rewind && turnShown && !(await append(log, rewindTo(turnSeq)))) return undefined;
-      return { epoch, nonce, next: log.produced + 1, textLength: transcript.text.length };
+      return { epoch, nonce, next: log.produced + 1, textLength: transcript.text.length, silenceMs };
     });
   }
 

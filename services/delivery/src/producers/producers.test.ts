@@ -41,6 +41,7 @@ interface Grant {
   readonly nonce: string;
   readonly next: number;
   readonly text_length: number;
+  readonly silence_ms: number;
 }
 type Created = Generation & { readonly producer?: Grant };
 
@@ -81,6 +82,7 @@ describe("a producer", () => {
       nonce: expect.any(String),
       next: 1,
       text_length: 0,
+      silence_ms: 30_000,
     });
     const first = await opened.output({ first: 1, entries: [said("Hel"), said("lo")] });
     expect([first.status, first.json]).toEqual([200, { stored: 2 }]);
@@ -194,7 +196,7 @@ describe("a producer", () => {
     await opened.output({ first: 1, entries: [said("Hel"), said("l")] });
     const { json } = await opened.claim({ key: opened.grant.token, body: { rewind: true } });
     // A token can't renew itself.
-    expect(json).toEqual({ epoch: 2, nonce: expect.any(String), next: 3, text_length: 0 });
+    expect(json).toEqual({ epoch: 2, nonce: expect.any(String), next: 3, text_length: 0, silence_ms: 30_000 });
     await opened.output({ epoch: 2, first: 3, entries: [said("Bye"), END] });
     expect(await opened.read()).toMatchObject({ status: "completed", text: "Bye" });
   });
@@ -398,6 +400,7 @@ describe("a generation of the model `external`", () => {
   test("fails when its producer is silent for longer than between two tokens, and not while that says that it lives", async () => {
     const body = { policy: { timeouts: { between_tokens: { after_ms: 1_500 } } } };
     const [silent, slow] = [await open({ body }), await open({ body })];
+    expect(silent.grant.silence_ms).toBe(1_500);
     for (const { output } of [silent, slow]) await output({ first: 1, entries: [said("a")] });
     const lives = setInterval(() => void slow.output({ entries: [] }).catch(() => {}), 200);
     await expect.poll(async () => (await silent.read()).status, { timeout: 20_000 }).toBe("failed");

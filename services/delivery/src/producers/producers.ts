@@ -35,6 +35,8 @@ export interface ProducerGrant {
   readonly next: number;
   /** Length of the text that is stored and counts, in UTF-16 code units. */
   readonly text_length: number;
+  /** A producer that is silent for longer, in milliseconds, is lost. */
+  readonly silence_ms: number;
 }
 
 /** Generations that a node keeps open, and the bytes of their logs together. One that is closed is opened again by a read of its log. */
@@ -73,8 +75,8 @@ export class Producers implements Disposable {
     ref: GenerationRef,
     { rewind = false, mint = true }: { rewind?: boolean | undefined; mint?: boolean } = {},
   ): Promise<ProducerGrant> {
-    const { textLength, ...claimed } = await this.#with(ref, (log) => log.claim(rewind));
-    return { ...(mint && (await this.#mint(ref))), ...claimed, text_length: textLength };
+    const { textLength, silenceMs, ...claimed } = await this.#with(ref, (log) => log.claim(rewind));
+    return { ...(mint && (await this.#mint(ref))), ...claimed, text_length: textLength, silence_ms: silenceMs };
   }
 
   async #mint({ tenant, generation }: GenerationRef): Promise<Pick<ProducerGrant, "token" | "expires_at">> {
