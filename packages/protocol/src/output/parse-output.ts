@@ -13,6 +13,7 @@ import { toolCall } from "../event/shapes/tool.ts";
 import { isErrorCode } from "../errors/error-code.ts";
 import { RepriseError } from "../errors/reprise-error.ts";
 import { LIMITS } from "../request/fields/limits.ts";
+import { callIdSchema } from "../request/fields/tools.ts";
 import { parseWith } from "../request/request.ts";
 import { asSeq, type Seq } from "../seq.ts";
 
@@ -26,6 +27,8 @@ const text = z
   .refine((value) => encoder.encode(value).length <= LIMITS.inputEntryBytes, {
     error: `has more than ${LIMITS.inputEntryBytes} bytes, as UTF-8`,
   });
+/** Sums of them stay whole numbers. */
+const tokens = z.int().min(0).max(LIMITS.outputTokens).optional();
 const usage = usageSchema.strict().optional();
 /** Codes and reasons of the platform's own ends: a log has to tell by itself whether its end is an entry. */
 const isReserved = (code: string) => isErrorCode(code) && !code.startsWith("engine_");
@@ -40,13 +43,16 @@ const failure = z.strictObject({
 });
 
 const entrySchema = z.discriminatedUnion("type", [
-  outputDelta.omit({ seq: true, consumed: true }).extend({ text }).strict(),
-  reasoningDelta.omit({ seq: true }).extend({ text }).strict(),
-  refusalDelta.omit({ seq: true }).extend({ text }).strict(),
-  summaryDelta.omit({ seq: true }).extend({ text }).strict(),
+  outputDelta.omit({ seq: true, consumed: true }).extend({ text, tokens }).strict(),
+  reasoningDelta.omit({ seq: true }).extend({ text, tokens }).strict(),
+  refusalDelta.omit({ seq: true }).extend({ text, tokens }).strict(),
+  summaryDelta.omit({ seq: true }).extend({ text, tokens }).strict(),
   reasoningSealed.omit({ seq: true }).strict(),
   outputAnnotation.omit({ seq: true }).strict(),
-  toolCall.omit({ seq: true }).strict(),
+  toolCall
+    .omit({ seq: true })
+    .extend({ call_id: callIdSchema, tokens, reasoning_tokens: tokens, audio_output_tokens: tokens })
+    .strict(),
   completed
     .omit({ seq: true })
     .extend({ finish_reason: reasons.default("stop"), usage })

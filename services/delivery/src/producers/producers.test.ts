@@ -196,7 +196,13 @@ describe("a producer", () => {
     await opened.output({ first: 1, entries: [said("Hel"), said("l")] });
     const { json } = await opened.claim({ key: opened.grant.token, body: { rewind: true } });
     // A token can't renew itself.
-    expect(json).toEqual({ epoch: 2, nonce: expect.any(String), next: 3, text_length: 0, silence_ms: 30_000 });
+    expect(json).toEqual({
+      epoch: 2,
+      nonce: expect.any(String),
+      next: 3,
+      text_length: 0,
+      silence_ms: 30_000,
+    });
     await opened.output({ epoch: 2, first: 3, entries: [said("Bye"), END] });
     expect(await opened.read()).toMatchObject({ status: "completed", text: "Bye" });
   });
@@ -286,6 +292,12 @@ describe("a producer", () => {
     ],
     ["an event with a place", { first: 1, entries: [{ ...said("a"), seq: 7 }] }, "entries.0.seq"],
     ["a text that is too long", { first: 1, entries: [said("é".repeat(8_193))] }, "entries.0.text"],
+    [
+      "more tokens than there are",
+      { first: 1, entries: [{ ...said("a"), tokens: 1_000_001 }] },
+      "entries.0.tokens",
+    ],
+    ["an id that is too long", { first: 1, entries: [toolCall("c".repeat(257))] }, "entries.0.call_id"],
     ["an entry after the end", { first: 1, entries: [END, said("a")] }, "entries.1"],
     ["entries without a number", { entries: [said("a")] }, "first"],
     [

@@ -76,7 +76,12 @@ export class Producers implements Disposable {
     { rewind = false, mint = true }: { rewind?: boolean | undefined; mint?: boolean } = {},
   ): Promise<ProducerGrant> {
     const { textLength, silenceMs, ...claimed } = await this.#with(ref, (log) => log.claim(rewind));
-    return { ...(mint && (await this.#mint(ref))), ...claimed, text_length: textLength, silence_ms: silenceMs };
+    return {
+      ...(mint && (await this.#mint(ref))),
+      ...claimed,
+      text_length: textLength,
+      silence_ms: silenceMs,
+    };
   }
 
   async #mint({ tenant, generation }: GenerationRef): Promise<Pick<ProducerGrant, "token" | "expires_at">> {
