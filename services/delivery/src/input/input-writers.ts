@@ -11,8 +11,9 @@ import {
   type Seq,
 } from "@reprise/protocol";
 import { type GenerationCache, type GenerationLog, type Hub, InputWriter } from "@reprise/stream";
-import { type RateState, takeUnits, waitForUnits } from "@reprise/tenancy";
+import type { RateState } from "@reprise/tenancy";
 import { readRequested } from "../domain/to-requested.ts";
+import { beyondBytes, takeBytes } from "../limits/take-bytes.ts";
 
 export interface InputPorts {
   readonly broker: Pick<Broker, "reads">;
@@ -41,7 +42,6 @@ export interface InputState {
 /** Inputs that a node keeps open: one is opened again by two reads of the broker. */
 const MAX_OPEN = 4_096;
 const FULL_RETRY_MS = 100;
-const RATE = { limit: LIMITS.inputBytesPerSecond, windowMs: 1_000 };
 
 /** Appends input to generations, for all connections of a node. */
 export class InputWriters {
@@ -88,14 +88,8 @@ export class InputWriters {
     if (isAhead() && !cache.ended) await this.#ports.hub.refresh(cache);
     if (cache.ended)
       throw new RepriseError("generation_ended", "The generation has ended; it takes no more input.");
-    if (isAhead()) throw exceeded("input.ahead_bytes", LIMITS.inputAheadBytes, FULL_RETRY_MS);
-    const nowMs = performance.now();
-    const taken = takeUnits(RATE, input.rate, bytes, nowMs);
-    if (!taken) {
-      const waitMs = waitForUnits(RATE, input.rate, bytes, nowMs) ?? RATE.windowMs;
-      throw exceeded("input.bytes_per_second", RATE.limit, Math.ceil(waitMs));
-    }
-    input.rate = taken.state;
+    if (isAhead()) throw beyondBytes("input.ahead_bytes", LIMITS.inputAheadBytes, FULL_RETRY_MS);
+    input.rate = takeBytes("input.bytes_per_second", input.rate, bytes);
   }
 
   /** @throws RepriseError as `append` */
@@ -134,9 +128,4 @@ export class InputWriters {
 
 function consumedOf({ figures }: GenerationCache): Seq {
   return figures.input?.last ?? REQUEST_SEQ;
-}
-
-function exceeded(param: string, limit: number, retryAfterMs: number): RepriseError {
-  const message = `${param}: the entries are beyond the limit of ${limit} bytes; send them again after ${retryAfterMs} ms.`;
-  return new RepriseError("limit_exceeded", message, { param, retryAfterMs });
 }

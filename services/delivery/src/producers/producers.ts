@@ -3,7 +3,6 @@ import type { Broker } from "@reprise/broker";
 import {
   EXTERNAL_MODEL,
   type GenerationRef,
-  LIMITS,
   type OutputAppend,
   type OutputEntry,
   producerSubject,
@@ -11,7 +10,8 @@ import {
   type RequestedEvent,
 } from "@reprise/protocol";
 import { announceEnd, type GenerationLog, subscribeYieldRequests } from "@reprise/stream";
-import { type RateState, type StreamTokens, takeUnits, TOKEN_LIMITS, waitForUnits } from "@reprise/tenancy";
+import { type RateState, type StreamTokens, TOKEN_LIMITS } from "@reprise/tenancy";
+import { takeBytes } from "../limits/take-bytes.ts";
 import { type OutputState, ProducerLog } from "./producer-log.ts";
 
 export interface ProducerPorts {
@@ -42,7 +42,6 @@ export interface ProducerGrant {
 /** Generations that a node keeps open, and the bytes of their logs together. One that is closed is opened again by a read of its log. */
 const MAX_OPEN = 1_024;
 const MAX_BYTES = 64 * 1_024 * 1_024;
-const RATE = { limit: LIMITS.inputBytesPerSecond, windowMs: 1_000 };
 const HEARD = new TextEncoder().encode("{}");
 
 /** Writes the output of generations without a worker, for all connections of a node. */
@@ -137,7 +136,8 @@ export class Producers implements Disposable {
 
   #openLog(ref: GenerationRef): ProducerLog {
     let rate: RateState | undefined;
-    const admit = (entries: readonly OutputEntry[]) => void (rate = takeBytes(rate, entries));
+    const admit = (entries: readonly OutputEntry[]) =>
+      void (rate = takeBytes("output.bytes_per_second", rate, bytesOf(entries)));
     const onEnded: ConstructorParameters<typeof ProducerLog>[0]["onEnded"] = (requested, usage) => {
       announceEnd(this.#ports.broker.main, ref, usage);
       this.#open.delete(keyOf(ref));
@@ -159,16 +159,6 @@ function keyOf({ tenant, generation }: GenerationRef): string {
   return `${tenant}.${generation}`;
 }
 
-/** @throws RepriseError `limit_exceeded` */
-function takeBytes(rate: RateState | undefined, entries: readonly OutputEntry[]): RateState {
-  const bytes = entries.reduce((sum, entry) => sum + Buffer.byteLength(JSON.stringify(entry)), 0);
-  // One call may have more than a second's bytes: it takes all of them.
-  const units = Math.min(bytes, RATE.limit);
-  const nowMs = performance.now();
-  const taken = takeUnits(RATE, rate, units, nowMs);
-  if (taken) return taken.state;
-  const param = "output.bytes_per_second";
-  const retryAfterMs = Math.ceil(waitForUnits(RATE, rate, units, nowMs) ?? RATE.windowMs);
-  const message = `${param}: the entries are beyond the limit of ${RATE.limit} bytes; send them again after ${retryAfterMs} ms.`;
-  throw new RepriseError("limit_exceeded", message, { param, retryAfterMs });
+function bytesOf(entries: readonly OutputEntry[]): number {
+  return entries.reduce((sum, entry) => sum + Buffer.byteLength(JSON.stringify(entry)), 0);
 }
