@@ -1,5 +1,4 @@
 import {
-  asSeq,
   asStreamSeq,
   type Generation,
   type GenerationRef,
@@ -21,7 +20,6 @@ import {
   type Platform,
   toolCall,
 } from "../testing/platform.ts";
-import { Producers } from "./producers.ts";
 
 let platform: Platform;
 let other: Node;
@@ -331,25 +329,6 @@ describe("a producer", () => {
   });
 });
 
-/** A node's producers, with the generations whose logs they have read from the start. */
-function openCounted(maxBytes = 65_536) {
-  const { broker, log } = platform;
-  const reads: string[] = [];
-  const readLog = (ref: GenerationRef) => {
-    reads.push(ref.generation);
-    return log.reader.readLog(ref);
-  };
-  const tokens = { mint: () => Promise.reject(new Error("none is asked for")) };
-  const onError = (error: unknown) => expect.unreachable(String(error));
-  const counted = { ...log, reader: { ...log.reader, readLog } };
-  const producers = new Producers({ broker, log: counted, tokens, onError, maxBytes });
-  const write = async ({ ref }: { ref: GenerationRef }, first: number, length: number) => {
-    const entries = [{ type: "output.delta" as const, text: "x".repeat(length) }];
-    await producers.append(ref, { epoch: 1, first: asSeq(first), entries });
-  };
-  return { reads, write, [Symbol.dispose]: () => producers[Symbol.dispose]() };
-}
-
 describe("a log", () => {
   test("that is full takes nothing but its end, at any node", async () => {
     const opened = await open();
@@ -362,27 +341,6 @@ describe("a log", () => {
       });
     const entries = [said("a"), END];
     expect((await opened.output({ first: 17, entries })).json).toEqual({ stored: 18, ended: "completed" });
-  });
-
-  test("is closed by the call that uses up the node's bytes, the one used last excepted", async () => {
-    using node = openCounted(8_192);
-    const [idle, long] = [await open(), await open()];
-    await node.write(idle, 1, 1);
-    for (const first of [1, 2]) await node.write(long, first, 8_192);
-    await node.write(idle, 2, 1);
-    await node.write(long, 3, 1);
-    expect(node.reads).toEqual([idle, long, idle, long].map(({ id }) => id));
-  });
-
-  test("is read once by each of the nodes whose turns it is written in", async () => {
-    using near = openCounted();
-    using far = openCounted();
-    const opened = await open();
-    // Each turn has more entries than a call has tries.
-    for (let first = 1; first <= 200; first++)
-      await (Math.floor(first / 50) % 2 === 0 ? near : far).write(opened, first, 1);
-    expect([near.reads, far.reads]).toEqual([[opened.id], [opened.id]]);
-    expect((await opened.read()).text).toBe("x".repeat(200));
   });
 });
 
