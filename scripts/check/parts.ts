@@ -36,7 +36,6 @@ export const PARTS: readonly Part[] = [
   { name: "unused", script: "node_modules/knip/bin/knip.js", args: ["--no-progress"] },
   { name: "boundaries", script: "scripts/check/boundaries.ts", args: [] },
   { name: "format", script: "node_modules/oxfmt/bin/oxfmt", args: ["--check"] },
-  { name: "proto", script: "scripts/check/proto.ts", args: [] },
   { name: "repository", script: "scripts/check/repository.ts", args: [] },
 ];
 
