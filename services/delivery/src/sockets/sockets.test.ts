@@ -9,7 +9,7 @@ import {
 import { followInput } from "@reprise/stream";
 import { hashKey } from "@reprise/tenancy";
 import { eventually } from "@reprise/testkit";
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   append,
   call,
@@ -19,6 +19,7 @@ import {
   deltas,
   KEYS,
   openPlatform,
+  type Platform,
   started,
 } from "../testing/platform.ts";
 import { type SessionOptions, SocketSession } from "./socket-session.ts";
@@ -28,6 +29,10 @@ const ACME = parseTenantId("acme");
 const ABSENT = "gen_0_00000000000000000000000000";
 
 type Frame = Readonly<Record<string, unknown>> & { readonly op: string; readonly id?: number };
+
+let platform: Platform;
+beforeAll(async () => void (platform = await openPlatform()));
+afterAll(() => platform[Symbol.asyncDispose]());
 
 /** A client that keeps every frame that it gets. */
 async function openSocket(
@@ -72,9 +77,8 @@ function audioFrame({ id, stream, first }: { id: number; stream: number; first: 
 
 describe("one connection", () => {
   test("creates, follows and resumes many generations, each under an id of its own", async () => {
-    await using platform = await openPlatform();
     using client = await openSocket(platform.node);
-    client.send({ op: "create", id: 1, request: { model: "sim", input: "Hi" }, idempotency_key: "k" });
+    client.send({ op: "create", id: 1, request: { model: "sim", input: "Hi" }, idempotency_key: "sockets" });
     const answer = await client.frame("answer", 1);
     expect(answer).toMatchObject({ status: 201, body: { object: "generation" } });
     const { ref, worker } = await createGeneration(platform);
@@ -91,7 +95,6 @@ describe("one connection", () => {
   });
 
   test("follows what it creates, and cancels it", async () => {
-    await using platform = await openPlatform();
     using client = await openSocket(platform.node);
     client.send({ op: "create", id: 1, request: { model: "sim", input: "Hi" }, follow: true });
     const { generation } = (await client.frame("open", 1)) as unknown as { generation: string };
@@ -105,7 +108,6 @@ describe("one connection", () => {
   });
 
   test("sends input and gets what is stored", async () => {
-    await using platform = await openPlatform();
     using client = await openSocket(platform.node);
     client.send({ op: "create", id: 1, request: { model: "sim", input: { stream: { format: "text" } } } });
     const { body } = (await client.frame("answer", 1)) as unknown as { body: { id: string } };
@@ -125,7 +127,6 @@ describe("one connection", () => {
   });
 
   test("sends sound as bytes, for the generation of a stream", async () => {
-    await using platform = await openPlatform();
     using client = await openSocket(platform.node);
     const input = { stream: { format: "audio/pcm;rate=16000;channels=1" } };
     client.send({ op: "create", id: 1, request: { model: "sim", input }, follow: true });
@@ -144,7 +145,6 @@ describe("one connection", () => {
   });
 
   test("has the errors of the HTTP API", async () => {
-    await using platform = await openPlatform();
     using client = await openSocket(platform.node);
     client.send({ op: "follow", id: 1, generation: "gen_0_none" });
     expect(await client.frame("answer", 1)).toMatchObject({
@@ -159,7 +159,6 @@ describe("one connection", () => {
   });
 
   test("holds up one stream that is not confirmed, and no other", async () => {
-    await using platform = await openPlatform();
     using client = await openSocket(platform.node);
     const [slow, fast] = [await createGeneration(platform), await createGeneration(platform)];
     client.send({ op: "follow", id: 1, generation: slow.ref.generation });
@@ -177,7 +176,6 @@ describe("one connection", () => {
   });
 
   test("leaves one stream, and is told of each place when the node drains", async () => {
-    await using platform = await openPlatform();
     const other = await platform.addNode();
     using client = await openSocket(other);
     const [left, kept] = [await createGeneration(platform), await createGeneration(platform)];
@@ -209,16 +207,16 @@ describe("one connection", () => {
 
 describe("one stream", () => {
   test("is broken off with its error when its key is revoked, and no later call is answered", async () => {
-    await using platform = await openPlatform({ liveTenants: true });
-    using client = await openSocket(platform.node, [
+    await using revoking = await openPlatform({ liveTenants: true });
+    using client = await openSocket(revoking.node, [
       SOCKET_PROTOCOL,
       `${SOCKET_TOKEN_PROTOCOL}${KEYS.acmeReader}`,
     ]);
-    const { ref, worker } = await createGeneration(platform);
+    const { ref, worker } = await createGeneration(revoking);
     client.send({ op: "follow", id: 1, generation: ref.generation });
     await append(worker, started());
     await eventually(async () => expect(client.eventsOf(1)).toHaveLength(1));
-    await platform.node.tenants!.store.update(ACME, (present) => ({
+    await revoking.node.tenants!.store.update(ACME, (present) => ({
       ...present,
       keys: present.keys.filter(({ sha256 }) => sha256 !== hashKey(KEYS.acmeReader)),
     }));
@@ -234,7 +232,6 @@ describe("one stream", () => {
   });
 
   test("whose id is used again at once is not taken for the earlier one", async () => {
-    await using platform = await openPlatform();
     using client = await openSocket(platform.node);
     const [first, second] = [await createGeneration(platform), await createGeneration(platform)];
     client.send({ op: "follow", id: 1, generation: first.ref.generation });
@@ -247,7 +244,6 @@ describe("one stream", () => {
   });
 
   test("of another tenant is answered like a missing one", async () => {
-    await using platform = await openPlatform();
     const { ref } = await createGeneration(platform, { key: KEYS.beta });
     using client = await openSocket(platform.node);
     client.send({ op: "follow", id: 1, generation: ref.generation });
@@ -260,7 +256,6 @@ describe("one stream", () => {
 });
 
 test("a client that sends more calls than are answered at a time gets each answer", async () => {
-  await using platform = await openPlatform();
   using client = await openSocket(platform.node);
   for (let id = 1; id <= 300; id++) {
     client.send({ op: "follow", id, generation: ABSENT });
@@ -271,7 +266,6 @@ test("a client that sends more calls than are answered at a time gets each answe
 });
 
 test("a large call that is refused is answered", async () => {
-  await using platform = await openPlatform();
   using client = await openSocket(platform.node);
   const input = "x".repeat(200_000);
   client.send({ op: "create", id: 1, request: { model: "none", input } });
@@ -282,7 +276,6 @@ test("a large call that is refused is answered", async () => {
 });
 
 test("no frame ends the node, though its call waits for others", async () => {
-  await using platform = await openPlatform();
   using hostile = await openSocket(platform.node);
   for (let id = 1; id <= 40; id++) hostile.send({ op: "follow", id, generation: ABSENT });
   hostile.send({ op: "follow", id: 99, generation: "\ud800" });
@@ -330,7 +323,6 @@ class UnreadSocket extends EventEmitter {
 }
 
 test("other upgrades are ignored, and other subprotocols and plain calls are refused", async () => {
-  await using platform = await openPlatform();
   const { url } = platform.node;
   const h2c = ["connection: Upgrade, HTTP2-Settings", "upgrade: h2c", "http2-settings: AAMAAABk"];
   const post = ["content-type: application/json", `authorization: Bearer ${KEYS.acme}`];
@@ -363,7 +355,6 @@ describe("a connection is closed", () => {
     [{ op: "auth", token: "" }, 4400, "token"],
     [{ op: "input", id: 1, generation: "g", first: 1.5, entries: [] }, 4400, "first"],
   ])("for the frame %j", async (frame, code, reason) => {
-    await using platform = await openPlatform();
     using client = await openSocket(platform.node);
     if (frame instanceof Uint8Array) client.socket.send(frame);
     else if (typeof frame === "string") client.socket.send(frame);
@@ -372,7 +363,6 @@ describe("a connection is closed", () => {
   });
 
   test("for a frame before a key, and takes the key of the first frame", async () => {
-    await using platform = await openPlatform();
     using early = await openSocket(platform.node, [SOCKET_PROTOCOL]);
     early.send({ op: "follow", id: 1, generation: "gen_0_none" });
     expect((await early.closed).code).toBe(4401);
