@@ -56,7 +56,7 @@ async function readText({ generations }: ReturnType<typeof createClient>, id: st
   return text;
 }
 
-/** What a page gets whose proxy knows no WebSockets. */
+/** A WebSocket that a proxy refuses. */
 class ClosedSocket extends EventTarget {
   constructor() {
     super();

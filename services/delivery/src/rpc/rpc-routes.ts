@@ -31,7 +31,7 @@ export function addRpcRoutes(app: FastifyInstance, { requestMetrics, draining }:
     app.route({
       method: "POST",
       url: handler.requestPath,
-      // The calls that a message stands for have roles, and count.
+      // Each call of a message has its role, and counts.
       config: { streamTokens: true, callsItself: true },
       // Before Fastify reads a body: the protocols frame it.
       onRequest: async (request, reply) => {

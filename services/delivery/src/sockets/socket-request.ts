@@ -5,7 +5,7 @@ import { changeRequest, createRequest, eventsRequest, toAudioEntry } from "../ca
 /** A frame that is a call of the HTTP API. */
 export type CallFrame = Exclude<ClientFrame, { op: "auth" | "read" | "leave" }>;
 
-/** Returns the HTTP request that a frame stands for. */
+/** Returns the HTTP request of a frame. */
 export function toRequest(frame: CallFrame): InjectOptions {
   switch (frame.op) {
     case "create": {
