@@ -41,8 +41,15 @@ export function toCode(status: number): Code {
 /** @param retryAfter the header of the answer */
 export function parseProblem({ error }: ErrorBody, retryAfter?: unknown): Problem {
   const retryAfterS = retryAfter === undefined ? 0 : Number(retryAfter);
-  const { code, message, param = "", retryable } = error;
-  return create(ProblemSchema, { code, message, param, retryable, retryAfterS });
+  const { code, message, param, retryable } = error;
+  // A status is sent in a header, percent-encoded, where a half of a surrogate pair can't be.
+  return create(ProblemSchema, {
+    code,
+    message: message.toWellFormed(),
+    param: param?.toWellFormed() ?? "",
+    retryable,
+    retryAfterS,
+  });
 }
 
 export function toProblem(error: RepriseError): Problem {

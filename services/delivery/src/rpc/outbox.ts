@@ -1,5 +1,6 @@
 interface Waiting<T> {
   readonly message: T;
+  readonly owner: object | undefined;
   readonly onTaken: () => void;
 }
 
@@ -10,12 +11,20 @@ export class Outbox<T> {
   #onChange = () => {};
 
   /** Resolves when the client has taken the message, or is gone. */
-  async put(message: T): Promise<void> {
+  async put(message: T, owner?: object): Promise<void> {
     if (this.#closed) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.push({ message, onTaken: resolve });
+    this.#waiting.push({ message, owner, onTaken: resolve });
     this.#onChange();
     await promise;
+  }
+
+  /** Drops an owner's messages that the client has not taken. */
+  drop(owner: object): void {
+    for (const one of this.#waiting.filter((waiting) => waiting.owner === owner)) {
+      this.#waiting.splice(this.#waiting.indexOf(one), 1);
+      one.onTaken();
+    }
   }
 
   /** Ends the messages after those that were put, with an error if there is one. */

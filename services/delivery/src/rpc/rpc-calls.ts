@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { createContextKey, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import { raceAbort } from "@reprise/async";
-import type { ErrorBody, SseMessage } from "@reprise/protocol";
+import { type ErrorBody, type SseMessage, toRepriseError } from "@reprise/protocol";
 import type { InjectOptions } from "fastify";
 import {
   type Answer,
@@ -30,7 +30,7 @@ import {
 /** The client of a call. */
 export const CLIENT = createContextKey<Client>({ authorization: "", remoteAddress: "" });
 
-/** HTTP requests that messages stand for. */
+/** HTTP requests of messages. */
 export const toRequest = {
   create: ({ requestJson, idempotencyKey }: CreateRequest) =>
     createRequest(requestJson, { idempotencyKey: idempotencyKey || undefined }),
@@ -60,7 +60,8 @@ export function createCalls(app: Injecting): Omit<ServiceImpl<typeof Generations
       signal.addEventListener("abort", leave);
       let cursor = message.after;
       try {
-        for await (const event of raceEach(readGeneration(app, { call, message, context }), signal)) {
+        const events = await raceAbort(beginReading(app, { call, message, context }), signal);
+        for await (const event of raceEach(events, signal)) {
           cursor = event.cursor || cursor;
           yield event;
         }
@@ -75,16 +76,17 @@ export function createCalls(app: Injecting): Omit<ServiceImpl<typeof Generations
 }
 
 /** Yields values until a signal aborts. @throws the signal's reason */
-async function* raceEach<T>(values: AsyncGenerator<T>, signal: AbortSignal): AsyncGenerator<T> {
+async function* raceEach<T>(values: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
+  const iterator = values[Symbol.asyncIterator]();
   for (;;) {
-    const { done, value } = await raceAbort(values.next(), signal);
-    if (done) return;
-    yield value;
+    const result = await raceAbort(iterator.next(), signal);
+    if (result.done) return;
+    yield result.value;
   }
 }
 
 /** Thrown if a generation can't be read, or its stream is broken off. */
-export class StreamProblem extends Error {
+class StreamProblem extends Error {
   readonly problem: Problem;
 
   constructor(problem: Problem) {
@@ -93,17 +95,32 @@ export class StreamProblem extends Error {
   }
 }
 
+/** Returns what has ended a stream. */
+export function problemIn(thrown: unknown): Problem {
+  return thrown instanceof StreamProblem ? thrown.problem : toProblem(toRepriseError(thrown));
+}
+
+interface Reading {
+  readonly call: OpenCall;
+  readonly message: ReadRequest;
+  readonly context: HandlerContext;
+}
+
 /**
- * Yields the events of a generation to its end, and a message without one for a heartbeat.
- * @throws StreamProblem
+ * Resolves when a stream has begun, with the events of a generation to its end, and a message without one for a heartbeat.
+ * @throws StreamProblem, as does the iteration
  */
-export async function* readGeneration(
+export async function beginReading(
   app: Injecting,
-  { call, message, context }: { call: OpenCall; message: ReadRequest; context: HandlerContext },
-): AsyncGenerator<ReadResponse> {
+  { call, message, context }: Reading,
+): Promise<AsyncIterable<ReadResponse>> {
   const answer = await callApi(app, context.values.get(CLIENT), toRequest.read(message));
   call.onLeave(() => answer.raw.res.destroy());
   if (answer.statusCode >= 400) throw new StreamProblem(problemOf(answer, await readBody(answer)));
+  return readGeneration(answer, call);
+}
+
+async function* readGeneration(answer: Answer, call: OpenCall): AsyncGenerator<ReadResponse> {
   try {
     for await (const events of readEvents(answer)) {
       if (call.hasLeft) return;

@@ -11,6 +11,9 @@ import { answerSession } from "./rpc-session.ts";
 
 const pathOf = (method: { readonly name: string }) => `/${Generations.typeName}/${method.name}`;
 
+/** Bytes of a session's message. */
+const SESSION_MESSAGE_BYTES = 65_536;
+
 /** Methods that each path takes. */
 export const RPC_PATHS = Object.fromEntries(Generations.methods.map((method) => [pathOf(method), ["POST"]]));
 
@@ -21,13 +24,15 @@ export interface RpcRoutePorts {
 
 /** Adds the calls of `reprise.proto`, in the protocols gRPC, gRPC-Web and Connect. */
 export function addRpcRoutes(app: FastifyInstance, { requestMetrics, draining }: RpcRoutePorts): void {
-  // Messages are as large as a body, and not compressed, as those of HTTP.
-  const router = createConnectRouter({ readMaxBytes: LIMITS.bodyBytes, acceptCompression: [] });
-  router.service(Generations, {
-    ...createCalls(app),
-    session: (messages, context) => answerSession({ app, draining }, messages, context),
-  });
-  for (const handler of router.handlers)
+  // Messages are as large as a body, and not compressed, as those of HTTP. Those of sessions are smaller: a session may keep half of one for ever.
+  const calls = createConnectRouter({ readMaxBytes: LIMITS.bodyBytes, acceptCompression: [] });
+  calls.service(Generations, createCalls(app));
+  const sessions = createConnectRouter({ readMaxBytes: SESSION_MESSAGE_BYTES, acceptCompression: [] });
+  sessions.rpc(Generations.method.session, (messages, context) =>
+    answerSession({ app, draining }, messages, context),
+  );
+  const isCall = ({ method }: UniversalHandler) => method.name !== Generations.method.session.name;
+  for (const handler of [...calls.handlers.filter(isCall), ...sessions.handlers])
     app.route({
       method: "POST",
       url: handler.requestPath,
@@ -50,17 +55,17 @@ async function answer(
   [request, reply]: readonly [FastifyRequest, FastifyReply],
   answered: (status: number) => void,
 ): Promise<void> {
-  const { raw } = request;
-  if (raw.headers.expect !== undefined) reply.raw.writeContinue();
-  if (handler.method.methodKind === "bidi_streaming") mayStayOpen(raw);
-  for (const [name, value] of Object.entries(reply.getHeaders()))
-    if (value !== undefined) reply.raw.setHeader(name, value);
-  const client = {
-    authorization: raw.headers.authorization ?? "",
-    remoteAddress: request.clientAddress ?? request.ip,
-  };
-  const values = createContextValues().set(CLIENT, client);
   try {
+    const { raw } = request;
+    if (raw.headers.expect !== undefined) reply.raw.writeContinue();
+    if (handler.method.methodKind === "bidi_streaming") mayStayOpen(raw);
+    for (const [name, value] of Object.entries(reply.getHeaders()))
+      if (value !== undefined) reply.raw.setHeader(name, value);
+    const client = {
+      authorization: raw.headers.authorization ?? "",
+      remoteAddress: request.clientAddress ?? request.ip,
+    };
+    const values = createContextValues().set(CLIENT, client);
     const response = await handler(universalRequestFromNodeRequest(raw, reply.raw, undefined, values));
     answered(response.status);
     await universalResponseToNodeResponse(response, reply.raw);

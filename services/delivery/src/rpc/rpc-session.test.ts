@@ -99,6 +99,24 @@ test("a session leaves one stream, and is ended when the node drains", async () 
   expect(session.eventsOf(1)).toHaveLength(1);
 });
 
+test("streams that a client leaves without reading say no more, and keep nothing", async () => {
+  await using session = await openSession();
+  const { ref, worker } = await createGeneration(session);
+  await append(worker, started(), delta("x".repeat(14_000)));
+  session.call.pause();
+  const follow = { case: "follow", value: { generation: ref.generation } } as const;
+  for (let n = 0; n < 200; n++) {
+    session.send({ id: 1, call: follow });
+    session.send({ id: 1, call: { case: "leave", value: {} } });
+  }
+  session.send({ id: 2, call: follow });
+  session.call.resume();
+  await eventually(async () => expect(session.eventsOf(2)).toHaveLength(2));
+  const ofFirst = session.messages.filter(({ id }) => id === 1);
+  expect(ofFirst.filter(({ message }) => message.case === "end")).toHaveLength(200);
+  expect(ofFirst.at(-1)!.message.case).toBe("end");
+});
+
 test("the streams of a session end when its client leaves", async () => {
   await using session = await openSession();
   const { ref, worker } = await createGeneration(session);

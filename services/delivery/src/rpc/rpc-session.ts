@@ -1,6 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
-import { toRepriseError } from "@reprise/protocol";
 import type { InjectOptions } from "fastify";
 import type { Injecting } from "../calls/api-call.ts";
 import { changeRequest, toAudioEntry } from "../calls/api-request.ts";
@@ -10,12 +9,13 @@ import { toConnectError, toProblem } from "./errors.ts";
 import {
   type InputRequest,
   type ReadRequest,
+  type ReadResponse,
   type SessionRequest,
   type SessionResponse,
   SessionResponseSchema,
 } from "./generated/reprise/v1/reprise_pb.ts";
 import { Outbox } from "./outbox.ts";
-import { answerOf, problemOf, readGeneration, StreamProblem, toRequest } from "./rpc-calls.ts";
+import { answerOf, beginReading, problemIn, problemOf, toRequest } from "./rpc-calls.ts";
 
 export interface SessionPorts {
   readonly app: Injecting;
@@ -26,6 +26,8 @@ export interface SessionPorts {
 const MAX_STREAMS = 1_000;
 /** Milliseconds after which a session that has nothing to send sends a heartbeat: a client that is gone is found by it. */
 const HEARTBEAT_MS = 15_000;
+
+const END = { case: "end", value: {} } as const;
 
 type Said = NonNullable<MessageInitShape<typeof SessionResponseSchema>["message"]>;
 
@@ -39,7 +41,7 @@ export async function* answerSession(
   context: HandlerContext,
 ): AsyncGenerator<SessionResponse> {
   const session = new Session(app, context);
-  const leave = () => session.leave();
+  const leave = () => session.leave(context.signal.reason);
   const drain = () => void session.drain();
   context.signal.addEventListener("abort", leave);
   draining.addEventListener("abort", drain);
@@ -50,7 +52,7 @@ export async function* answerSession(
   } finally {
     context.signal.removeEventListener("abort", leave);
     draining.removeEventListener("abort", drain);
-    leave();
+    session.leave();
   }
 }
 
@@ -60,6 +62,7 @@ class Session {
   readonly #context: HandlerContext;
   readonly #open = new Map<number, OpenCall>();
   readonly #streams = new Set<Promise<void>>();
+  #running: Promise<void> = Promise.resolve();
 
   constructor(app: Injecting, context: HandlerContext) {
     this.#app = app;
@@ -69,7 +72,7 @@ class Session {
   /** Answers what the client sends. After its last message the session lasts until its last stream has ended. */
   async receive(messages: AsyncIterable<SessionRequest>): Promise<void> {
     try {
-      for await (const message of messages) await this.#receive(message);
+      for await (const message of messages) await (this.#running = this.#receive(message));
       await this.#streamsEnded();
       this.outbox.close();
     } catch (error) {
@@ -77,15 +80,17 @@ class Session {
     }
   }
 
-  /** Tells the client that the node stops, after its streams have been broken off. */
+  /** Tells the client that the node stops, after its call was answered and its streams have been broken off. */
   async drain(): Promise<void> {
-    await this.#streamsEnded();
+    await Promise.allSettled([this.#running, this.#streamsEnded()]);
     this.outbox.close(toConnectError(toProblem(drainingError())));
   }
 
-  leave(): void {
+  /** @param reason error with which the call ends, if its client is still there */
+  leave(reason?: unknown): void {
     for (const call of this.#open.values()) call.leave();
     this.#open.clear();
+    this.outbox.close(reason);
     this.outbox.abandon();
   }
 
@@ -103,9 +108,7 @@ class Session {
       case "follow":
         return this.#follow(id, call.value);
       case "leave":
-        this.#open.get(id)?.leave();
-        this.#open.delete(id);
-        return;
+        return this.#leave(id);
       case undefined:
         throw new ConnectError("call: is missing, or unknown here", Code.InvalidArgument);
     }
@@ -113,6 +116,7 @@ class Session {
 
   async #ask(id: number, request: InjectOptions): Promise<void> {
     const { answer, body } = await answerOf(this.#app, request, this.#context);
+    if (answer.statusCode === 401) throw toConnectError(problemOf(answer, body));
     await this.#send(
       id,
       answer.statusCode < 400
@@ -121,38 +125,50 @@ class Session {
     );
   }
 
-  #follow(id: number, message: ReadRequest): void {
+  /** Resolves when the stream has begun. */
+  async #follow(id: number, message: ReadRequest): Promise<void> {
     if (this.#open.has(id)) throw new ConnectError(`id: ${id} is in use`, Code.InvalidArgument);
-    if (this.#open.size === MAX_STREAMS)
+    if (this.#streams.size === MAX_STREAMS)
       throw new ConnectError(`at most ${MAX_STREAMS} streams may be open`, Code.ResourceExhausted);
     const call = new OpenCall();
     this.#open.set(id, call);
-    const stream = this.#stream(id, call, message).finally(() => this.#streams.delete(stream));
+    const begun = beginReading(this.#app, { call, message, context: this.#context });
+    const stream = this.#stream(id, call, begun).finally(() => this.#streams.delete(stream));
     this.#streams.add(stream);
+    await Promise.allSettled([begun]);
   }
 
-  async #stream(id: number, call: OpenCall, message: ReadRequest): Promise<void> {
-    const end = await this.#read(id, call, message);
-    if (this.#open.get(id) === call) this.#open.delete(id);
-    if (!call.hasLeft) await this.#send(id, end);
+  /** The end tells the client that nothing more comes under the id. */
+  async #leave(id: number): Promise<void> {
+    const call = this.#open.get(id);
+    if (!call) return;
+    call.leave();
+    this.outbox.drop(call);
+    this.#open.delete(id);
+    await this.#send(id, END);
   }
 
-  async #read(id: number, call: OpenCall, message: ReadRequest): Promise<Said> {
+  async #stream(id: number, call: OpenCall, begun: Promise<AsyncIterable<ReadResponse>>): Promise<void> {
+    const end = await this.#read(id, call, begun);
+    if (call.hasLeft) return;
+    this.#open.delete(id);
+    await this.#send(id, end);
+  }
+
+  async #read(id: number, call: OpenCall, begun: Promise<AsyncIterable<ReadResponse>>): Promise<Said> {
     try {
-      const reading = { call, message, context: this.#context };
-      for await (const value of readGeneration(this.#app, reading)) {
-        await this.#send(id, { case: "event", value });
+      for await (const value of await begun) {
+        await this.#send(id, { case: "event", value }, call);
         if (call.hasLeft) break;
       }
-      return { case: "end", value: {} };
+      return END;
     } catch (thrown) {
-      const isTold = thrown instanceof StreamProblem;
-      return { case: "problem", value: isTold ? thrown.problem : toProblem(toRepriseError(thrown)) };
+      return { case: "problem", value: problemIn(thrown) };
     }
   }
 
-  #send(id: number, message: Said): Promise<void> {
-    return this.outbox.put(create(SessionResponseSchema, { id, message }));
+  #send(id: number, message: Said, owner?: OpenCall): Promise<void> {
+    return this.outbox.put(create(SessionResponseSchema, { id, message }), owner);
   }
 
   async #streamsEnded(): Promise<void> {

@@ -37,8 +37,9 @@ export function addAdmissionHooks(
     authentication.authorise(request);
     if (request.is404) throw notFound(request);
     assertPlainRequest(request);
-    if (!principal || request.routeOptions.config.callsItself) return;
-    if (request.routeOptions.config.countsItself) limits.assertNotUsedUp(request, principal);
+    if (!principal) return;
+    const { callsItself, countsItself } = request.routeOptions.config;
+    if (callsItself || countsItself) limits.assertNotUsedUp(request, principal);
     else await limits.count([request, reply], principal);
   });
   app.addHook("preParsing", async (request, { raw }) => {
