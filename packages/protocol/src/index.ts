@@ -27,7 +27,6 @@ export {
 export { type InputAppend, parseInputAppend } from "./input/parse-input.ts";
 export { isProduced, type OutputAppend, type OutputEntry, parseOutputAppend } from "./output/parse-output.ts";
 export { EXTERNAL_MODEL } from "./request/model-name.ts";
-export * from "./socket/socket-frames.ts";
 export * from "./log/job-subject.ts";
 export * from "./log/lease-subject.ts";
 export { firstWhere } from "./first-where.ts";

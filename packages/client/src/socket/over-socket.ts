@@ -86,6 +86,7 @@ interface ServerFrame {
   readonly sent: number;
   readonly events: readonly { readonly cursor: string; readonly event: object }[];
   readonly error?: object;
+  readonly after_ms: number;
 }
 
 /** Resolves when the server is ready, and rejects if the connection breaks before that. */
@@ -150,7 +151,7 @@ function openConnection(Socket: typeof WebSocket, base: string, onClose: () => v
         for (const [id, call] of calls) {
           if (!call.isStream) continue;
           calls.delete(id);
-          call.fail();
+          call.drain(frame.after_ms);
         }
       } else if (calls.get(frame.id)?.take(frame)) calls.delete(frame.id);
     });
@@ -213,6 +214,12 @@ class Call {
       default:
         return false;
     }
+  }
+
+  /** Fails, and has the reader come back after that time. */
+  drain(afterMs: number): void {
+    this.#push(`retry: ${afterMs}\n\n`, 0);
+    this.fail();
   }
 
   get isUnread(): boolean {

@@ -1,6 +1,6 @@
-import type { AudioFrame, ClientFrame } from "@reprise/protocol";
 import type { InjectOptions } from "fastify";
 import { changeRequest, createRequest, eventsRequest, toAudioEntry } from "../calls/api-request.ts";
+import type { AudioFrame, ClientFrame } from "./socket-frames.ts";
 
 /** A frame that is a call of the HTTP API. */
 export type CallFrame = Exclude<ClientFrame, { op: "auth" | "read" | "leave" }>;

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import websocket from "@fastify/websocket";
-import { RepriseError, SOCKET_LIMITS, SOCKET_PROTOCOL, SOCKET_TOKEN_PROTOCOL } from "@reprise/protocol";
+import { RepriseError } from "@reprise/protocol";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { SOCKET_LIMITS, SOCKET_PROTOCOL, SOCKET_TOKEN_PROTOCOL } from "./socket-frames.ts";
 import { SocketSession } from "./socket-session.ts";
 
 const PATH = "/v1/ws";

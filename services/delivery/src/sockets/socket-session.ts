@@ -1,12 +1,4 @@
-import {
-  parseAudioFrame,
-  parseClientFrame,
-  RepriseError,
-  SOCKET_CLOSES,
-  SOCKET_LIMITS,
-  toErrorBody,
-  toRepriseError,
-} from "@reprise/protocol";
+import { RepriseError, toErrorBody, toRepriseError } from "@reprise/protocol";
 import type { InjectOptions } from "fastify";
 import type { WebSocket } from "@fastify/websocket";
 import {
@@ -20,6 +12,7 @@ import {
 } from "../calls/api-call.ts";
 import { OpenCall } from "../calls/open-call.ts";
 import { GENERATION_ID_HEADER } from "../http/header-names.ts";
+import { parseAudioFrame, parseClientFrame, SOCKET_CLOSES, SOCKET_LIMITS } from "./socket-frames.ts";
 import { type CallFrame, toInputFrame, toRequest } from "./socket-request.ts";
 
 export interface SessionOptions {

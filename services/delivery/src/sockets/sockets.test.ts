@@ -1,11 +1,5 @@
 import { EventEmitter, once } from "node:events";
-import {
-  asSeq,
-  parseGenerationId,
-  parseTenantId,
-  SOCKET_PROTOCOL,
-  SOCKET_TOKEN_PROTOCOL,
-} from "@reprise/protocol";
+import { asSeq, parseGenerationId, parseTenantId } from "@reprise/protocol";
 import { followInput } from "@reprise/stream";
 import { hashKey } from "@reprise/tenancy";
 import { eventually } from "@reprise/testkit";
@@ -22,6 +16,7 @@ import {
   type Platform,
   started,
 } from "../testing/platform.ts";
+import { SOCKET_PROTOCOL, SOCKET_TOKEN_PROTOCOL } from "./socket-frames.ts";
 import { type SessionOptions, SocketSession } from "./socket-session.ts";
 import { openRawConnection } from "../testing/raw-connection.ts";
 

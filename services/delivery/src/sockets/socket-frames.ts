@@ -1,7 +1,5 @@
 import * as z from "zod";
-import { RepriseError } from "../errors/reprise-error.ts";
-import { LIMITS } from "../request/fields/limits.ts";
-import { parseWith } from "../request/request.ts";
+import { LIMITS, parseWith, RepriseError } from "@reprise/protocol";
 
 /** Subprotocol of the frames of this version. */
 export const SOCKET_PROTOCOL = "reprise.v1";
