@@ -17,7 +17,6 @@ import urllib.error
 import urllib.request
 import uuid
 
-HEARTBEAT_S = 5
 MAX_TEXT = 4_000  # characters: an event has 16,384 bytes of text at most
 
 
@@ -34,10 +33,15 @@ def call(url, path, body, headers=()):
             with urllib.request.urlopen(urllib.request.Request(url + path, data, head), timeout=30) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
-            problem = json.load(error)["error"]
-            if not problem["retryable"]:
-                raise Refused(f"{problem['code']}: {problem['message']}") from error
-            pause = float(error.headers.get("retry-after", 0))
+            try:
+                problem = json.load(error)["error"]
+                reason, retryable = f"{problem['code']}: {problem['message']}", problem["retryable"]
+            except (ValueError, KeyError, TypeError):  # a proxy's own answer
+                reason, retryable = str(error), error.code >= 500 or error.code in (408, 425, 429)
+            if not retryable:
+                raise Refused(reason) from error
+            after = error.headers.get("retry-after", "")
+            pause = int(after) if after.isdigit() else 0
         except (urllib.error.URLError, OSError):
             pause = 0
         time.sleep(max(pause, min(8, 0.25 * 2**tries)))
@@ -47,11 +51,11 @@ def call(url, path, body, headers=()):
 class Producer:
     def __init__(self, url, generation, grant):
         self.url, self.path = url, f"/v1/generations/{generation}/output"
-        self.epoch, self.next, self.text_length = grant["epoch"], grant["next"], grant["text_length"]
+        self.grant, self.next, self.text_length = grant, grant["next"], grant["text_length"]
 
     def append(self, *entries):
         """Appends events; none says that this process lives."""
-        body = {"epoch": self.epoch, "first": self.next, "entries": entries}
+        body = {"epoch": self.grant["epoch"], "nonce": self.grant["nonce"], "first": self.next, "entries": entries}
         answer = call(self.url, self.path, body)
         stored, self.next = answer["stored"] + 1 - self.next, answer["stored"] + 1
         if stored < len(entries) or (not entries and "ended" in answer):
@@ -87,7 +91,7 @@ def main(url, *asked):
     skip, ended = producer.text_length * 2, False
     while not ended:
         try:
-            piece = pieces.get(timeout=HEARTBEAT_S)
+            piece = pieces.get(timeout=grant["silence_ms"] / 3_000)
         except queue.Empty:
             producer.append()
             continue

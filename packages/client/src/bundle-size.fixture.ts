@@ -11,7 +11,7 @@ export const DOOR_BYTES = {
   conversations: 1_024,
   input: 1_280,
   models: 256,
-  produce: 3_584,
+  produce: 4_096,
   socket: 4_096,
   tanstack: 2_560,
 };

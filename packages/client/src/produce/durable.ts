@@ -1,5 +1,5 @@
 import type { Client, CreateOptions, GenerationRequest } from "../client.ts";
-import { produce, type Producer, type ProducerEnd, type ProducerEntry } from "./producer-of.ts";
+import { piecesOf, produce, type Producer, type ProducerEnd, type ProducerEntry } from "./producer-of.ts";
 
 /** The part of the result of the AI SDK's `streamText` that `durable` reads. */
 export interface StreamedResult {
@@ -20,6 +20,11 @@ interface StreamPart {
   readonly error?: unknown;
 }
 
+const DELTAS: Readonly<Record<string, string>> = {
+  "text-delta": "output.delta",
+  "reasoning-delta": "reasoning.delta",
+};
+
 const REASONS: Readonly<Record<string, string>> = {
   stop: "stop",
   length: "length",
@@ -36,6 +41,7 @@ const UNFINISHED = {
 /**
  * Writes what the AI SDK's `streamText` streams to a generation, which readers follow by its id, also after this process's own connections are lost. If the
  * create joins a generation that an earlier call with its key has begun, the output of that is withdrawn. A stream without a finish fails the generation.
+ * Tool calls are written at the finish, without those that the AI SDK has answered itself.
  * @param stream calls the model; given the producer's signal, which is aborted when the generation is cancelled
  * @returns the generation's id at once, and `done`, which rejects with what has ended the writing
  * @throws RepriseError the generation could not be created
@@ -61,30 +67,32 @@ async function writeAll(
   const { signal } = producer;
   try {
     let end: ProducerEnd | undefined;
+    const calls = new Map<unknown, ProducerEntry>();
     for await (const part of stream(signal).fullStream) {
       signal.throwIfAborted();
-      if (part.type === "error") throw part.error;
-      if (part.type === "finish") end = toEnd(part);
+      const { type, text = "", toolCallId } = part;
+      if (type === "error") throw part.error;
+      if (type === "finish") end = toEnd(part);
+      if (type === "tool-call") calls.set(toolCallId, toCall(part));
+      if (/^tool-(result|error|output-denied)$/.test(type)) calls.delete(toolCallId);
       // It is waited for at the end: a slow network must not slow the model.
-      else for (const said of toSaid(part)) void producer.append(said);
+      const delta = DELTAS[type];
+      if (delta) for (const piece of piecesOf(delta, text)) void producer.append(piece);
     }
     // A stream that the app aborts ends so.
     if (!end) {
       await producer.fail(UNFINISHED);
       throw transport.error(UNFINISHED.code, UNFINISHED.message);
     }
+    for (const call of calls.values()) void producer.append(call);
     await producer.end(end);
   } finally {
     await producer[Symbol.asyncDispose]();
   }
 }
 
-function toSaid({ type, text = "", ...part }: StreamPart): (string | ProducerEntry)[] {
-  if (type === "text-delta") return [text];
-  if (type === "reasoning-delta" && text !== "") return [{ type: "reasoning.delta", text }];
-  if (type !== "tool-call") return [];
-  const { toolCallId: call_id, toolName: name, input = {} } = part;
-  return [{ type: "tool.call", call_id, name, arguments: JSON.stringify(input) }];
+function toCall({ toolCallId: call_id, toolName: name, input = {} }: StreamPart): ProducerEntry {
+  return { type: "tool.call", call_id, name, arguments: JSON.stringify(input) };
 }
 
 function toEnd({

@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, expectTypeOf, it } from "vitest";
 import { createTestClient } from "../testing/test-runtime.ts";
 import { durable, type StreamedResult } from "./durable.ts";
 import { claimProducer, produce } from "./producer-of.ts";
@@ -8,8 +8,18 @@ interface Body {
   readonly epoch: number;
   readonly nonce: string;
   readonly first: number;
-  readonly entries: readonly { readonly type: string; readonly text?: string; readonly tokens?: number }[];
+  readonly entries: readonly {
+    readonly type: string;
+    readonly text?: string;
+    readonly tokens?: number;
+    readonly call_id?: string;
+  }[];
 }
+
+const REFUSED: [number, object] = [
+  400,
+  { error: { code: "invalid_request", message: "refused", retryable: false } },
+];
 
 /** A platform that stores entries as PROTOCOL §22 says; every `breaks`th answer is lost. */
 function openPlatform({ breaks = Number.POSITIVE_INFINITY, silence_ms = 30_000 } = {}) {
@@ -35,8 +45,10 @@ function openPlatform({ breaks = Number.POSITIVE_INFINITY, silence_ms = 30_000 }
     bodies.push(body);
     if (body.epoch !== state.epoch)
       return [409, { error: { code: "producer_fenced", message: "fenced", retryable: false } }];
+    if (body.entries.some(({ text = "" }) => Buffer.byteLength(text) > 16_384)) return REFUSED;
     for (const [i, entry] of body.entries.entries())
       if (body.first + i === log.length + 1 && state.ended === undefined) {
+        if (log.some(({ call_id }) => call_id !== undefined && call_id === entry.call_id)) return REFUSED;
         log.push(entry);
         if (/completed|failed/.test(entry.type)) state.ended = entry.type.split(".")[1]!;
       }
@@ -79,16 +91,15 @@ it("what is said while a call is under way goes with the next one, neighbouring 
 it("nothing is lost or stored twice where answers are lost, and a long text is several events", async () => {
   const { client, log, bodies } = openPlatform({ breaks: 2 });
   await using producer = await produce(client, { input: "hi" });
-  const texts = [..."0123456789".split(""), "é😀".repeat(40_000)];
+  const texts = [..."0123456789".split(""), "é😀".repeat(40_000), "€".repeat(400_000)];
   await Promise.all(texts.map((text) => producer.append(text)));
   expect(textOf(log)).toBe(texts.join(""));
-  expect(Math.max(...log.map(({ text = "" }) => Buffer.byteLength(text)))).toBeLessThanOrEqual(16_384);
-  expect(Math.max(...bodies.map((body) => JSON.stringify(body).length))).toBeLessThan(1_048_576);
+  expect(Math.max(...bodies.map((body) => Buffer.byteLength(JSON.stringify(body))))).toBeLessThan(1_048_576);
   expect(log.every(({ text = "" }) => text.isWellFormed())).toBe(true);
 });
 
 it("a deposed producer's appends reject with the platform's error, and its signal says so", async () => {
-  const { client, log } = openPlatform();
+  const { client, log, bodies } = openPlatform();
   const first = await produce(client, { input: "hi" });
   await first.append("a");
   const second = await claimProducer(client, first.id);
@@ -97,6 +108,9 @@ it("a deposed producer's appends reject with the platform's error, and its signa
   await expect(first.append("c")).rejects.toMatchObject({ code: "producer_fenced", retryable: false });
   expect(first.signal).toMatchObject({ aborted: true, reason: { code: "producer_fenced" } });
   await expect(first.end()).rejects.toMatchObject({ code: "producer_fenced" });
+  const calls = bodies.length;
+  await first[Symbol.asyncDispose]();
+  expect(bodies).toHaveLength(calls);
   await second.end();
   expect(textOf(log)).toBe("ab");
 });
@@ -127,6 +141,32 @@ it("a producer that leaves its block without an end fails the generation, once",
   expect(log).toHaveLength(2);
 });
 
+it("a producer whose entry was refused fails the generation as it leaves its block, after what is stored", async () => {
+  const { client, log } = openPlatform();
+  const call = { type: "tool.call", call_id: "c1" };
+  await (async () => {
+    await using producer = await produce(client, { input: "hi" });
+    await Promise.all(["a", "b", call, call].map((said) => producer.append(said)));
+  })().catch(() => {});
+  expect(log).toMatchObject([
+    { text: "a" },
+    { text: "b" },
+    call,
+    { type: "generation.failed", error: { code: "producer_closed" } },
+  ]);
+});
+
+it("a producer whose caller's signal is aborted sends nothing more: another process may claim the generation", async () => {
+  const { client, bodies } = openPlatform();
+  const caller = new AbortController();
+  await (async () => {
+    await using producer = await produce(client, { input: "hi" }, { signal: caller.signal });
+    await producer.append("a");
+    caller.abort();
+  })();
+  expect(bodies).toHaveLength(1);
+});
+
 async function* partsOf(...parts: object[]) {
   for (const part of parts) yield part as never;
 }
@@ -153,6 +193,43 @@ it("durable writes what the AI SDK streams, and its end", async () => {
       finish_reason: "tool_calls",
       usage: { input_tokens: 3, output_tokens: 5 },
     },
+  ]);
+});
+
+it.each([
+  ["text-delta", "output.delta"],
+  ["reasoning-delta", "reasoning.delta"],
+])("durable splits a long %s", async (type, written) => {
+  const { client, log } = openPlatform();
+  const text = "é😀".repeat(10_000);
+  const parts = [{ type, text }, { type: "finish" }];
+  const { done } = await durable(client, { input: "hi" }, () => ({ fullStream: partsOf(...parts) }));
+  await done;
+  expect(textOf(log)).toBe(text);
+  expect(log.slice(0, -1).every((entry) => entry.type === written)).toBe(true);
+});
+
+it("durable leaves out the tool calls that the AI SDK has answered", async () => {
+  const { client, log } = openPlatform();
+  const called = ["c1", "c2", "c3", "c4"].map((toolCallId) => ({
+    type: "tool-call",
+    toolCallId,
+    toolName: "f",
+  }));
+  const parts = [
+    ...called,
+    { type: "tool-result", toolCallId: "c1", output: 1 },
+    { type: "tool-error", toolCallId: "c2", error: "no" },
+    { type: "tool-output-denied", toolCallId: "c4" },
+    { type: "text-delta", text: "a" },
+    { type: "finish", finishReason: "tool-calls" },
+  ];
+  const { done } = await durable(client, { input: "hi" }, () => ({ fullStream: partsOf(...parts) }));
+  await done;
+  expect(log).toEqual([
+    { type: "output.delta", text: "a" },
+    { type: "tool.call", call_id: "c3", name: "f", arguments: "{}" },
+    { type: "generation.completed", finish_reason: "tool_calls" },
   ]);
 });
 
@@ -190,9 +267,10 @@ it.each([[], [{ type: "abort" }]])(
   },
 );
 
-it("a producer with nothing to say is heard three times in the silence that it may keep", async () => {
+it("a producer with nothing to say sends heartbeats, more often than every 5 s if its silence_ms is short", async () => {
   const { client, bodies } = openPlatform({ silence_ms: 30 });
   await using producer = await produce(client, { input: "hi" });
+  expectTypeOf(producer.grant).toExtend<{ nonce: string; silence_ms: number }>();
   await expect.poll(() => bodies.length, { timeout: 4_000 }).toBeGreaterThan(2);
   expect([producer.id, bodies.every(({ entries }) => entries.length === 0)]).toEqual(["gen_0_1", true]);
 });

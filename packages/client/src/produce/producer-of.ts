@@ -19,13 +19,13 @@ export interface ProducerEnd {
 /** The right to write a generation: in the answer to its create, and to a claim. */
 export interface ProducerGrant {
   readonly epoch: number;
-  readonly nonce?: string;
+  readonly nonce: string;
   /** The number of the next entry. */
   readonly next: number;
   /** Length of the text that is stored. */
   readonly text_length: number;
   /** Silence after which the platform takes the producer for lost, in milliseconds. */
-  readonly silence_ms?: number;
+  readonly silence_ms: number;
   /** A stream token with which another process may write, by a client of its own. Absent if the client has a token itself. */
   readonly token?: string;
 }
@@ -45,7 +45,7 @@ export interface Producer extends AsyncDisposable {
   end(end?: ProducerEnd): Promise<void>;
   /** Appends what waits and `generation.failed`. */
   fail(error: { code: string; message: string; retryable?: boolean }): Promise<void>;
-  /** Fails the generation unless it has ended. */
+  /** Fails the generation unless it has ended or another process has claimed it. Sends nothing once the caller's own signal is aborted. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -57,7 +57,7 @@ interface Waiting {
 
 const DELTA = "output.delta";
 const MAX_ENTRIES = 256;
-/** Characters of one call, beyond which the rest waits: a body has a MiB at most, and a character six bytes if it is escaped. */
+/** Characters of one call's entries as JSON, beyond which the rest waits: a body has a MiB at most, and a character three bytes at most. */
 const MAX_LENGTH = 128 * 1_024;
 /** Characters of one text, which has 16 KiB at most: a character has three bytes at most. */
 const MAX_TEXT = 5_461;
@@ -118,6 +118,11 @@ export function producerOf(
   let waiting: Waiting[] = [];
   let isSending = false;
 
+  const post = (entries: readonly ProducerEntry[]) => {
+    const body = JSON.stringify({ epoch: grant.epoch, nonce: grant.nonce, first: next, entries });
+    return transport.call<{ stored: number; ended?: string }>({ method: "POST", path, body }, outer);
+  };
+
   const stop = (reason: unknown) => {
     clearInterval(heartbeat);
     stopped.abort(reason);
@@ -131,12 +136,7 @@ export function producerOf(
     try {
       do {
         sent = waiting.splice(0, countFitting(waiting));
-        const { epoch, nonce } = grant;
-        const body = { epoch, nonce, first: next, entries: sent.map(({ entry }) => entry) };
-        const answer = await transport.call<{ stored: number; ended?: string }>(
-          { method: "POST", path, body: JSON.stringify(body) },
-          outer,
-        );
+        const answer = await post(sent.map(({ entry }) => entry));
         const stored = sent.splice(0, Math.max(0, answer.stored + 1 - next));
         next += stored.length;
         for (const { calls } of stored) for (const { resolve } of calls) resolve();
@@ -165,7 +165,7 @@ export function producerOf(
     () => {
       if (!isSending) void sendAll();
     },
-    Math.min(HEARTBEAT_MS, (grant.silence_ms ?? Number.POSITIVE_INFINITY) / 3),
+    Math.min(HEARTBEAT_MS, grant.silence_ms / 3),
   );
   // It keeps no process alive that has nothing else to do.
   (heartbeat as { unref?: () => void }).unref?.();
@@ -177,7 +177,7 @@ export function producerOf(
     grant,
     signal: stopped.signal,
     append(said) {
-      const entries = typeof said === "string" ? piecesOf(said) : [said];
+      const entries = typeof said === "string" ? piecesOf(DELTA, said) : [said];
       const stored = Promise.all(entries.map(send)).then(() => {});
       // A caller who does not wait for it learns of an error by the signal and by `end`.
       stored.catch(() => {});
@@ -187,19 +187,28 @@ export function producerOf(
     fail: (error) => send({ type: "generation.failed", error }),
     async [Symbol.asyncDispose]() {
       const error = { code: "producer_closed", message: "The producer has stopped before its end." };
-      if (!stopped.signal.aborted) await producer.fail(error).catch(() => {});
+      const failAfter = async ({ code }: { code?: string }) => {
+        if (outer?.aborted || code === "producer_fenced" || code === "generation_ended") return;
+        // Some of what was refused may be stored.
+        next = (await post([])).stored + 1;
+        await post([{ type: "generation.failed", error }]);
+      };
+      await producer
+        .fail(error)
+        .catch(failAfter)
+        .catch(() => {});
     },
   };
   return producer;
 }
 
-function piecesOf(text: string): ProducerEntry[] {
+export function piecesOf(type: string, text: string): ProducerEntry[] {
   const pieces: ProducerEntry[] = [];
   for (let rest = text; rest !== "";) {
     const high = rest.charCodeAt(MAX_TEXT - 1);
     // Both halves of a character go together.
     const length = high >= 0xd800 && high < 0xdc00 ? MAX_TEXT - 1 : MAX_TEXT;
-    pieces.push({ type: DELTA, text: rest.slice(0, length) });
+    pieces.push({ type, text: rest.slice(0, length) });
     rest = rest.slice(length);
   }
   return pieces;
