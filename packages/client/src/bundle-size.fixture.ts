@@ -12,7 +12,7 @@ export const DOOR_BYTES = {
   input: 1_280,
   models: 256,
   produce: 4_096,
-  socket: 4_096,
+  socket: 4_608,
   tanstack: 2_560,
 };
 
