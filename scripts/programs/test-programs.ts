@@ -8,6 +8,7 @@ const TESTS_WITH: Readonly<Record<string, readonly string[]>> = {
   prometheus: ["test/observability/live.slow.test.ts"],
   nginx: ["test/proxies/*.test.ts"],
   "llama-server": ["test/engine/*.test.ts"],
+  python3: ["test/clients/producer-py.slow.test.ts"],
   chromium: ["test/e2e/browser*.slow.test.ts", "test/clients/use-chat.slow.test.ts"],
 };
 
