@@ -1,6 +1,15 @@
 import { type EventDraft, parseLogSubject } from "@reprise/protocol";
 import { afterAll, describe, expect, test } from "vitest";
-import { append, call, completed, delta, openPlatform, openWorker, started } from "../testing/platform.ts";
+import {
+  append,
+  call,
+  completed,
+  delta,
+  type NodeOptions,
+  openPlatform,
+  openWorker,
+  started,
+} from "../testing/platform.ts";
 import { AG_UI, INPUT, TANSTACK } from "./agents/agents.fixture.ts";
 import { CHAT, findableRequests, openChat } from "./openai/chat.fixture.ts";
 
@@ -105,8 +114,8 @@ describe("a failure without content, of a call without a key", () => {
 
 describe("a call that waits for content", () => {
   /** A node of its own, and how to see that it waits for a generation. */
-  async function openNode() {
-    const node = await platform.addNode({ headWaitMs: HOUR_MS });
+  async function openNode(options: NodeOptions = {}) {
+    const node = await platform.addNode({ headWaitMs: HOUR_MS, ...options });
     const waiting = (generations: number) =>
       expect
         .poll(async () => (await call(`${node.opsUrl}/metrics`)).text)
@@ -143,10 +152,14 @@ describe("a call that waits for content", () => {
   });
 
   test("holds nothing after its client has left", async () => {
-    const node = await openNode();
+    // A log that has no readers leaves memory at once.
+    const node = await openNode({ hubBytes: 1 });
     const leaving = new AbortController();
     const { signal } = leaving;
+    const next = nextWorker();
+    await platform.broker.main.flush();
     const left = call(`${node.url}/v1/chat/completions`, { body: { ...CHAT, stream: true }, signal });
+    await append(await next, started());
     await node.waiting(1);
     leaving.abort();
     await expect(left).rejects.toThrow("abort");
