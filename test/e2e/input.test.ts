@@ -49,11 +49,17 @@ function createSender(cluster: Cluster, id: string, url: () => string) {
   return { append, call, sendAll };
 }
 
-async function create(cluster: Cluster, url: string, format: string, options: object = {}): Promise<string> {
+async function create(
+  cluster: Cluster,
+  url: string,
+  format: string,
+  options: object = {},
+  policy: object = {},
+): Promise<string> {
   const answer = await fetch(`${url}/v1/generations`, {
     method: "POST",
     headers: { authorization: `Bearer ${cluster.keys["acme"]!}`, "content-type": "application/json" },
-    body: JSON.stringify({ model: "sim", input: { stream: { format } }, options }),
+    body: JSON.stringify({ model: "sim", input: { stream: { format } }, options, policy }),
   });
   const created = (await answer.json()) as { id: string };
   expect([answer.status, created]).toEqual([201, expect.anything()]);
@@ -135,6 +141,34 @@ test.each([
     expect(events.filter(({ type }) => type === "generation.started")).toHaveLength(2);
   },
 );
+
+test("a term that is cut over two nodes does not reach the model, nor after a worker's loss", async () => {
+  await using cluster = await startCluster({ ackWaitMs: 2_000 });
+  const [near, far, victim] = await Promise.all([
+    cluster.startDelivery(),
+    cluster.startDelivery(),
+    cluster.startWorker(),
+  ]);
+  const rules = [{ terms: ["falcon"] }, { terms: ["bomb"], action: "halt", category: "violence" }];
+  const moderation = { moderation: { input: "gate", rules } };
+  const id = await create(cluster, near.url, "text", {}, moderation);
+  const [here, there] = [near, far].map(({ url }) => createSender(cluster, id, () => url));
+  const isSaid = (text: string) => (log: readonly KnownEvent[]) => textOf([...log]) === text;
+  await here!.append(1, [typed("Project ")]);
+  await there!.append(2, [typed("fal")]);
+  await cluster.untilLog("acme", id, isSaid("Project "));
+  victim.kill("SIGKILL");
+  await here!.append(3, [typed("con "), { type: "input.commit" }, typed("a bo")]);
+  await cluster.startWorker();
+  await cluster.untilLog("acme", id, isSaid("Project [redacted] "));
+  await there!.append(6, [typed("mb"), END]);
+  const events = await cluster.untilLog("acme", id, (log) => log.some(isEnd));
+  expect(textOf(events)).toBe("Project [redacted] ");
+  expect(events.slice(-2)).toMatchObject([
+    { type: "moderation.halted", category: "violence", replacement: "" },
+    { type: "generation.completed", finish_reason: "content_filter" },
+  ]);
+});
 
 test("input that does not fit is refused with what to do", async () => {
   await using cluster = await startCluster();

@@ -1,5 +1,6 @@
 export { REQUEST_RULE_LIMITS, assertRules, checkingRules, priceRules } from "./rules/assert-rules.ts";
 export { type ClassifierRule, type RuleSet, compileRuleSet, compilingRuleSet } from "./rules/rule-set.ts";
+export { createRuleSetCache } from "./verdicts/rule-set-cache.ts";
 export type { RuleFinding, Scanner } from "./rules/scanning/finding.ts";
 export { prepareFolding } from "./rules/scanning/fold-table.ts";
 export { announceLateEvent, subscribeLateEvents } from "./verdicts/late-events.ts";

@@ -10,6 +10,7 @@ import { FINISH_REASONS } from "./event/shapes/end.ts";
 import { toHttpStatus } from "./errors/http-status.ts";
 import {
   MODERATION_LIMITS,
+  INPUT_MODES,
   MODERATION_MODES,
   moderationSchema,
   tightenModeration,
@@ -107,6 +108,7 @@ describe("PROTOCOL.md with its annexes", () => {
       "review.answer": review.answer,
       "review.after_ms": `${review.after_ms}`,
       media: `${media} for gate, else ${defaults.media}`,
+      input: INPUT_MODES[0],
     });
     const names = Object.keys(documented).map((name) => name.split(".")[0]);
     expect(new Set(names)).toEqual(new Set(Object.keys(moderationSchema.shape)));

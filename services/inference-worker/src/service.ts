@@ -25,6 +25,7 @@ import {
 import { type EngineReport, logEngineReport } from "./run/turn/engine-report.ts";
 import type { Engine } from "./engines/engine.ts";
 import { ModelQueues, type ServedModel } from "./model-queues.ts";
+import { createInputJudge } from "./run/turn/input-gate.ts";
 import { ReplicaReports } from "./run/metrics/replica-reports.ts";
 import { WorkerMetrics } from "./run/metrics/worker-metrics.ts";
 import type { RunResult } from "./run/run-context.ts";
@@ -133,6 +134,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       url: options.mediaUrl,
     },
     output: blobs.createBlobStorage({ broker, publish: log.publish, budgetMs: () => log.budgetMs }),
+    inputJudge: createInputJudge(broker.main),
     worker,
     ackWaitMs,
     ledger: budgetMetrics.watch(ledger),

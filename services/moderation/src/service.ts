@@ -8,7 +8,7 @@ import {
   type ShardEvent,
   type ShardFollower,
 } from "@reprise/stream";
-import { readRuleSet, watchRuleSets, prepareFolding } from "@reprise/moderation";
+import { createRuleSetCache, readRuleSet, watchRuleSets, prepareFolding } from "@reprise/moderation";
 import {
   type BrokerWatch,
   createErrorLog,
@@ -28,7 +28,6 @@ import { ShardLag } from "./judging/shard-lag.ts";
 import { ShardModerator } from "./judging/shard-moderator.ts";
 import type { ModeratorContext } from "./judging/moderator-context.ts";
 import type { Classifiers } from "./classifiers/classifiers-file.ts";
-import { createRuleSetCache } from "./judging/rule-set-cache.ts";
 
 export { type Classifiers, loadClassifiers } from "./classifiers/classifiers-file.ts";
 

@@ -212,7 +212,7 @@ const STREAMS: Readonly<
   JOBS: { subject: "job.sim.t.g", leader: "DA", batch: "DA", purge: "A" },
   READERS: { subject: "reader.0.t.g.n", leader: "D", batch: "", purge: "A" },
   VERDICTS: { subject: "mod.0.t.g", leader: "DWMA", batch: "DWMA", purge: "A" },
-  RULES: { subject: "rules.t.r", leader: "M", batch: "", purge: "" },
+  RULES: { subject: "rules.t.r", leader: "WM", batch: "", purge: "" },
   REVIEWS: { subject: "review.t.g.rev_1", leader: "DM", batch: "DM", purge: "MA" },
   LEASES: { subject: "lease.shards.count", leader: ALL, batch: "AY", last: "", purge: "" },
   COMMITS: { subject: "commit.a.k", leader: "AY", batch: "", purge: "" },

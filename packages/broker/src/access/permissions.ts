@@ -251,6 +251,8 @@ const SERVICES: Readonly<
       ANSWERS,
       inbox("audit-log"),
       ...[...logs, ...inputs, CHECKPOINTS].flatMap(reading),
+      // By which streamed input is judged.
+      streamCall("MSG.GET", RULES.name),
       // How much of an earlier turn readers may have: no more of it goes to a model.
       ...reading(VERDICTS),
       // What requests name, and what models make.

@@ -137,6 +137,17 @@ describe("two parties' moderation made one", () => {
     expect(mediaOf({ mode: "observe", media: "withhold" })).toBe("withhold");
   });
 
+  it("judges streamed input if either asks for it, and then the output at least in silence", () => {
+    const of = (tenant: ModerationPolicy, request: ModerationPolicy) => {
+      const { mode, input } = tightenModeration(tenant, request) ?? {};
+      return [mode, input];
+    };
+    expect(of({ input: "gate" }, { mode: "off", input: "off" })).toEqual(["observe", "gate"]);
+    expect(of({}, { mode: "retract", input: "gate" })).toEqual(["retract", "gate"]);
+    expect(of({ input: "off" }, {})).toEqual([undefined, undefined]);
+    expect(of({ mode: "gate" }, {})).toEqual(["gate", undefined]);
+  });
+
   it("can't be turned off by a request", () => {
     expect(tightenModeration({ mode: "gate" }, { mode: "off" })?.mode).toBe("gate");
   });

@@ -15,6 +15,8 @@ export type BuiltInRules = (typeof BUILT_IN_RULES)[number];
 export const UNAVAILABLE_ANSWERS = ["fail_open", "fail_closed"] as const;
 /** Policies for images and audio that a model makes, which no rule can read, from the most to the least permissive. */
 export const MEDIA_ANSWERS = ["allow", "review", "withhold"] as const;
+/** Moderation of streamed input, from the most to the least permissive. */
+export const INPUT_MODES = ["off", "gate"] as const;
 const REVIEW_ANSWERS = ["approve", "redact", "halt"] as const;
 
 export const MODERATION_LIMITS = {
@@ -108,6 +110,8 @@ export const moderationSchema = z.strictObject({
     .optional(),
   /** Policy for images and audio that the model makes: no rule can read them. Default `withhold` for gate, else `allow`. */
   media: z.enum(MEDIA_ANSWERS).optional(),
+  /** Policy for text that is streamed to the model. `gate`: it is given only what the rules have cleared; `mode` is at least `observe`. Default `off`. */
+  input: z.enum(INPUT_MODES).optional(),
 });
 export type ModerationPolicy = z.infer<typeof moderationSchema>;
 
@@ -132,6 +136,8 @@ export const effectiveModerationSchema = z.object({
   review: z.object({ answer: z.enum(REVIEW_ANSWERS), after_ms: waitMs }),
   /** Absent: of an earlier version, which knows no event that it could be of. */
   media: z.enum(MEDIA_ANSWERS).optional(),
+  /** Absent: off. */
+  input: z.enum(INPUT_MODES).optional(),
 });
 export type EffectiveModeration = z.infer<typeof effectiveModerationSchema>;
 
@@ -150,11 +156,15 @@ export function tightenModeration(
 ): OpenModeration | undefined {
   const saysHow = request.on_unavailable ?? request.review ?? request.max_lead_characters;
   const both = [saysHow === undefined ? tenant : spelledOut(tenant), request];
+  const input = strictest(
+    INPUT_MODES,
+    both.map((said) => said.input),
+  );
   const mode =
-    strictest(
-      MODERATION_MODES,
-      both.map(({ mode: said }) => said),
-    ) ?? "off";
+    strictest(MODERATION_MODES, [
+      ...both.map(({ mode: said }) => said),
+      input === "gate" ? "observe" : undefined,
+    ]) ?? "off";
   if (mode === "off") return undefined;
   const unavailable = both.map(({ on_unavailable: said }) => said);
   const review = both.map((said) => said.review);
@@ -186,6 +196,7 @@ export function tightenModeration(
       strictest(MEDIA_ANSWERS, [tenant.media ?? mediaOf(tenant.mode), request.media]) ??
       mediaOf(mode) ??
       "allow",
+    ...(input !== undefined && { input }),
   };
 }
 

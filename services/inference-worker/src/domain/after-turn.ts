@@ -36,6 +36,8 @@ export type EngineOutcome = { readonly counted: number } & (
   | { readonly kind: "spent"; readonly error: RepriseError }
   /** The broker did not answer for so long that another worker may try the request. The engine has not received a whole request. */
   | { readonly kind: "unprepared"; readonly error: RepriseError }
+  /** A rule of moderation has stopped the input. */
+  | { readonly kind: "halted"; readonly rule: string; readonly category: string }
   /** The signal stopped it. */
   | { readonly kind: "stopped" }
 );
@@ -69,7 +71,7 @@ export interface TurnFacts {
 
 /** @param outcome of a turn that was not stopped */
 export function afterTurn(
-  outcome: Exclude<EngineOutcome, { kind: "stopped" | "spent" | "unprepared" }>,
+  outcome: Exclude<EngineOutcome, { kind: "stopped" | "spent" | "unprepared" | "halted" }>,
   facts: TurnFacts,
 ): NextStep {
   const { usage } = facts;

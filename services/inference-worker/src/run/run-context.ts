@@ -5,6 +5,7 @@ import type { GenerationId, TenantId, WorkerId } from "@reprise/protocol";
 import type { BudgetLedger } from "@reprise/tenancy";
 import type { Tracing } from "@reprise/runtime/telemetry";
 import type { MediaStore } from "../media/open-media.ts";
+import type { InputJudge } from "./turn/input-gate.ts";
 import type { EngineReport } from "./turn/engine-report.ts";
 import type { WorkerMetrics } from "./metrics/worker-metrics.ts";
 import type { RunLog } from "./log/run-log.ts";
@@ -20,6 +21,7 @@ export interface RunContext {
   readonly media: MediaStore;
   /** Storage of the media that models make. */
   readonly output: blobs.BlobStorage;
+  readonly inputJudge: InputJudge;
   readonly worker: WorkerId;
   readonly ackWaitMs: number;
   /** The ledger of the tenants' budgets. */

@@ -53,6 +53,7 @@ import type { Engine } from "../engines/engine.ts";
 import type { ServedModel } from "../model-queues.ts";
 import type { RunContext, RunResult } from "../run/run-context.ts";
 import { WorkerMetrics } from "../run/metrics/worker-metrics.ts";
+import { createInputJudge } from "../run/turn/input-gate.ts";
 import { runGeneration } from "../run/run-generation.ts";
 import { startWorker, type Worker } from "../service.ts";
 
@@ -250,6 +251,7 @@ function runOne(run: OneRun): Promise<RunResult> {
     log,
     media: { storage, url: run.mediaUrl },
     output: storage,
+    inputJudge: createInputJudge(connection),
     worker: parseWorkerId("worker-test"),
     ackWaitMs: 60_000,
     ledger,

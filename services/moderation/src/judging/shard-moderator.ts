@@ -1,4 +1,4 @@
-import { retry, Semaphore } from "@reprise/async";
+import { OwnerQueues, retry, Semaphore } from "@reprise/async";
 import { isExpiredOrErased, type LogSnapshot, readPolicy } from "@reprise/stream";
 import {
   type EffectiveModeration,
@@ -14,7 +14,6 @@ import {
 } from "@reprise/protocol";
 import type { ModeratorContext, LogEvent } from "./moderator-context.ts";
 import { GenerationModerator } from "./generation-moderator.ts";
-import { TenantQueues } from "./tenant-queues.ts";
 import { WaitingEvents } from "./waiting-events.ts";
 
 /** An event of a shard, and whose it is. */
@@ -56,7 +55,7 @@ export class ShardModerator {
   readonly #unmoderated = new Set<GenerationId>();
   readonly #loads = new Semaphore(LOADS);
   /** Logs that were read stay in memory until they are judged, so only a few of each tenant are read before that. */
-  readonly #replays = new TenantQueues(LOADS);
+  readonly #replays = new OwnerQueues(LOADS);
   readonly #closed = new AbortController();
   #lastStreamSeq = STREAM_START;
 

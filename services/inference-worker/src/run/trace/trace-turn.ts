@@ -74,6 +74,7 @@ export function endTurnSpan(
     case "timeout":
       span.fail(`${outcome.name}_timeout`);
       break;
+    case "halted":
     case "stopped":
       break;
   }

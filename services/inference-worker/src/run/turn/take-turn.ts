@@ -1,5 +1,12 @@
 import { holdingModeration } from "@reprise/moderation";
-import { failedDraft, type RepriseError, toRepriseError } from "@reprise/protocol";
+import {
+  failedDraft,
+  plus,
+  type RepriseError,
+  REQUEST_SEQ,
+  type Seq,
+  toRepriseError,
+} from "@reprise/protocol";
 import { formatTraceparent, traceFields, type TraceSpan } from "@reprise/runtime/telemetry";
 import { afterTurn, type EngineOutcome, mayFallBack, type NextStep } from "../../domain/after-turn.ts";
 import { fitsFormat } from "../../schema/fits-schema.ts";
@@ -22,6 +29,7 @@ import {
   startTurnSpan,
 } from "../trace/trace-turn.ts";
 import { TurnContent } from "../trace/turn-content.ts";
+import { InputGate, inputHalt } from "./input-gate.ts";
 import { runEngine, type Throttle } from "./run-engine.ts";
 import { YieldPoint } from "./yield-point.ts";
 
@@ -45,6 +53,7 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   const onFirst = () => span.event("first_token");
   const content = context.tracing.recordsContent && span.isRecorded ? new TurnContent() : undefined;
   if (span.isRecorded) describeRequest(span, request);
+  const gate = openInputGate(run);
   const onUnreachable = (error: RepriseError) => onEngineReport({ ...about, ...traceFields(span), error });
   const asked = {
     plans,
@@ -57,6 +66,7 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
     onFirst,
     timing,
     content,
+    gate,
   };
   const outcome = await askEngine(run, asked);
   if (content) span.set(content.ofAnswer(outcome.kind === "finished" ? outcome.calls : []));
@@ -95,6 +105,10 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   if (outcome.kind === "spent") return { kind: "end", draft: failedDraft(outcome.error, usage) };
   if (outcome.kind === "finished" && isWhole && outcome.reason === "length" && run.budget?.isShort)
     return { kind: "end", draft: failedDraft(run.budget.cutShort(), usage) };
+  if (outcome.kind === "halted") {
+    log.appender.append(inputHalt(outcome, plus(after.cursor.seq, 1)));
+    return { kind: "end", draft: { type: "generation.completed", finish_reason: "content_filter", usage } };
+  }
   const answerFits = () => !run.hasForm || fitsFormat(request.get().response_format, after.answer);
   return afterTurn(outcome, { context: plans, transcript: after, engine, usage, answerFits });
 }
@@ -122,6 +136,8 @@ function toTurnEnd({ log }: Run, outcome: EngineOutcome): TurnEnd {
   switch (outcome.kind) {
     case "finished":
       return { how: "ok", tokens };
+    case "halted":
+      return { how: { error: "halted" }, tokens };
     case "stopped": {
       const { state } = log.appender;
       const isCancelled = state.kind === "fenced" && state.by.type === "generation.cancelled";
@@ -150,6 +166,14 @@ interface Asked {
   readonly timing: TurnTiming;
   /** Undefined unless that is switched on. */
   readonly content: TurnContent | undefined;
+  /** Judges streamed input. Undefined if nothing is to judge. */
+  readonly gate: InputGate | undefined;
+}
+
+function openInputGate({ context, job, policy, inputStream }: Run): InputGate | undefined {
+  const { moderation } = policy;
+  if (!inputStream || moderation?.input !== "gate") return undefined;
+  return new InputGate({ judge: context.inputJudge, tenant: job.ref.tenant, moderation });
 }
 
 /** While the engine speaks, a batch generation offers its slot. */
@@ -166,25 +190,31 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
     onFirst,
     timing,
     content,
+    gate,
   } = asked;
   using yieldPoint = job.priority === "batch" ? openYieldPoint(run, asked) : undefined;
   const { media: store, output: storage, onError } = run.context;
   const { connection: main, reads } = run.context;
   const { publish } = run.context.log;
   await using output = owner && new OutputMedia({ storage, publish, ref: job.ref, owner, onError });
-  return await runEngine({
+  const outcome = await runEngine({
     output,
     engine: engineOf(model, engine),
     request,
     turn: toTurn(transcript),
     async prepare() {
       await request.verify(run.context.log, job.ref.tenant);
+      await gate?.prepare();
       if (content) span.set(TurnContent.ofRequest(request.get()));
     },
     brokerBudgetMs: run.context.log.budgetMs,
     input: run.inputStream
-      ? (signal) =>
-          followInput({ broker: { main, reads }, ref: job.ref, after: transcript.consumed, signal, onError })
+      ? (signal) => {
+          const follow = (after: Seq) =>
+            followInput({ broker: { main, reads }, ref: job.ref, after, signal, onError });
+          const { consumed } = transcript;
+          return gate ? gate.pass(follow(REQUEST_SEQ), consumed) : follow(consumed);
+        }
       : undefined,
     media() {
       return openMedia(store, job.ref.tenant, request.media() ?? {});
@@ -222,6 +252,9 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
       }),
     onFinished: yieldPoint && (() => yieldPoint.finished()),
   });
+  if (!gate?.halt || outcome.kind === "stopped") return outcome;
+  const { rule, category } = gate.halt;
+  return { kind: "halted", rule, category, counted: outcome.counted };
 }
 
 /** One that waits for both. */

@@ -1,7 +1,6 @@
-import type { WorkShares } from "@reprise/async";
+import { OwnerQueues, type WorkShares } from "@reprise/async";
 import type { ModerationRule, TenantId } from "@reprise/protocol";
-import { compilingRuleSet, type RuleSet } from "@reprise/moderation";
-import { TenantQueues } from "./tenant-queues.ts";
+import { compilingRuleSet, type RuleSet } from "../rules/rule-set.ts";
 
 const MAX_SETS = 256;
 const MAX_BYTES = 256 * 1_024 * 1_024;
@@ -30,7 +29,7 @@ export function createRuleSetCache({
   maxBytes = MAX_BYTES,
 }: RuleSetCacheOptions): (tenant: TenantId, id: string) => Promise<RuleSet | undefined> {
   const entries = new Map<string, Entry>();
-  const compiling = new TenantQueues(1);
+  const compiling = new OwnerQueues(1);
   return (tenant, id) => {
     const key = `${tenant}.${id}`;
     const present = entries.get(key);
