@@ -63,7 +63,7 @@ export {
   type SegmentFile,
   type SegmentRow,
 } from "./parquet/open-segment-file.ts";
-export { ArchiveReader } from "./reader/archive-reader.ts";
+export { ArchiveReader, type StoredInput } from "./reader/archive-reader.ts";
 export { asShownTo } from "./reader/as-shown.ts";
 export {
   type Erasures,

@@ -1,8 +1,10 @@
 import {
+  decodeInput,
   decodeOpsRecord,
   decodeVerdict,
   generationNotFound,
   type GenerationRef,
+  type InputRecord,
   type OpsRecord,
   peekSeq,
   RepriseError,
@@ -19,9 +21,14 @@ import {
   type SegmentKind,
 } from "../segment/segment-header.ts";
 import { type LogEvent, LogOutline } from "./log-outline.ts";
-import { type LogLayout, layOutLog, type Stretch } from "./log-layout.ts";
+import { type LogLayout, layOutLog, type SeqRange, type Stretch } from "./log-layout.ts";
 import { LruCache } from "../store/lru-cache.ts";
 import { type PlacedSegment, SegmentReader, type SegmentReaderOptions } from "./segment-reader.ts";
+
+/** A record of an input log, and when the broker stored it: microseconds since 1970. */
+export interface StoredInput extends InputRecord {
+  readonly storedAtUs: number;
+}
 
 /** Outlines that are kept: they cost a pass over the log. */
 const KNOWN_OUTLINES = 256;
@@ -103,6 +110,36 @@ export class ArchiveReader {
   async *#eventsOf({ stretches }: LogLayout<PlacedSegment>): AsyncGenerator<LogEvent> {
     for (const stretch of stretches)
       yield* eventsOf(stretch, stretch.fromSeq, await this.#segments.open(stretch.segment));
+  }
+
+  /**
+   * Yields the records of the input log that are archived, as they were stored; none if it has none.
+   * @throws RepriseError `generation_erased`
+   */
+  async *inputOf(ref: GenerationRef): AsyncGenerator<StoredInput> {
+    let last: Seq = REQUEST_SEQ;
+    for (const segment of await this.#segments.find(ref, ["input"])) {
+      for (const { payload, storedAtUs } of await this.#segments.open(segment)) {
+        const record = decodeInput(payload);
+        // A store that has lost its end gets the same entries again.
+        if (record.seq <= last) continue;
+        last = record.seq;
+        yield { ...record, storedAtUs };
+      }
+    }
+  }
+
+  /**
+   * Returns the first missing entries before the last one that is archived; undefined if none are missing.
+   * @throws RepriseError `generation_erased`
+   */
+  async inputHoleOf(ref: GenerationRef): Promise<SeqRange | undefined> {
+    let next = plus(REQUEST_SEQ, 1);
+    for await (const { first, seq } of this.inputOf(ref)) {
+      if (first > next) return { fromSeq: next, toSeq: plus(first, -1) };
+      next = plus(seq, 1);
+    }
+    return undefined;
   }
 
   /**

@@ -2,10 +2,10 @@ import type { StreamSeq } from "@reprise/protocol";
 import * as z from "zod";
 
 /**
- * The content of a segment: events of a generation's log, its last verdict, records of OPS, or records of OPS about accesses to
+ * The content of a segment: events of a generation's log, records of its input log, its last verdict, records of OPS, or records of OPS about accesses to
  * the archive. The last are under a key of the tenant: they outlive the data that was read.
  */
-export const SEGMENT_KINDS = ["log", "verdict", "ops", "access"] as const;
+export const SEGMENT_KINDS = ["log", "input", "verdict", "ops", "access"] as const;
 export type SegmentKind = (typeof SEGMENT_KINDS)[number];
 
 const count = z.int().min(0);

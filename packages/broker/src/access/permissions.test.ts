@@ -157,6 +157,7 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
   COMMITS_SUBJECTS: [[protocol.COMMITS_SUBJECTS, "", ""]],
   fillerSubject: [
     [protocol.fillerSubject(protocol.shardSubjects(shard).stored), "A", ""],
+    [protocol.fillerSubject(protocol.inputsStream(shard).subjects), "A", ""],
     [protocol.fillerSubject(protocol.CHECKPOINTS_SUBJECTS), "DWMA", ""],
     [protocol.fillerSubject(protocol.JOBS_SUBJECTS), "DWA", ""],
     [protocol.fillerSubject(protocol.VERDICTS_SUBJECTS), "M", ""],

@@ -309,8 +309,7 @@ const SERVICES: Readonly<
       directGet(LEASES.name),
       streamCall("MSG.GET", COMMITS.name),
       ...[...logs, ...inputs, VERDICTS, OPS, TENANTS].flatMap(reading),
-      ...erasing(logs),
-      ...inputs.map(({ name }) => streamCall("PURGE", name)),
+      ...erasing(logs, inputs),
     ],
     subscribe: [...AUDIT_CALLS.map(auditCallSubject), LIVE_TENANTS_SUBJECTS],
   }),
@@ -330,11 +329,12 @@ const SERVICES: Readonly<
 };
 
 /** An erasure ends a generation and closes its log, asks its worker to let go, puts markers in place of checkpoints, and purges. */
-function erasing(logs: readonly Stream[]): string[] {
+function erasing(logs: readonly Stream[], inputs: readonly Stream[]): string[] {
   return [
     LOG_SUBJECTS,
     CHECKPOINTS.subjects,
     fillerSubject(SHARDS_SUBJECTS),
+    ...inputs.map(({ subjects }) => fillerSubject(subjects)),
     fillerSubject(JOBS.subjects),
     opsSubjects("erased"),
     WORKER_SUBJECTS,
@@ -344,9 +344,18 @@ function erasing(logs: readonly Stream[]): string[] {
     // Puts rows of deleted conversations in the place of a subject's, and takes them away last.
     CONVERSATIONS.subjects,
     ...[CHECKPOINTS, JOBS, BLOBS, BLOB_CHUNKS, CONVERSATIONS].flatMap(reading),
-    ...[...logs, CHECKPOINTS, JOBS, VERDICTS, READERS, REVIEWS, BLOBS, BLOB_CHUNKS, CONVERSATIONS].map(
-      ({ name }) => streamCall("PURGE", name),
-    ),
+    ...[
+      ...logs,
+      ...inputs,
+      CHECKPOINTS,
+      JOBS,
+      VERDICTS,
+      READERS,
+      REVIEWS,
+      BLOBS,
+      BLOB_CHUNKS,
+      CONVERSATIONS,
+    ].map(({ name }) => streamCall("PURGE", name)),
   ];
 }
 

@@ -281,6 +281,11 @@ export function parseLogSubject(subject: string): GenerationRef {
   return parseShardSubject(subject, "gen", "a log's subject");
 }
 
+/** @throws RepriseError `protocol_violation` */
+export function parseInputSubject(subject: string): GenerationRef {
+  return parseShardSubject(subject, "in", "an input log's subject");
+}
+
 const REVIEW_ID = /^rev_[0-9]{1,9}$/;
 
 /** A review's id is of its generation alone: the event that asks for it has this seq. */

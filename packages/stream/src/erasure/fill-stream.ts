@@ -5,6 +5,7 @@ import {
   fillerSubject,
   type GenerationId,
   generationsStream,
+  inputsStream,
   JOBS_STREAM,
   JOBS_SUBJECTS,
   RepriseError,
@@ -32,7 +33,7 @@ const TRIES = 10;
 const PIECES = 33;
 const PIECE = randomFillSync(new Uint8Array(256 * 1_024));
 
-/** A stream with generated text, and its subjects. */
+/** A stream with text of generations, and its subjects. */
 export interface FilledStream {
   readonly stream: string;
   readonly subjects: string;
@@ -42,10 +43,14 @@ export interface FilledStream {
 export function streamsWithTextOf(generations: readonly GenerationId[]): FilledStream[] {
   const shards = new Set(generations.map(shardOf));
   return [
-    ...[...shards].map((shard) => ({
-      stream: generationsStream(shard),
-      subjects: shardSubjects(shard).stored,
-    })),
+    ...[...shards].flatMap((shard) => {
+      const { name, subjects } = inputsStream(shard);
+      const stream = generationsStream(shard);
+      return [
+        { stream, subjects: shardSubjects(shard).stored },
+        { stream: name, subjects },
+      ];
+    }),
     { stream: CHECKPOINTS_STREAM, subjects: CHECKPOINTS_SUBJECTS },
     { stream: JOBS_STREAM, subjects: JOBS_SUBJECTS },
   ];

@@ -136,14 +136,19 @@ export async function closeGeneration(target: PurgeTarget): Promise<ClosedGenera
   return { end, ranges: await readGenerationPlaces(target) };
 }
 
-/** Where a generation's messages lie in the streams that are archived: its log and its verdict. */
+/** Where a generation's messages lie in the streams that are archived: its log, its input log and its verdict. */
 async function readGenerationPlaces({ broker, ref }: PurgeTarget): Promise<StreamRanges> {
-  const events = await readRanges(broker, streamOf(ref.generation), logSubject(ref));
-  const verdict = await readRanges(broker, VERDICTS_STREAM, verdictSubject(ref));
-  return {
-    ...(events.length > 0 && { [streamOf(ref.generation)]: events }),
-    ...(verdict.length > 0 && { [VERDICTS_STREAM]: verdict }),
+  const subjects = {
+    [streamOf(ref.generation)]: logSubject(ref),
+    [inputStreamOf(ref.generation)]: inputSubject(ref),
+    [VERDICTS_STREAM]: verdictSubject(ref),
   };
+  const places = await Promise.all(
+    Object.entries(subjects).map(
+      async ([stream, subject]) => [stream, await readRanges(broker, stream, subject)] as const,
+    ),
+  );
+  return Object.fromEntries(places.filter(([, ranges]) => ranges.length > 0));
 }
 
 /**
@@ -183,17 +188,17 @@ function add(ranges: [StreamSeq, StreamSeq][], streamSeq: StreamSeq): void {
  * @param closed as `closeGeneration` has found it; closed here by default
  * @throws RepriseError `broker_unavailable`
  */
-export async function purgeGeneration(
-  target: PurgeTarget,
-  closed?: Pick<ClosedGeneration, "end">,
-): Promise<void> {
+export async function purgeGeneration(target: PurgeTarget, closed?: ClosedGeneration): Promise<void> {
   const { main } = target.broker;
   const { ref } = target;
   const stream = streamOf(ref.generation);
   const subject = logSubject(ref);
-  const { end } = closed ?? (await closeGeneration(target));
+  const { end, ranges } = closed ?? (await closeGeneration(target));
   if (end !== undefined) await purgeSubject(main, stream, subject, end);
-  await purgeSubject(main, inputStreamOf(ref.generation), inputSubject(ref));
+  const input = inputStreamOf(ref.generation);
+  // An entry that was on its way is purged the next time, when its place is recorded.
+  const lastInput = ranges[input]?.at(-1)?.[1];
+  if (lastInput !== undefined) await purgeSubject(main, input, inputSubject(ref), plus(lastInput, 1));
   await purgeSubject(main, VERDICTS_STREAM, verdictSubject(ref));
   await purgeSubject(main, READERS_STREAM, readerSubjects(ref));
   await purgeSubject(main, REVIEWS_STREAM, generationReviews(ref));

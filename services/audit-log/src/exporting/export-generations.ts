@@ -1,5 +1,6 @@
 import type { ArchiveReader } from "@reprise/archive";
 import { type AuditSearch, type GenerationRef, parseGenerationId } from "@reprise/protocol";
+import { inputJson } from "../replaying/replay-format.ts";
 import { shownEvents } from "../answering/shown-events.ts";
 import type { ArchiveSearch } from "../search/archive-search.ts";
 import type { RowFile } from "./row-file.ts";
@@ -9,7 +10,7 @@ export interface ExportOptions {
   search: Pick<ArchiveSearch, "search">;
   /** Which generations; `limit` is how many are listed at a time. */
   query: AuditSearch;
-  /** Text as it was generated, and seq 0, instead of what a reader that comes now is shown. */
+  /** Text as it was generated, seq 0 and streamed input, instead of what a reader that comes now is shown. */
   original: boolean;
 }
 
@@ -39,7 +40,7 @@ export async function exportGenerations(
     const ref: GenerationRef = { tenant: query.tenant, generation: parseGenerationId(id) };
     const layout = await reader.logOf(ref);
     if (erasedAt !== undefined) erased.push(id);
-    else if (layout.holes.length > 0) incomplete.push(id);
+    else if (layout.holes.length > 0 || (original && (await reader.inputHoleOf(ref)))) incomplete.push(id);
     else {
       generations++;
       // Cursors are not exported, and what was generated needs no second pass over the log.
@@ -48,6 +49,11 @@ export async function exportGenerations(
         events++;
         const event = Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString();
         await file.write({ ...ref, seq, atUs: storedAtUs, event });
+      }
+      if (!original) continue;
+      for await (const input of reader.inputOf(ref)) {
+        events++;
+        await file.write({ ...ref, seq: input.seq, atUs: input.storedAtUs, event: inputJson(input) });
       }
     }
   }

@@ -1,3 +1,4 @@
+import type { StoredInput } from "@reprise/archive";
 import {
   decodeEvent,
   encodeSseFrame,
@@ -30,6 +31,20 @@ export function formatEvent(format: ReplayFormat, event: ShownEvent): string {
     case "text":
       return toText(decodeEvent(payload));
   }
+}
+
+/** One record of an input log as it is written out. `text` leaves sound out. */
+export function formatInput(format: Exclude<ReplayFormat, "sse">, input: StoredInput): string {
+  if (format === "json") return `{"at":"${toIsoMicros(input.storedAtUs)}","input":${inputJson(input)}}\n`;
+  const { entry } = input;
+  if (entry.type === "input.clear") return "\n[the text since the last commit is taken back]\n";
+  return entry.type === "input.delta" ? entry.text : "\n".repeat(Number(entry.type !== "input.audio"));
+}
+
+/** Sound is base64, as a client sends it. */
+export function inputJson({ first, seq, entry }: StoredInput): string {
+  const audio = entry.type === "input.audio" && { audio: Buffer.from(entry.audio).toString("base64") };
+  return JSON.stringify({ first, seq, ...entry, ...audio });
 }
 
 /** ISO 8601, UTC, with microseconds. */

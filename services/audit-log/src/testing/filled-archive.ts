@@ -12,10 +12,14 @@ import {
 import type { StreamMessage } from "@reprise/broker";
 import {
   encodeEvent,
+  encodeInput,
   encodeOpsRecord,
   encodeVerdict,
   type EventDraft,
   type GenerationRef,
+  type InputRecord,
+  inputStreamOf,
+  inputSubject,
   logSubject,
   OPS_STREAM,
   type OpsRecord,
@@ -43,6 +47,7 @@ export interface FilledArchive extends AsyncDisposable {
   event(ref: GenerationRef, seq: number, draft: EventDraft, storedAtUs: number): void;
   /** Puts a whole log there, its events a millisecond apart. */
   log(ref: GenerationRef, drafts: readonly EventDraft[], storedAtUs: number): void;
+  input(ref: GenerationRef, record: InputRecord, storedAtUs: number): void;
   verdict(ref: GenerationRef, verdict: Verdict): void;
   ops(ref: GenerationRef, record: OpsRecord): void;
   /** Archives what was put there since the last time: one batch of each stream. */
@@ -101,6 +106,8 @@ export async function openFilledArchive(): Promise<FilledArchive> {
     log(ref, drafts, storedAtUs) {
       for (const [seq, draft] of drafts.entries()) event(ref, seq, draft, storedAtUs + 1_000 * seq);
     },
+    input: (ref, record, storedAtUs) =>
+      put(inputStreamOf(ref.generation), inputSubject(ref), storedAtUs, encodeInput(record)),
     verdict: (ref, verdict) => put(VERDICTS_STREAM, verdictSubject(ref), 0, encodeVerdict(verdict)),
     ops: (ref, record) =>
       put(OPS_STREAM, opsSubject(record.kind, ref.tenant, ref.generation), 0, encodeOpsRecord(record)),

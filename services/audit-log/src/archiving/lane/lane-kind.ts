@@ -1,11 +1,14 @@
 import type { SegmentKind } from "@reprise/archive";
 import {
+  inputsStream,
   OPS_STREAM,
+  parseInputSubject,
   parseLogSubject,
   parseOpsSubject,
   parseVerdictSubject,
   generationsStream,
   RepriseError,
+  inputStreamOf,
   streamOf,
   VERDICTS_STREAM,
 } from "@reprise/protocol";
@@ -24,12 +27,14 @@ export interface OwnedKind extends MessageOwner {
 /** The streams that are archived. */
 export function laneStreams(shards: number): string[] {
   const logs = Array.from({ length: shards }, (_, shard) => generationsStream(shard));
-  return [...logs, VERDICTS_STREAM, OPS_STREAM];
+  const inputs = Array.from({ length: shards }, (_, shard) => inputsStream(shard).name);
+  return [...logs, ...inputs, VERDICTS_STREAM, OPS_STREAM];
 }
 
 export function laneKind(stream: string): SegmentKind {
   if (stream === VERDICTS_STREAM) return "verdict";
-  return stream === OPS_STREAM ? "ops" : "log";
+  if (stream === OPS_STREAM) return "ops";
+  return stream.startsWith("INPUTS_") ? "input" : "log";
 }
 
 /**
@@ -38,10 +43,10 @@ export function laneKind(stream: string): SegmentKind {
  */
 export function parseOwner(stream: string, subject: string): OwnedKind {
   const lane = laneKind(stream);
-  if (lane === "log") {
-    const ref = parseLogSubject(subject);
-    if (streamOf(ref.generation) !== stream)
-      throw new RepriseError("protocol_violation", `${stream} has a message of ${streamOf(ref.generation)}.`);
+  if (lane === "log" || lane === "input") {
+    const ref = lane === "log" ? parseLogSubject(subject) : parseInputSubject(subject);
+    const own = (lane === "log" ? streamOf : inputStreamOf)(ref.generation);
+    if (own !== stream) throw new RepriseError("protocol_violation", `${stream} has a message of ${own}.`);
     return { kind: lane, ...ref };
   }
   if (lane === "verdict") return { kind: lane, ...parseVerdictSubject(subject) };

@@ -6,6 +6,7 @@ import {
   OPS_STREAM,
   opsSubject,
   type DeliveryMark,
+  type InputEntry,
   asSeq,
   asStreamSeq,
 } from "@reprise/protocol";
@@ -76,6 +77,31 @@ describe("reprise-audit replay", () => {
     expect(err).toContain("Events 5 to 6");
   });
 
+  it("shows what was streamed to the model, unless entries are missing", async () => {
+    await using world = await openArchiveOf();
+    const { filled, ref, id } = world;
+    const input = (seq: number, entry: InputEntry) =>
+      filled.input(ref, { first: asSeq(seq), seq: asSeq(seq), at: 0, entry }, NOON_US + seq);
+    input(1, { type: "input.delta", text: "hello" });
+    input(2, { type: "input.audio", audio: Uint8Array.of(1, 2, 255) });
+    input(3, { type: "input.end" });
+    await filled.commit();
+    const of = (...args: string[]) => runOn(filled, replay, "--generation", id, "--input", ...args);
+    expect(await of()).toMatchObject({ code: EXIT.fine, out: "hello\n" });
+    expect((await of("--format", "json")).out.split("\n")[1]).toBe(
+      '{"at":"2026-11-21T12:00:00.000002Z","input":{"first":2,"seq":2,"type":"input.audio","audio":"AQL/"}}',
+    );
+    const path = join(filled.dir, "..", "input.ndjson");
+    const args = ["--tenant", ref.tenant, "--original", "--out", path];
+    expect((await runOn(filled, exportEvents, ...args)).out).toContain("8 events of 1 generations");
+    expect((await readFile(path, "utf8")).split("\n").at(-2)).toContain('"type":"input.end"');
+    input(5, { type: "input.clear" });
+    await filled.commit();
+    const gap = await of();
+    expect(gap).toMatchObject({ code: EXIT.gap, out: "" });
+    expect(gap.err).toContain("Entries 4 to 4 of the input");
+  });
+
   it("refuses options that it does not have, or that make no sense together", async () => {
     await using world = await openArchiveOf();
     const { filled, id } = world;
@@ -85,6 +111,8 @@ describe("reprise-audit replay", () => {
       ["--generation", id, "--speed", "0"],
       ["--generation", id, "--format", "xml"],
       ["--generation", id, "--original", "--as-shown-to", "rdr_1"],
+      ["--generation", id, "--input", "--original"],
+      ["--generation", id, "--input", "--format", "sse"],
       ["--generation", id, "--fast"],
     ])
       await expect(runOn(filled, replay, ...args)).rejects.toMatchObject({

@@ -6,6 +6,7 @@ import { inPace, openReplay } from "../../replaying/replay.ts";
 import {
   formatBeginning,
   formatEvent,
+  formatInput,
   REPLAY_FORMATS,
   type ReplayFormat,
 } from "../../replaying/replay-format.ts";
@@ -22,6 +23,7 @@ export const replay: MakeCommand = (io) =>
       "--original",
       "what was generated, and the request; default: what a reader is shown who comes now",
     )
+    .option("--input", "what was streamed to the model, as it was sent; text or json")
     .option("--speed <n>", "1: as long as it took; 10: ten times as fast", "max")
     .option("--format <format>", REPLAY_FORMATS.join(", "), "text")
     .action(async (values: Values) => {
@@ -31,18 +33,39 @@ export const replay: MakeCommand = (io) =>
 interface Values extends GenerationValues {
   readonly asShownTo?: string;
   readonly original?: true;
+  readonly input?: true;
   readonly speed: string;
   readonly format: string;
 }
 
 async function run(values: Values, io: CommandIo): Promise<number> {
   const [speed, format] = [parseSpeed(values.speed), parseFormat(values.format)];
-  const { original = false, asShownTo: shownTo } = values;
-  if (original && shownTo !== undefined)
-    throw new RepriseError("invalid_request", "--as-shown-to and --original exclude each other.");
+  const { original = false, input = false, asShownTo: shownTo } = values;
+  if (Number(original) + Number(input) + Number(shownTo !== undefined) > 1)
+    throw new RepriseError("invalid_request", "--as-shown-to, --original and --input exclude each other.");
+  if (input && format === "sse")
+    throw new RepriseError("invalid_request", "--input has no --format sse; use text or json.");
   const { ref, reader } = await openGeneration(values, io.env);
-  const query = { ...(shownTo !== undefined && { as_shown_to: shownTo }), original: String(original) };
+  const query = {
+    ...(shownTo !== undefined && { as_shown_to: shownTo }),
+    original: String(original),
+    ...(input && { input: "true" }),
+  };
   await recordAccess(values.nats, { ...ref, call: "replay", query }, io);
+  const pace = { speed, now: () => performance.now(), pause };
+  if (input && format !== "sse") {
+    const hole = await reader.inputHoleOf(ref);
+    if (hole) {
+      await writeLine(
+        io.err,
+        `Entries ${hole.fromSeq} to ${hole.toSeq} of the input are not in the archive.`,
+      );
+      return EXIT.gap;
+    }
+    for await (const record of inPace(reader.inputOf(ref), pace))
+      await write(io.out, formatInput(format, record));
+    return EXIT.fine;
+  }
 
   const found = await openReplay(reader, { ref, shownTo, original });
   if (found.kind === "gap") {
@@ -56,7 +79,7 @@ async function run(values: Values, io: CommandIo): Promise<number> {
     return EXIT.unknown;
   }
   if (found.mark) await writeLine(io.err, describe(found.mark));
-  const paced = inPace(found.events, { speed, now: () => performance.now(), pause });
+  const paced = inPace(found.events, pace);
   await write(io.out, formatBeginning(format));
   for await (const event of paced) await write(io.out, formatEvent(format, event));
   return EXIT.fine;

@@ -7,6 +7,7 @@ import {
   encodeOpsRecord,
   generationJobs,
   type GenerationRef,
+  inputStreamOf,
   JOBS_STREAM,
   opsSubject,
   parseGenerationId,
@@ -46,17 +47,17 @@ export async function purgeAll(
     if (!(await logErasure.isPurged({ ...live, ref }))) unpurged.push(ref);
   });
   if (unpurged.length === 0) return;
-  const logs = unpurged.map(({ generation }) => streamOf(generation));
+  const logs = unpurged.flatMap(({ generation }) => [streamOf(generation), inputStreamOf(generation)]);
   const places = await EmptiedRanges.open(live, [...logs, VERDICTS_STREAM]);
-  const ends = new Map<GenerationRef, Pick<logErasure.ClosedGeneration, "end">>();
+  const closed = new Map<GenerationRef, logErasure.ClosedGeneration>();
   await inGroups(unpurged, async (ref) => {
     await logErasure.endGeneration({ ...live, ref });
-    const closed = await logErasure.closeGeneration({ ...live, ref });
-    places.add(closed.ranges);
-    ends.set(ref, { end: closed.end });
+    const one = await logErasure.closeGeneration({ ...live, ref });
+    places.add(one.ranges);
+    closed.set(ref, one);
   });
   await record(places.byStream());
-  await inGroups(unpurged, (ref) => logErasure.purgeGeneration({ ...live, ref }, ends.get(ref)));
+  await inGroups(unpurged, (ref) => logErasure.purgeGeneration({ ...live, ref }, closed.get(ref)));
 }
 
 /**
