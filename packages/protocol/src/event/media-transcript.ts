@@ -2,11 +2,14 @@ import type { OutputBlob } from "./generation.ts";
 import type { Seq } from "../seq.ts";
 import { ConsumedInput } from "./consumed-input.ts";
 import type { KnownEvent, UnknownEvent } from "./event.ts";
+import { isKnownEvent } from "./known-event.ts";
 import { Transcript } from "./transcript.ts";
 import { BLOB_CHANNEL } from "./withdrawn-text.ts";
 
 /** With what a model has made beside words, and how far it has consumed its input. The SDK, whose size counts, reads that from events. */
 export class MediaTranscript extends Transcript {
+  /** Bytes of streamed input that were consumed, also by output that was rewound. */
+  consumedBytes = 0;
   readonly #consumed = new ConsumedInput();
 
   /** The last entry of the input log that the output takes account of; 0 for none. */
@@ -15,6 +18,8 @@ export class MediaTranscript extends Transcript {
   }
 
   override apply(event: KnownEvent | UnknownEvent): void {
+    if (event.type === "output.delta" && isKnownEvent(event))
+      this.consumedBytes = Math.max(this.consumedBytes, event.consumed_bytes ?? 0);
     if (event.seq > this.cursor.seq) this.#consumed.apply(event);
     super.apply(event);
   }

@@ -43,7 +43,7 @@ const failure = z.strictObject({
 });
 
 const entrySchema = z.discriminatedUnion("type", [
-  outputDelta.omit({ seq: true, consumed: true }).extend({ text, tokens }).strict(),
+  outputDelta.omit({ seq: true, consumed: true, consumed_bytes: true }).extend({ text, tokens }).strict(),
   reasoningDelta.omit({ seq: true }).extend({ text, tokens }).strict(),
   refusalDelta.omit({ seq: true }).extend({ text, tokens }).strict(),
   summaryDelta.omit({ seq: true }).extend({ text, tokens }).strict(),

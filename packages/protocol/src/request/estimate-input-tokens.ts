@@ -1,6 +1,7 @@
 import { isMediaPart, type MediaPart, referenceOf } from "./fields/content-part.ts";
 import { partsOf, textsOf } from "./fields/input.ts";
 import type { MediaMap } from "./media.ts";
+import { bytesPerSecond } from "./fields/input-format.ts";
 import type { GenerationRequest } from "./request.ts";
 
 const encoder = /* @__PURE__ */ new TextEncoder();
@@ -15,15 +16,23 @@ const LOW_IMAGE_TOKENS = 85;
 const AUDIO_CHARS_PER_TOKEN = 400;
 const FILE_CHARS_PER_TOKEN = 50;
 const CHARS_PER_BYTE = 4 / 3;
+const TOKENS_PER_SECOND = 10;
 
 /**
  * Estimates the tokens of an input until its engine has counted them.
  * @param media what its parts name
+ * @param streamedBytes of streamed input, as far as it was consumed
  */
 export function estimateInputTokens(
-  { input }: Pick<GenerationRequest, "input">,
+  { input, input_stream: stream }: Pick<GenerationRequest, "input" | "input_stream">,
   media: MediaMap = {},
+  streamedBytes = 0,
 ): number {
+  if (stream) {
+    const perSecond = bytesPerSecond(stream.format);
+    const perToken = perSecond === undefined ? BYTES_PER_TOKEN : perSecond / TOKENS_PER_SECOND;
+    return Math.ceil(streamedBytes / perToken);
+  }
   if (typeof input === "string") return Math.ceil(bytesOf(input) / BYTES_PER_TOKEN);
   const bytes = input.flatMap(textsOf).reduce((sum, text) => sum + bytesOf(text), 0);
   let tokens = Math.ceil(bytes / BYTES_PER_TOKEN);

@@ -92,6 +92,7 @@ function merge(last: EventDraft, next: EventDraft): EventDraft | undefined {
   if (partOf(last) !== partOf(next)) return undefined;
   const merged = {
     ...last,
+    ...("consumed_bytes" in next && { consumed_bytes: next.consumed_bytes }),
     ...("consumed" in next && { consumed: next.consumed }),
     text: last.text + next.text,
     tokens: tokensOf(last) + tokensOf(next),

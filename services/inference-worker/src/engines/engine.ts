@@ -318,7 +318,7 @@ export interface Engine {
   countInput?(request: EngineRequest): number;
 
   /**
-   * Runs the model. Yields the output after the turns and the prefix, without empty texts, then exactly one `finish`, which is the
+   * Runs the model. Yields the output after the turns and the prefix, without empty texts (but for one of 0 tokens that tells `consumed`), then exactly one `finish`, which is the
    * last.
    *
    * When `signal` aborts, the iteration throws the signal's reason at once and releases its upstream resources; leaving the

@@ -35,7 +35,7 @@ type RolledBack = Extract<Appender["state"], { kind: "rolled_back" }>;
  */
 export async function finishRun(run: Run, draft: EndDraft | undefined): Promise<RunResult | StalePlan> {
   const { log, job } = run;
-  const end = draft && withInput(run, draft);
+  const end = draft && withInput(run, run.inputMeter?.count(draft) ?? draft);
   if (!end) await appendHandover(run);
   const state = await inSpan(end ? startEndSpan(run) : NO_SPAN, () => {
     if (end) log.appender.append(end);

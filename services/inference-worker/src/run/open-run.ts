@@ -21,6 +21,7 @@ import { type OutputOwner, toOutputOwner } from "../media/output-media.ts";
 import { AttemptTiming } from "./metrics/attempt-timing.ts";
 import { TokenMeter } from "./metrics/token-meter.ts";
 import { createPace, type Pace } from "./pace.ts";
+import { InputMeter } from "./turn/input-meter.ts";
 import { createRunBudget, type RunBudget } from "./run-budget.ts";
 import type { RunContext } from "./run-context.ts";
 import { RunLog } from "./log/run-log.ts";
@@ -53,6 +54,8 @@ export interface Run extends Disposable {
   readonly logprobs: { left: number };
   /** True if the request's input comes while it runs. */
   readonly inputStream: boolean;
+  /** Measures that input; undefined without it. */
+  readonly inputMeter: InputMeter | undefined;
   /** True if the request asks for JSON. */
   readonly hasForm: boolean;
   /**
@@ -79,6 +82,8 @@ interface PlannedRun extends Pick<Run, "job" | "model" | "policy" | "first"> {
   /** The log that the plan was made for, and what has been used in it. */
   readonly snapshot: LogSnapshot;
   readonly used: Usage;
+  /** Bytes of streamed input that were consumed in it. */
+  readonly consumedBytes: number;
   /** With the prompt that was made for it. Undefined where it has expired: then the first step is the end. */
   readonly requested: RequestedEvent | undefined;
   /** When the worker took the job. */
@@ -95,6 +100,8 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
   const pace = stack.use(createPace({ connection, ref: job.ref, policy, snapshot, onError }));
   const { ledger, onCutOff } = context;
   const budget = stack.use(createRunBudget({ ledger, ref: job.ref, requested, onCutOff, onError }));
+  const format = requested?.request.input_stream?.format;
+  const { consumedBytes } = planned;
   const attemptTiming = new AttemptTiming((record) => {
     // What is not recorded is not measured, and nothing waits for it.
     void recordOps(context.log.publish, job.ref, record, { budgetMs: RECORD_BUDGET_MS });
@@ -144,7 +151,8 @@ export function openRun(context: RunContext, planned: PlannedRun): Run {
     owner: requested && toOutputOwner(requested),
     endsOnCalls: requested?.request.tool_calls === "end",
     logprobs: { left: MAX_LOGPROBS },
-    inputStream: requested?.request.input_stream !== undefined,
+    inputStream: format !== undefined,
+    inputMeter: format && new InputMeter({ format, consumedBytes, budget }),
     hasForm: (requested?.request.response_format?.type ?? "text") !== "text",
     totalAtMs: plusMs(toUnixMs(requested?.created_at ?? ""), policy.timeouts.total.after_ms),
     log,

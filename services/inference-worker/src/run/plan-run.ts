@@ -63,8 +63,9 @@ export async function planRun(
   const { policy = DEFAULT_POLICY } = requested ?? {};
   const isToWait = settled?.kind === "wait" && plan.kind === "begin";
   const first = isToWait ? settled : toFirstStep(plan, transcript);
-  const { usage: used } = transcript;
-  return openRun(context, { job, model, snapshot, used, requested, policy, first, takenAtMs });
+  const { usage: used, consumedBytes } = transcript;
+  const planned = { job, model, snapshot, used, consumedBytes, requested, policy, first, takenAtMs };
+  return openRun(context, planned);
 }
 
 /**

@@ -40,7 +40,7 @@ async function begin(run: Run, plan: AttemptPlan): Promise<boolean> {
   const { context, model, log, stop, request, attemptTiming } = run;
   const { appender } = log;
   const engine = engineOf(model, plan.engine);
-  const inputTokens = engine.countInput?.(request.get());
+  const inputTokens = run.inputStream ? undefined : engine.countInput?.(request.get());
   appender.append({
     type: "generation.started",
     attempt: plan.attempt,

@@ -89,6 +89,9 @@ export class RunBudget implements Disposable {
   #granted = 0;
   #input: number;
   #cachedInput = 0;
+  /** The estimate of streamed input, and the input that the ledger knows. */
+  #streamed = 0;
+  #claimedInput = 0;
   #isInputKnown = false;
   /** The meters of the accounts, in their order; undefined until an engine is to be asked. */
   #meters: readonly BudgetMeter[] | undefined;
@@ -162,6 +165,14 @@ export class RunBudget implements Disposable {
     void this.#ask();
   }
 
+  /** Streamed input was consumed, this much so far by an estimate: until the engine counts it. */
+  estimated(input: number): void {
+    this.#streamed = Math.max(this.#streamed, input);
+    if (this.#isInputKnown || input <= this.#input) return;
+    this.#input = input;
+    if (input - this.#claimedInput >= FIRST_SLICE) void this.#ask();
+  }
+
   /** Undefined while the engine may continue; else resolves when it may, or the budget is used up, or the signal is aborted. */
   hold(signal: AbortSignal): Promise<void> | undefined {
     return this.#said < this.#granted ? undefined : this.#untilGranted(signal);
@@ -231,6 +242,7 @@ export class RunBudget implements Disposable {
     const { ledger, generation, onError } = this.#options;
     const said = this.#said;
     const input = { input: this.#input, cachedInput: this.#cachedInput };
+    this.#claimedInput = this.#input;
     const accounts = this.#accounts();
     try {
       const grants = await ledger.claim(
@@ -259,7 +271,7 @@ export class RunBudget implements Disposable {
 
   #take({ input_tokens: input, cached_input_tokens: cached, output_tokens: output }: Usage): void {
     this.#said = output;
-    this.#input = input ?? this.#options.estimate;
+    this.#input = input ?? Math.max(this.#options.estimate, this.#streamed);
     this.#cachedInput = cached ?? 0;
     this.#isInputKnown = input !== null;
   }

@@ -6,7 +6,7 @@ import {
   RepriseError,
   toFault,
   toRepriseError,
-  type Transcript,
+  type MediaTranscript,
   unixNow,
   usageAtEnd,
 } from "@reprise/protocol";
@@ -70,7 +70,7 @@ async function endAfterDefect(
   const error = toRepriseError(thrown);
   if (error.retryable) throw error;
   onError(thrown);
-  const decide = (found: Transcript, first: Uint8Array) => {
+  const decide = (found: MediaTranscript, first: Uint8Array) => {
     const { ended, usage } = found;
     if (ended) return undefined;
     return failedDraft(error, usage.output_tokens > 0 ? usageAtEnd(found, first) : usage);

@@ -16,6 +16,8 @@ export const outputDelta = z.object({
   cached_input_tokens: count.optional(),
   /** Log probabilities of the text's tokens, in order, if the request asks for them and the engine gives them. */
   logprobs: tokenLogprobsSchema.optional(),
+  /** Bytes of the input up to `consumed`. */
+  consumed_bytes: count.optional(),
   /** The last entry of the input log that the text takes account of: another worker continues with the next one. Absent: as before. */
   consumed: seq.optional(),
 });

@@ -37,6 +37,7 @@ import type { Pace } from "../pace.ts";
 import type { TurnTiming } from "../metrics/turn-timing.ts";
 import type { RunBudget } from "../run-budget.ts";
 import type { RunRequest } from "../run-request.ts";
+import type { InputMeter } from "./input-meter.ts";
 import { type TurnWatch, watchTurn } from "./turn-watch.ts";
 
 /** An engine that is this many characters ahead of the log has to wait. */
@@ -55,6 +56,8 @@ export interface EngineRun {
   prepare?: (() => Promise<void>) | undefined;
   /** The media that the request names. Called when the engine is asked. */
   media?: (() => MediaSource | undefined) | undefined;
+  /** Tells the log how much of it was consumed. */
+  meter?: Pick<InputMeter, "mark"> | undefined;
   /** Follows the input log. Called when the engine is asked. */
   input?: ((signal: AbortSignal) => AsyncIterable<InputRecord>) | undefined;
   timeouts: EffectiveTimeouts;
@@ -251,7 +254,8 @@ async function consumeEngine(run: EngineRun, heard: EngineProgress, control: Tur
       if (!draft) onLeftOut?.(`reasoning ${event.type}`);
       else {
         count(run, heard, event);
-        appender.append(withExtras(draft, event, run));
+        const said = withExtras(draft, event, run);
+        appender.append(run.meter?.mark(said) ?? said);
         onSaid?.(event);
         if (appender.backlog > MAX_BACKLOG) await appender.settled();
         else {

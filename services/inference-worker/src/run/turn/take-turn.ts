@@ -179,6 +179,7 @@ function openInputGate({ context, job, policy, inputStream }: Run): InputGate | 
 /** While the engine speaks, a batch generation offers its slot. */
 async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
   const { job, model, policy, log, pace, budget, stop, totalAtMs, request, route, owner } = run;
+  const { inputMeter: meter } = run;
   const {
     plans,
     engine,
@@ -208,14 +209,15 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
       if (content) span.set(TurnContent.ofRequest(request.get()));
     },
     brokerBudgetMs: run.context.log.budgetMs,
-    input: run.inputStream
-      ? (signal) => {
-          const follow = (after: Seq) =>
-            followInput({ broker: { main, reads }, ref: job.ref, after, signal, onError });
-          const { consumed } = transcript;
-          return gate ? gate.pass(follow(REQUEST_SEQ), consumed) : follow(consumed);
-        }
-      : undefined,
+    meter,
+    input:
+      meter &&
+      ((signal) => {
+        const follow = (after: Seq) =>
+          followInput({ broker: { main, reads }, ref: job.ref, after, signal, onError });
+        const { consumed } = transcript;
+        return meter.pass(gate ? gate.pass(follow(REQUEST_SEQ), consumed) : follow(consumed));
+      }),
     media() {
       return openMedia(store, job.ref.tenant, request.media() ?? {});
     },
