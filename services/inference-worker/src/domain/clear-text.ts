@@ -4,20 +4,20 @@ import type { RuleFinding, Scanner } from "@reprise/moderation";
 interface Span {
   from: number;
   to: number;
-  /** True once its replacement was given out. */
+  /** True once its replacement was released. */
   isTold: boolean;
 }
 
 /**
- * Text that is given on piece by piece, each as a whole once no rule can still match in it, with a replacement in the place of every match. It depends on the
- * pieces alone: who reads them again is given the same.
+ * Releases text piece by piece, each as a whole once no rule can still match in it, with a replacement in the place of every match. The result depends on the
+ * pieces alone: the same pieces are released alike in another process.
  */
 export class ClearText<Piece extends { readonly text: string }> {
   readonly #scanner: Scanner;
   readonly #replacement: string;
   #held: Piece[] = [];
-  /** Everything before it was given on. */
-  #given = 0;
+  /** Everything before it was released. */
+  #released = 0;
   #spans: Span[] = [];
   #halt: RuleFinding | undefined;
 
@@ -26,7 +26,7 @@ export class ClearText<Piece extends { readonly text: string }> {
     this.#replacement = replacement;
   }
 
-  /** The first match of a rule that halts. Nothing is given on after it. */
+  /** The first match of a rule that halts. Nothing is released after it. */
   get halt(): RuleFinding | undefined {
     return this.#halt;
   }
@@ -35,21 +35,21 @@ export class ClearText<Piece extends { readonly text: string }> {
   push(piece: Piece, found: readonly RuleFinding[]): Piece[] {
     this.#held.push(piece);
     this.#take(found);
-    return this.#give(this.#scanner.length - this.#scanner.pending);
+    return this.#release(this.#scanner.length - this.#scanner.pending);
   }
 
-  /** Gives on everything: of a match that continues in later text only the later part is replaced. */
+  /** Releases everything: of a match that continues in later text only the later part is replaced. */
   settle(): Piece[] {
     this.#take(this.#scanner.settle());
-    return this.#give(this.#scanner.length);
+    return this.#release(this.#scanner.length);
   }
 
   #take(found: readonly RuleFinding[]): void {
     for (const finding of found) {
       const { action, to } = finding;
       if (action === "halt") this.#halt ??= finding;
-      if (action === "flag" || to <= this.#given) continue;
-      const span = { from: Math.max(finding.from, this.#given), to, isTold: false };
+      if (action === "flag" || to <= this.#released) continue;
+      const span = { from: Math.max(finding.from, this.#released), to, isTold: false };
       const met = this.#spans.filter((one) => one.from < span.to && span.from < one.to);
       for (const one of met) {
         span.from = Math.min(span.from, one.from);
@@ -60,29 +60,29 @@ export class ClearText<Piece extends { readonly text: string }> {
     }
   }
 
-  #give(cleared: number): Piece[] {
-    const given: Piece[] = [];
+  #release(cleared: number): Piece[] {
+    const released: Piece[] = [];
     for (let [piece] = this.#held; piece && !this.#halt; [piece] = this.#held) {
-      if (this.#given + piece.text.length > cleared) break;
+      if (this.#released + piece.text.length > cleared) break;
       this.#held.shift();
-      given.push({ ...piece, text: this.#cleared(piece.text) });
-      this.#given += piece.text.length;
-      this.#spans = this.#spans.filter(({ to }) => to > this.#given);
+      released.push({ ...piece, text: this.#cleared(piece.text) });
+      this.#released += piece.text.length;
+      this.#spans = this.#spans.filter(({ to }) => to > this.#released);
     }
-    return given;
+    return released;
   }
 
-  /** @param text that is given on next */
+  /** @param text the next piece */
   #cleared(text: string): string {
     let shown = "";
     let at = 0;
     for (const span of this.#spans.toSorted((a, b) => a.from - b.from)) {
-      const from = span.from - this.#given;
+      const from = span.from - this.#released;
       if (from >= text.length) break;
       shown += text.slice(at, Math.max(from, at));
       if (!span.isTold) shown += this.#replacement;
       span.isTold = true;
-      at = span.to - this.#given;
+      at = span.to - this.#released;
     }
     return shown + text.slice(at);
   }

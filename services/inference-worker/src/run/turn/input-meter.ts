@@ -40,7 +40,7 @@ export class InputMeter {
     }
   }
 
-  /** Returns a delta with the bytes that it takes account of: whoever ends the generation counts them. */
+  /** Returns a delta with the bytes that it takes account of, which another process counts if it ends the generation. */
   mark(draft: EventDraft): EventDraft {
     if (draft.type !== "output.delta" || draft.consumed === undefined) return draft;
     const { consumed } = draft;
