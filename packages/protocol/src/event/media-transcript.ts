@@ -2,15 +2,15 @@ import type { OutputBlob } from "./generation.ts";
 import type { Seq } from "../seq.ts";
 import { ConsumedInput } from "./consumed-input.ts";
 import type { KnownEvent, UnknownEvent } from "./event.ts";
-import { isKnownEvent } from "./known-event.ts";
 import { Transcript } from "./transcript.ts";
 import { BLOB_CHANNEL } from "./withdrawn-text.ts";
+import { isKnownEvent } from "./known-event.ts";
 
 /** With what a model has made beside words, and how far it has consumed its input. The SDK, whose size counts, reads that from events. */
 export class MediaTranscript extends Transcript {
+  readonly #consumed = new ConsumedInput();
   /** Bytes of streamed input that were consumed, also by output that was rewound. */
   consumedBytes = 0;
-  readonly #consumed = new ConsumedInput();
 
   /** The last entry of the input log that the output takes account of; 0 for none. */
   get consumed(): Seq {
