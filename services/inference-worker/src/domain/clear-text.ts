@@ -1,12 +1,7 @@
 import type { RuleFinding, Scanner } from "@reprise/moderation";
 
 /** A stretch that reads otherwise, in UTF-16 offsets of all text. */
-interface Span {
-  from: number;
-  to: number;
-  /** True once its replacement was released. */
-  isTold: boolean;
-}
+type Span = Pick<RuleFinding, "from" | "to">;
 
 /**
  * Releases text piece by piece, each as a whole once no rule can still match in it, with a replacement in the place of every match. The result depends on the
@@ -18,7 +13,8 @@ export class ClearText<Piece extends { readonly text: string }> {
   #held: Piece[] = [];
   /** Everything before it was released. */
   #released = 0;
-  #spans: Span[] = [];
+  /** In order, apart from each other. */
+  readonly #spans: Span[] = [];
   #halt: RuleFinding | undefined;
 
   constructor(scanner: Scanner, replacement: string) {
@@ -38,9 +34,12 @@ export class ClearText<Piece extends { readonly text: string }> {
     return this.#release(this.#scanner.length - this.#scanner.pending);
   }
 
-  /** Releases everything: of a match that continues in later text only the later part is replaced. */
-  settle(): Piece[] {
-    this.#take(this.#scanner.settle());
+  /**
+   * Releases everything: of a match that continues in later text only the later part is replaced.
+   * @param found by the scanner when it has settled
+   */
+  settle(found: readonly RuleFinding[]): Piece[] {
+    this.#take(found);
     return this.#release(this.#scanner.length);
   }
 
@@ -49,14 +48,15 @@ export class ClearText<Piece extends { readonly text: string }> {
       const { action, to } = finding;
       if (action === "halt") this.#halt ??= finding;
       if (action === "flag" || to <= this.#released) continue;
-      const span = { from: Math.max(finding.from, this.#released), to, isTold: false };
-      const met = this.#spans.filter((one) => one.from < span.to && span.from < one.to);
-      for (const one of met) {
-        span.from = Math.min(span.from, one.from);
-        span.to = Math.max(span.to, one.to);
-        span.isTold ||= one.isTold;
+      const from = Math.max(finding.from, this.#released);
+      let span: Span = { from, to };
+      const later: Span[] = [];
+      for (let last = this.#spans.at(-1); last && last.to > from; last = this.#spans.at(-1)) {
+        this.#spans.pop();
+        if (last.from >= to) later.unshift(last);
+        else span = { from: Math.min(span.from, last.from), to: Math.max(span.to, last.to) };
       }
-      this.#spans = [...this.#spans.filter((one) => !met.includes(one)), span];
+      this.#spans.push(span, ...later);
     }
   }
 
@@ -67,7 +67,8 @@ export class ClearText<Piece extends { readonly text: string }> {
       this.#held.shift();
       released.push({ ...piece, text: this.#cleared(piece.text) });
       this.#released += piece.text.length;
-      this.#spans = this.#spans.filter(({ to }) => to > this.#released);
+      const open = this.#spans.findIndex(({ to }) => to > this.#released);
+      this.#spans.splice(0, open === -1 ? this.#spans.length : open);
     }
     return released;
   }
@@ -76,12 +77,11 @@ export class ClearText<Piece extends { readonly text: string }> {
   #cleared(text: string): string {
     let shown = "";
     let at = 0;
-    for (const span of this.#spans.toSorted((a, b) => a.from - b.from)) {
+    for (const span of this.#spans) {
       const from = span.from - this.#released;
       if (from >= text.length) break;
-      shown += text.slice(at, Math.max(from, at));
-      if (!span.isTold) shown += this.#replacement;
-      span.isTold = true;
+      // One that began in an earlier piece has its replacement there.
+      if (from >= 0) shown += text.slice(at, from) + this.#replacement;
       at = span.to - this.#released;
     }
     return shown + text.slice(at);

@@ -6,6 +6,7 @@ import {
   readRuleSet,
   type RuleFinding,
   type RuleSet,
+  type Scanner,
 } from "@reprise/moderation";
 import {
   type EffectiveModeration,
@@ -19,6 +20,8 @@ import { ClearText } from "../../domain/clear-text.ts";
 
 /** Judging takes a fifth of a core for each tenant at most, and a millisecond at once: a step takes some 15 ns. */
 const SHARES = { stepsPerSecond: 15_000_000, burst: 750_000, slice: 75_000 };
+/** Costs beside the rules'. */
+const STEPS_PER_PIECE = 100;
 
 /** Judges the input of a worker's runs. */
 export interface InputJudge {
@@ -82,34 +85,32 @@ export class InputGate {
     const clear = new ClearText<{ record: InputRecord; text: string }>(scanner, moderation.replacement);
     for await (const record of records) {
       const { entry } = record;
-      const cleared =
-        entry.type === "input.delta"
-          ? clear.push(
-              { record, text: entry.text },
-              await judge.shares.run(tenant, scanning(rules, scanner, entry.text)),
-            )
-          : clear.settle();
+      const text = entry.type === "input.delta" ? entry.text : undefined;
+      const found = await judge.shares.run(tenant, scanning(rules, scanner, text));
+      const cleared = text === undefined ? clear.settle(found) : clear.push({ record, text }, found);
       this.#halt = clear.halt;
       if (this.#halt) throw new RepriseError("moderation_unavailable", "A rule stops the input.");
-      for (const { record: one, text } of cleared)
-        if (text !== "" && one.seq > after) yield { ...one, entry: { type: "input.delta", text } };
-      if (entry.type !== "input.delta" && record.seq > after) yield record;
+      for (const { record: one, text: shown } of cleared)
+        if (shown !== "" && one.seq > after) yield { ...one, entry: { type: "input.delta", text: shown } };
+      if (text === undefined && record.seq > after) yield record;
     }
   }
 }
 
-/** Yields the steps of each piece. */
+/** Scans a text, or settles what has come before: yields the steps of each piece. */
 function* scanning(
   rules: RuleSet,
-  scanner: ReturnType<RuleSet["createScanner"]>,
-  text: string,
-): Generator<number, RuleFinding[]> {
-  const found: RuleFinding[] = [];
-  for (let at = 0; at < text.length; at += rules.pieceLength) {
-    const { steps } = rules;
+  scanner: Scanner,
+  text: string | undefined,
+): Generator<number, readonly RuleFinding[]> {
+  let { steps } = rules;
+  const found = text === undefined ? [...scanner.settle()] : [];
+  for (let at = 0; text !== undefined && at < text.length; at += rules.pieceLength) {
     found.push(...scanner.push(text.slice(at, at + rules.pieceLength)));
-    yield rules.steps - steps;
+    yield STEPS_PER_PIECE + rules.steps - steps;
+    ({ steps } = rules);
   }
+  yield STEPS_PER_PIECE + rules.steps - steps;
   return found;
 }
 
