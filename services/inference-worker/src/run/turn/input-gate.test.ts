@@ -85,6 +85,25 @@ describe("the gate of an input", () => {
     expect(halt).toMatchObject({ rule: "weapons", category: "violence" });
   });
 
+  test("passes the same text however it is cut into records", async () => {
+    const word = fc.constantFrom("secret", " pl", "an b", "sec", "ret plan", " plan b", "x");
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(word, { minLength: 1, maxLength: 12 }),
+        fc.infiniteStream(fc.integer({ min: 1, max: 9 })),
+        async (words, sizes) => {
+          const text = words.join("");
+          const pieces: string[] = [];
+          for (let at = 0; at < text.length; at += pieces.at(-1)!.length)
+            pieces.push(text.slice(at, at + sizes.next().value));
+          const whole = await pass(toRecords([typed(text), END]));
+          const cut = await pass(toRecords([...pieces.map(typed), END]));
+          expect(textIn(cut.passed)).toBe(textIn(whole.passed));
+        },
+      ),
+    );
+  });
+
   test("passes the same after any entry as from the beginning", async () => {
     const entry = fc.oneof(
       {
