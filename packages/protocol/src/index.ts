@@ -154,6 +154,7 @@ export {
   whenFullSchema,
 } from "./request/when-full.ts";
 export * from "./log/conversation-subject.ts";
+export * from "./log/durable-stream-subject.ts";
 export * from "./log/thread-subject.ts";
 export { decodeThreadRow, encodeThreadRow, type ThreadRow } from "./thread/thread-row.ts";
 export { mediaTypeOf, parseMediaType, SNIFFED_BYTES } from "./blob/media-type.ts";

@@ -52,7 +52,7 @@ export async function openNode(
   await using stack = new AsyncDisposableStack();
   const { brokerProblems, corsPolicy, logRequest, opened, ...parts } = await openParts(options, names, stack);
   const { broker, log, hub, logger, metrics, tracing } = parts;
-  const served = opened.map((extension) => extension.serve(parts));
+  const served = opened.map((extension) => extension.serve({ ...parts, draining }));
   const { create } = stack.use(openCreates({ ...parts, turns: partOf(served, "turns") }));
   const { administration, maxConnectionsPerAddress: most } = options;
   const ports = {

@@ -115,6 +115,14 @@ const SUBJECTS: Readonly<Record<string, readonly Row[]>> = {
   CONVERSATIONS_SUBJECTS: [[protocol.CONVERSATIONS_SUBJECTS, "", ""]],
   threadSubject: [[protocol.threadSubject(thread, () => new Uint8Array(32)), "D", ""]],
   THREADS_SUBJECTS: [[protocol.THREADS_SUBJECTS, "", ""]],
+  durableStreamSubject: [
+    [protocol.durableStreamSubject({ tenant: ref.tenant, name: "n" }, () => new Uint8Array(32)), "D", ""],
+  ],
+  liveDurableStreamSubject: [
+    [protocol.liveDurableStreamSubject({ tenant: ref.tenant, name: "n" }, () => new Uint8Array(32)), "", "D"],
+  ],
+  DURABLE_STREAMS_SUBJECTS: [[protocol.DURABLE_STREAMS_SUBJECTS, "", ""]],
+  LIVE_DURABLE_STREAMS_SUBJECTS: [[protocol.LIVE_DURABLE_STREAMS_SUBJECTS, "", "D"]],
   chunkSubject: [[protocol.chunkSubject(ref.tenant, upload), "DW", ""]],
   BLOB_CHUNKS_SUBJECTS: [[protocol.BLOB_CHUNKS_SUBJECTS, "", ""]],
   USAGE_SUBJECTS: [[protocol.USAGE_SUBJECTS, "Y", ""]],
@@ -222,6 +230,7 @@ const STREAMS: Readonly<
   BLOB_CHUNKS: { subject: "chunk.t.u", leader: "DWA", batch: "DWA", purge: "DWA" },
   THREADS: { subject: "thread.t.x", leader: "D", batch: "D", purge: "" },
   CONVERSATIONS: { subject: "conv.t.c", leader: "DA", batch: "DA", purge: "DA" },
+  DURABLE_STREAMS: { subject: "ds.t.x", leader: "D", batch: "D", purge: "D" },
   USAGE: { subject: "usage.t", leader: "", batch: "", purge: "" },
   KEY_USE: { subject: "keyuse.t.key_0", leader: "D", batch: "D", purge: "" },
   KV_TENANTS: { subject: "$KV.TENANTS.acme", leader: "DA", batch: "DA", purge: "" },
@@ -378,7 +387,7 @@ test("admin may do everything but say what is stored", async () => {
   expect([...refused].toSorted()).toEqual(
     rows
       .map(([subject]) => subject)
-      .filter((subject) => /^live\.(gen|in)\./.test(subject) || live.includes(subject))
+      .filter((subject) => /^live\.(gen|in|ds)\./.test(subject) || live.includes(subject))
       .toSorted(),
   );
   expect(await findRefused("admin", ROWS, "subscription")).toEqual(new Set());

@@ -21,6 +21,8 @@ import {
   COMMITS_STREAM,
   CONVERSATIONS_STREAM,
   CONVERSATIONS_SUBJECTS,
+  DURABLE_STREAMS_STREAM,
+  DURABLE_STREAMS_SUBJECTS,
   USAGE_STREAM,
   USAGE_SUBJECTS,
   COMMITS_SUBJECTS,
@@ -39,6 +41,7 @@ import {
   LEASES_STREAM,
   INPUT_SUBJECTS,
   inputsStream,
+  LIVE_DURABLE_STREAMS_SUBJECTS,
   LIVE_INPUT_SUBJECTS,
   LIVE_LOG_SUBJECTS,
   LIVE_VERDICTS_SUBJECTS,
@@ -128,11 +131,13 @@ const BLOBS = { name: BLOBS_STREAM, subjects: BLOBS_SUBJECTS };
 const CONVERSATIONS = { name: CONVERSATIONS_STREAM, subjects: CONVERSATIONS_SUBJECTS };
 const BLOB_CHUNKS = { name: BLOB_CHUNKS_STREAM, subjects: BLOB_CHUNKS_SUBJECTS };
 const THREADS = { name: THREADS_STREAM, subjects: THREADS_SUBJECTS };
+const DURABLE_STREAMS = { name: DURABLE_STREAMS_STREAM, subjects: DURABLE_STREAMS_SUBJECTS };
 const NAMED = [
   BLOBS,
   BLOB_CHUNKS,
   CONVERSATIONS,
   THREADS,
+  DURABLE_STREAMS,
   CHECKPOINTS,
   JOBS,
   READERS,
@@ -155,7 +160,10 @@ export function permissionsOf(user: BrokerUser, { shards }: PermissionOptions): 
   if (user === "admin")
     // Only the server itself says what is stored.
     return {
-      publish: { allow: [">"], deny: [LIVE_LOG_SUBJECTS, LIVE_INPUT_SUBJECTS] },
+      publish: {
+        allow: [">"],
+        deny: [LIVE_LOG_SUBJECTS, LIVE_INPUT_SUBJECTS, LIVE_DURABLE_STREAMS_SUBJECTS],
+      },
       subscribe: { allow: [">"] },
     };
   const inputs = Array.from({ length: shards }, (_, shard) => inputsStream(shard));
@@ -214,13 +222,15 @@ const SERVICES: Readonly<
       BLOB_CHUNKS.subjects,
       CONVERSATIONS.subjects,
       THREADS.subjects,
-      ...[BLOBS, BLOB_CHUNKS, CONVERSATIONS, THREADS].flatMap(reading),
-      ...[BLOBS, BLOB_CHUNKS, CONVERSATIONS].map(({ name }) => streamCall("PURGE", name)),
+      DURABLE_STREAMS.subjects,
+      ...[BLOBS, BLOB_CHUNKS, CONVERSATIONS, THREADS, DURABLE_STREAMS].flatMap(reading),
+      ...[BLOBS, BLOB_CHUNKS, CONVERSATIONS, DURABLE_STREAMS].map(({ name }) => streamCall("PURGE", name)),
       // The number of waiting jobs, for a scaler.
       consumerList(JOBS.name),
     ],
     subscribe: [
       LIVE_LOG_SUBJECTS,
+      LIVE_DURABLE_STREAMS_SUBJECTS,
       LIVE_TENANTS_SUBJECTS,
       LIVE_VERDICTS_SUBJECTS,
       LATE_EVENT_SUBJECTS,

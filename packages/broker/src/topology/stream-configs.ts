@@ -12,6 +12,8 @@ import {
   COMMITS_SUBJECTS,
   CONVERSATIONS_STREAM,
   CONVERSATIONS_SUBJECTS,
+  DURABLE_STREAMS_STREAM,
+  DURABLE_STREAMS_SUBJECTS,
   generationsStream,
   inputsStream,
   JOBS_STREAM,
@@ -20,6 +22,7 @@ import {
   KEY_USE_SUBJECTS,
   LEASES_STREAM,
   LEASES_SUBJECTS,
+  LIVE_DURABLE_STREAMS_SUBJECTS,
   LIVE_TENANTS_SUBJECTS,
   LIVE_VERDICTS_SUBJECTS,
   OPS_STREAM,
@@ -165,6 +168,16 @@ export function streamConfigs({ shards, replicas, retentionMs }: TopologyOptions
     { ...lastValues, name: CONVERSATIONS_STREAM, subjects: [CONVERSATIONS_SUBJECTS], max_age: 0 },
     // As long as the logs: a row names a generation. Those that need not last as long say so themselves.
     { ...lastValues, name: THREADS_STREAM, subjects: [THREADS_SUBJECTS], allow_msg_ttl: true },
+    {
+      ...kept,
+      name: DURABLE_STREAMS_STREAM,
+      subjects: [DURABLE_STREAMS_SUBJECTS],
+      retention: RetentionPolicy.Limits,
+      allow_direct: true,
+      deny_delete: true,
+      republish: { src: DURABLE_STREAMS_SUBJECTS, dest: LIVE_DURABLE_STREAMS_SUBJECTS },
+      duplicate_window: 1_000 * MS,
+    },
     // Rows say themselves until when they count. A backup copies them before the chunks: a chunk without a row is swept.
     { ...lastValues, name: BLOBS_STREAM, subjects: [BLOBS_SUBJECTS], max_age: 0 },
     {

@@ -50,6 +50,7 @@ describe("the streams", () => {
       "CHECKPOINTS",
       "COMMITS",
       "CONVERSATIONS",
+      "DURABLE_STREAMS",
       "GENERATIONS_0",
       "GENERATIONS_1",
       "INPUTS_0",

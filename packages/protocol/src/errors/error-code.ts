@@ -66,6 +66,12 @@ export const ERROR_CATALOGUE = {
   conversation_busy: { retryable: true },
   /** The conversation and the new turn do not fit the model's context or one request, or it has its most turns. */
   conversation_full: { retryable: false },
+  /** The tenant has no durable stream with this name, or has it no longer. */
+  stream_not_found: { retryable: false },
+  /** The durable stream has another configuration, another content type, or a later Stream-Seq. */
+  stream_conflict: { retryable: false },
+  /** The durable stream is closed: it takes no more. */
+  stream_closed: { retryable: false },
   /** A limit of the tenant, the key, the end user or the address is reached: nothing was done. `param` is the limit's name. */
   limit_exceeded: { retryable: true },
   /** A budget of the tenant is used up: nothing was done, or the generation ends with what there is. `param` is the budget's name. */

@@ -24,6 +24,7 @@ export function toHttpStatus(code: ErrorCode): number {
     case "key_not_found":
     case "blob_not_found":
     case "conversation_not_found":
+    case "stream_not_found":
       return 404;
     case "method_not_allowed":
       return 405;
@@ -42,6 +43,8 @@ export function toHttpStatus(code: ErrorCode): number {
     case "tenants_read_only":
     case "erasure_refused":
     case "conversation_busy":
+    case "stream_conflict":
+    case "stream_closed":
       return 409;
     case "cursor_expired":
     case "generation_expired":

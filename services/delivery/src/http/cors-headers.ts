@@ -33,6 +33,18 @@ const RPC_HEADERS = [
   "X-User-Agent",
 ] as const;
 
+/** Headers of the Durable Streams protocol. */
+const STREAM_HEADERS = [
+  "If-None-Match",
+  "Stream-Closed",
+  "Stream-Expires-At",
+  "Stream-Seq",
+  "Stream-TTL",
+  "Producer-Id",
+  "Producer-Epoch",
+  "Producer-Seq",
+] as const;
+
 /** The headers that pages of other origins may send. */
 export const ALLOWED_HEADERS = [
   "Authorization",
@@ -45,6 +57,7 @@ export const ALLOWED_HEADERS = [
   "traceparent",
   ...RPC_HEADERS,
   ...OPENAI_HEADERS,
+  ...STREAM_HEADERS,
 ] as const;
 
 /** The headers of answers that they may read. */
@@ -60,6 +73,18 @@ export const EXPOSED_HEADERS = [
   TAIL_INDEX_HEADER,
   UI_STREAM_HEADER,
   "Upload-Limit",
+  "ETag",
+  "Stream-Next-Offset",
+  "Stream-Up-To-Date",
+  "Stream-Cursor",
+  "Stream-Closed",
+  "Stream-TTL",
+  "Stream-Expires-At",
+  "Stream-SSE-Data-Encoding",
+  "Producer-Epoch",
+  "Producer-Seq",
+  "Producer-Expected-Seq",
+  "Producer-Received-Seq",
   "Grpc-Status",
   "Grpc-Message",
   "Grpc-Status-Details-Bin",

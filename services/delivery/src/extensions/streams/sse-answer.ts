@@ -1,0 +1,104 @@
+import { type DurableStreamName, SSE_HEARTBEAT, type StreamSeq } from "@reprise/protocol";
+import { mediaTypeOf, notFound } from "./next-record.ts";
+import { contentOf, nextCursor, readState } from "./stream-answers.ts";
+import type { StreamFeed } from "./stream-feeds.ts";
+import type { StreamLogs, StreamPiece } from "./stream-logs.ts";
+import { encodeOffset, type StreamHead } from "./stream-record.ts";
+import { isJson } from "./stream-request.ts";
+
+export interface SseAnswer {
+  readonly logs: StreamLogs;
+  readonly feed: StreamFeed;
+  readonly stream: DurableStreamName;
+  readonly head: StreamHead;
+  /** The offset to begin after. */
+  readonly after: StreamSeq;
+  readonly cursor: number | undefined;
+  /** Aborted when the client leaves or the node drains. */
+  readonly signal: AbortSignal;
+  /** @throws RepriseError when the caller may not read any more */
+  readonly assertMayRead: () => void;
+}
+
+/** An answer ends after this time, so that caches in between can share it; its reader comes back. */
+const ANSWER_MS = 60_000;
+const HEARTBEAT_MS = 15_000;
+/** How often a reader that waits is looked after. */
+const CHECK_MS = 1_000;
+const CR_OR_LF = /\r\n|\r|\n/;
+
+/** True for content that events carry as base64: all but text and JSON. */
+export function isBinary(type: string): boolean {
+  return !isJson(type) && !mediaTypeOf(type).startsWith("text/");
+}
+
+/**
+ * The events of a stream from an offset on: each `data` with the content of one record, and a `control` after it. It is read as the client takes it. It breaks
+ * if the stream is deleted: its end in order says that the reader has to come back, or that the stream is closed.
+ */
+export async function* sseEvents(answer: SseAnswer): AsyncGenerator<Buffer> {
+  const { feed, signal, assertMayRead } = answer;
+  const begunAtMs = performance.now();
+  let { head, after, cursor } = answer;
+  let toldAtMs = begunAtMs;
+  let isTold = false;
+  // The first one is later than the reader's, and the last one later than the others: readers see that they have advanced.
+  const control = (state: ReturnType<typeof readState>, isLast = false) => {
+    cursor = nextCursor(answer.logs.now(), isTold && !isLast ? undefined : cursor, Math.random());
+    isTold = true;
+    toldAtMs = performance.now();
+    return encodeControl(state, cursor);
+  };
+  for (;;) {
+    while (after < head.tail) {
+      const pieces = await piecesOf(answer, head, after);
+      for (const piece of pieces) {
+        assertMayRead();
+        after = piece.at;
+        const state = readState(head, [piece]);
+        yield Buffer.concat([encodeData(head, piece), control(state)]);
+        if (state.isOver) return;
+      }
+    }
+    if (!isTold || head.state.isClosed) yield control(readState(head, []));
+    if (head.state.isClosed) return;
+    const idle = performance.now();
+    if (idle - begunAtMs > ANSWER_MS || signal.aborted)
+      return void (yield control(readState(head, []), true));
+    if (idle - toldAtMs > HEARTBEAT_MS) {
+      toldAtMs = idle;
+      yield Buffer.from(SSE_HEARTBEAT);
+    }
+    const later = await feed.waitAfter(head.at, { ms: CHECK_MS, signal });
+    assertMayRead();
+    if (!later) continue;
+    if (later.created !== head.created || later.kind === "delete") throw notFound().error;
+    head = later;
+  }
+}
+
+async function piecesOf(
+  { logs, feed, stream }: SseAnswer,
+  head: StreamHead,
+  after: StreamSeq,
+): Promise<readonly StreamPiece[]> {
+  const shown = feed.piecesAfter(after)?.filter(({ at }) => at <= head.tail) ?? [];
+  return shown.length > 0 ? shown : await logs.read(stream, head, after);
+}
+
+/** Line breaks of the content end lines of the event, so that no content can end the event. */
+function encodeData(head: StreamHead, piece: StreamPiece): Buffer {
+  const content = contentOf(head, [piece]);
+  const text = content.toString(isBinary(head.state.type) ? "base64" : "latin1");
+  const lines = text.split(CR_OR_LF).map((line) => `data: ${line}\n`);
+  return Buffer.from(`event: data\n${lines.join("")}\n`, "latin1");
+}
+
+function encodeControl({ next, isUpToDate, isOver }: ReturnType<typeof readState>, cursor: number): Buffer {
+  const told = {
+    streamNextOffset: encodeOffset(next),
+    ...(isOver ? { streamClosed: true } : { streamCursor: `${cursor}` }),
+    ...(isUpToDate && { upToDate: true }),
+  };
+  return Buffer.from(`event: control\ndata: ${JSON.stringify(told)}\n\n`);
+}

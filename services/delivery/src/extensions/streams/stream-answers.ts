@@ -1,0 +1,69 @@
+import type { StreamSeq } from "@reprise/protocol";
+import type { StreamPiece } from "./stream-logs.ts";
+import { encodeOffset, type StreamHead } from "./stream-record.ts";
+import { isJson } from "./stream-request.ts";
+
+/** Cursors number intervals of this length, since a time that the protocol sets. */
+const CURSOR_MS = 20_000;
+const CURSOR_EPOCH_MS = Date.parse("2024-10-09T00:00:00Z");
+const MAX_JITTER = 180;
+
+/** Headers that describe a stream. */
+export function stateHeaders({ tail, state }: StreamHead): Record<string, string> {
+  const { ttlSeconds, expiresAt, isClosed } = state;
+  return {
+    "stream-next-offset": encodeOffset(tail),
+    ...(ttlSeconds !== undefined && { "stream-ttl": `${ttlSeconds}` }),
+    ...(expiresAt !== undefined && { "stream-expires-at": expiresAt }),
+    ...(isClosed && { "stream-closed": "true" }),
+  };
+}
+
+/** What a read has found, as headers tell it. */
+export interface ReadState {
+  /** The offset after it. */
+  readonly next: StreamSeq;
+  readonly isUpToDate: boolean;
+  /** True at the end of a closed stream. */
+  readonly isOver: boolean;
+}
+
+/** @param after the offset that was read from */
+export function readState({ tail, state }: StreamHead, pieces: readonly StreamPiece[]): ReadState {
+  const next = pieces.at(-1)?.at ?? tail;
+  const isUpToDate = next === tail;
+  return { next, isUpToDate, isOver: isUpToDate && state.isClosed };
+}
+
+export function readHeaders({ next, isUpToDate, isOver }: ReadState): Record<string, string> {
+  return {
+    "stream-next-offset": encodeOffset(next),
+    ...(isUpToDate && { "stream-up-to-date": "true" }),
+    ...(isOver && { "stream-closed": "true" }),
+  };
+}
+
+/** The same bytes have the same tag, in this stream and no other of its name. */
+export function etagOf({ created }: StreamHead, after: StreamSeq, { next, isOver }: ReadState): string {
+  return `"${created}-${after}-${next}${isOver ? "-c" : ""}"`;
+}
+
+/** The content of a body or of one event. */
+export function contentOf({ state }: StreamHead, pieces: readonly StreamPiece[]): Buffer {
+  const data = pieces.map((piece) => piece.data);
+  if (!isJson(state.type)) return Buffer.concat(data);
+  const messages = data.flatMap((one) => (one.length > 0 ? [COMMA, one] : [])).slice(1);
+  return Buffer.concat([OPEN, ...messages, CLOSE]);
+}
+
+const [OPEN, COMMA, CLOSE] = ["[", ",", "]"].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer];
+
+/**
+ * The cursor that keeps caches from answering a live read twice: the number of the interval, and later than the reader's own.
+ * @param random from 0 to 1
+ */
+export function nextCursor(nowMs: number, sent: number | undefined, random: number): number {
+  const current = Math.floor((nowMs - CURSOR_EPOCH_MS) / CURSOR_MS);
+  if (sent === undefined || sent < current) return current;
+  return Math.min(sent + 1 + Math.floor(random * MAX_JITTER), Number.MAX_SAFE_INTEGER);
+}

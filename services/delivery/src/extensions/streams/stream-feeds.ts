@@ -1,0 +1,186 @@
+import {
+  type Broker,
+  flushConnection,
+  ifUnavailable,
+  isAnsweredPublished,
+  readStreamBatch,
+  streamSeqOf,
+  subscribeGuarded,
+} from "@reprise/broker";
+import {
+  DURABLE_STREAMS_STREAM,
+  type DurableStreamName,
+  liveDurableStreamSubject,
+  type StreamSeq,
+} from "@reprise/protocol";
+import { decodeRecord, headOf, type StreamHead } from "./stream-record.ts";
+import { sha256, type StreamPiece, subjectOf } from "./stream-logs.ts";
+
+export interface StreamFeedPorts {
+  readonly broker: Pick<Broker, "main" | "reads">;
+  readonly onError: (error: unknown) => void;
+}
+
+/** What a node knows of a stream that is followed. */
+export interface StreamFeed extends Disposable {
+  /** Resolves when the broker has the subscription: what is stored after that is heard. */
+  readonly ready: Promise<void>;
+  /** Tells the feed of a head that was read from the log. */
+  saw(head: StreamHead): void;
+  /** Resolves with a head that is later than a place; undefined after a time or an abort without one. */
+  waitAfter(at: StreamSeq, wait: { ms: number; signal: AbortSignal }): Promise<StreamHead | undefined>;
+  /** What follows an offset, up to the feed's head; undefined if the log has to be read. */
+  piecesAfter(after: StreamSeq): readonly StreamPiece[] | undefined;
+}
+
+/** The live feed may lose the last record: the log is read after so long without one. */
+const PROBE_MS = 1_000;
+const PROBE = { maxMessages: 16, maxBytes: 256 * 1_024 };
+/** What a feed keeps for readers that are a few records late, and what all feeds of a node keep. */
+const KEPT = { pieces: 32, bytes: 256 * 1_024, bytesOfAll: 32 * 1_024 * 1_024 };
+
+/** Follows streams for all readers of a node: one subscription for each stream that has readers. */
+export class StreamFeeds {
+  readonly #ports: StreamFeedPorts;
+  readonly #feeds = new Map<string, { feed: Feed; readers: number }>();
+  #bytes = 0;
+
+  constructor(ports: StreamFeedPorts) {
+    this.#ports = ports;
+  }
+
+  /** Number of streams that have readers. */
+  get followed(): number {
+    return this.#feeds.size;
+  }
+
+  open(stream: DurableStreamName): StreamFeed {
+    const key = subjectOf(stream);
+    const open = this.#feeds.get(key) ?? { feed: this.#follow(stream), readers: 0 };
+    this.#feeds.set(key, open);
+    open.readers++;
+    const { feed } = open;
+    return {
+      ready: feed.ready,
+      saw: (head) => feed.saw(head),
+      waitAfter: (at, wait) => feed.waitAfter(at, wait),
+      piecesAfter: (after) => feed.piecesAfter(after),
+      [Symbol.dispose]: () => {
+        if (--open.readers > 0) return;
+        this.#feeds.delete(key);
+        feed[Symbol.dispose]();
+      },
+    };
+  }
+
+  #follow(stream: DurableStreamName): Feed {
+    const keep = (bytes: number) => {
+      if (bytes > 0 && this.#bytes + bytes > KEPT.bytesOfAll) return false;
+      this.#bytes += bytes;
+      return true;
+    };
+    return new Feed(stream, this.#ports, keep);
+  }
+}
+
+class Feed implements Disposable {
+  readonly ready: Promise<void>;
+  readonly #subject: string;
+  readonly #ports: StreamFeedPorts;
+  /** Takes bytes of the node's budget, or gives them back; false if there is no room. */
+  readonly #keep: (bytes: number) => boolean;
+  readonly #waiting = new Set<() => void>();
+  readonly #owned = new DisposableStack();
+  #head: StreamHead | undefined;
+  #pieces: StreamPiece[] = [];
+  #bytes = 0;
+  #heardAtMs = performance.now();
+
+  constructor(stream: DurableStreamName, ports: StreamFeedPorts, keep: (bytes: number) => boolean) {
+    const subject = subjectOf(stream);
+    this.#subject = subject;
+    this.#ports = ports;
+    this.#keep = keep;
+    const { main } = ports.broker;
+    const live = subscribeGuarded(main, liveDurableStreamSubject(stream, sha256), {
+      onMessage: (message) => {
+        if (!isAnsweredPublished(message.headers, { stream: DURABLE_STREAMS_STREAM, subject })) return;
+        this.#take(streamSeqOf(message), message.data);
+      },
+      onError: ports.onError,
+    });
+    this.#owned.defer(() => live.unsubscribe());
+    const probe = setInterval(() => void this.#probe().catch(ports.onError), PROBE_MS);
+    this.#owned.defer(() => clearInterval(probe));
+    this.ready = flushConnection(main);
+  }
+
+  saw(head: StreamHead): void {
+    if (this.#head && this.#head.at >= head.at) return;
+    this.#head = head;
+    for (const wake of this.#waiting) wake();
+  }
+
+  async waitAfter(
+    at: StreamSeq,
+    { ms, signal }: { ms: number; signal: AbortSignal },
+  ): Promise<StreamHead | undefined> {
+    const later = () => (this.#head && this.#head.at > at ? this.#head : undefined);
+    if (later() || signal.aborted || ms <= 0) return later();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, ms);
+    this.#waiting.add(resolve);
+    signal.addEventListener("abort", resolve as () => void);
+    await promise;
+    clearTimeout(timer);
+    this.#waiting.delete(resolve);
+    signal.removeEventListener("abort", resolve as () => void);
+    return later();
+  }
+
+  piecesAfter(after: StreamSeq): readonly StreamPiece[] | undefined {
+    const [first] = this.#pieces;
+    const last = this.#pieces.at(-1);
+    if (!first || first.previous > after || last?.at !== this.#head?.tail) return undefined;
+    return this.#pieces.filter(({ at }) => at > after);
+  }
+
+  #take(at: StreamSeq, payload: Uint8Array): void {
+    if (this.#head && at <= this.#head.at) return;
+    this.#heardAtMs = performance.now();
+    const record = decodeRecord(payload);
+    if (record.kind === "append" && record.data.length > 0)
+      this.#remember({ at, previous: record.previous, data: Uint8Array.from(record.data) });
+    this.saw(headOf(record, at));
+  }
+
+  #remember(piece: StreamPiece): void {
+    if (this.#pieces.at(-1)?.at !== piece.previous) this.#forget(this.#pieces.length);
+    const { length } = piece.data;
+    if (length > KEPT.bytes || !this.#keep(length)) return this.#forget(this.#pieces.length);
+    this.#pieces.push(piece);
+    this.#bytes += length;
+    while (this.#bytes > KEPT.bytes || this.#pieces.length > KEPT.pieces) this.#forget(1);
+  }
+
+  #forget(count: number): void {
+    for (const { data } of this.#pieces.splice(0, count)) {
+      this.#bytes -= data.length;
+      this.#keep(-data.length);
+    }
+  }
+
+  async #probe(): Promise<void> {
+    const since = this.#head;
+    if (!since || performance.now() - this.#heardAtMs < PROBE_MS) return;
+    const request = { subject: this.#subject, afterStreamSeq: since.at, ...PROBE };
+    const read = readStreamBatch(this.#ports.broker.reads, DURABLE_STREAMS_STREAM, request);
+    for (const { streamSeq, payload } of (await read.catch(ifUnavailable(undefined)))?.messages ?? [])
+      this.#take(streamSeq, payload);
+  }
+
+  [Symbol.dispose](): void {
+    this.#forget(this.#pieces.length);
+    this.#owned.dispose();
+  }
+}

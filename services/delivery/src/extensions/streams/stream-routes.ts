@@ -1,0 +1,250 @@
+import { Readable } from "node:stream";
+import { type DurableStreamName, LIMITS, RepriseError, type StreamSeq, toErrorBody } from "@reprise/protocol";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { RequestBodies } from "../../bodies/request-bodies.ts";
+import { hasLeft } from "../../connections/http2.ts";
+import type { Authentication } from "../../http/auth.ts";
+import { headerOf } from "../../http/header-of.ts";
+import type { RequestLimits } from "../../limits/request-limits.ts";
+import { drainingError } from "../../readers/begin-stream.ts";
+import type { RequestNotes } from "../../telemetry/request-notes.ts";
+import { type Append, decideAppend, liveHead, notFound, type Refused } from "./next-record.ts";
+import { isBinary, type SseAnswer, sseEvents } from "./sse-answer.ts";
+import { contentOf, etagOf, nextCursor, readHeaders, readState, stateHeaders } from "./stream-answers.ts";
+import type { StreamFeeds } from "./stream-feeds.ts";
+import type { StreamLogs, StreamPiece } from "./stream-logs.ts";
+import type { StreamHead } from "./stream-record.ts";
+import { parseAppend, parseCreate, parseQuery, type StreamQuery } from "./stream-request.ts";
+
+export interface StreamPorts {
+  readonly authentication: Authentication;
+  readonly bodies: Pick<RequestBodies, "keep">;
+  readonly limits: Pick<RequestLimits, "attach" | "replayed">;
+  readonly notes: Pick<RequestNotes, "add">;
+  /** Aborted when the node takes no more requests. */
+  readonly draining: AbortSignal;
+  readonly logs: StreamLogs;
+  readonly feeds: StreamFeeds;
+}
+
+type Named = { Params: { "*": string } };
+type StreamRequest = FastifyRequest<Named>;
+
+const METHODS = ["PUT", "POST", "GET", "HEAD", "DELETE"] as const;
+/** The second path is that of the protocol's own servers and suites. */
+const PATHS = ["/v1/streams/*", "/v1/stream/*"] as const;
+
+export const STREAM_PATHS = Object.fromEntries(PATHS.map((path) => [path, METHODS]));
+
+const MAX_NAME = 1_024;
+/** Names that the protocol has for subscriptions. */
+const RESERVED = /^__ds(?:\/|$)/;
+const creating = { roles: ["create"] } as const;
+const appending = { roles: ["produce", "create"] } as const;
+const reading = { roles: ["read"] } as const;
+
+/** Adds the routes of the Durable Streams protocol. Content may be of any type there: so they have a scope of their own. */
+export function addStreamRoutes(app: FastifyInstance, ports: StreamPorts): void {
+  void app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+    scope.addHook("onSend", async (_request, reply) => {
+      void reply.header("cross-origin-resource-policy", "cross-origin");
+    });
+    for (const path of PATHS) {
+      scope.put<Named>(path, { config: creating }, (request, reply) => create(ports, request, reply));
+      scope.post<Named>(path, { config: appending }, (request, reply) => append(ports, request, reply));
+      scope.delete<Named>(path, { config: creating }, (request, reply) => remove(ports, request, reply));
+      scope.head<Named>(path, { config: reading }, (request, reply) => inspect(ports, request, reply));
+      const counting = { ...reading, countsItself: true };
+      scope.get<Named>(path, { config: counting }, (request, reply) => read(ports, request, reply));
+    }
+  });
+}
+
+async function create(
+  ports: StreamPorts,
+  request: StreamRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  using _ = ports.bodies.keep(request.raw);
+  const stream = nameOf(ports, request);
+  const asked = parseCreate(request);
+  const outcome = await ports.logs.create(stream, asked);
+  if (outcome.kind === "refused") return refuse(ports, reply, outcome);
+  const { head } = outcome;
+  void reply.headers({ ...stateHeaders(head), "content-type": head.state.type });
+  if (outcome.kind === "unchanged") return reply.code(200).send();
+  return reply.code(201).header("location", `${request.protocol}://${request.host}${request.url}`).send();
+}
+
+async function append(
+  ports: StreamPorts,
+  request: StreamRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  using _ = ports.bodies.keep(request.raw);
+  const stream = nameOf(ports, request);
+  const asked = parseAppend(request);
+  const outcome = await ports.logs.change(stream, (head, nowMs) => decideAppend(head, asked, nowMs));
+  if (outcome.kind === "refused") return refuse(ports, reply, outcome);
+  void reply.headers({ ...stateHeaders(outcome.head), ...producerHeaders(outcome.head, asked) });
+  const isNew = outcome.kind === "stored" && asked.producer !== undefined && asked.data.length > 0;
+  return reply.code(isNew ? 200 : 204).send();
+}
+
+/** What is the last append of the producer, which may be a later one than was sent again. */
+function producerHeaders({ state }: StreamHead, { producer }: Append): Record<string, string> {
+  const known = state.producers.find(({ id }) => id === producer?.id);
+  return known ? { "producer-epoch": `${known.epoch}`, "producer-seq": `${known.seq}` } : {};
+}
+
+async function remove(
+  ports: StreamPorts,
+  request: StreamRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const outcome = await ports.logs.remove(nameOf(ports, request));
+  return outcome.kind === "refused" ? refuse(ports, reply, outcome) : reply.code(204).send();
+}
+
+async function inspect(
+  ports: StreamPorts,
+  request: StreamRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const head = await findHead(ports, nameOf(ports, request));
+  return reply.headers({ ...stateHeaders(head), "content-type": head.state.type }).send();
+}
+
+async function read(ports: StreamPorts, request: StreamRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const principal = ports.authentication.principalOf(request);
+  const stream = nameOf(ports, request);
+  const query = parseQuery(request);
+  const isStream = query.live === "sse";
+  await ports.limits.attach([request, reply], principal, { isStream, waits: query.live === "long-poll" });
+  if (query.live === undefined) return sendNow(ports, reply, stream, query);
+  const following = follow(ports, reply, stream);
+  await following.feed.ready;
+  const head = await ports.logs.touch(stream, await findHead(ports, stream));
+  following.feed.saw(head);
+  const after = query.offset === "now" ? head.tail : query.offset;
+  const assertMayRead = () => void ports.authentication.renewReader(principal, "read");
+  const live = { ...following, logs: ports.logs, stream, head, after, cursor: query.cursor, assertMayRead };
+  return isStream ? sendEvents(reply, live) : poll(ports, reply, live);
+}
+
+/** A read that waits for nothing. */
+async function sendNow(
+  ports: StreamPorts,
+  reply: FastifyReply,
+  stream: DurableStreamName,
+  { offset }: StreamQuery,
+): Promise<FastifyReply> {
+  const head = await ports.logs.touch(stream, await findHead(ports, stream));
+  const after = offset === "now" ? head.tail : offset;
+  const pieces = await ports.logs.read(stream, head, after);
+  return sendPieces(ports, reply, { head, after, pieces, isTagged: offset !== "now" });
+}
+
+function sendPieces(
+  { authentication, limits }: StreamPorts,
+  reply: FastifyReply,
+  read: {
+    head: StreamHead;
+    after: StreamSeq;
+    pieces: readonly StreamPiece[];
+    isTagged: boolean;
+  },
+): FastifyReply {
+  const { request } = reply;
+  const { head, after, pieces } = read;
+  const state = readState(head, pieces);
+  const etag = etagOf(head, after, state);
+  void reply.headers({ ...readHeaders(state), "content-type": head.state.type });
+  if (read.isTagged) void reply.header("etag", etag);
+  if (read.isTagged && headerOf(request, "if-none-match") === etag) return reply.code(304).send();
+  const content = contentOf(head, pieces);
+  limits.replayed(request, authentication.principalOf(request), () => content.length);
+  return reply.send(content);
+}
+
+/** Answers as soon as there is something after the offset, or the stream is closed, or with 204 after a while. */
+async function poll(
+  ports: StreamPorts,
+  reply: FastifyReply,
+  { logs, feed, stream, signal, assertMayRead, cursor, ...live }: SseAnswer,
+): Promise<FastifyReply> {
+  const { after } = live;
+  let { head } = live;
+  const endMs = performance.now() + LIMITS.pageWaitMs;
+  for (let ms = LIMITS.pageWaitMs; after >= head.tail && !head.state.isClosed && ms > 0;) {
+    const later = await feed.waitAfter(head.at, { ms, signal });
+    if (ports.draining.aborted) throw drainingError();
+    if (later && (later.created !== head.created || later.kind === "delete")) throw notFound().error;
+    if (signal.aborted) break;
+    head = later ?? head;
+    ms = endMs - performance.now();
+  }
+  const pieces = await logs.read(stream, head, after);
+  assertMayRead();
+  void reply.header("stream-cursor", `${nextCursor(logs.now(), cursor, Math.random())}`);
+  if (pieces.length > 0) return sendPieces(ports, reply, { head, after, pieces, isTagged: true });
+  return reply
+    .code(204)
+    .headers(readHeaders(readState(head, pieces)))
+    .send();
+}
+
+async function sendEvents(reply: FastifyReply, live: SseAnswer): Promise<FastifyReply> {
+  // While the answer can still be a refusal.
+  if (live.after > live.head.tail || live.after < live.head.created)
+    await live.logs.read(live.stream, live.head, live.after);
+  void reply.headers({
+    "content-type": "text/event-stream",
+    "cache-control": "no-cache, no-transform",
+    "x-accel-buffering": "no",
+    ...(isBinary(live.head.state.type) && { "stream-sse-data-encoding": "base64" }),
+  });
+  return reply.send(Readable.from(sseEvents(live), { objectMode: false }));
+}
+
+/** Follows a stream until the answer is over. */
+function follow(
+  { feeds, draining }: StreamPorts,
+  { raw }: FastifyReply,
+  stream: DurableStreamName,
+): Pick<SseAnswer, "feed" | "signal"> {
+  const feed = feeds.open(stream);
+  const gone = new AbortController();
+  const leave = () => {
+    gone.abort();
+    feed[Symbol.dispose]();
+  };
+  if (hasLeft(raw)) leave();
+  else raw.once("close", leave);
+  return { feed, signal: AbortSignal.any([draining, gone.signal]) };
+}
+
+async function findHead({ logs }: StreamPorts, stream: DurableStreamName): Promise<StreamHead> {
+  const head = liveHead(await logs.readHead(stream), logs.now());
+  if (head) return head;
+  throw notFound().error;
+}
+
+/** @throws RepriseError `invalid_request`, `not_found` */
+function nameOf({ authentication }: StreamPorts, request: StreamRequest): DurableStreamName {
+  const name = request.params["*"];
+  if (name.length === 0 || name.length > MAX_NAME)
+    throw new RepriseError("invalid_request", `A stream's name has 1 to ${MAX_NAME} characters.`);
+  if (RESERVED.test(name)) throw new RepriseError("not_found", "Subscriptions are not offered.");
+  return { tenant: authentication.principalOf(request).tenant, name };
+}
+
+function refuse({ notes }: StreamPorts, reply: FastifyReply, refused: Refused): FastifyReply {
+  const { error, status, headers, head } = refused;
+  void reply.headers({ ...(head && stateHeaders(head)), ...headers });
+  if (status === undefined) throw error;
+  notes.add(reply.request, { code: error.code });
+  return reply.code(status).type("application/json; charset=utf-8").send(toErrorBody(error));
+}
