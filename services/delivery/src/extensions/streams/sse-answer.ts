@@ -86,11 +86,11 @@ async function piecesOf(
   return shown.length > 0 ? shown : await logs.read(stream, head, after);
 }
 
-/** Line breaks of the content end lines of the event, so that no content can end the event. */
+/** Line breaks of the content end lines of the event, so that no content can end the event. A reader drops a line's first blank. */
 function encodeData(head: StreamHead, piece: StreamPiece): Buffer {
   const content = contentOf(head, [piece]);
   const text = content.toString(isBinary(head.state.type) ? "base64" : "latin1");
-  const lines = text.split(CR_OR_LF).map((line) => `data: ${line}\n`);
+  const lines = text.split(CR_OR_LF).map((line) => `data:${line.startsWith(" ") ? " " : ""}${line}\n`);
   return Buffer.from(`event: data\n${lines.join("")}\n`, "latin1");
 }
 
@@ -100,5 +100,5 @@ function encodeControl({ next, isUpToDate, isOver }: ReturnType<typeof readState
     ...(isOver ? { streamClosed: true } : { streamCursor: `${cursor}` }),
     ...(isUpToDate && { upToDate: true }),
   };
-  return Buffer.from(`event: control\ndata: ${JSON.stringify(told)}\n\n`);
+  return Buffer.from(`event: control\ndata:${JSON.stringify(told)}\n\n`);
 }

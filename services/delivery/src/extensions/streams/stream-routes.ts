@@ -48,10 +48,13 @@ export function addStreamRoutes(app: FastifyInstance, ports: StreamPorts): void 
   void app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
-    scope.addHook("onSend", async (_request, reply) => {
+    scope.addHook("onSend", async ({ method }, reply) => {
       void reply.header("cross-origin-resource-policy", "cross-origin");
+      // A preflight: pages may use these methods here and nowhere else.
+      if (method === "OPTIONS") void reply.header("access-control-allow-methods", METHODS.join(", "));
     });
     for (const path of PATHS) {
+      scope.options(path, (_request, reply) => reply.code(204).send());
       scope.put<Named>(path, { config: creating }, (request, reply) => create(ports, request, reply));
       scope.post<Named>(path, { config: appending }, (request, reply) => append(ports, request, reply));
       scope.delete<Named>(path, { config: creating }, (request, reply) => remove(ports, request, reply));
