@@ -29,14 +29,30 @@ const MAX_PAGE_BYTES = 1_048_576;
  * A page of what readers may be shown: the payloads are taken as the cache has them, not parsed and written again.
  * @throws RepriseError the cache's failure; `cursor_expired`, `broker_unavailable`
  */
-export async function readEventPage({
+export async function readEventPage(options: PageOptions): Promise<EventPageJson> {
+  const { payloads, lastSeq, cursor, ended } = await readEvents(options);
+  return { json: encodeEventPage(payloads, { cursor, ended }), lastSeq };
+}
+
+/** Events as the cache has them. */
+export interface EventsRead {
+  readonly payloads: readonly Uint8Array[];
+  /** The last of them; one less than the first one wanted if there are none. */
+  readonly lastSeq: Seq;
+  readonly cursor: string;
+  /** True if no more events will follow. */
+  readonly ended: boolean;
+}
+
+/** The same as payloads. @throws RepriseError as `readEventPage` */
+export async function readEvents({
   hub,
   cache,
   fromSeq,
   limit,
   waitMs,
   signal,
-}: PageOptions): Promise<EventPageJson> {
+}: PageOptions): Promise<EventsRead> {
   const isDue = () => fromSeq <= cache.shownSeq || cache.isOver || cache.failure !== undefined;
   if (waitMs > 0 && !isDue()) await waitForCache(cache, isDue, { waitMs, signal });
   if (cache.failure) throw cache.failure;
@@ -45,7 +61,7 @@ export async function readEventPage({
   const page = payloads.slice(0, limit);
   const lastSeq = plus(fromSeq, page.length - 1);
   const ended = cache.isOver && lastSeq >= cache.lastSeq;
-  return { json: encodeEventPage(page, { cursor: cache.events.cursorAt(lastSeq), ended }), lastSeq };
+  return { payloads: page, lastSeq, cursor: cache.events.cursorAt(lastSeq), ended };
 }
 
 /** A page as the live log and the archive have it: events as they are stored, JSON already. */

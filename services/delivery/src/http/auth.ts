@@ -214,7 +214,8 @@ function noLongerValid(): RepriseError {
   return new RepriseError("unauthenticated", "The API key or stream token is no longer valid.");
 }
 
-function needsKey(): RepriseError {
+/** Returns the error for a call that a stream token can't make. */
+export function needsKey(): RepriseError {
   return new RepriseError("forbidden", "This call needs an API key; a stream token can't make it.", {
     param: "Authorization",
   });

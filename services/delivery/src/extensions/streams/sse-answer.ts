@@ -1,9 +1,9 @@
 import { type DurableStreamName, SSE_HEARTBEAT, type StreamSeq } from "@reprise/protocol";
 import { mediaTypeOf, notFound } from "./next-record.ts";
-import { contentOf, nextCursor, readState } from "./stream-answers.ts";
+import { contentOf, nextCursor, type ReadState, readState } from "./stream-answers.ts";
 import type { StreamFeed } from "./stream-feeds.ts";
 import type { StreamLogs, StreamPiece } from "./stream-logs.ts";
-import { encodeOffset, type StreamHead } from "./stream-record.ts";
+import type { StreamHead } from "./stream-record.ts";
 import { isJson } from "./stream-request.ts";
 
 export interface SseAnswer {
@@ -20,11 +20,17 @@ export interface SseAnswer {
   readonly assertMayRead: () => void;
 }
 
+/** Headers of an answer with events. */
+export const EVENT_HEADERS = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-cache, no-transform",
+  "x-accel-buffering": "no",
+};
 /** An answer ends after this time, so that caches in between can share it; its reader comes back. */
-const ANSWER_MS = 60_000;
-const HEARTBEAT_MS = 15_000;
+export const ANSWER_MS = 60_000;
+export const HEARTBEAT_MS = 15_000;
 /** How often a reader that waits is looked after. */
-const CHECK_MS = 1_000;
+export const CHECK_MS = 1_000;
 const CR_OR_LF = /\r\n|\r|\n/;
 
 /** True for content that events carry as base64: all but text and JSON. */
@@ -43,7 +49,7 @@ export async function* sseEvents(answer: SseAnswer): AsyncGenerator<Buffer> {
   let toldAtMs = begunAtMs;
   let isTold = false;
   // The first one is later than the reader's, and the last one later than the others: readers see that they have advanced.
-  const control = (state: ReturnType<typeof readState>, isLast = false) => {
+  const control = (state: ReadState, isLast = false) => {
     cursor = nextCursor(answer.logs.now(), isTold && !isLast ? undefined : cursor, Math.random());
     isTold = true;
     toldAtMs = performance.now();
@@ -56,7 +62,7 @@ export async function* sseEvents(answer: SseAnswer): AsyncGenerator<Buffer> {
         assertMayRead();
         after = piece.at;
         const state = readState(head, [piece]);
-        yield Buffer.concat([encodeData(head, piece), control(state)]);
+        yield Buffer.concat([encodeData(contentOf(head, [piece]), head.state.type), control(state)]);
         if (state.isOver) return;
       }
     }
@@ -86,17 +92,19 @@ async function piecesOf(
   return shown.length > 0 ? shown : await logs.read(stream, head, after);
 }
 
-/** Line breaks of the content end lines of the event, so that no content can end the event. A reader drops a line's first blank. */
-function encodeData(head: StreamHead, piece: StreamPiece): Buffer {
-  const content = contentOf(head, [piece]);
-  const text = content.toString(isBinary(head.state.type) ? "base64" : "latin1");
+/**
+ * Encodes an event with content. Line breaks of the content end lines of the event, so that no content can end the event. A reader drops a line's first blank.
+ */
+export function encodeData(content: Buffer, type: string): Buffer {
+  const text = content.toString(isBinary(type) ? "base64" : "latin1");
   const lines = text.split(CR_OR_LF).map((line) => `data:${line.startsWith(" ") ? " " : ""}${line}\n`);
   return Buffer.from(`event: data\n${lines.join("")}\n`, "latin1");
 }
 
-function encodeControl({ next, isUpToDate, isOver }: ReturnType<typeof readState>, cursor: number): Buffer {
+/** Encodes the event after it, which says where its reader is. */
+export function encodeControl({ next, isUpToDate, isOver }: ReadState, cursor: number): Buffer {
   const told = {
-    streamNextOffset: encodeOffset(next),
+    streamNextOffset: next,
     ...(isOver ? { streamClosed: true } : { streamCursor: `${cursor}` }),
     ...(isUpToDate && { upToDate: true }),
   };

@@ -22,22 +22,21 @@ export function stateHeaders({ tail, state }: StreamHead): Record<string, string
 /** What a read has found, as headers tell it. */
 export interface ReadState {
   /** The offset after it. */
-  readonly next: StreamSeq;
+  readonly next: string;
   readonly isUpToDate: boolean;
   /** True at the end of a closed stream. */
   readonly isOver: boolean;
 }
 
-/** @param after the offset that was read from */
 export function readState({ tail, state }: StreamHead, pieces: readonly StreamPiece[]): ReadState {
-  const next = pieces.at(-1)?.at ?? tail;
-  const isUpToDate = next === tail;
-  return { next, isUpToDate, isOver: isUpToDate && state.isClosed };
+  const at = pieces.at(-1)?.at ?? tail;
+  const isUpToDate = at === tail;
+  return { next: encodeOffset(at), isUpToDate, isOver: isUpToDate && state.isClosed };
 }
 
 export function readHeaders({ next, isUpToDate, isOver }: ReadState): Record<string, string> {
   return {
-    "stream-next-offset": encodeOffset(next),
+    "stream-next-offset": next,
     ...(isUpToDate && { "stream-up-to-date": "true" }),
     ...(isOver && { "stream-closed": "true" }),
   };
@@ -51,9 +50,13 @@ export function etagOf({ created }: StreamHead, after: StreamSeq, { next, isOver
 /** The content of a body or of one event. */
 export function contentOf({ state }: StreamHead, pieces: readonly StreamPiece[]): Buffer {
   const data = pieces.map((piece) => piece.data);
-  if (!isJson(state.type)) return Buffer.concat(data);
-  const messages = data.flatMap((one) => (one.length > 0 ? [COMMA, one] : [])).slice(1);
-  return Buffer.concat([OPEN, ...messages, CLOSE]);
+  return isJson(state.type) ? jsonArray(data) : Buffer.concat(data);
+}
+
+/** @param messages JSON, or several messages with commas between them, or none */
+export function jsonArray(messages: readonly Uint8Array[]): Buffer {
+  const parts = messages.flatMap((one) => (one.length > 0 ? [COMMA, one] : [])).slice(1);
+  return Buffer.concat([OPEN, ...parts, CLOSE]);
 }
 
 const [OPEN, COMMA, CLOSE] = ["[", ",", "]"].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer];

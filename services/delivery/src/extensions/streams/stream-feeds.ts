@@ -130,11 +130,11 @@ class Feed implements Disposable {
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, ms);
     this.#waiting.add(resolve);
-    signal.addEventListener("abort", resolve as () => void);
+    signal.addEventListener("abort", resolve);
     await promise;
     clearTimeout(timer);
     this.#waiting.delete(resolve);
-    signal.removeEventListener("abort", resolve as () => void);
+    signal.removeEventListener("abort", resolve);
     return later();
   }
 

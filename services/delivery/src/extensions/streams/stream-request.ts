@@ -15,6 +15,8 @@ const TTL = /^(?:0|[1-9][0-9]{0,8})$/;
 const WHOLE = /^(?:0|[1-9][0-9]{0,15})$/;
 const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+\s*(?:;.*)?$/;
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/i;
+export const BEGINNING = "-1";
+export const NOW = "now";
 const DEFAULT_TYPE = "application/octet-stream";
 const JSON_TYPE = "application/json";
 
@@ -59,28 +61,29 @@ export function parseAppend(request: FastifyRequest): Append {
 }
 
 export interface StreamQuery {
-  readonly offset: StreamSeq | "now";
+  /** As it was sent; `-1` for the beginning, which is the default. */
+  readonly offset: string;
   readonly live: "long-poll" | "sse" | undefined;
   readonly cursor: number | undefined;
 }
 
-/** @throws RepriseError `cursor_invalid` too */
 export function parseQuery({ query }: FastifyRequest): StreamQuery {
   const { offset, live, cursor } = query as Readonly<Record<string, unknown>>;
   if (live !== undefined && live !== "long-poll" && live !== "sse")
     throw invalid("live", "must be long-poll or sse");
   if (live !== undefined && offset === undefined) throw invalid("offset", "a live read needs it");
+  if (offset !== undefined && typeof offset !== "string") throw invalid("offset", "must be sent once");
   return {
-    offset: offset === undefined ? STREAM_START : toOffset(offset),
+    offset: typeof offset === "string" ? offset : BEGINNING,
     live,
     cursor: typeof cursor === "string" && WHOLE.test(cursor) ? Number(cursor) : undefined,
   };
 }
 
-function toOffset(offset: unknown): StreamSeq | "now" {
-  if (offset === "now") return offset;
-  if (offset === "-1") return STREAM_START;
-  return parseOffset(typeof offset === "string" ? offset : "");
+/** The place that a read of a stream begins after. @throws RepriseError `cursor_invalid` */
+export function placeOf({ offset }: StreamQuery): StreamSeq | "now" {
+  if (offset === NOW) return offset;
+  return offset === BEGINNING ? STREAM_START : parseOffset(offset);
 }
 
 function producerOf(request: FastifyRequest): Producer | undefined {

@@ -1,28 +1,42 @@
 import { Readable } from "node:stream";
-import { type DurableStreamName, LIMITS, RepriseError, type StreamSeq, toErrorBody } from "@reprise/protocol";
+import {
+  type DurableStreamName,
+  isGenerationId,
+  LIMITS,
+  RepriseError,
+  type StreamSeq,
+  toErrorBody,
+} from "@reprise/protocol";
+import type { GenerationLog } from "@reprise/stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { RequestBodies } from "../../bodies/request-bodies.ts";
 import { hasLeft } from "../../connections/http2.ts";
-import type { Authentication } from "../../http/auth.ts";
+import { accessGeneration } from "../../domain/generation-access.ts";
+import { type Authentication, needsKey } from "../../http/auth.ts";
 import { headerOf } from "../../http/header-of.ts";
 import type { RequestLimits } from "../../limits/request-limits.ts";
 import { drainingError } from "../../readers/begin-stream.ts";
 import type { RequestNotes } from "../../telemetry/request-notes.ts";
 import { type Append, decideAppend, liveHead, notFound, type Refused } from "./next-record.ts";
-import { isBinary, type SseAnswer, sseEvents } from "./sse-answer.ts";
+import { EVENT_HEADERS, isBinary, type SseAnswer, sseEvents } from "./sse-answer.ts";
 import { contentOf, etagOf, nextCursor, readHeaders, readState, stateHeaders } from "./stream-answers.ts";
+import {
+  GENERATION_TYPE,
+  type GenerationStreamPorts,
+  inspectGeneration,
+  readGenerationStream,
+} from "./generation-stream.ts";
 import type { StreamFeeds } from "./stream-feeds.ts";
 import type { StreamLogs, StreamPiece } from "./stream-logs.ts";
 import type { StreamHead } from "./stream-record.ts";
-import { parseAppend, parseCreate, parseQuery, type StreamQuery } from "./stream-request.ts";
+import { NOW, parseAppend, parseCreate, parseQuery, placeOf, type StreamQuery } from "./stream-request.ts";
 
-export interface StreamPorts {
+export interface StreamPorts extends GenerationStreamPorts {
   readonly authentication: Authentication;
   readonly bodies: Pick<RequestBodies, "keep">;
   readonly limits: Pick<RequestLimits, "attach" | "replayed">;
+  readonly log: Pick<GenerationLog, "reader">;
   readonly notes: Pick<RequestNotes, "add">;
-  /** Aborted when the node takes no more requests. */
-  readonly draining: AbortSignal;
   readonly logs: StreamLogs;
   readonly feeds: StreamFeeds;
 }
@@ -41,7 +55,8 @@ const MAX_NAME = 1_024;
 const RESERVED = /^__ds(?:\/|$)/;
 const creating = { roles: ["create"] } as const;
 const appending = { roles: ["produce", "create"] } as const;
-const reading = { roles: ["read"] } as const;
+/** A stream token reads its generation. */
+const reading = { roles: ["read"], streamTokens: true } as const;
 
 /** Adds the routes of the Durable Streams protocol. Content may be of any type there: so they have a scope of their own. */
 export function addStreamRoutes(app: FastifyInstance, ports: StreamPorts): void {
@@ -74,11 +89,14 @@ async function create(
   const stream = nameOf(ports, request);
   const asked = parseCreate(request);
   const outcome = await ports.logs.create(stream, asked);
-  if (outcome.kind === "refused") return refuse(ports, reply, outcome);
+  if (outcome.kind === "refused") return await refuse(ports, reply, outcome);
   const { head } = outcome;
   void reply.headers({ ...stateHeaders(head), "content-type": head.state.type });
-  if (outcome.kind === "unchanged") return reply.code(200).send();
-  return reply.code(201).header("location", `${request.protocol}://${request.host}${request.url}`).send();
+  if (outcome.kind === "unchanged") return await reply.code(200).send();
+  return await reply
+    .code(201)
+    .header("location", `${request.protocol}://${request.host}${request.url}`)
+    .send();
 }
 
 async function append(
@@ -90,10 +108,10 @@ async function append(
   const stream = nameOf(ports, request);
   const asked = parseAppend(request);
   const outcome = await ports.logs.change(stream, (head, nowMs) => decideAppend(head, asked, nowMs));
-  if (outcome.kind === "refused") return refuse(ports, reply, outcome);
+  if (outcome.kind === "refused") return await refuse(ports, reply, outcome);
   void reply.headers({ ...stateHeaders(outcome.head), ...producerHeaders(outcome.head, asked) });
   const isNew = outcome.kind === "stored" && asked.producer !== undefined && asked.data.length > 0;
-  return reply.code(isNew ? 200 : 204).send();
+  return await reply.code(isNew ? 200 : 204).send();
 }
 
 /** What is the last append of the producer, which may be a later one than was sent again. */
@@ -116,22 +134,34 @@ async function inspect(
   request: StreamRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
+  if (isGeneration(request)) {
+    const principal = ports.authentication.principalOf(request);
+    const ref = await accessGeneration(ports.log, principal, request.params["*"]);
+    const headers = await inspectGeneration(ports.hub, ref);
+    return reply.headers({ ...headers, "content-type": GENERATION_TYPE }).send();
+  }
   const head = await findHead(ports, nameOf(ports, request));
   return reply.headers({ ...stateHeaders(head), "content-type": head.state.type }).send();
 }
 
 async function read(ports: StreamPorts, request: StreamRequest, reply: FastifyReply): Promise<FastifyReply> {
   const principal = ports.authentication.principalOf(request);
-  const stream = nameOf(ports, request);
   const query = parseQuery(request);
   const isStream = query.live === "sse";
   await ports.limits.attach([request, reply], principal, { isStream, waits: query.live === "long-poll" });
+  if (isGeneration(request)) {
+    const ref = await accessGeneration(ports.log, principal, request.params["*"]);
+    ports.notes.add(request, { generation: ref.generation });
+    return readGenerationStream(ports, reply, { ref, principal, query, signal: gone(ports, reply) });
+  }
+  const stream = nameOf(ports, request);
   if (query.live === undefined) return sendNow(ports, reply, stream, query);
+  const place = placeOf(query);
   const following = follow(ports, reply, stream);
   await following.feed.ready;
   const head = await ports.logs.touch(stream, await findHead(ports, stream));
   following.feed.saw(head);
-  const after = query.offset === "now" ? head.tail : query.offset;
+  const after = place === NOW ? head.tail : place;
   const assertMayRead = () => void ports.authentication.renewReader(principal, "read");
   const live = { ...following, logs: ports.logs, stream, head, after, cursor: query.cursor, assertMayRead };
   return isStream ? sendEvents(reply, live) : poll(ports, reply, live);
@@ -142,31 +172,34 @@ async function sendNow(
   ports: StreamPorts,
   reply: FastifyReply,
   stream: DurableStreamName,
-  { offset }: StreamQuery,
+  query: StreamQuery,
 ): Promise<FastifyReply> {
+  const place = placeOf(query);
   const head = await ports.logs.touch(stream, await findHead(ports, stream));
-  const after = offset === "now" ? head.tail : offset;
+  const after = place === NOW ? head.tail : place;
   const pieces = await ports.logs.read(stream, head, after);
-  return sendPieces(ports, reply, { head, after, pieces, isTagged: offset !== "now" });
+  return sendPieces(ports, reply, { head, after, pieces, isTagged: place !== NOW });
+}
+
+interface PiecesRead {
+  readonly head: StreamHead;
+  readonly after: StreamSeq;
+  readonly pieces: readonly StreamPiece[];
+  /** False if the same request has other content later. */
+  readonly isTagged: boolean;
 }
 
 function sendPieces(
   { authentication, limits }: StreamPorts,
   reply: FastifyReply,
-  read: {
-    head: StreamHead;
-    after: StreamSeq;
-    pieces: readonly StreamPiece[];
-    isTagged: boolean;
-  },
+  { head, after, pieces, isTagged }: PiecesRead,
 ): FastifyReply {
   const { request } = reply;
-  const { head, after, pieces } = read;
   const state = readState(head, pieces);
   const etag = etagOf(head, after, state);
   void reply.headers({ ...readHeaders(state), "content-type": head.state.type });
-  if (read.isTagged) void reply.header("etag", etag);
-  if (read.isTagged && headerOf(request, "if-none-match") === etag) return reply.code(304).send();
+  if (isTagged) void reply.header("etag", etag);
+  if (isTagged && headerOf(request, "if-none-match") === etag) return reply.code(304).send();
   const content = contentOf(head, pieces);
   limits.replayed(request, authentication.principalOf(request), () => content.length);
   return reply.send(content);
@@ -204,9 +237,7 @@ async function sendEvents(reply: FastifyReply, live: SseAnswer): Promise<Fastify
   if (live.after > live.head.tail || live.after < live.head.created)
     await live.logs.read(live.stream, live.head, live.after);
   void reply.headers({
-    "content-type": "text/event-stream",
-    "cache-control": "no-cache, no-transform",
-    "x-accel-buffering": "no",
+    ...EVENT_HEADERS,
     ...(isBinary(live.head.state.type) && { "stream-sse-data-encoding": "base64" }),
   });
   return reply.send(Readable.from(sseEvents(live), { objectMode: false }));
@@ -214,19 +245,24 @@ async function sendEvents(reply: FastifyReply, live: SseAnswer): Promise<Fastify
 
 /** Follows a stream until the answer is over. */
 function follow(
-  { feeds, draining }: StreamPorts,
-  { raw }: FastifyReply,
+  ports: Pick<StreamPorts, "feeds" | "draining">,
+  reply: FastifyReply,
   stream: DurableStreamName,
 ): Pick<SseAnswer, "feed" | "signal"> {
-  const feed = feeds.open(stream);
-  const gone = new AbortController();
-  const leave = () => {
-    gone.abort();
-    feed[Symbol.dispose]();
-  };
-  if (hasLeft(raw)) leave();
-  else raw.once("close", leave);
-  return { feed, signal: AbortSignal.any([draining, gone.signal]) };
+  const feed = ports.feeds.open(stream);
+  const signal = gone(ports, reply);
+  const leave = () => feed[Symbol.dispose]();
+  if (hasLeft(reply.raw)) leave();
+  else reply.raw.once("close", leave);
+  return { feed, signal };
+}
+
+/** Aborted when the client leaves, the answer is over, or the node drains. */
+function gone({ draining }: Pick<StreamPorts, "draining">, { raw }: FastifyReply): AbortSignal {
+  const left = new AbortController();
+  if (hasLeft(raw)) left.abort();
+  else raw.once("close", () => left.abort());
+  return AbortSignal.any([draining, left.signal]);
 }
 
 async function findHead({ logs }: StreamPorts, stream: DurableStreamName): Promise<StreamHead> {
@@ -235,13 +271,21 @@ async function findHead({ logs }: StreamPorts, stream: DurableStreamName): Promi
   throw notFound().error;
 }
 
-/** @throws RepriseError `invalid_request`, `not_found` */
+function isGeneration({ params }: StreamRequest): boolean {
+  return isGenerationId(params["*"]);
+}
+
+/** @throws RepriseError `invalid_request`, `not_found`, `forbidden`; `method_not_allowed` for the id of a generation, which is only read here */
 function nameOf({ authentication }: StreamPorts, request: StreamRequest): DurableStreamName {
   const name = request.params["*"];
+  const { tenant, tokenId } = authentication.principalOf(request);
+  if (isGeneration(request))
+    throw new RepriseError("method_not_allowed", "A generation is only read as a stream: GET, HEAD.");
+  if (tokenId !== undefined) throw needsKey();
   if (name.length === 0 || name.length > MAX_NAME)
     throw new RepriseError("invalid_request", `A stream's name has 1 to ${MAX_NAME} characters.`);
   if (RESERVED.test(name)) throw new RepriseError("not_found", "Subscriptions are not offered.");
-  return { tenant: authentication.principalOf(request).tenant, name };
+  return { tenant, name };
 }
 
 function refuse({ notes }: StreamPorts, reply: FastifyReply, refused: Refused): FastifyReply {

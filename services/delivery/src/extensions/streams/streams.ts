@@ -1,3 +1,4 @@
+import { unixNow } from "@reprise/protocol";
 import type { Extension } from "../../extension.ts";
 import { addStreamRoutes, STREAM_PATHS } from "./stream-routes.ts";
 import { StreamFeeds } from "./stream-feeds.ts";
@@ -5,7 +6,7 @@ import { StreamLogs } from "./stream-logs.ts";
 
 export const streams: Extension = {
   open(options) {
-    const logs = new StreamLogs({ ...options, now: Date.now });
+    const logs = new StreamLogs({ ...options, now: unixNow });
     const feeds = new StreamFeeds(options);
     return {
       serve: (ports) => ({
