@@ -35,7 +35,6 @@ export interface StreamLogPorts {
   readonly log: Pick<GenerationLog, "publish" | "budgetMs">;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  readonly onError: (error: unknown) => void;
 }
 
 /** Content of one record. */
@@ -204,10 +203,11 @@ export class StreamLogs {
         const record = decodeRecord(payload);
         if (headOf(record, at).created !== created || record.kind === "delete") throw gone();
         if (record.kind !== "create" && record.previous > last) throw expired();
-        if (record.kind !== "create" && record.data.length === 0) continue;
         if (at > tail) break;
+        if (record.kind === "create") last = at;
+        if (record.data.length === 0) continue;
         // In memory of its own: the payload is a view of what the connection has read.
-        pieces.push({ at, previous: last, data: Uint8Array.from(record.data) });
+        pieces.push({ at, previous: record.previous, data: Uint8Array.from(record.data) });
         bytes += record.data.length;
         last = at;
         if (bytes >= READ_BYTES) break;

@@ -4,6 +4,7 @@ import {
   isGenerationId,
   LIMITS,
   RepriseError,
+  STREAM_START,
   type StreamSeq,
   toErrorBody,
 } from "@reprise/protocol";
@@ -161,7 +162,7 @@ async function read(ports: StreamPorts, request: StreamRequest, reply: FastifyRe
   await following.feed.ready;
   const head = await ports.logs.touch(stream, await findHead(ports, stream));
   following.feed.saw(head);
-  const after = place === NOW ? head.tail : place;
+  const after = startOf(head, place);
   const assertMayRead = () => void ports.authentication.renewReader(principal, "read");
   const live = { ...following, logs: ports.logs, stream, head, after, cursor: query.cursor, assertMayRead };
   return isStream ? sendEvents(reply, live) : poll(ports, reply, live);
@@ -176,7 +177,7 @@ async function sendNow(
 ): Promise<FastifyReply> {
   const place = placeOf(query);
   const head = await ports.logs.touch(stream, await findHead(ports, stream));
-  const after = place === NOW ? head.tail : place;
+  const after = startOf(head, place);
   const pieces = await ports.logs.read(stream, head, after);
   return sendPieces(ports, reply, { head, after, pieces, isTagged: place !== NOW });
 }
@@ -241,6 +242,11 @@ async function sendEvents(reply: FastifyReply, live: SseAnswer): Promise<Fastify
     ...(isBinary(live.head.state.type) && { "stream-sse-data-encoding": "base64" }),
   });
   return reply.send(Readable.from(sseEvents(live), { objectMode: false }));
+}
+
+/** A stream without content begins at its end. */
+function startOf({ tail, state }: StreamHead, place: StreamSeq | typeof NOW): StreamSeq {
+  return place === NOW || (place === STREAM_START && state.bytes === 0) ? tail : place;
 }
 
 /** Follows a stream until the answer is over. */
