@@ -97,7 +97,7 @@ describe("the streams", () => {
       Array.from({ length: 10 }, () => ensureTopology(broker.main, { ...OPTIONS, shards: 4 })),
     );
     const manager = await jetstreamManager(broker.main, { timeout: PATIENCE_MS });
-    expect(await manager.streams.list().next()).toHaveLength(25);
+    expect(await manager.streams.list().next()).toHaveLength(26);
   });
 
   test("get a new retention time, and more shards", async () => {
@@ -105,7 +105,7 @@ describe("the streams", () => {
     await ensureTopology(broker.main, OPTIONS);
     await ensureTopology(broker.main, { shards: 3, replicas: 1, retentionMs: 2 * HOUR_MS });
     const manager = await jetstreamManager(broker.main, { timeout: PATIENCE_MS });
-    expect(await hoursOf(manager)).toEqual([0, 0, 0, 0, ...Array(15).fill(2), 6]);
+    expect(await hoursOf(manager)).toEqual([0, 0, 0, 0, ...Array(16).fill(2), 6]);
   });
 
   test("keep the retention time that they have when a process is started with a shorter one, which is refused", async () => {
@@ -115,7 +115,7 @@ describe("the streams", () => {
     expect(refused).toMatchObject({ code: "broker_incompatible", param: "REPRISE_RETENTION_HOURS" });
     expect(refused).toHaveProperty("message", expect.stringMatching(/ 2 hours.* 1 hour.*/));
     const manager = await jetstreamManager(broker.main, { timeout: PATIENCE_MS });
-    expect(await hoursOf(manager)).toEqual([0, 0, 0, 0, ...Array(13).fill(2), 6]);
+    expect(await hoursOf(manager)).toEqual([0, 0, 0, 0, ...Array(14).fill(2), 6]);
   });
 
   test("that keep everything for ever are not given an end", async () => {

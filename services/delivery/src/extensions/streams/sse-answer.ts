@@ -13,6 +13,8 @@ export interface SseAnswer {
   readonly head: StreamHead;
   /** The offset to begin after. */
   readonly after: StreamSeq;
+  /** What was read of it already. */
+  readonly first: readonly StreamPiece[];
   readonly cursor: number | undefined;
   /** Aborted when the client leaves or the node drains. */
   readonly signal: AbortSignal;
@@ -29,6 +31,8 @@ export const EVENT_HEADERS = {
 /** An answer ends after this time, so that caches in between can share it; its reader comes back. */
 export const ANSWER_MS = 60_000;
 export const HEARTBEAT_MS = 15_000;
+/** Bytes that are read for an answer at a time, unless one record has more: its client may take them slowly. */
+export const SSE_BYTES = 64 * 1_024;
 /** How often a reader that waits is looked after. */
 export const CHECK_MS = 1_000;
 const CR_OR_LF = /\r\n|\r|\n/;
@@ -45,7 +49,7 @@ export function isBinary(type: string): boolean {
 export async function* sseEvents(answer: SseAnswer): AsyncGenerator<Buffer> {
   const { feed, signal, assertMayRead } = answer;
   const begunAtMs = performance.now();
-  let { head, after, cursor } = answer;
+  let { head, after, first, cursor } = answer;
   let toldAtMs = begunAtMs;
   let isTold = false;
   // The first one is later than the reader's, and the last one later than the others: readers see that they have advanced.
@@ -57,7 +61,8 @@ export async function* sseEvents(answer: SseAnswer): AsyncGenerator<Buffer> {
   };
   for (;;) {
     while (after < head.tail) {
-      const pieces = await piecesOf(answer, head, after);
+      const pieces = first.length > 0 ? first : await piecesOf(answer, head, after);
+      first = [];
       for (const piece of pieces) {
         assertMayRead();
         after = piece.at;
@@ -89,7 +94,7 @@ async function piecesOf(
   after: StreamSeq,
 ): Promise<readonly StreamPiece[]> {
   const shown = feed.piecesAfter(after)?.filter(({ at }) => at <= head.tail) ?? [];
-  return shown.length > 0 ? shown : await logs.read(stream, head, after);
+  return shown.length > 0 ? shown : await logs.read(stream, head, after, SSE_BYTES);
 }
 
 /**

@@ -61,7 +61,6 @@ interface OpenStream {
 const PAUSE_MS = 20;
 /** Logs that a node keeps open: one is opened again by a read of its last record. */
 const MAX_OPEN = 4_096;
-/** Bytes of content that a read returns at most, unless one record has more. */
 const READ_BYTES = 1_024 * 1_024;
 const BATCH_MESSAGES = 256;
 /** Reads under way at once in a node: the broker closes a connection to which 64 MiB are waiting. */
@@ -178,7 +177,8 @@ export class StreamLogs {
   }
 
   /**
-   * Reads what follows an offset, up to the tail of the head: about 1 MiB, or one piece; what is left is read by another call.
+   * Reads what follows an offset, up to the tail of the head; what is left is read by another call.
+   * @param maxBytes of all pieces, unless there is one alone. Default 1 MiB
    * @throws RepriseError `cursor_expired` if records in between are no longer kept, `cursor_invalid` after the tail, `stream_not_found` if it was deleted
    *   meanwhile, `broker_unavailable`
    */
@@ -186,6 +186,7 @@ export class StreamLogs {
     stream: DurableStreamName,
     { created, tail }: StreamHead,
     after: StreamSeq,
+    maxBytes = READ_BYTES,
   ): Promise<readonly StreamPiece[]> {
     if (after > tail)
       throw new RepriseError("cursor_invalid", "offset is after the end of the stream.", { param: "offset" });
@@ -195,8 +196,8 @@ export class StreamLogs {
     const pieces: StreamPiece[] = [];
     let last = after < start ? start : after;
     let at = last;
-    for (let bytes = 0; last < tail && bytes < READ_BYTES;) {
-      const found = await this.#readSome(subject, at);
+    for (let bytes = 0; last < tail && bytes < maxBytes;) {
+      const found = await this.#readSome(subject, at, maxBytes);
       if (found.length === 0) throw expired();
       for (const { streamSeq, payload } of found) {
         at = streamSeq;
@@ -210,20 +211,20 @@ export class StreamLogs {
         pieces.push({ at, previous: record.previous, data: Uint8Array.from(record.data) });
         bytes += record.data.length;
         last = at;
-        if (bytes >= READ_BYTES) break;
+        if (bytes >= maxBytes) break;
       }
     }
     return pieces;
   }
 
   /** Any replica; what it lacks is asked of the leader. */
-  async #readSome(subject: string, after: StreamSeq) {
+  async #readSome(subject: string, after: StreamSeq, maxBytes: number) {
     const connection = this.#ports.broker.reads;
     const request = { afterStreamSeq: after, subject };
     const patience = { budgetMs: () => this.#ports.log.budgetMs };
     return askPatiently(patience, () =>
       reads.run(async () => {
-        const bounds = { maxMessages: BATCH_MESSAGES, maxBytes: READ_BYTES };
+        const bounds = { maxMessages: BATCH_MESSAGES, maxBytes };
         const batch = await readStreamBatch(connection, DURABLE_STREAMS_STREAM, { ...request, ...bounds });
         if (batch.messages.length > 0) return batch.messages;
         for await (const next of readRawFromLeader(connection, DURABLE_STREAMS_STREAM, request))

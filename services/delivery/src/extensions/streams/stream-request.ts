@@ -10,6 +10,7 @@ import { parseOffset, type Producer, type StreamConfig } from "./stream-record.t
  * take content, `invalid_json` too.
  */
 
+const FORK_HEADERS = ["Stream-Forked-From", "Stream-Fork-Offset", "Stream-Fork-Sub-Offset"];
 const MAX_LENGTH = 256;
 const TTL = /^(?:0|[1-9][0-9]{0,8})$/;
 const WHOLE = /^(?:0|[1-9][0-9]{0,15})$/;
@@ -32,8 +33,8 @@ export function parseCreate(request: FastifyRequest): {
 } {
   const ttl = shortHeader(request, "Stream-TTL");
   const expiresAt = shortHeader(request, "Stream-Expires-At");
-  if (shortHeader(request, "Stream-Forked-From") !== undefined)
-    throw invalid("Stream-Forked-From", "forks are not offered");
+  for (const name of FORK_HEADERS)
+    if (shortHeader(request, name) !== undefined) throw invalid(name, "forks are not offered");
   if (ttl !== undefined && expiresAt !== undefined)
     throw invalid("Stream-TTL", "a stream has this or Stream-Expires-At");
   if (ttl !== undefined && !TTL.test(ttl)) throw invalid("Stream-TTL", "must be a whole number of seconds");

@@ -19,7 +19,7 @@ import type { RequestLimits } from "../../limits/request-limits.ts";
 import { drainingError } from "../../readers/begin-stream.ts";
 import type { RequestNotes } from "../../telemetry/request-notes.ts";
 import { type Append, decideAppend, liveHead, notFound, type Refused } from "./next-record.ts";
-import { EVENT_HEADERS, isBinary, type SseAnswer, sseEvents } from "./sse-answer.ts";
+import { EVENT_HEADERS, isBinary, SSE_BYTES, type SseAnswer, sseEvents } from "./sse-answer.ts";
 import { contentOf, etagOf, nextCursor, readHeaders, readState, stateHeaders } from "./stream-answers.ts";
 import {
   GENERATION_TYPE,
@@ -210,7 +210,7 @@ function sendPieces(
 async function poll(
   ports: StreamPorts,
   reply: FastifyReply,
-  { logs, feed, stream, signal, assertMayRead, cursor, ...live }: SseAnswer,
+  { logs, feed, stream, signal, assertMayRead, cursor, ...live }: Omit<SseAnswer, "first">,
 ): Promise<FastifyReply> {
   const { after } = live;
   let { head } = live;
@@ -233,15 +233,14 @@ async function poll(
     .send();
 }
 
-async function sendEvents(reply: FastifyReply, live: SseAnswer): Promise<FastifyReply> {
+async function sendEvents(reply: FastifyReply, live: Omit<SseAnswer, "first">): Promise<FastifyReply> {
   // While the answer can still be a refusal.
-  if (live.after > live.head.tail || live.after < live.head.created)
-    await live.logs.read(live.stream, live.head, live.after);
+  const first = await live.logs.read(live.stream, live.head, live.after, SSE_BYTES);
   void reply.headers({
     ...EVENT_HEADERS,
     ...(isBinary(live.head.state.type) && { "stream-sse-data-encoding": "base64" }),
   });
-  return reply.send(Readable.from(sseEvents(live), { objectMode: false }));
+  return reply.send(Readable.from(sseEvents({ ...live, first }), { objectMode: false }));
 }
 
 /** A stream without content begins at its end. */
