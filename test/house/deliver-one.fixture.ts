@@ -37,5 +37,6 @@ export async function deliverOne() {
       previous_response_id: generation.id,
       background: true,
     }),
+    stream: await create("streams/absent", {}),
   };
 }

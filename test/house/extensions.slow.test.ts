@@ -18,6 +18,7 @@ const WHOLE = {
   blob: "blob_not_found input.0.content.0.blob",
   conversation: "conversation_not_found conversation",
   response: 200,
+  stream: "stream_not_found undefined",
 };
 const WITHOUT: Readonly<Record<string, Partial<typeof WHOLE> | { response: string }>> = {
   blobs: { blob: "capability_unsupported input.0.content.0.blob" },
@@ -25,6 +26,7 @@ const WITHOUT: Readonly<Record<string, Partial<typeof WHOLE> | { response: strin
     conversation: "capability_unsupported conversation",
     response: "capability_unsupported previous_response_id",
   },
+  streams: { stream: "not_found null" },
 };
 
 test("a node with all extensions serves requests that need them, and a case below removes each", async () => {
