@@ -77,7 +77,8 @@ export async function readGenerationStream(
   const caller = callerOf(reply.request, principal);
   if (query.live === "sse") {
     void reply.headers(EVENT_HEADERS);
-    const reading = { ...ports, ref, principal, query, signal, cache, fromSeq, caller };
+    const onReplay = (bytes: number) => limits.replayed(reply.request, principal, () => bytes);
+    const reading = { ...ports, ref, principal, query, signal, cache, fromSeq, caller, onReplay };
     return reply.send(Readable.from(generationEvents(reading), { objectMode: false }));
   }
   const refused = new AbortController();
@@ -132,16 +133,19 @@ interface Reading extends GenerationRead, GenerationStreamPorts {
   readonly cache: GenerationCache;
   readonly fromSeq: Seq;
   readonly caller: ReturnType<typeof callerOf>;
+  /** Called with the bytes of what was there before the reader had caught up. */
+  readonly onReplay: (bytes: number) => void;
 }
 
 /** Events of a generation, as `sseEvents` has those of a stream. Its reader counts as present, and what it takes is recorded. */
 async function* generationEvents(reading: Reading): AsyncGenerator<Buffer> {
-  const { cache, hub, query, signal, caller, ref, principal, readers, authentication } = reading;
+  const { cache, hub, query, signal, caller, ref, principal, readers, authentication, onReplay } = reading;
   const begunAtMs = performance.now();
   let { fromSeq } = reading;
   let toldAtMs = begunAtMs;
   let cursor = query.cursor;
   let isTold = false;
+  let hasCaughtUp = false;
   const position = { sentSeq: plus(fromSeq, -1), takenSeq: plus(fromSeq, -1) };
   const refused = new AbortController();
   const wait = AbortSignal.any([signal, refused.signal]);
@@ -161,6 +165,8 @@ async function* generationEvents(reading: Reading): AsyncGenerator<Buffer> {
       const read = await readEvents({ ...window(hub, cache, fromSeq), waitMs, signal: wait });
       refused.signal.throwIfAborted();
       const state = stateOf(cache, read);
+      if (!hasCaughtUp) onReplay(read.payloads.reduce((bytes, { length }) => bytes + length, 0));
+      hasCaughtUp ||= state.isUpToDate;
       const nowMs = performance.now();
       const isLast = nowMs - begunAtMs > ANSWER_MS || signal.aborted;
       if (read.payloads.length > 0 || !isTold || isLast || state.isOver) {

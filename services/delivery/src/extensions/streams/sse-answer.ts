@@ -18,6 +18,8 @@ export interface SseAnswer {
   readonly cursor: number | undefined;
   /** Aborted when the client leaves or the node drains. */
   readonly signal: AbortSignal;
+  /** Called with the bytes of what was there before the reader had caught up. */
+  readonly onReplay: (bytes: number) => void;
   /** @throws RepriseError when the caller may not read any more */
   readonly assertMayRead: () => void;
 }
@@ -52,6 +54,7 @@ export async function* sseEvents(answer: SseAnswer): AsyncGenerator<Buffer> {
   let { head, after, first, cursor } = answer;
   let toldAtMs = begunAtMs;
   let isTold = false;
+  let hasCaughtUp = false;
   // The first one is later than the reader's, and the last one later than the others: readers see that they have advanced.
   const control = (state: ReadState, isLast = false) => {
     cursor = nextCursor(answer.logs.now(), isTold && !isLast ? undefined : cursor, Math.random());
@@ -66,11 +69,13 @@ export async function* sseEvents(answer: SseAnswer): AsyncGenerator<Buffer> {
       for (const piece of pieces) {
         assertMayRead();
         after = piece.at;
+        if (!hasCaughtUp) answer.onReplay(piece.data.length);
         const state = readState(head, [piece]);
         yield Buffer.concat([encodeData(contentOf(head, [piece]), head.state.type), control(state)]);
         if (state.isOver) return;
       }
     }
+    hasCaughtUp = true;
     if (!isTold || head.state.isClosed) yield control(readState(head, []));
     if (head.state.isClosed) return;
     const idle = performance.now();

@@ -1,6 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { readStreamBatch } from "@reprise/broker";
-import { DURABLE_STREAMS_STREAM, LIMITS, parseTenantId, plus, STREAM_START } from "@reprise/protocol";
+import { purgeSubject, readStreamBatch } from "@reprise/broker";
+import {
+  DURABLE_STREAMS_STREAM,
+  LIMITS,
+  parseTenantId,
+  plus,
+  STREAM_START,
+  type StreamSeq,
+} from "@reprise/protocol";
 import { createFaultyPublish, FATES, openWorld } from "@reprise/stream/testing";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -29,10 +36,13 @@ function append(
   return logs.change(stream, (head, now) => decideAppend(head, asked, now));
 }
 
-async function contentOf(logs: StreamLogs, stream: ReturnType<typeof newName>): Promise<string[]> {
+const contentOf = (logs: StreamLogs, stream: ReturnType<typeof newName>) =>
+  contentAfter(logs, stream, STREAM_START);
+
+async function contentAfter(logs: StreamLogs, stream: ReturnType<typeof newName>, offset: StreamSeq) {
   const head = await logs.readHead(stream);
   const texts: string[] = [];
-  for (let after = STREAM_START; after < head!.tail;) {
+  for (let after = offset; after < head!.tail;) {
     const pieces = await logs.read(stream, head!, after);
     texts.push(...pieces.map(({ data }) => Buffer.from(data).toString()));
     after = pieces.at(-1)?.at ?? head!.tail;
@@ -147,6 +157,21 @@ describe("a stream", () => {
     expect(liveHead(await logs.readHead(stream), nowMs)).toBeDefined();
     nowMs += 1;
     expect(liveHead(await logs.readHead(stream), nowMs)).toBeUndefined();
+  });
+
+  test("whose records have all expired is gone, also at a node that has written it", async () => {
+    const logs = openLogs();
+    const stream = newName();
+    await logs.create(stream, NEW);
+    await append(logs, stream, "a");
+    const { at } = (await logs.readHead(stream))!;
+    await purgeSubject(world.broker.reads, DURABLE_STREAMS_STREAM, subjectOf(stream), at);
+    const head = (await logs.readHead(stream))!;
+    await expect(logs.read(stream, head, STREAM_START)).rejects.toMatchObject({ code: "cursor_expired" });
+    expect(await contentAfter(logs, stream, at)).toEqual([]);
+    await purgeSubject(world.broker.reads, DURABLE_STREAMS_STREAM, subjectOf(stream));
+    expect(await append(logs, stream, "b")).toMatchObject({ error: { code: "stream_not_found" } });
+    expect(await logs.create(stream, NEW)).toMatchObject({ kind: "stored" });
   });
 
   test("that was deleted leaves none of its content in the broker, and no offset of it reads another stream", async () => {

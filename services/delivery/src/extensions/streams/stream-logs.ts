@@ -257,12 +257,13 @@ export class StreamLogs {
     const { broker, log } = this.#ports;
     const payload = encodeRecord(record);
     const deadline = performance.now() + log.budgetMs;
-    // If it is stored, it is the next one.
+    // If it is stored, it is the next one. The expected one may have expired.
     const find = async () => {
       const after = { afterStreamSeq: expectedLast, subject };
       for await (const next of readRawFromLeader(broker.reads, DURABLE_STREAMS_STREAM, after))
         return next.isPublished && decodeRecord(next.payload).id === record.id ? next.streamSeq : "other";
-      return undefined;
+      const last = await readLastRaw(broker.reads, DURABLE_STREAMS_STREAM, subject);
+      return (last?.streamSeq ?? STREAM_START) === expectedLast ? undefined : "other";
     };
     for (;;) {
       const outcome = await log.publish(subject, payload, { expectedLast });
@@ -275,7 +276,7 @@ export class StreamLogs {
   }
 }
 
-export function expired(): RepriseError {
+function expired(): RepriseError {
   return new RepriseError("cursor_expired", "What follows the offset is no longer kept.", {
     param: "offset",
   });

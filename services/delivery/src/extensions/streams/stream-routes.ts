@@ -163,8 +163,18 @@ async function read(ports: StreamPorts, request: StreamRequest, reply: FastifyRe
   const head = await ports.logs.touch(stream, await findHead(ports, stream));
   following.feed.saw(head);
   const after = startOf(head, place);
+  const onReplay = (bytes: number) => ports.limits.replayed(request, principal, () => bytes);
   const assertMayRead = () => void ports.authentication.renewReader(principal, "read");
-  const live = { ...following, logs: ports.logs, stream, head, after, cursor: query.cursor, assertMayRead };
+  const live = {
+    ...following,
+    logs: ports.logs,
+    stream,
+    head,
+    after,
+    cursor: query.cursor,
+    onReplay,
+    assertMayRead,
+  };
   return isStream ? sendEvents(reply, live) : poll(ports, reply, live);
 }
 
