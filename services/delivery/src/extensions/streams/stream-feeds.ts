@@ -29,8 +29,8 @@ export interface StreamFeed extends Disposable {
   saw(head: StreamHead): void;
   /** Resolves with a head that is later than a place; undefined after a time or an abort without one. */
   waitAfter(at: StreamSeq, wait: { ms: number; signal: AbortSignal }): Promise<StreamHead | undefined>;
-  /** What follows an offset, up to the feed's head; undefined if the log has to be read. */
-  piecesAfter(after: StreamSeq): readonly StreamPiece[] | undefined;
+  /** What follows an offset, up to a head; undefined if the log has to be read. */
+  piecesAfter(after: StreamSeq, head: StreamHead): readonly StreamPiece[] | undefined;
 }
 
 /** The live feed may lose the last record: the log is read after so long without one. */
@@ -64,7 +64,7 @@ export class StreamFeeds {
       ready: feed.ready,
       saw: (head) => feed.saw(head),
       waitAfter: (at, wait) => feed.waitAfter(at, wait),
-      piecesAfter: (after) => feed.piecesAfter(after),
+      piecesAfter: (after, head) => feed.piecesAfter(after, head),
       [Symbol.dispose]: () => {
         if (--open.readers > 0) return;
         this.#feeds.delete(key);
@@ -138,11 +138,11 @@ class Feed implements Disposable {
     return later();
   }
 
-  piecesAfter(after: StreamSeq): readonly StreamPiece[] | undefined {
+  piecesAfter(after: StreamSeq, { tail }: StreamHead): readonly StreamPiece[] | undefined {
     const [first] = this.#pieces;
-    const last = this.#pieces.at(-1);
-    if (!first || first.previous > after || last?.at !== this.#head?.tail) return undefined;
-    return this.#pieces.filter(({ at }) => at > after);
+    const isKept =
+      first !== undefined && first.previous <= after && this.#pieces.some(({ at }) => at === tail);
+    return isKept ? this.#pieces.filter(({ at }) => at > after && at <= tail) : undefined;
   }
 
   #take(at: StreamSeq, payload: Uint8Array): void {

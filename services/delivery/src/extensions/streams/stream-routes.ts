@@ -19,7 +19,7 @@ import type { RequestLimits } from "../../limits/request-limits.ts";
 import { drainingError } from "../../readers/begin-stream.ts";
 import type { RequestNotes } from "../../telemetry/request-notes.ts";
 import { type Append, decideAppend, liveHead, notFound, type Refused } from "./next-record.ts";
-import { EVENT_HEADERS, isBinary, SSE_BYTES, type SseAnswer, sseEvents } from "./sse-answer.ts";
+import { eventHeaders, sseEvents, type Window } from "./sse-answer.ts";
 import { contentOf, etagOf, nextCursor, readHeaders, readState, stateHeaders } from "./stream-answers.ts";
 import {
   GENERATION_TYPE,
@@ -27,7 +27,7 @@ import {
   inspectGeneration,
   readGenerationStream,
 } from "./generation-stream.ts";
-import type { StreamFeeds } from "./stream-feeds.ts";
+import type { StreamFeed, StreamFeeds } from "./stream-feeds.ts";
 import type { StreamLogs, StreamPiece } from "./stream-logs.ts";
 import type { StreamHead } from "./stream-record.ts";
 import { NOW, parseAppend, parseCreate, parseQuery, placeOf, type StreamQuery } from "./stream-request.ts";
@@ -52,6 +52,8 @@ const PATHS = ["/v1/streams/*", "/v1/stream/*"] as const;
 export const STREAM_PATHS = Object.fromEntries(PATHS.map((path) => [path, METHODS]));
 
 const MAX_NAME = 1_024;
+/** Bytes that are read for events at a time, unless one record has more: their client may take them slowly. */
+const SSE_BYTES = 64 * 1_024;
 /** Names that the protocol has for subscriptions. */
 const RESERVED = /^__ds(?:\/|$)/;
 const creating = { roles: ["create"] } as const;
@@ -216,19 +218,34 @@ function sendPieces(
   return reply.send(content);
 }
 
+/** A live read of a stream. */
+interface Following {
+  readonly logs: StreamLogs;
+  readonly feed: StreamFeed;
+  readonly stream: DurableStreamName;
+  readonly head: StreamHead;
+  /** The offset to begin after. */
+  readonly after: StreamSeq;
+  readonly cursor: number | undefined;
+  /** Aborted when the client leaves or the node drains. */
+  readonly signal: AbortSignal;
+  readonly onReplay: (bytes: number) => void;
+  /** @throws RepriseError when the caller may not read any more */
+  readonly assertMayRead: () => void;
+}
+
 /** Answers as soon as there is something after the offset, or the stream is closed, or with 204 after a while. */
 async function poll(
   ports: StreamPorts,
   reply: FastifyReply,
-  { logs, feed, stream, signal, assertMayRead, cursor, ...live }: Omit<SseAnswer, "first">,
+  { logs, feed, stream, signal, after, assertMayRead, cursor, ...following }: Following,
 ): Promise<FastifyReply> {
-  const { after } = live;
-  let { head } = live;
+  let { head } = following;
   const endMs = performance.now() + LIMITS.pageWaitMs;
   for (let ms = LIMITS.pageWaitMs; after >= head.tail && !head.state.isClosed && ms > 0;) {
     const later = await feed.waitAfter(head.at, { ms, signal });
     if (ports.draining.aborted) throw drainingError();
-    if (later && (later.created !== head.created || later.kind === "delete")) throw notFound().error;
+    if (later) assertSame(head, later);
     if (signal.aborted) break;
     head = later ?? head;
     ms = endMs - performance.now();
@@ -243,14 +260,36 @@ async function poll(
     .send();
 }
 
-async function sendEvents(reply: FastifyReply, live: Omit<SseAnswer, "first">): Promise<FastifyReply> {
+async function sendEvents(reply: FastifyReply, following: Following): Promise<FastifyReply> {
+  const { logs, feed, stream, signal, cursor, onReplay, assertMayRead } = following;
+  let { head, after } = following;
   // While the answer can still be a refusal.
-  const first = await live.logs.read(live.stream, live.head, live.after, SSE_BYTES);
-  void reply.headers({
-    ...EVENT_HEADERS,
-    ...(isBinary(live.head.state.type) && { "stream-sse-data-encoding": "base64" }),
-  });
-  return reply.send(Readable.from(sseEvents({ ...live, first }), { objectMode: false }));
+  let pieces = await logs.read(stream, head, after, SSE_BYTES);
+  const next = async (waitMs: number): Promise<Window> => {
+    if (pieces.length === 0 && after >= head.tail && !head.state.isClosed) {
+      const later = await feed.waitAfter(head.at, { ms: waitMs, signal });
+      if (later) assertSame(head, later);
+      head = later ?? head;
+    }
+    if (pieces.length === 0 && after < head.tail)
+      pieces = feed.piecesAfter(after, head) ?? (await logs.read(stream, head, after, SSE_BYTES));
+    assertMayRead();
+    const [piece, ...rest] = pieces;
+    if (!piece) return { state: readState(head, []) };
+    pieces = rest;
+    after = piece.at;
+    return { content: contentOf(head, [piece]), state: readState(head, [piece]) };
+  };
+  const { type } = head.state;
+  void reply.headers(eventHeaders(type));
+  return reply.send(
+    Readable.from(sseEvents({ type, next, cursor, signal, onReplay }), { objectMode: false }),
+  );
+}
+
+/** @throws RepriseError `stream_not_found` if a stream was deleted meanwhile */
+function assertSame(head: StreamHead, later: StreamHead): void {
+  if (later.created !== head.created || later.kind === "delete") throw notFound().error;
 }
 
 /** A stream without content begins at its end. */
@@ -263,7 +302,7 @@ function follow(
   ports: Pick<StreamPorts, "feeds" | "draining">,
   reply: FastifyReply,
   stream: DurableStreamName,
-): Pick<SseAnswer, "feed" | "signal"> {
+): Pick<Following, "feed" | "signal"> {
   const feed = ports.feeds.open(stream);
   const signal = gone(ports, reply);
   const leave = () => feed[Symbol.dispose]();
