@@ -128,13 +128,14 @@ class Feed implements Disposable {
     const later = () => (this.#head && this.#head.at > at ? this.#head : undefined);
     if (later() || signal.aborted || ms <= 0) return later();
     const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, ms);
-    this.#waiting.add(resolve);
-    signal.addEventListener("abort", resolve);
+    const wake = () => resolve();
+    const timer = setTimeout(wake, ms);
+    this.#waiting.add(wake);
+    signal.addEventListener("abort", wake);
     await promise;
     clearTimeout(timer);
-    this.#waiting.delete(resolve);
-    signal.removeEventListener("abort", resolve);
+    this.#waiting.delete(wake);
+    signal.removeEventListener("abort", wake);
     return later();
   }
 
