@@ -1,4 +1,5 @@
-import { createServer, request } from "node:http";
+import { on } from "node:events";
+import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { authorization, openPlatform } from "../../services/delivery/src/testing/platform.ts";
 
@@ -14,7 +15,15 @@ const PORT = 4_437;
 
 const platform = await openPlatform();
 const { hostname: host, port } = new URL(platform.node.url);
-createServer(async (incoming, outgoing) => {
+const listener = createServer().listen(PORT, "127.0.0.1", () =>
+  process.stdout.write(`http://127.0.0.1:${PORT}\n`),
+);
+for await (const [incoming, outgoing] of on(listener, "request") as AsyncIterable<
+  [IncomingMessage, ServerResponse]
+>)
+  void forward(incoming, outgoing).catch(() => outgoing.destroy());
+
+async function forward(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   const { method, url: path } = incoming;
   const key = method === "OPTIONS" ? {} : authorization();
   const body = await buffer(incoming);
@@ -28,4 +37,4 @@ createServer(async (incoming, outgoing) => {
   forwarded.on("error", () => outgoing.destroy());
   outgoing.on("close", () => forwarded.destroy());
   forwarded.end(body);
-}).listen(PORT, "127.0.0.1", () => process.stdout.write(`http://127.0.0.1:${PORT}\n`));
+}
