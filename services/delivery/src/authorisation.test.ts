@@ -26,7 +26,8 @@ import {
  * Calls without a key: browsers' preflights, addresses that are signed (`media-route.test.ts`), and WebSockets (`sockets.test.ts`). And those that make calls
  * of this table (`rpc.test.ts`).
  */
-const OPEN = /^(?:OPTIONS \*|GET \/v1\/media\/:tenant\/:id|GET \/v1\/ws|POST \/reprise\.v1\.\w+\/\w+)$/;
+const OPEN =
+  /^(?:OPTIONS (?:\*|\/v1\/streams?\/\*)|GET \/v1\/media\/:tenant\/:id|GET \/v1\/ws|POST \/reprise\.v1\.\w+\/\w+)$/;
 
 const routes: { method: string; url: string }[] = [];
 subscribe("fastify.initialization", (message) => {
@@ -204,9 +205,21 @@ const CONVERSATION_ROLES: Readonly<Record<string, string>> = {
   "GET /v1/conversations/:id/items": "read",
 };
 
+/** Which roles make each call; no token does for a named stream. Own, foreign and absent streams are in `streams.test.ts`. */
+const STREAM_ROLES: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+  ["/v1/streams/*", "/v1/stream/*"].flatMap((path) => [
+    [`PUT ${path}`, ["create"]],
+    [`POST ${path}`, ["produce", "create"]],
+    [`DELETE ${path}`, ["create"]],
+    [`GET ${path}`, ["read"]],
+    [`HEAD ${path}`, ["read"]],
+  ]),
+);
+
 const isKnown = ({ method, url: at }: { method: string; url: string }) =>
   `${method} ${at}` in TABLE ||
   `${method} ${at}` in CONVERSATION_ROLES ||
+  `${method} ${at}` in STREAM_ROLES ||
   BLOB_ROUTES.includes(`${method} ${at}`);
 
 test("each route has an entry in the table, or refuses its method", async () => {
@@ -302,6 +315,23 @@ test.each(Object.entries(CONVERSATION_ROLES))(
       const token = await mint("/v1/tokens", { scopes: [scope], end_user: "ann" });
       const { status } = await ask(endpoint, token, [ABSENT]);
       expect([scope, status]).toEqual([scope, END_USER_SCOPES[endpoint] === scope ? answered : 403]);
+    }
+    const spectator = await mint(`/v1/generations/${spectated}/tokens`, { scopes: ["read"] });
+    expect((await ask(endpoint, spectator, [ABSENT])).status).toBe(403);
+  },
+);
+
+test.each(Object.entries(STREAM_ROLES))(
+  "%s: each role, the operator, and tokens of each scope",
+  async (endpoint, wanted) => {
+    for (const [role, key] of keys) {
+      const { status } = await ask(endpoint, key, [ABSENT]);
+      expect([role, status === 401 || status === 403]).toEqual([role, !wanted.includes(role)]);
+    }
+    expect((await ask(endpoint, KEYS.operator, [ABSENT])).status).toBe(401);
+    for (const scope of TOKEN_SCOPES) {
+      const token = await mint("/v1/tokens", { scopes: [scope], end_user: "ann" });
+      expect([scope, (await ask(endpoint, token, [ABSENT])).status]).toEqual([scope, 403]);
     }
     const spectator = await mint(`/v1/generations/${spectated}/tokens`, { scopes: ["read"] });
     expect((await ask(endpoint, spectator, [ABSENT])).status).toBe(403);

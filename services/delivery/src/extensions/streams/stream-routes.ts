@@ -72,6 +72,7 @@ export function addStreamRoutes(app: FastifyInstance, ports: StreamPorts): void 
       if (method === "OPTIONS") void reply.header("access-control-allow-methods", METHODS.join(", "));
     });
     for (const path of PATHS) {
+      // CORS answers it; the route has its answer pass the hook above.
       scope.options(path, (_request, reply) => reply.code(204).send());
       scope.put<Named>(path, { config: creating }, (request, reply) => create(ports, request, reply));
       scope.post<Named>(path, { config: appending }, (request, reply) => append(ports, request, reply));

@@ -245,6 +245,21 @@ describe("a generation", () => {
     expect([native.frames.length, native.lastEventId]).toEqual([1, cursor]);
   });
 
+  test("is read with its stream token, which reads no other generation and no stream", async () => {
+    const { ref, path } = await createGeneration(platform);
+    const other = (await createGeneration(platform)).ref.generation;
+    const minted = await fetch(`${nodes[0].url}${path}/tokens`, {
+      method: "POST",
+      headers: { ...authorization(), ...JSON_TYPE },
+      body: JSON.stringify({ scopes: ["read"] }),
+    });
+    const { token: key } = (await minted.json()) as { token: string };
+    const statuses = [];
+    for (const name of [ref.generation, other, await create()])
+      statuses.push((await ask("GET", name, { key })).status);
+    expect(statuses).toEqual([200, 404, 403]);
+  });
+
   test("is written by no append, and read by no other tenant", async () => {
     const { ref } = await createGeneration(platform);
     for (const method of ["PUT", "POST", "DELETE"])
@@ -274,6 +289,27 @@ test("a name belongs to its tenant, and each call needs its role", async () => {
       (await ask(method, name, { key, ...(method === "POST" && { headers: TEXT, body: "x" }) })).status,
     );
   expect(statuses).toEqual([403, 403, 403, 403, 403, 401]);
+});
+
+test("a page may make these calls, and read what it needs of their answers", async () => {
+  const name = await create();
+  const preflight = await fetch(`${nodes[0].url}/v1/streams/${name}`, {
+    method: "OPTIONS",
+    headers: {
+      origin: "https://app.example",
+      "access-control-request-method": "PUT",
+      "access-control-request-headers": "authorization,producer-id,stream-seq,if-none-match",
+    },
+  });
+  expect([preflight.status, preflight.headers.get("access-control-allow-methods")]).toEqual([
+    204,
+    "PUT, POST, GET, HEAD, DELETE",
+  ]);
+  const allowed = preflight.headers.get("access-control-allow-headers")!.toLowerCase().split(", ");
+  expect(allowed).toEqual(expect.arrayContaining(["producer-id", "stream-seq", "if-none-match"]));
+  const { headers } = await ask("GET", name, { headers: { origin: "https://app.example" } });
+  const exposed = headers.get("access-control-expose-headers")!.toLowerCase().split(", ");
+  expect(exposed).toEqual(expect.arrayContaining(["stream-next-offset", "stream-up-to-date", "etag"]));
 });
 
 test("hostile names, headers and queries are refused, and store nothing", async () => {
