@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   append as appendEvents,
   authorization,
+  call,
   completed,
   createGeneration,
   delta,
@@ -289,6 +290,25 @@ test("a name belongs to its tenant, and each call needs its role", async () => {
       (await ask(method, name, { key, ...(method === "POST" && { headers: TEXT, body: "x" }) })).status,
     );
   expect(statuses).toEqual([403, 403, 403, 403, 403, 401]);
+});
+
+test("a reader whose key is revoked is broken off, and sent nothing that is appended later", async () => {
+  await using revoking = await openPlatform({ liveTenants: true });
+  const { url } = revoking.node;
+  const keys = `${url}/v1/admin/tenants/acme/keys`;
+  const made = await call(keys, { key: KEYS.operator, body: { name: "reader", roles: ["read"] } });
+  const { id, secret } = made.json as { id: string; secret: string };
+  const path = `${url}/v1/streams/one`;
+  expect((await call(path, { method: "PUT", headers: TEXT, body: "before" })).status).toBe(201);
+  const answer = await fetch(`${path}?offset=-1&live=sse`, { headers: authorization(secret) });
+  expect((await call(`${keys}/${id}`, { method: "DELETE", key: KEYS.operator })).status).toBe(204);
+  expect((await call(path, { headers: TEXT, body: "after" })).status).toBe(204);
+  let text = "";
+  const read = async () => {
+    for await (const chunk of answer.body!) text += Buffer.from(chunk).toString();
+  };
+  await expect(read()).rejects.toThrow();
+  expect([text.includes("before"), text.includes("after")]).toEqual([true, false]);
 });
 
 test("a page may make these calls, and read what it needs of their answers", async () => {
