@@ -233,7 +233,7 @@ export {
 export { asUnixMs, NEVER, plusMs, toUnixMs, type UnixMs, unixNow } from "./unix-ms.ts";
 export type * from "./branded-math.ts";
 export { OPTIONAL_EVENTS } from "./event/known-event.ts";
-export { ANNOTATION_KINDS, BLOB_KINDS } from "./event/shapes/output.ts";
+export { ANNOTATION_KINDS, BLOB_KINDS, INTERRUPTED, REVISED } from "./event/shapes/output.ts";
 export { channelOf, hasText, isDelta, type TextEvent, textIn, textOf, tokensOf } from "./event/text-table.ts";
 export {
   logprobsSize,

@@ -26,12 +26,17 @@ function postFrame(
     return { op: "create", request: value, idempotency_key: headers["idempotency-key"], follow };
   }
   const [, id = "", call = ""] =
-    /^\/v1\/generations\/([^/]{1,64})\/(input|cancel|tool-results)$/.exec(path) ?? [];
+    /^\/v1\/generations\/([^/]{1,64})\/(input|cancel|interrupt|tool-results)$/.exec(path) ?? [];
   const op = OPS[call];
   return op === undefined ? undefined : { ...value, op, generation: decodeURIComponent(id) };
 }
 
-const OPS: Readonly<Record<string, string>> = { input: "input", cancel: "cancel", "tool-results": "tool" };
+const OPS: Readonly<Record<string, string>> = {
+  input: "input",
+  cancel: "cancel",
+  interrupt: "interrupt",
+  "tool-results": "tool",
+};
 const MAX_TOKEN_LENGTH = 4_096;
 /** Characters of a body: a frame has a MiB at most, and a character three bytes. */
 const MAX_LENGTH = 300_000;

@@ -60,10 +60,12 @@ const simOptionsSchema = z
     /** Say these, one each, before the first token: what a model may say beside its text. */
     says: z.array(saidSchema).min(1).max(MAX_SAID).optional(),
     /**
-     * Answer to streamed input. `echo` repeats the text, `upper` in capitals; `caption` makes up a word for each 100 ms of sound. Default: `echo` for
-     * text, `caption` for sound.
+     * Answer to streamed input. `echo` repeats the text, `upper` in capitals; `reply` answers each commit with `tokens`, made up of the message;
+     * `caption` makes up a word for each 100 ms of sound. Default: `echo` for text, `caption` for sound.
      */
-    answer: z.enum(["echo", "upper", "caption"]).optional(),
+    answer: z.enum(["echo", "upper", "reply", "caption"]).optional(),
+    /** Captions are items of a few words, guessed one by one and then revised. */
+    revise: z.literal(true).optional(),
     continuable: z.boolean().default(true),
   })
   .refine(({ tokens, text }) => tokens === undefined || text === undefined, {

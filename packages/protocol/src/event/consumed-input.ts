@@ -11,11 +11,16 @@ export class ConsumedInput {
     return this.#places.at(-1)?.input ?? REQUEST_SEQ;
   }
 
+  /** The event that tells it; 0 for none. */
+  get seq(): Seq {
+    return this.#places.at(-1)?.seq ?? REQUEST_SEQ;
+  }
+
   /** Takes each event once, in the order of the log. */
   apply(event: KnownEvent | UnknownEvent): void {
     if (!isKnownEvent(event)) return;
     if (event.type === "output.rewind") this.#places = this.#places.filter(({ seq }) => seq <= event.to_seq);
-    if (event.type === "output.delta" && event.consumed !== undefined)
-      this.#places.push({ seq: event.seq, input: event.consumed });
+    else if (event.type !== "output.delta") return;
+    if (event.consumed !== undefined) this.#places.push({ seq: event.seq, input: event.consumed });
   }
 }

@@ -179,6 +179,11 @@ export class Transcript {
     return this.#shownSeq > this.turnSeq;
   }
 
+  /** The last output that counts; 0 for none. */
+  get saidSeq(): Seq {
+    return Math.max(this.#shownSeq, this.segments.list.at(-1)?.seq ?? 0) as Seq;
+  }
+
   /** Usage by the terminal event; before it, the counts so far. Counts everything generated, rewound or not. */
   get usage(): Usage {
     return { ...this.#usage };

@@ -23,6 +23,8 @@ export interface InputRecord {
   readonly seq: Seq;
   /** Bytes of text, in UTF-8, and of sound in all entries before. */
   readonly at: number;
+  /** The last `input.commit` among these entries and those before; 0 for none. */
+  readonly committed: Seq;
   readonly entry: InputEntry;
 }
 
@@ -37,10 +39,10 @@ export function inputBytes(entry: InputEntry): number {
 }
 
 /** A record as it is stored: one line of JSON, `seq` first and `type` second as in an event. Sound follows the line as bytes. */
-export function encodeInput({ first, seq, at, entry }: InputRecord): Uint8Array {
+export function encodeInput({ first, seq, at, committed, entry }: InputRecord): Uint8Array {
   const { type } = entry;
   const text = entry.type === "input.delta" ? { text: entry.text } : {};
-  const line = encoder.encode(toLineJson({ seq, type, first, at, ...text }));
+  const line = encoder.encode(toLineJson({ seq, type, first, at, committed, ...text }));
   if (entry.type !== "input.audio") return line;
   const record = new Uint8Array(line.length + 1 + entry.audio.length);
   record.set(line);
@@ -56,22 +58,22 @@ export function encodeInput({ first, seq, at, entry }: InputRecord): Uint8Array 
 export function decodeInput(payload: Uint8Array): InputRecord {
   const isAudio = peekType(payload) === "input.audio";
   const end = isAudio ? payload.indexOf(LF) : payload.length;
-  const { seq, type, first, at, text = "" } = parseLine(payload.subarray(0, end));
+  const { type, text = "", ...place } = parseLine(payload.subarray(0, end));
   switch (type) {
     case "input.delta":
-      return { first, seq, at, entry: { type, text } };
+      return { ...place, entry: { type, text } };
     case "input.audio":
-      return { first, seq, at, entry: { type, audio: payload.subarray(end + 1) } };
+      return { ...place, entry: { type, audio: payload.subarray(end + 1) } };
     case "input.commit":
     case "input.clear":
     case "input.end":
-      return { first, seq, at, entry: { type } };
+      return { ...place, entry: { type } };
     default:
       throw notARecord();
   }
 }
 
-interface Line extends Pick<InputRecord, "first" | "seq" | "at"> {
+interface Line extends Omit<InputRecord, "entry"> {
   readonly type: InputEntry["type"];
   readonly text?: string;
 }

@@ -32,7 +32,7 @@ const tokens = z.int().min(0).max(LIMITS.outputTokens).optional();
 const usage = usageSchema.strict().optional();
 /** Codes and reasons of the platform's own ends: a log has to tell by itself whether its end is an entry. */
 const isReserved = (code: string) => isErrorCode(code) && !code.startsWith("engine_");
-const reasons = z.enum(FINISH_REASONS).exclude(["timeout"]);
+const reasons = z.enum(FINISH_REASONS).exclude(["timeout", "interrupted"]);
 const failure = z.strictObject({
   code: z
     .string()
@@ -43,7 +43,10 @@ const failure = z.strictObject({
 });
 
 const entrySchema = z.discriminatedUnion("type", [
-  outputDelta.omit({ seq: true, consumed: true, consumed_bytes: true }).extend({ text, tokens }).strict(),
+  outputDelta
+    .omit({ seq: true, consumed: true, consumed_bytes: true, item: true, final: true })
+    .extend({ text, tokens })
+    .strict(),
   reasoningDelta.omit({ seq: true }).extend({ text, tokens }).strict(),
   refusalDelta.omit({ seq: true }).extend({ text, tokens }).strict(),
   summaryDelta.omit({ seq: true }).extend({ text, tokens }).strict(),
@@ -81,13 +84,16 @@ export interface OutputAppend {
 
 const PRODUCED: ReadonlySet<string> = new Set(entrySchema.options.map(({ shape }) => shape.type.value));
 
+/** Finish reasons that no producer gives. */
+const PLATFORMS: ReadonlySet<string> = new Set(["timeout", "interrupted"]);
+
 /**
  * Returns true for an event that a producer has appended. The n-th of them in a log is its producers' entry n.
  * @param halted the event by which moderation has stopped the generation before
  */
 export function isProduced(event: KnownEvent | UnknownEvent, halted: object | undefined): boolean {
   if (event.type === "generation.failed") return !isReserved(event.error.code);
-  if (event.type === "generation.completed") return !halted && event.finish_reason !== "timeout";
+  if (event.type === "generation.completed") return !halted && !PLATFORMS.has(event.finish_reason);
   return PRODUCED.has(event.type);
 }
 

@@ -17,6 +17,7 @@ import { RepriseError } from "@reprise/protocol";
  *                                                                      unheard          backing_off
  *                                                                      conflict         conflicted
  *                                                                      unacknowledged   unacknowledged
+ *                                                                      dropped          ready
  *   conflicted      reads the leader's events after the head           landed           ready
  *                                                                      absent           backing_off
  *                                                                      no_leader        rereading
@@ -58,6 +59,8 @@ export type AppenderInput =
   | "unheard"
   | "conflict"
   | "unacknowledged"
+  /** The draft was taken back before it was published. */
+  | "dropped"
   | "landed"
   | "absent"
   | "no_leader"
@@ -82,7 +85,7 @@ export function next(phase: AppenderPhase, input: AppenderInput): AppenderPhase 
       if (input === "nothing") return "idle";
       break;
     case "publishing":
-      if (input === "stored") return "ready";
+      if (input === "stored" || input === "dropped") return "ready";
       if (input === "unheard") return "backing_off";
       if (input === "conflict") return "conflicted";
       if (input === "unacknowledged") return "unacknowledged";

@@ -23,7 +23,7 @@ import {
 } from "./appender-phases.ts";
 import { isHead, type LogHead, readAfterHead, toHead } from "../read/log-head.ts";
 import type { Chunking } from "./chunking.ts";
-import { AppendQueue } from "./pending-drafts.ts";
+import { AppendQueue, isOutput } from "./pending-drafts.ts";
 import { resolvePublish } from "./resolve-publish.ts";
 import { findRemainingLog, type RemainingLog } from "./rollback.ts";
 import { type Publish, type PublishOutcome, isUnavailable } from "@reprise/broker";
@@ -84,6 +84,8 @@ const LONGEST_PAUSE_MS = 250;
  * The head itself is not there: the store was rolled back, and the appender ends.
  *
  * Under pressure the next publish waits until more deltas have joined it (`chunking.ts`).
+ *
+ * Another writer's rewind takes back what readers have not heard: output that is not stored yet is dropped.
  *
  * A writer that appends without a pause would win against every other process. So a process that has lost to it asks it to yield, and its
  * next publish waits until that process's event is seen, or the pause is over. The request decides nothing: the log does.
@@ -266,7 +268,7 @@ export class Appender {
 
   async #publish(): Promise<AppenderInput> {
     const { publish, writer, chunking } = this.#options;
-    if (!this.#draft) throw new RepriseError("internal", "An appender publishes without a draft.");
+    if (!this.#draft) return "dropped";
     const payload = encodeEvent((this.#head.seq + 1) as Seq, this.#draft);
     const beganMs = performance.now();
     const outcome = await publish(this.#subject, payload, { expectedLast: this.#head.streamSeq, writer });
@@ -354,11 +356,17 @@ export class Appender {
       this.#accept(stored);
       this.#yieldPause.reset();
       const by = decodeEvent(stored.payload);
+      if (by.type === "output.rewind") this.#dropOutput();
       if (!this.#options.isFence(by)) continue;
       this.#end({ kind: "fenced", by });
       return true;
     }
     return false;
+  }
+
+  #dropOutput(): void {
+    this.#queue.dropOutput();
+    if (this.#draft && isOutput(this.#draft)) this.#draft = undefined;
   }
 
   /** @throws RepriseError `broker_unavailable` when the draft has been retried for long enough */

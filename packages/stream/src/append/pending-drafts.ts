@@ -71,10 +71,21 @@ export class AppendQueue {
     return draft;
   }
 
+  dropOutput(): void {
+    const kept = this.#drafts.filter((draft) => !isOutput(draft));
+    this.clear();
+    for (const draft of kept) this.#push(draft);
+  }
+
   clear(): void {
     this.#drafts = [];
     this.#length = 0;
   }
+}
+
+/** Returns true for what a model has said: not for the events of attempts and ends. */
+export function isOutput({ type }: EventDraft): boolean {
+  return !type.startsWith("generation.") && type !== "attempt.ended";
 }
 
 /** Adds up: that of a merged draft is the sum. What comes once, at the end of a turn, has limits of its own, and counts for nothing. */
@@ -94,6 +105,7 @@ function merge(last: EventDraft, next: EventDraft): EventDraft | undefined {
     ...last,
     ...("consumed_bytes" in next && { consumed_bytes: next.consumed_bytes }),
     ...("consumed" in next && { consumed: next.consumed }),
+    ...("final" in next && { final: next.final }),
     text: last.text + next.text,
     tokens: tokensOf(last) + tokensOf(next),
   };
@@ -104,9 +116,9 @@ function merge(last: EventDraft, next: EventDraft): EventDraft | undefined {
 }
 
 /** Returns which of several texts of its type the draft continues. */
-function partOf(draft: EventDraft): number {
-  if ("output" in draft && typeof draft.output === "number") return draft.output;
-  return "part" in draft ? (draft.part ?? 0) : 0;
+function partOf(draft: Delta): string {
+  const { output = 0, part = 0, item = 0 } = draft as { output?: number; part?: number; item?: number };
+  return `${output} ${part} ${item}`;
 }
 
 type Delta = Extract<EventDraft, { text: string }>;
@@ -142,6 +154,7 @@ function toPieces(delta: Delta, ends: readonly number[]): EventDraft[] {
     cached_input_tokens: _cached,
     logprobs,
     consumed,
+    final,
     ...rest
   } = delta as FullDelta;
   const tokens = tokensOf(delta);
@@ -152,7 +165,10 @@ function toPieces(delta: Delta, ends: readonly number[]): EventDraft[] {
     const own = likely?.[i] ?? [];
     return {
       ...(i === 0 ? withoutRest(delta) : rest),
-      ...(consumed !== undefined && i === ends.length - 1 && { consumed }),
+      ...(i === ends.length - 1 && {
+        ...(consumed !== undefined && { consumed }),
+        ...(final && { final }),
+      }),
       text: text.slice(begin, end),
       tokens: tokensTo(end) - tokensTo(begin),
       ...(own.length > 0 && { logprobs: own }),
@@ -164,7 +180,7 @@ type FullDelta = Extract<EventDraft, { type: "output.delta" }>;
 
 /** Leaves out what is shared among pieces, or said with the last. */
 function withoutRest(delta: Delta): Delta {
-  const { logprobs: _logprobs, consumed: _consumed, ...rest } = delta as FullDelta;
+  const { logprobs: _logprobs, consumed: _consumed, final: _final, ...rest } = delta as FullDelta;
   return rest;
 }
 

@@ -39,13 +39,21 @@ export interface InputHead {
   readonly streamSeq: StreamSeq;
   /** Bytes of text and sound in all entries. */
   readonly bytes: number;
+  /** The last `input.commit`; 0 for none. */
+  readonly committed: Seq;
   readonly hasEnded: boolean;
 }
 
 /** The most bytes of text or sound that a record has, unless one entry has more. */
 const RECORD_BYTES = 16 * 1_024;
 const PAUSE_MS = 20;
-const EMPTY: InputHead = { seq: REQUEST_SEQ, streamSeq: STREAM_START, bytes: 0, hasEnded: false };
+const EMPTY: InputHead = {
+  seq: REQUEST_SEQ,
+  streamSeq: STREAM_START,
+  bytes: 0,
+  committed: REQUEST_SEQ,
+  hasEnded: false,
+};
 
 /**
  * Appends to one generation's input log, for all connections of one node. Clients number their entries, and each number is stored once, at whichever node
@@ -193,7 +201,8 @@ function toRecord(head: InputHead, waiting: readonly InputEntry[]): InputRecord 
     merged.push(other);
   }
   const seq = plus(head.seq, merged.length);
-  return { first: plus(head.seq, 1), seq, at: head.bytes, entry: merge(merged) };
+  const committed = first.type === "input.commit" ? seq : head.committed;
+  return { first: plus(head.seq, 1), seq, at: head.bytes, committed, entry: merge(merged) };
 }
 
 function hasContent({ type }: InputEntry): boolean {
@@ -218,8 +227,14 @@ async function readHead({ reads, ref }: InputWriterOptions): Promise<InputHead> 
   return headOf(decodeInput(last.payload), last.streamSeq);
 }
 
-function headOf({ seq, at, entry }: InputRecord, streamSeq: StreamSeq): InputHead {
-  return { seq, streamSeq, bytes: at + inputBytes(entry), hasEnded: entry.type === "input.end" };
+function headOf({ seq, at, committed, entry }: InputRecord, streamSeq: StreamSeq): InputHead {
+  return {
+    seq,
+    streamSeq,
+    bytes: at + inputBytes(entry),
+    committed,
+    hasEnded: entry.type === "input.end",
+  };
 }
 
 function inputGap(first: Seq, next: Seq): RepriseError {

@@ -28,7 +28,7 @@ export function eventsRequest(generation: string, after: string | undefined): In
 /** A call that changes a generation. */
 export function changeRequest(
   generation: string,
-  call: "input" | "cancel" | "tool-results",
+  call: "input" | "cancel" | "interrupt" | "tool-results",
   body: Body,
 ): InjectOptions {
   return post(`${pathOf(generation)}/${call}`, body);

@@ -5,7 +5,7 @@ import { type Cursor, parseCursor, RepriseError, START, type Seq, plus } from "@
 /** The cursor that a reader resumes from, and the parameter that it came in. */
 export interface ResumePoint {
   readonly cursor: Cursor;
-  readonly param: "after" | "Last-Event-ID" | "offset";
+  readonly param: "after" | "Last-Event-ID" | "offset" | "heard";
 }
 
 /** Without a leader the replicas are asked. */

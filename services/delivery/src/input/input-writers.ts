@@ -101,6 +101,13 @@ export class InputWriters {
     return { stored, consumed: consumedOf(cache), bytes, ended };
   }
 
+  /** @throws RepriseError `generation_not_found`, `generation_expired`, `generation_erased`, `cursor_expired`, `broker_unavailable` */
+  async committedOf(ref: GenerationRef): Promise<Seq | undefined> {
+    const { requested } = await this.#ports.hub.open(ref);
+    if (!requested?.request.input_stream) return undefined;
+    return (await (await this.#of(ref)).writer.readHead()).committed;
+  }
+
   async #of(ref: GenerationRef): Promise<OpenInput> {
     const key = `${ref.tenant}.${ref.generation}`;
     const known = this.#open.get(key);

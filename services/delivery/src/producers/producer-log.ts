@@ -13,12 +13,12 @@ import {
   isTerminal,
   type KnownEvent,
   LIMITS,
+  MediaTranscript,
   type OutputAppend,
   type OutputEntry,
   REQUEST_SEQ,
   RepriseError,
   type RequestedEvent,
-  Transcript,
   type UnknownEvent,
   type Usage,
   usageAtEnd,
@@ -71,7 +71,7 @@ export interface Claimed {
 /** The log as this node has read and continued it. */
 interface ReadLog {
   readonly events: Uint8Array[];
-  readonly transcript: Transcript;
+  readonly transcript: MediaTranscript;
   readonly requested: RequestedEvent;
   /** Number of events that producers have stored. */
   produced: number;
@@ -162,11 +162,11 @@ export class ProducerLog {
       if (!isAdmitted && fresh.length > 0) this.#options.admit(fresh);
       isAdmitted = true;
       for (const [i, entry] of fresh.entries()) {
-        if (transcript.halted) break;
+        if (transcript.halted || transcript.interrupt) break;
         const at = `entries.${entries.length - fresh.length + i}`;
         if (!(await append(log, toDraft(log, entry, at)))) return undefined;
       }
-      if (needsEnd(log) && !(await append(log, haltedEnd(log)))) return undefined;
+      if (needsEnd(log) && !(await append(log, ownEnd(log)))) return undefined;
       return { stored: log.produced, ...endOf(log) };
     });
   }
@@ -230,7 +230,7 @@ function openLog(options: ProducerLogOptions, snapshot: LogSnapshot): OpenLog {
   if (!first) throw generationNotFound();
   const requested = toRequested(first);
   if (requested.request.model !== EXTERNAL_MODEL) throw notExternal(requested.request.model);
-  const transcript = new Transcript({ original: true });
+  const transcript = new MediaTranscript({ original: true });
   const read: ReadLog = { events: [], transcript, requested, produced: 0, bytes: 0, nonce: undefined };
   for (const payload of snapshot.events) take(read, payload);
   return Object.assign(read, { appender: openAppender(options, read, headOf(snapshot)) });
@@ -291,24 +291,25 @@ function toDraft(log: OpenLog, entry: OutputEntry, at: string): EventDraft {
   }
 }
 
-function needsEnd({ transcript: { halted, ended } }: OpenLog): boolean {
-  return halted !== undefined && !ended;
+function needsEnd({ transcript: { halted, interrupt, ended } }: OpenLog): boolean {
+  return (halted ?? interrupt) !== undefined && !ended;
 }
 
 function endOf({ transcript: { ended, status } }: OpenLog): Pick<OutputState, "ended"> {
   return ended ? { ended: status } : {};
 }
 
-/** Moderation has stopped the output: only the end is missing. */
-function haltedEnd(log: OpenLog): EventDraft {
-  return { type: "generation.completed", finish_reason: "content_filter", usage: usageOf(log) };
+/** Moderation or a reader has stopped the output: only the end is missing. */
+function ownEnd(log: OpenLog): EventDraft {
+  const finish_reason = log.transcript.halted ? "content_filter" : "interrupted";
+  return { type: "generation.completed", finish_reason, usage: usageOf(log) };
 }
 
 function usageOf({ transcript, requested }: OpenLog): Usage {
   return usageAtEnd(transcript, encodeEvent(REQUEST_SEQ, requested));
 }
 
-function rewindTo(seq: Transcript["turnSeq"]): EventDraft {
+function rewindTo(seq: MediaTranscript["turnSeq"]): EventDraft {
   return { type: "output.rewind", to_seq: seq, reason: "worker_lost" };
 }
 

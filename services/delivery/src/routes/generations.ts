@@ -14,6 +14,7 @@ import { callerOf } from "../readers/delivery-marks/caller.ts";
 import { answerToolCall } from "../domain/answer-tool-call.ts";
 import { recordAccess } from "../domain/audit-access.ts";
 import { accessGeneration } from "../domain/generation-access.ts";
+import { interruptGeneration, type InterruptSources } from "../domain/interrupt-generation.ts";
 import { cancelGeneration, readGeneration } from "../domain/read-generation.ts";
 import type { ReadSources } from "../domain/shown-generation.ts";
 import { checkToolContent, type ToolContentPorts } from "../models/check-tool-content.ts";
@@ -29,6 +30,7 @@ export interface GenerationPorts extends CreateRoutePorts, ReadSources, Response
   readonly bodies: RequestBodies;
   readonly notes: RequestNotes;
   readonly readerMetrics: ReaderMetrics;
+  readonly inputs: InterruptSources["inputs"];
 }
 
 const readQuery = z.strictObject({ original: booleanParam });
@@ -36,6 +38,8 @@ const readQuery = z.strictObject({ original: booleanParam });
 export const cancelSchema = z.strictObject({
   reason: z.string().min(1).max(LIMITS.cancelReasonLength).optional(),
 });
+
+const interruptSchema = z.strictObject({ heard: z.string() });
 
 export function addGenerationRoutes(app: FastifyInstance, context: GenerationPorts): void {
   const { authentication, log, audit } = context;
@@ -96,6 +100,9 @@ export function addGenerationRoutes(app: FastifyInstance, context: GenerationPor
     announceEnd(context.broker.main, ref, generation.usage ?? undefined);
     return generation;
   });
+  addCall(["/interrupt", "cancel"], (ref, body) =>
+    interruptGeneration(context, ref, parseWith(interruptSchema, body).heard),
+  );
   addCall(["/tool-results", "tool"], async (ref, body) => {
     const result = parseToolResult(body);
     if (result.content) await checkToolContent(context, ref, result.content);

@@ -72,6 +72,7 @@ const PATHS: Paths = {
   "/v1/generations/:id": ["GET"],
   "/v1/generations/:id/events": ["GET"],
   "/v1/generations/:id/cancel": ["POST"],
+  "/v1/generations/:id/interrupt": ["POST"],
   "/v1/generations/:id/tool-results": ["POST"],
   "/v1/generations/:id/moderation": ["GET"],
   "/v1/generations/:id/timings": ["POST"],

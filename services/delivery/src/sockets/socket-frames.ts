@@ -51,6 +51,7 @@ const clientFrameSchema = z.discriminatedUnion("op", [
   z.strictObject({ op: z.literal("follow"), id, generation, after: name.optional() }),
   z.strictObject({ op: z.literal("input"), id, generation, first: z.int(), entries: z.array(z.unknown()) }),
   z.strictObject({ op: z.literal("cancel"), id, generation, reason: z.string().optional() }),
+  z.strictObject({ op: z.literal("interrupt"), id, generation, heard: name }),
   z.strictObject({
     op: z.literal("tool"),
     id,

@@ -22,6 +22,8 @@ export function toRequest(frame: CallFrame): InjectOptions {
       const { generation, reason } = frame;
       return changeRequest(generation, "cancel", reason === undefined ? {} : { reason });
     }
+    case "interrupt":
+      return changeRequest(frame.generation, "interrupt", { heard: frame.heard });
     case "tool": {
       const { op: _op, id: _id, generation, ...result } = frame;
       return changeRequest(generation, "tool-results", result);

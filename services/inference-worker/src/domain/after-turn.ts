@@ -69,6 +69,11 @@ export interface TurnFacts {
   readonly answerFits: () => Fit;
 }
 
+/** The end of a generation that a reader has interrupted, unless its input may begin another turn. */
+export function interruptedDraft({ usage }: Pick<RunTranscript, "usage">): EndDraft {
+  return { type: "generation.completed", finish_reason: "interrupted", usage };
+}
+
 /** @param outcome of a turn that was not stopped */
 export function afterTurn(
   outcome: Exclude<EngineOutcome, { kind: "stopped" | "spent" | "unprepared" | "halted" }>,

@@ -27,6 +27,8 @@ export type Plan =
   | { readonly kind: "done" }
   /** Moderation has stopped it: only its end is missing. */
   | { readonly kind: "halt" }
+  /** A reader has interrupted it, and no further input can come: only its end is missing. */
+  | { readonly kind: "interrupted" }
   /** End it: it can't be run (any more). */
   | { readonly kind: "fail"; readonly error: RepriseError }
   | AttemptPlan;

@@ -26,6 +26,11 @@ export class RunTranscript extends MediaTranscript {
   /** The last delta that had the engine's own count. */
   #countedSeq = 0;
 
+  /** With streamed input an engine begins a new run after what is consumed, too. */
+  override get turnSeq(): Seq {
+    return Math.max(super.turnSeq, this.consumedSeq);
+  }
+
   /** True if the model has reasoned since the last tool's answer, and that was not rewound. */
   get turnReasoned(): boolean {
     return (this.#reasoning.at(-1)?.seq ?? 0) > this.turnSeq;

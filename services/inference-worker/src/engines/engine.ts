@@ -170,6 +170,12 @@ export interface TextEvent {
   readonly logprobs?: TokenLogprobs;
   /** The last entry of the input that the output up to here takes account of. Absent: as before. */
   readonly consumed?: Seq;
+  /** Which utterance or turn the text belongs to: numbers that grow, from 1. Absent: none. */
+  readonly item?: number;
+  /** The item's text does not change any more. */
+  readonly final?: true;
+  /** The text takes the place of what was said of its item, the last one. */
+  readonly revises?: true;
 }
 
 /** Reasoning of the model before it answers. Not part of the text, nor of a later attempt's prefix. */

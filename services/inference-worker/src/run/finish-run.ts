@@ -68,11 +68,12 @@ export async function finishRun(run: Run, draft: EndDraft | undefined): Promise<
   return end.type === "generation.completed" ? "completed" : "failed";
 }
 
-/** An engine that has produced something, or was silent for too long, has read the input, whether or not it has counted it. */
+/** An engine that has finished, or produced something, or was silent for too long, has read the input, whether or not it has counted it. */
 function withInput({ request }: Run, end: EndDraft): EndDraft {
   const { usage } = end;
   const isSilence = end.type === "generation.failed" && SILENCES.has(end.error.code);
-  const wasRead = end.type === "generation.completed" || usage.output_tokens > 0 || isSilence;
+  const hasFinished = end.type === "generation.completed" && end.finish_reason !== "interrupted";
+  const wasRead = hasFinished || usage.output_tokens > 0 || isSilence;
   if (usage.input_tokens !== null || !wasRead) return end;
   const read = {
     ...end,

@@ -13,6 +13,7 @@ import {
   type Transcript,
   type UnixMs,
 } from "@reprise/protocol";
+import { interruptedDraft } from "../domain/after-turn.ts";
 import { firstUnmet, fitModel } from "../domain/fit-model.ts";
 import { type Plan, planAttempt, toPlanContext } from "../domain/plan-attempt.ts";
 import type { RunTranscript } from "../domain/run-transcript.ts";
@@ -114,6 +115,8 @@ function toPlan(
     const message = `The engine does not have the capability ${unmet}.`;
     return { kind: "fail", error: new RepriseError("capability_unsupported", message) };
   }
+  if (transcript.interrupt && !requested.request.input_stream && !transcript.halted)
+    return { kind: "interrupted" };
   const { policy } = requested;
   return planAttempt(
     transcript,
@@ -121,12 +124,15 @@ function toPlan(
   );
 }
 
-function toFirstStep(plan: Exclude<Plan, { kind: "done" }>, { usage }: Transcript): FirstStep {
+function toFirstStep(plan: Exclude<Plan, { kind: "done" }>, transcript: RunTranscript): FirstStep {
+  const { usage } = transcript;
   switch (plan.kind) {
     case "begin":
       return plan;
     case "fail":
       return { kind: "end", draft: failedDraft(plan.error, usage) };
+    case "interrupted":
+      return { kind: "end", draft: interruptedDraft(transcript) };
     case "halt":
       return {
         kind: "end",

@@ -1,5 +1,11 @@
 import { pause } from "@reprise/async";
-import { type EndDraft, type NextStep, type Proceed, isStoreAway } from "../domain/after-turn.ts";
+import {
+  type EndDraft,
+  interruptedDraft,
+  type NextStep,
+  type Proceed,
+  isStoreAway,
+} from "../domain/after-turn.ts";
 import { type AttemptPlan, planNext, toPlanContext } from "../domain/plan-attempt.ts";
 import type { RunTranscript } from "../domain/run-transcript.ts";
 import { retryDelayMs } from "../domain/retry-delay.ts";
@@ -77,12 +83,16 @@ function resultOf(next: Exclude<NextStep, Proceed>): AttemptResult {
 /** One attempt: turns of the engine, and waits for the tools that they ask for, until there is something else to do. */
 async function takeTurns(run: Run, engine: EngineChoice): Promise<Exclude<NextStep, Proceed>> {
   for (;;) {
+    const interrupted = run.log.beginTurn();
     const transcript = await readSettled(run);
     if (!transcript) return { kind: "stopped" };
+    if (transcript.interrupt && !run.inputStream) return { kind: "end", draft: interruptedDraft(transcript) };
     const isWaiting = transcript.pendingCalls.length > 0;
     if (isWaiting && run.endsOnCalls) return { kind: "end", draft: endOnCalls(transcript) };
     if (!isWaiting && givesWay(run)) return { kind: "stopped" };
-    const next = isWaiting ? await awaitToolResults(run, engine) : await takeTurn(run, engine, transcript);
+    const next = isWaiting
+      ? await awaitToolResults(run, engine)
+      : await takeTurn(run, engine, { transcript, interrupted });
     if (next.kind !== "proceed") return next;
   }
 }

@@ -20,7 +20,7 @@ export const failureSchema = z.object({ code: z.string(), message: z.string(), r
 
 /**
  * `timeout`: a timeout of the policy has ended the generation in order, with what there was. `schema_mismatch`: the model has finished, and its
- * answer does not have the form of the request.
+ * answer does not have the form of the request. `interrupted`: its reader has heard enough.
  */
 export const FINISH_REASONS = [
   "stop",
@@ -29,6 +29,7 @@ export const FINISH_REASONS = [
   "tool_calls",
   "timeout",
   "schema_mismatch",
+  "interrupted",
   "other",
 ] as const;
 

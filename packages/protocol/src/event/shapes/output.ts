@@ -20,6 +20,10 @@ export const outputDelta = z.object({
   consumed_bytes: count.optional(),
   /** The last entry of the input log that the text takes account of: another worker continues with the next one. Absent: as before. */
   consumed: seq.optional(),
+  /** Which item the text belongs to, an utterance or a turn, from 1. Only the last one can be revised. Absent: none. */
+  item: z.int().min(1).optional(),
+  /** The text of the item does not change any more. */
+  final: z.literal(true).optional(),
 });
 
 /** Reasoning of a model before it answers. Not part of the text. */
@@ -101,10 +105,16 @@ export const outputBlob = z.object({
   bytes: count.optional(),
 });
 
-/** Events after `to_seq` from an earlier attempt no longer count. */
+/** A reader's interrupt, after which what it has heard counts, and an engine's new text of the last item. */
+export const INTERRUPTED = "interrupted";
+export const REVISED = "revised";
+
+/** Output after `to_seq` no longer counts: an earlier attempt's, or by one of the reasons above. */
 export const outputRewind = z.object({
   seq,
   type: z.literal("output.rewind"),
   to_seq: seq,
   reason: z.string(),
+  /** With an interrupt of streamed input: the last entry that is not to be answered any more. */
+  consumed: seq.optional(),
 });

@@ -39,7 +39,7 @@ function soundOf(sizes: readonly number[]): InputRecord[] {
   let at = 0;
   let seq: Seq = REQUEST_SEQ;
   const record = (entry: InputEntry, bytes: number): InputRecord => {
-    const made = { first: plus(seq, 1), seq: plus(seq, 1), at, entry };
+    const made = { first: plus(seq, 1), seq: plus(seq, 1), at, committed: REQUEST_SEQ, entry };
     at += bytes;
     seq = made.seq;
     return made;
@@ -90,6 +90,7 @@ test.each([
     first: asSeq(i + 1),
     seq: asSeq(i + 1),
     at: 0,
+    committed: REQUEST_SEQ,
     entry: { type: "input.delta", text } as const,
   }));
   const events = await answer("text", records, { options });

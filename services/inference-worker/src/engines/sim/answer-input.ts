@@ -3,14 +3,26 @@ import {
   bytesPerSecond,
   type InputFormat,
   type InputRecord,
+  parseSimOptions,
   RepriseError,
   type Seq,
   type SimOptions,
 } from "@reprise/protocol";
-import { countText, type EngineEvent, type EngineRequest, type GenerateOptions } from "../engine.ts";
+import {
+  countText,
+  type EngineEvent,
+  type EngineRequest,
+  type GenerateOptions,
+  type TextEvent,
+} from "../engine.ts";
+import { type Clock, Schedule } from "./clock.ts";
 import { type TokenSource, toTokenSource } from "./sim-tokens.ts";
 
 const WORDS_PER_SECOND = 10;
+/** Words of an item of captions that are revised. */
+const ITEM_WORDS = 5;
+/** Changes what a word is made of into what its guess is made of. */
+const GUESS = 0x5a5a5a5a;
 
 /**
  * Answers input while it comes. The text is a function of the input alone, however that is cut into records: a run that was continued has the same text as one
@@ -18,31 +30,33 @@ const WORDS_PER_SECOND = 10;
  * @throws RepriseError `invalid_request` for an answer that the format does not have
  */
 export async function* answerInput(
+  clock: Clock,
   request: EngineRequest,
-  { format }: { readonly format: InputFormat },
   { turns, prefix, signal, input }: GenerateOptions,
-  options: SimOptions,
 ): AsyncGenerator<EngineEvent> {
-  const { answer = format === "text" ? "echo" : "caption" } = options;
-  if ((answer === "caption") !== (format !== "text"))
-    throw new RepriseError(
-      "invalid_request",
-      `options.answer: ${answer} does not answer input of ${format}`,
-      {
-        param: "options.answer",
-      },
-    );
+  const options = parseSimOptions(request);
+  const format = request.input_stream?.format ?? "text";
+  const { answer = format === "text" ? "echo" : "caption", revise = false } = options;
+  if ((answer === "caption") !== (format !== "text")) throw refused("answer", answer, format);
+  if (revise && answer !== "caption") throw refused("revise", answer, format);
   const said = countText({ turns, prefix });
   const wordBytes = Math.floor((bytesPerSecond(format) ?? WORDS_PER_SECOND) / WORDS_PER_SECOND);
-  const captions = new Captions(toTokenSource(options, request.seed), wordBytes, said);
+  const source = toTokenSource(options, request.seed);
+  const captions = new Captions(source, { wordBytes, words: said, revise });
+  const replies = new Replies(clock, signal, { ...options, seed: options.seed ?? request.seed });
+  const toOutput = (record: InputRecord) => {
+    if (answer === "caption") return captions.hear(record);
+    return answer === "reply" ? replies.hear(record) : echo(record, answer);
+  };
   const most = request.max_output_tokens ?? Number.POSITIVE_INFINITY;
   let tokens = said;
   for await (const record of input ?? []) {
-    for (const event of toOutput(record, answer, captions)) {
-      if (tokens++ >= most) {
+    for await (const event of toOutput(record)) {
+      if (tokens >= most) {
         yield { type: "finish", reason: "length" };
         return;
       }
+      tokens += event.tokens ?? 1;
       yield event;
       signal.throwIfAborted();
     }
@@ -50,28 +64,59 @@ export async function* answerInput(
   yield { type: "finish", reason: "stop" };
 }
 
-interface Said {
-  readonly type: "text";
-  readonly text: string;
-  readonly consumed?: Seq;
+function refused(option: string, answer: string, format: InputFormat): RepriseError {
+  const param = `options.${option}`;
+  return new RepriseError("invalid_request", `${param}: ${answer} does not answer input of ${format} so`, {
+    param,
+  });
 }
 
-function* toOutput(
-  record: InputRecord,
-  answer: NonNullable<SimOptions["answer"]>,
-  captions: Captions,
-): Generator<Said> {
-  const { entry, seq } = record;
-  if (answer === "caption") yield* captions.hear(record);
-  else if (entry.type === "input.delta")
-    yield { type: "text", text: answer === "upper" ? entry.text.toUpperCase() : entry.text, consumed: seq };
+function* echo({ entry, seq }: InputRecord, answer: "echo" | "upper"): Generator<TextEvent> {
+  if (entry.type !== "input.delta") return;
+  yield { type: "text", text: answer === "upper" ? entry.text.toUpperCase() : entry.text, consumed: seq };
+}
+
+/** Answers to messages: each is a function of the seed and its message. */
+class Replies {
+  readonly #clock: Clock;
+  readonly #signal: AbortSignal;
+  readonly #options: SimOptions;
+  /** The message since the last commit. */
+  #message = "";
+
+  constructor(clock: Clock, signal: AbortSignal, options: SimOptions) {
+    this.#clock = clock;
+    this.#signal = signal;
+    this.#options = options;
+  }
+
+  async *hear({ entry, seq }: InputRecord): AsyncGenerator<TextEvent> {
+    if (entry.type === "input.delta") this.#message += entry.text;
+    if (entry.type === "input.commit" && this.#message !== "") yield* this.#reply(this.#message, seq);
+    if (entry.type === "input.commit" || entry.type === "input.clear") this.#message = "";
+  }
+
+  async *#reply(message: string, commit: Seq): AsyncGenerator<TextEvent> {
+    const { seed = 0 } = this.#options;
+    const source = toTokenSource({ ...this.#options, seed: seed ^ crc32(message) }, undefined);
+    using schedule = new Schedule(this.#clock, this.#signal, this.#options);
+    for (let i = 0; i < source.count; i++) {
+      await schedule.untilDue(i);
+      const last = i === source.count - 1 && ({ final: true, consumed: commit } as const);
+      yield { type: "text", text: source.tokenAt(i), item: commit, ...last };
+    }
+  }
 }
 
 /** Words made up of sound: the n-th is a function of the n-th stretch of bytes. */
 class Captions {
   readonly #source: TokenSource;
   readonly #wordBytes: number;
+  readonly #revise: boolean;
   #words: number;
+  /** Words of the item that is not final yet, and the last record that they take account of. */
+  #guessed: string[] = [];
+  #consumed: Seq | undefined;
   /** Sound that no word was made of yet, and where it begins in all of the input. */
   #sound = Buffer.alloc(0);
   #at: number | undefined;
@@ -79,13 +124,17 @@ class Captions {
   #records: { readonly seq: Seq; readonly end: number }[] = [];
 
   /** @param words that were made before, of the same input */
-  constructor(source: TokenSource, wordBytes: number, words: number) {
+  constructor(
+    source: TokenSource,
+    { wordBytes, words, revise }: { wordBytes: number; words: number; revise: boolean },
+  ) {
     this.#source = source;
     this.#wordBytes = wordBytes;
     this.#words = words;
+    this.#revise = revise;
   }
 
-  *hear({ seq, at, entry }: InputRecord): Generator<Said> {
+  *hear({ seq, at, entry }: InputRecord): Generator<TextEvent> {
     this.#at ??= at;
     if (entry.type === "input.audio") {
       this.#sound = Buffer.concat([this.#sound, entry.audio]);
@@ -95,15 +144,40 @@ class Captions {
     for (;;) {
       const begin = this.#words * this.#wordBytes;
       const sound = this.#sound.subarray(Math.max(0, begin - this.#at));
-      if (sound.length < (isEnd ? 1 : this.#wordBytes)) return;
+      if (sound.length < (isEnd ? 1 : this.#wordBytes)) break;
       const word = sound.subarray(0, this.#wordBytes);
-      this.#words++;
       this.#sound = sound.subarray(word.length);
       this.#at = begin + word.length;
-      const text = this.#source.tokenAt(crc32(word));
-      const consumed = this.#forget(this.#at);
-      yield { type: "text", text, ...(consumed !== undefined && { consumed }) };
+      this.#consumed = this.#forget(this.#at) ?? this.#consumed;
+      yield* this.#say(crc32(word));
     }
+    if (isEnd && this.#guessed.length > 0) yield* this.#settle();
+  }
+
+  *#say(made: number): Generator<TextEvent> {
+    const text = this.#source.tokenAt(made);
+    const item = Math.floor(this.#words++ / ITEM_WORDS) + 1;
+    if (!this.#revise) {
+      yield { type: "text", text, ...this.#takeConsumed() };
+      return;
+    }
+    this.#guessed.push(text);
+    yield { type: "text", text: this.#source.tokenAt(made ^ GUESS), item };
+    if (this.#words % ITEM_WORDS === 0) yield* this.#settle();
+  }
+
+  /** Says the item as it stays. */
+  *#settle(): Generator<TextEvent> {
+    const [text, tokens] = [this.#guessed.join(""), this.#guessed.length];
+    const item = Math.ceil(this.#words / ITEM_WORDS);
+    this.#guessed = [];
+    yield { type: "text", text, tokens, item, revises: true, final: true, ...this.#takeConsumed() };
+  }
+
+  #takeConsumed(): { consumed?: Seq } {
+    const consumed = this.#consumed;
+    this.#consumed = undefined;
+    return consumed === undefined ? {} : { consumed };
   }
 
   /** @returns the last record of which all sound has its words */

@@ -1,3 +1,4 @@
+import type { SimOptions } from "@reprise/protocol";
 import { DueQueue } from "./due-queue.ts";
 
 /** Time as the simulator sees it, in milliseconds since any fixed point. */
@@ -13,6 +14,45 @@ export interface Sleeper extends Disposable {
    * Rejects with the signal's reason as soon as that aborts.
    */
   sleepUntil(atMs: number): Promise<void>;
+}
+
+/** Tokens that may be sent in a row before the event loop gets a turn. */
+const MAX_BURST_TOKENS = 256;
+
+/** When a run's tokens are due: each by an absolute time, so that late ones catch up. */
+export class Schedule implements Disposable {
+  readonly #clock: Clock;
+  readonly #sleeper: Sleeper;
+  readonly #firstMs: number;
+  readonly #intervalMs: number;
+  #burst = 0;
+
+  constructor(
+    clock: Clock,
+    signal: AbortSignal,
+    { first_token_ms: afterMs, tokens_per_second: perSecond }: SimOptions,
+  ) {
+    this.#clock = clock;
+    this.#sleeper = clock.createSleeper(signal);
+    this.#firstMs = clock.now() + afterMs;
+    this.#intervalMs = perSecond === 0 ? 0 : 1_000 / perSecond;
+  }
+
+  /** @returns undefined if the n-th token from 0 may be sent at once */
+  untilDue(n: number): Promise<void> | undefined {
+    const dueMs = this.#firstMs + n * this.#intervalMs;
+    if (this.#clock.now() >= dueMs && this.#burst++ < MAX_BURST_TOKENS) return undefined;
+    this.#burst = 1;
+    return this.#sleeper.sleepUntil(dueMs);
+  }
+
+  sleepForEver(): Promise<void> {
+    return this.#sleeper.sleepUntil(Number.POSITIVE_INFINITY);
+  }
+
+  [Symbol.dispose](): void {
+    this.#sleeper[Symbol.dispose]();
+  }
 }
 
 /** A timer with a longer delay fires at once. A later time takes several timers. */

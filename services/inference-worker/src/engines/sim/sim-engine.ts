@@ -15,11 +15,9 @@ import {
 } from "../engine.ts";
 import { EngineError } from "../engine-error.ts";
 import { answerInput } from "./answer-input.ts";
-import { type Clock, createClock } from "./clock.ts";
+import { type Clock, createClock, Schedule } from "./clock.ts";
 import { countInputTokens, toSimLogprobs, toTokenSource } from "./sim-tokens.ts";
 
-/** Tokens that may be sent in a row before the event loop gets a turn. */
-const MAX_BURST_TOKENS = 256;
 const DEFAULT_TOOL = "sim_tool";
 
 /** One for all simulators of the process, so that they share its timer. */
@@ -50,7 +48,9 @@ export function createSimEngine({
     servers: Number.POSITIVE_INFINITY,
     canContinue(request) {
       try {
-        return parseSimOptions(request).continuable;
+        const { continuable, answer, revise } = parseSimOptions(request);
+        // It tells a reply, or an item that is not final, from its beginning.
+        return continuable && !(request.input_stream && (answer === "reply" || revise));
       } catch {
         // Wrong options are answered by `generate`, where an error ends the generation.
         return false;
@@ -58,9 +58,7 @@ export function createSimEngine({
     },
     countInput: countInputTokens,
     generate: (request, options) =>
-      request.input_stream
-        ? answerInput(request, request.input_stream, options, parseSimOptions(request))
-        : simulate(clock, request, options),
+      request.input_stream ? answerInput(clock, request, options) : simulate(clock, request, options),
     close: async () => undefined,
   };
 }
@@ -70,20 +68,17 @@ async function* simulate(
   request: EngineRequest,
   { turns, prefix, signal }: GenerateOptions,
 ): AsyncGenerator<EngineEvent> {
-  const startMs = clock.now();
   const options = parseSimOptions(request);
   signal.throwIfAborted();
   const source = toTokenSource(options, request.seed);
   const { logprobs } = request;
-  const { tokens_per_second: perSecond, fail_after_tokens: failAt, stall_after_tokens: stallAt } = options;
+  const { fail_after_tokens: failAt, stall_after_tokens: stallAt } = options;
   const callAt = turns.some(({ type }) => type === "tool_result")
     ? undefined
     : options.tool_call_after_tokens;
   const begin = countText({ turns, prefix });
   const end = Math.min(source.count, request.max_output_tokens ?? source.count);
-  const firstMs = startMs + options.first_token_ms;
-  const intervalMs = perSecond === 0 ? 0 : 1_000 / perSecond;
-  using sleeper = clock.createSleeper(signal);
+  using schedule = new Schedule(clock, signal, options);
 
   // A continued run has sent them already.
   for (const said of begin === 0 && prefix.text === "" ? (options.says ?? []) : []) {
@@ -91,19 +86,15 @@ async function* simulate(
     signal.throwIfAborted();
   }
 
-  let burst = 0;
   for (let index = begin; ; index++) {
     if (failAt !== undefined && index >= failAt) {
       const message = `The simulator was told to fail after ${failAt} tokens.`;
       throw new EngineError("engine_failed", message, { retry: "never" });
     }
-    if (stallAt !== undefined && index >= stallAt) await sleeper.sleepUntil(Number.POSITIVE_INFINITY);
+    if (stallAt !== undefined && index >= stallAt) await schedule.sleepForEver();
     if (index >= end && index !== callAt) break;
-    const dueMs = firstMs + (index - begin) * intervalMs;
-    if (clock.now() < dueMs || burst === MAX_BURST_TOKENS) {
-      await sleeper.sleepUntil(dueMs);
-      burst = 0;
-    }
+    const due = schedule.untilDue(index - begin);
+    if (due) await due;
     if (index === callAt) {
       for (const call of toToolCalls(options, request)) {
         yield call;
@@ -112,7 +103,6 @@ async function* simulate(
       yield { type: "finish", reason: "tool_calls", ...reportUsage(options, request, index - begin) };
       return;
     }
-    burst++;
     const cached = index === begin ? cachedOf(options, request) : undefined;
     const text = source.tokenAt(index);
     const said: EngineEvent =

@@ -20,6 +20,7 @@ import {
   isTerminal,
   type KnownEvent,
   peekSeq,
+  peekType,
   type UnknownEvent,
 } from "@reprise/protocol";
 import { RunTranscript } from "../../domain/run-transcript.ts";
@@ -56,6 +57,7 @@ export class RunLog implements Disposable {
   readonly appender: Appender;
   readonly #disposables = new DisposableStack();
   #begun = false;
+  #turn = new AbortController();
   #others = Promise.withResolvers<void>();
 
   /** Whose log it is. */
@@ -98,6 +100,12 @@ export class RunLog implements Disposable {
   /** Aborted when there is nothing more to write: this worker is fenced, or the log can't be written. */
   get signal(): AbortSignal {
     return this.#ended.signal;
+  }
+
+  /** Begins a turn. @returns a signal that is aborted when a reader interrupts it */
+  beginTurn(): AbortSignal {
+    this.#turn = new AbortController();
+    return this.#turn.signal;
   }
 
   /** Resolves when another writer has stored an event since this was last called. */
@@ -150,7 +158,10 @@ export class RunLog implements Disposable {
 
   #stored(event: StoredEvent): void {
     if (event.writer === this.#writer) this.#begun = true;
-    else this.#others.resolve();
+    else {
+      if (peekType(event.payload) === "output.rewind") this.#turn.abort();
+      this.#others.resolve();
+    }
     this.#checkpointer.add(event.payload, event.streamSeq, performance.now());
     this.#options.onStored?.(event);
   }

@@ -1,4 +1,6 @@
 import {
+  asSeq,
+  asStreamSeq,
   asUnixMs,
   DEFAULT_POLICY,
   type EffectiveTimeouts,
@@ -54,6 +56,7 @@ function start(
     appender: {
       append: (draft) => appended.push(draft),
       backlog,
+      head: { seq: asSeq(appended.length), streamSeq: asStreamSeq(1), payload: Buffer.alloc(0) },
       async settled() {
         await settled();
         return { kind: "open" };

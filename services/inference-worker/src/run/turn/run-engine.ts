@@ -6,6 +6,8 @@ import {
   type GenerationRequest,
   type InputRecord,
   MAX_LOGPROBS,
+  REVISED,
+  type Seq,
   toRepriseError,
   type TenantId,
   type UnixMs,
@@ -64,7 +66,7 @@ export interface EngineRun {
   /** When the generation as a whole has to be over, in wall-clock milliseconds. */
   totalAtMs: UnixMs;
   /** The appender of the log that gets the text. */
-  appender: Pick<Appender, "append" | "backlog" | "settled">;
+  appender: Pick<Appender, "append" | "backlog" | "settled" | "head">;
   /** Slows the engine, to its readers or to what its tenant may use. */
   throttle?: Throttle | undefined;
   /** Ends the run when it is used up. */
@@ -129,7 +131,14 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
       late.abort(name === "total" ? undefined : new EngineSilence(timeouts[name].after_ms));
     },
   });
-  const heard: EngineProgress = { calls: [], annotations: [], counted: 0, reasoned: 0, last: undefined };
+  const heard: EngineProgress = {
+    calls: [],
+    annotations: [],
+    counted: 0,
+    reasoned: 0,
+    item: undefined,
+    last: undefined,
+  };
   using unfinished = abortedBy(signal);
   const stop = AbortSignal.any([unfinished.signal, late.signal, ...(budget ? [budget.spent] : [])]);
   const onFinished = () => {
@@ -214,6 +223,8 @@ interface EngineProgress {
   readonly annotations: AnnotationEvent[];
   counted: number;
   reasoned: number;
+  /** The last item, and the last event before its first. */
+  item: { readonly number: number; readonly after: Seq } | undefined;
   last: Extract<EngineEvent, { type: "finish" }> | undefined;
 }
 
@@ -232,6 +243,7 @@ async function consumeEngine(run: EngineRun, heard: EngineProgress, control: Tur
       heard.last = event;
       break;
     }
+    if (event.type === "text") await placeItem(run, heard, event, stop);
     if (event.type === "tool_call") heard.calls.push(event);
     else if (event.type === "annotation") {
       if (!emits.has("output.annotation")) onLeftOut?.("annotations");
@@ -272,6 +284,21 @@ async function consumeEngine(run: EngineRun, heard: EngineProgress, control: Tur
     watch.waiting();
   }
   stop.throwIfAborted();
+}
+
+/** Items are stored in events of their own, so that a revision takes back one as a whole. */
+async function placeItem(
+  { appender }: EngineRun,
+  heard: EngineProgress,
+  { item: number, revises }: TextEvent,
+  stop: AbortSignal,
+): Promise<void> {
+  const isNew = number !== heard.item?.number;
+  if (number === undefined || !(isNew || revises)) return;
+  await appender.settled();
+  if (isNew) heard.item = { number, after: appender.head.seq };
+  else if (heard.item && !stop.aborted)
+    appender.append({ type: "output.rewind", to_seq: heard.item.after, reason: REVISED });
 }
 
 /** Counts the tokens of an event; sealed reasoning has none of its own. */
@@ -404,9 +431,15 @@ function boundLogprobs(
 
 function withExtras(draft: EventDraft, event: WordsEvent, run: EngineRun): EventDraft {
   if (event.type !== "text") return draft;
-  const { consumed, logprobs } = event;
+  const { consumed, item, final, logprobs } = event;
   const likely = withLogprobs(draft, boundLogprobs(run, logprobs), run.isJudged === true);
-  return consumed === undefined ? likely : ({ ...likely, consumed } as EventDraft);
+  if (consumed === undefined && item === undefined) return likely;
+  return {
+    ...likely,
+    ...(consumed !== undefined && { consumed }),
+    ...(item !== undefined && { item }),
+    ...(final && { final }),
+  };
 }
 
 /**

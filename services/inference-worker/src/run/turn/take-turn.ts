@@ -34,7 +34,11 @@ import { runEngine, type Throttle } from "./run-engine.ts";
 import { YieldPoint } from "./yield-point.ts";
 
 /** A run of the engine, and what follows from how it ended. */
-export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTranscript): Promise<NextStep> {
+export async function takeTurn(
+  run: Run,
+  engine: EngineChoice,
+  { transcript, interrupted }: Pick<Asked, "transcript" | "interrupted">,
+): Promise<NextStep> {
   const { context, job, model, policy, log } = run;
   const { attempt, servedModel } = transcript;
   const { onEngineReport } = context;
@@ -59,6 +63,7 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
     plans,
     engine,
     transcript,
+    interrupted,
     span,
     onLeftOut,
     onWithoutField,
@@ -85,9 +90,9 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
     const said = await log.settledTranscript();
     const isFromStart = toTurn(transcript).prefix.text === "";
     const drafts = toAnnotationDrafts(outcome.annotations, (isFromStart && said?.turnTexts) || []);
-    for (const draft of drafts) log.appender.append(draft);
+    if (!interrupted.aborted) for (const draft of drafts) log.appender.append(draft);
   }
-  if (outcome.kind === "finished" && rest) {
+  if (outcome.kind === "finished" && rest && !interrupted.aborted) {
     const isModerated = policy.moderation !== undefined;
     const count = {
       ...toCallCount(rest, transcript.usage),
@@ -99,6 +104,10 @@ export async function takeTurn(run: Run, engine: EngineChoice, transcript: RunTr
   // What the engine has said to its end is not given up because the worker is to stop: nothing but the end is left to append.
   const isWhole = outcome.kind === "finished" && outcome.calls.length === 0;
   const after = await (isWhole ? log.settledTranscript() : readSettled(run));
+  if (after && interrupted.aborted) {
+    run.tokens.used(after.usage);
+    return { kind: "proceed" };
+  }
   if (!after || outcome.kind === "stopped" || outcome.kind === "unprepared") return { kind: "stopped" };
   const usage = rest && isWhole ? addTurnRest(after.usage, rest) : after.usage;
   run.tokens.used(usage);
@@ -157,6 +166,8 @@ interface Asked {
   readonly engine: EngineChoice;
   /** The log before this turn. */
   readonly transcript: RunTranscript;
+  /** Aborted when a reader interrupts the turn. */
+  readonly interrupted: AbortSignal;
   /** The turn's span. */
   readonly span: TraceSpan;
   readonly onLeftOut: (part: string) => void;
@@ -184,6 +195,7 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
     plans,
     engine,
     transcript,
+    interrupted,
     span,
     onLeftOut,
     onWithoutField,
@@ -226,7 +238,7 @@ async function askEngine(run: Run, asked: Asked): Promise<EngineOutcome> {
     appender: log.appender,
     throttle: toThrottle(pace, budget),
     budget,
-    signal: stop,
+    signal: AbortSignal.any([stop, interrupted]),
     emits: run.emits,
     logprobs: run.logprobs,
     isJudged: holdingModeration(policy) !== undefined,
