@@ -103,13 +103,30 @@ const takeover: fc.Arbitrary<Step> = fc
       ...(to === undefined ? [] : [{ type: "output.rewind", to_seq: to, reason }]),
     ];
   });
+const interrupt: fc.Arbitrary<Step> = place.map((back) => (said) => [
+  { type: "output.rewind", to_seq: Math.floor(back * said.length), reason: "interrupted" },
+]);
+const item: fc.Arbitrary<Step> = fc.tuple(anyText, anyText).map(([guess, text]) => (said) => [
+  { type: "output.delta", text: guess, item: said.length + 1 },
+  { type: "output.rewind", to_seq: said.length, reason: "revised" },
+  { type: "output.delta", text, item: said.length + 1, final: true },
+]);
 const halt: Step = (said) => [
   { type: "moderation.halted", from_seq: Math.max(1, said.length), replacement: "[halted]", ...FOUND },
 ];
 
 const end: fc.Arbitrary<Step> = fc.oneof(
   fc
-    .constantFrom("stop", "length", "content_filter", "tool_calls", "timeout", "schema_mismatch", "other")
+    .constantFrom(
+      "stop",
+      "length",
+      "content_filter",
+      "tool_calls",
+      "timeout",
+      "schema_mismatch",
+      "interrupted",
+      "other",
+    )
     .map((reason): Step => () => [{ type: "generation.completed", finish_reason: reason, usage: USAGE }]),
   fc.constant<Step>(() => [
     {
@@ -132,6 +149,8 @@ const body = fc.array(
     call,
     redaction,
     takeover,
+    interrupt,
+    item,
   ),
   { maxLength: 24 },
 );

@@ -1,6 +1,6 @@
 import type { LanguageModelV4StreamPart, SharedV4Warning } from "@ai-sdk/provider";
 import { RepriseError, type StreamEvent } from "@reprise/client";
-import { toSourceChunk } from "@reprise/projections/wire";
+import { isUntold, toSourceChunk } from "@reprise/projections/wire";
 import { PROVIDER } from "./provider-name.ts";
 import { toFinishReason, toUsage, UNKNOWN_USAGE } from "./usage.ts";
 
@@ -42,7 +42,7 @@ export class StreamParts {
   }
 
   tell(event: StreamEvent): Part[] {
-    if (this.#hasEnded) return [];
+    if (this.#hasEnded || isUntold(event)) return [];
     switch (event.type) {
       case "generation.started":
         return [{ type: "response-metadata", ...this.#identity(), modelId: event.model }];

@@ -1,4 +1,5 @@
 import { type KnownEvent, textsOf, toOutputText, type UnknownEvent } from "@reprise/protocol";
+import { isUntold } from "../is-untold.ts";
 import { toEnd, toRestarted } from "./ends.ts";
 import type { AgUiEvent } from "./events.ts";
 import { messageId, reasoningId, type RunNames } from "./run-names.ts";
@@ -54,6 +55,7 @@ export function beginRun(names: RunNames, passes = 0): RunState {
 /** Adds an event of the log. After the run's end, and after a restart that ends it, emits no events. */
 export function foldRun(before: RunState, event: KnownEvent | UnknownEvent): Folded {
   if (before.hasEnded) return { state: before, events: [] };
+  if (isUntold(event)) return { state: untold(before, event), events: [] };
   if (before.hasBegun) return foldEvent(before, event);
   const { state, events } = foldEvent({ ...before, hasBegun: true }, event);
   return { state, events: [runStarted(state.names), ...events] };
@@ -215,6 +217,12 @@ function withResult(before: RunState, event: Said<"tool.result">): Folded {
 function toResultText({ output, content }: Said<"tool.result">): string {
   if (output !== undefined) return toOutputText(output);
   return textsOf({ role: "tool", call_id: "-", content: content ?? [] }).join("\n");
+}
+
+/** Calls that an interrupt takes back wait for no answer. */
+function untold(before: RunState, event: KnownEvent | UnknownEvent): RunState {
+  if (event.type !== "output.rewind") return before;
+  return { ...before, calls: before.calls.filter(({ seq }) => seq <= event.to_seq) };
 }
 
 function rewound(before: RunState, { to_seq: toSeq, reason }: Said<"output.rewind">): Folded {

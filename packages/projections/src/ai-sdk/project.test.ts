@@ -239,6 +239,7 @@ describe("an end", () => {
     ["tool_calls", "tool-calls"],
     ["timeout", "other"],
     ["schema_mismatch", "other"],
+    ["interrupted", "other"],
     ["of_a_later_version", "other"],
   ])("with %s finishes with %s", (reason, finishReason) => {
     expect(chunksOf([STARTED, { ...COMPLETED, finish_reason: reason }]).at(-1)).toMatchObject({

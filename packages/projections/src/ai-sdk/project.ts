@@ -1,5 +1,6 @@
 import type { FinishReason, GenerationId, KnownEvent, UnixMs, UnknownEvent, Usage } from "@reprise/protocol";
 import { toLineJson } from "@reprise/protocol/wire";
+import { isUntold } from "../is-untold.ts";
 import type { Frame, ProjectedRun, Projection } from "../projection.ts";
 import { restartedChunk, toErrorChunk } from "./errors.ts";
 import { toBlobChunk, toCallChunk, toSourceChunk } from "./part-chunks.ts";
@@ -107,6 +108,7 @@ class Telling {
   }
 
   tell(event: KnownEvent | UnknownEvent): void {
+    if (isUntold(event)) return;
     switch (event.type) {
       case "generation.started":
         return this.#begin();

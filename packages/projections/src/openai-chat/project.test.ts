@@ -166,6 +166,7 @@ describe("a stream", () => {
     ["tool_calls", undefined],
     ["timeout", "length"],
     ["schema_mismatch", "stop"],
+    ["interrupted", "stop"],
     ["other", "stop"],
     ["of_a_later_version", "stop"],
   ])("that has ended with %s says so in OpenAI's words", (reason, told) => {

@@ -1,5 +1,6 @@
 import { isDelta, type KnownEvent, NO_SEQ, type Seq, toLineJson, type UnknownEvent } from "@reprise/protocol";
 import type { Frame, Projected, ProjectedRun, Projection } from "../projection.ts";
+import { isUntold } from "../is-untold.ts";
 import { toProtocolId } from "../protocol-id.ts";
 import { TextPlaces } from "../text-places.ts";
 import {
@@ -97,7 +98,7 @@ export function chatProjection({ includeUsage }: ChatOptions): Projection<ChatSt
   }
 
   function project(state: ChatState, event: KnownEvent | UnknownEvent): Projected<ChatState> {
-    if (state.hasEnded) return { state, frames: [] };
+    if (state.hasEnded || isUntold(event)) return { state, frames: [] };
     if (event.type === "output.delta" && isPlain(state, event)) {
       const { seq, text } = event;
       const data = `${state.beforeText}${toLineJson(text)}${afterText}`;

@@ -77,6 +77,7 @@ function incompleteReason(reason: FinishReason, { halted, refused }: Before): st
       return refused ? undefined : "content_filter";
     case "timeout":
     case "schema_mismatch":
+    case "interrupted":
       return reason;
     case "stop":
     case "tool_calls":

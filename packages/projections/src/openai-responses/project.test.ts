@@ -145,6 +145,7 @@ describe("the Responses projection", () => {
     ["content_filter", { type: "response.incomplete", status: "incomplete", reason: "content_filter" }],
     ["timeout", { type: "response.incomplete", status: "incomplete", reason: "timeout" }],
     ["schema_mismatch", { type: "response.incomplete", status: "incomplete", reason: "schema_mismatch" }],
+    ["interrupted", { type: "response.incomplete", status: "incomplete", reason: "interrupted" }],
     ["tool_calls", { type: "response.completed", status: "completed", reason: undefined }],
     ["other", { type: "response.completed", status: "completed", reason: undefined }],
   ])("ends a generation that has finished with %s", (finishReason, { type, status, reason }) => {

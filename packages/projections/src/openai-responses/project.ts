@@ -1,4 +1,5 @@
 import { toLineJson } from "@reprise/protocol";
+import { isUntold } from "../is-untold.ts";
 import type { Frame, ProjectedRun, Projection } from "../projection.ts";
 import { type Ending, endingOf, RESTARTED } from "./ending.ts";
 import { close, emptyOutput, itemsOf, type Output, tell } from "./output/output.ts";
@@ -30,7 +31,7 @@ export const openaiResponses: Projection<ResponsesState> = {
     refused: false,
   }),
   project(state, event) {
-    if (state.phase === "ended") return { state, frames: NONE };
+    if (state.phase === "ended" || isUntold(event)) return { state, frames: NONE };
     const told = tell(state.output, event);
     if (told) {
       const refused = state.refused || event.type === "refusal.delta";

@@ -3,6 +3,7 @@ import type { AgUiEvent } from "../ag-ui/events.ts";
 import { beginRun, foldRun, type RunState } from "../ag-ui/fold.ts";
 import { toFrame } from "../ag-ui/project.ts";
 import { messageId, toRunNames } from "../ag-ui/run-names.ts";
+import { isUntold } from "../is-untold.ts";
 import type { Frame, Projection } from "../projection.ts";
 
 export interface TanstackState {
@@ -91,6 +92,7 @@ function toChunks(
 
 function toRaw(before: string | undefined, event: KnownEvent | UnknownEvent): string | undefined {
   if (before === undefined || event.type === "refusal.delta") return undefined;
+  if (isUntold(event)) return before;
   if (event.type === "tool.result") return "";
   return event.type === "output.delta" && (event.output ?? 0) === 0 ? before + event.text : before;
 }

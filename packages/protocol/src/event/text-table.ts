@@ -35,7 +35,8 @@ const ROWS: { readonly [Type in TextType]: TextRow<EventOf<Type>> } = {
     grows: true,
     channel: ({ output = 0 }) => `${output}`,
     text: ({ text }) => text,
-    withdrawn: (event, replacementOf) => withText(event, ["output", ...DELTA_COUNTS], replacementOf),
+    withdrawn: (event, replacementOf) =>
+      withText(event, ["output", "consumed", "item", "final", ...DELTA_COUNTS], replacementOf),
   },
   "reasoning.delta": {
     fields: ["text"],

@@ -213,3 +213,24 @@ test("keeps all text in order and counts the length of what waits, for any seque
     }),
   );
 });
+
+test("deltas of an item become one, but not with another item's, nor with text that may still change", () => {
+  const item = (text: string, number: number, final?: true): EventDraft => ({
+    type: "output.delta",
+    text,
+    item: number,
+    ...(final && { final }),
+  });
+  const drafts = [item("a", 1), item("b", 1, true), item("c", 2, true), delta("d")];
+  expect(drain(queueOf(...drafts))).toEqual(drafts);
+  expect(drain(queueOf(item("a", 1, true), item("b", 1, true)))).toEqual([
+    { ...item("ab", 1, true), tokens: 2 },
+  ]);
+});
+
+test("what was said is dropped, and attempts and ends are kept", () => {
+  const queue = queueOf(started(1), delta("a"), reasoning("b"), completed());
+  queue.dropOutput();
+  expect(queue.length).toBe(0);
+  expect(drain(queue)).toEqual([started(1), completed()]);
+});

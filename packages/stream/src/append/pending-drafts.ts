@@ -105,7 +105,6 @@ function merge(last: EventDraft, next: EventDraft): EventDraft | undefined {
     ...last,
     ...("consumed_bytes" in next && { consumed_bytes: next.consumed_bytes }),
     ...("consumed" in next && { consumed: next.consumed }),
-    ...("final" in next && { final: next.final }),
     text: last.text + next.text,
     tokens: tokensOf(last) + tokensOf(next),
   };
@@ -117,8 +116,10 @@ function merge(last: EventDraft, next: EventDraft): EventDraft | undefined {
 
 /** Returns which of several texts of its type the draft continues. */
 function partOf(draft: Delta): string {
-  const { output = 0, part = 0, item = 0 } = draft as { output?: number; part?: number; item?: number };
-  return `${output} ${part} ${item}`;
+  if (draft.type === "reasoning.summary.delta") return `${draft.part ?? 0}`;
+  if (draft.type !== "output.delta") return "";
+  const { output = 0, item, final } = draft;
+  return item === undefined ? `${output}` : `${output} ${item} ${final}`;
 }
 
 type Delta = Extract<EventDraft, { text: string }>;
@@ -154,7 +155,6 @@ function toPieces(delta: Delta, ends: readonly number[]): EventDraft[] {
     cached_input_tokens: _cached,
     logprobs,
     consumed,
-    final,
     ...rest
   } = delta as FullDelta;
   const tokens = tokensOf(delta);
@@ -165,10 +165,7 @@ function toPieces(delta: Delta, ends: readonly number[]): EventDraft[] {
     const own = likely?.[i] ?? [];
     return {
       ...(i === 0 ? withoutRest(delta) : rest),
-      ...(i === ends.length - 1 && {
-        ...(consumed !== undefined && { consumed }),
-        ...(final && { final }),
-      }),
+      ...(consumed !== undefined && i === ends.length - 1 && { consumed }),
       text: text.slice(begin, end),
       tokens: tokensTo(end) - tokensTo(begin),
       ...(own.length > 0 && { logprobs: own }),
@@ -180,7 +177,7 @@ type FullDelta = Extract<EventDraft, { type: "output.delta" }>;
 
 /** Leaves out what is shared among pieces, or said with the last. */
 function withoutRest(delta: Delta): Delta {
-  const { logprobs: _logprobs, consumed: _consumed, final: _final, ...rest } = delta as FullDelta;
+  const { logprobs: _logprobs, consumed: _consumed, ...rest } = delta as FullDelta;
   return rest;
 }
 

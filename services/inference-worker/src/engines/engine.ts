@@ -172,7 +172,7 @@ export interface TextEvent {
   readonly consumed?: Seq;
   /** Which utterance or turn the text belongs to: numbers that grow, from 1. Absent: none. */
   readonly item?: number;
-  /** The item's text does not change any more. */
+  /** The item's text up to here does not change any more. Nothing of an item is final before its revision. */
   readonly final?: true;
   /** The text takes the place of what was said of its item, the last one. */
   readonly revises?: true;

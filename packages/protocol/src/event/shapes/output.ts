@@ -20,9 +20,9 @@ export const outputDelta = z.object({
   consumed_bytes: count.optional(),
   /** The last entry of the input log that the text takes account of: another worker continues with the next one. Absent: as before. */
   consumed: seq.optional(),
-  /** Which item the text belongs to, an utterance or a turn, from 1. Only the last one can be revised. Absent: none. */
+  /** Which item the text belongs to, an utterance or a turn: numbers that grow, from 1. Only the last one can be revised. Absent: none. */
   item: z.int().min(1).optional(),
-  /** The text of the item does not change any more. */
+  /** The text of the item up to here does not change any more. */
   final: z.literal(true).optional(),
 });
 

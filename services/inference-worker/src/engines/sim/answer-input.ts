@@ -102,8 +102,8 @@ class Replies {
     using schedule = new Schedule(this.#clock, this.#signal, this.#options);
     for (let i = 0; i < source.count; i++) {
       await schedule.untilDue(i);
-      const last = i === source.count - 1 && ({ final: true, consumed: commit } as const);
-      yield { type: "text", text: source.tokenAt(i), item: commit, ...last };
+      const last = i === source.count - 1 && { consumed: commit };
+      yield { type: "text", text: source.tokenAt(i), item: commit, final: true, ...last };
     }
   }
 }
