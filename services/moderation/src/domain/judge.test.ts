@@ -257,3 +257,12 @@ test("a match that a rewind has cut in two does not bring back what was withdraw
   log.append({ type: "output.rewind", to_seq: asSeq(3), reason: "retry" }, delta("ret"));
   expect(log.shown().text).not.toMatch(/her name|is x/);
 });
+
+test("an interrupt after the end leaves nothing held, though the kept text ends like a match", () => {
+  const log = new JudgedLog(RULES);
+  log.append(delta("a sec"), delta("ond"), COMPLETED);
+  expect(log.judge.cleared).toBe(4);
+  log.append({ type: "output.rewind", to_seq: asSeq(2), reason: "interrupted" });
+  expect(log.judge.cleared).toBe(5);
+  expect(log.shown().text).toBe("a sec");
+});

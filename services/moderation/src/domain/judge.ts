@@ -292,6 +292,8 @@ export class Judge {
     for (const { old, next } of yield* this.#channels.rewind(toSeq, kept)) {
       this.#wanted = splitAtRewind(this.#wanted, { old, kept: next, toSeq, withdrawals: this.#withdrawals });
     }
+    // After the end nothing can complete a half match in the kept text.
+    if (this.ended) this.#foundIn(this.#channels.end());
   }
 
   #end(seq: Seq): void {
