@@ -164,6 +164,10 @@ test("captions that are revised under a gate are the same for readers who were t
   expect([late.text, text]).toEqual([plain.text, plain.text]);
   const log = await cluster.untilLog("acme", revised.id, (events) => events.some(isEnd));
   expect(log.filter(({ type }) => type === "output.rewind")).toHaveLength(3);
+  // Nothing was heard: moderation judges what an interrupt leaves after the end, too.
+  expect((await interrupt(client, { id: revised.id })).text).toBe("");
+  const last = await client.generations.stream(revised.id).done();
+  expect([last.text, last.status]).toEqual(["", "completed"]);
 });
 
 test("a reader who pauses and continues after the end has the same text, of one run", async () => {

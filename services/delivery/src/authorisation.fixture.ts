@@ -44,7 +44,12 @@ export const TABLE: Readonly<Record<string, Entry>> = {
   },
   "GET /v1/generations/:id/blobs/:blob": { roles: ["read"], scopes: ["read"], status: 200 },
   "POST /v1/generations/:id/cancel": { roles: ["cancel"], scopes: ["cancel"], status: 200 },
-  "POST /v1/generations/:id/interrupt": { roles: ["cancel"], scopes: ["cancel"], status: 200 },
+  "POST /v1/generations/:id/interrupt": {
+    roles: ["cancel"],
+    scopes: ["cancel"],
+    status: 200,
+    body: { heard: "0-0" },
+  },
   "POST /v1/generations/:id/tool-results": {
     roles: ["tool"],
     scopes: ["tool"],

@@ -201,6 +201,7 @@ const BODIES: readonly (readonly [RegExp, readonly unknown[]])[] = [
   ],
   [/\/(tanstack\/chat|ag-ui\/agent)$/, [RUN, { ...RUN, runId: "r2", forwardedProps: { model: "sim" } }]],
   [/cancel$/, [{}, { reason: "x" }]],
+  [/interrupt$/, [{ heard: "0-0" }, { heard: "1-3" }]],
   [
     /tool-results$/,
     [

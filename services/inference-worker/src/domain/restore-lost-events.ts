@@ -1,6 +1,7 @@
 import {
   decodeEvent,
   type EventDraft,
+  INTERRUPTED,
   isKnownEvent,
   type KnownEvent,
   type TurnItem,
@@ -40,6 +41,7 @@ export function restoreLostEvents({ held, kept, worker, nonce }: RecoveryInput):
   const lost = shown.filter(({ seq }) => seq >= Math.max(kept, 1));
   const attempt = transcript.attempt + 1;
   const { input_tokens: inputTokens } = transcript.usage;
+  const isRetold = lost.some((event) => event.type === "output.rewind" && event.to_seq >= kept);
   const drafts: EventDraft[] = [
     ...(kept === 0 ? [withoutSeq(requested)] : []),
     {
@@ -52,10 +54,9 @@ export function restoreLostEvents({ held, kept, worker, nonce }: RecoveryInput):
       reason: "log_lost",
     },
     ...lost.flatMap((event) => toRedaction(event, kept)),
-    ...(lost.some((event) => event.type === "output.rewind" && event.to_seq >= kept)
-      ? retold(transcript)
-      : lost.flatMap((event) => toOutput(event, kept))),
+    ...(isRetold ? retold(transcript) : lost.flatMap((event) => toOutput(event, kept))),
   ];
+  if (isRetold) drafts.push(...toPlace(transcript, asSeq(kept + drafts.length - 1)));
   return [
     ...drafts,
     ...lost.flatMap((event) => toHalt(event, kept, asSeq(kept + drafts.length))),
@@ -105,6 +106,16 @@ function retold(transcript: RunTranscript): EventDraft[] {
     { type: "output.rewind", to_seq: REQUEST_SEQ, reason: "log_lost" },
     ...(turnReasoned ? [...told, ...reasoning] : [...reasoning, ...told]),
   ];
+}
+
+/**
+ * Says again, after what is told again, that a reader has interrupted it, and how far its input is consumed: by a rewind that takes nothing back.
+ * @param seq of the last event that is told again
+ */
+function toPlace({ interrupt, consumed }: RunTranscript, seq: Seq): EventDraft[] {
+  if (!interrupt && consumed === REQUEST_SEQ) return [];
+  const reason = interrupt ? INTERRUPTED : "log_lost";
+  return [{ type: "output.rewind", to_seq: seq, reason, ...(consumed > 0 && { consumed }) }];
 }
 
 function toDraft(item: TurnItem, transcript: RunTranscript): EventDraft {
