@@ -58,7 +58,7 @@ test("an interrupt ends an answer with what was heard, once, and nothing follows
   const types = events.slice(events.findIndex(({ type }) => type === "output.rewind"));
   expect(types).toMatchObject([REWIND, { type: "generation.completed", finish_reason: "interrupted" }]);
 
-  const again = [stream.cursor, answer.cursor!, (await client.generations.get(id)).cursor!];
+  const again = [stream.cursor, answer.cursor, (await client.generations.get(id)).cursor];
   for (const cursor of again) expect((await post(path, { heard: cursor })).status).toBe(200);
   expect(await cluster.readLog("acme", id)).toHaveLength(events.length);
 });

@@ -204,20 +204,28 @@ describe("a producer", () => {
     expect(await opened.read()).toMatchObject({ status: "completed", text: "Bye" });
   });
 
-  test.each(["cancelled", "halted"] as const)("is told with its next append that it was %s", async (how) => {
-    const opened = await open();
-    await opened.output({ first: 1, entries: [said("a")] });
-    if (how === "cancelled") await call(`${other.url}${opened.path}/cancel`, { method: "POST" });
-    else await decide(platform, opened.ref, halted(2));
-    const ended = how === "cancelled" ? how : "completed";
-    expect((await opened.output({ first: 2, entries: [said("b"), END] })).json).toEqual({ stored: 1, ended });
-    expect((await opened.output({ entries: [] })).json).toEqual({ stored: 1, ended });
-    const types = await typesOf(opened);
-    expect(types.filter((type) => type === "output.delta")).toHaveLength(1);
-    expect(await opened.read()).toMatchObject(
-      how === "cancelled" ? { status: how } : { finish_reason: "content_filter" },
-    );
-  });
+  test.each(["cancelled", "halted", "interrupted"] as const)(
+    "is told with its next append that it was %s",
+    async (how) => {
+      const opened = await open();
+      await opened.output({ first: 1, entries: [said("a")] });
+      if (how === "cancelled") await call(`${other.url}${opened.path}/cancel`, { method: "POST" });
+      else if (how === "interrupted")
+        await call(`${other.url}${opened.path}/interrupt`, { body: { heard: "0-0" } });
+      else await decide(platform, opened.ref, halted(2));
+      const ended = how === "cancelled" ? how : "completed";
+      expect((await opened.output({ first: 2, entries: [said("b"), END] })).json).toEqual({
+        stored: 1,
+        ended,
+      });
+      expect((await opened.output({ entries: [] })).json).toEqual({ stored: 1, ended });
+      const types = await typesOf(opened);
+      expect(types.filter((type) => type === "output.delta")).toHaveLength(1);
+      expect(await opened.read()).toMatchObject(
+        how === "cancelled" ? { status: how } : { finish_reason: how === "halted" ? "content_filter" : how },
+      );
+    },
+  );
 
   test("is cancelled while it writes without a pause", async () => {
     const opened = await open();

@@ -89,10 +89,12 @@ describe("one connection", () => {
     expect(client.eventsOf(3)).toEqual(client.eventsOf(2).slice(2));
   });
 
-  test("follows what it creates, and cancels it", async () => {
+  test("follows what it creates, interrupts and cancels it", async () => {
     using client = await openSocket(platform.node);
     client.send({ op: "create", id: 1, request: { model: "sim", input: "Hi" }, follow: true });
     const { generation } = (await client.frame("open", 1)) as unknown as { generation: string };
+    client.send({ op: "interrupt", id: 3, generation, heard: "0-0" });
+    expect(await client.frame("answer", 3)).toMatchObject({ status: 200, body: { status: "queued" } });
     client.send({ op: "cancel", id: 2, generation, reason: "enough" });
     expect(await client.frame("answer", 2)).toMatchObject({ status: 200, body: { status: "cancelled" } });
     await client.frame("end", 1);
