@@ -6,7 +6,7 @@ it("names the last event that a stream has handed out, or the beginning", async 
   const calls: [string, unknown][] = [];
   const client = createTestClient("http://platform.test", {
     fetch: async (url, { body }) => {
-      calls.push([String(url), JSON.parse(body as string)]);
+      calls.push([url, JSON.parse(body as string)]);
       return new Response("{}", { status: 200 });
     },
   });

@@ -19,3 +19,20 @@ it("is that of the output that counts, also after a rewind", () => {
   consumed.apply({ seq: asSeq(5), type: "output.rewind", to_seq: asSeq(3), reason: "worker_lost" });
   expect(consumed.last).toBe(3);
 });
+
+it("is, after an interrupt, what is not to be answered, also after a rewind to it", () => {
+  const input = new ConsumedInput();
+  input.apply({ seq: asSeq(2), type: "output.delta", text: "a", consumed: asSeq(2) });
+  input.apply({
+    seq: asSeq(5),
+    type: "output.rewind",
+    to_seq: asSeq(3),
+    reason: "interrupted",
+    consumed: asSeq(6),
+  });
+  expect([input.last, input.seq]).toEqual([6, 5]);
+  input.apply({ seq: asSeq(8), type: "output.rewind", to_seq: asSeq(5), reason: "worker_lost" });
+  expect(input.last).toBe(6);
+  input.apply({ seq: asSeq(9), type: "output.rewind", to_seq: asSeq(4), reason: "revised" });
+  expect([input.last, input.seq]).toEqual([2, 2]);
+});

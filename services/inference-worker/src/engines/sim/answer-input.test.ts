@@ -14,7 +14,7 @@ async function answer(
     text = "",
     tokens = 0,
     options = {},
-  }: { text?: string; tokens?: number; options?: Record<string, string> } = {},
+  }: { text?: string; tokens?: number; options?: Record<string, string | true> } = {},
 ): Promise<EngineEvent[]> {
   const events: EngineEvent[] = [];
   const request = { model: "sim", input: [], input_stream: { format: format as "text" }, options };
@@ -100,4 +100,25 @@ test.each([
     2,
     "finish",
   ]);
+});
+
+test("revised captions end as plain ones do, and begin again at any item that is final", async () => {
+  const format = "audio/pcm;rate=8000;channels=1";
+  const records = soundOf(Array.from({ length: 12 }, () => 1_600));
+  const plain = textOf(await answer(format, records));
+  const events = await answer(format, records, { options: { revise: true } });
+  const finals = events.filter((event) => event.type === "text" && event.final);
+  expect(textOf(finals)).toBe(plain);
+  expect(finals).toMatchObject([
+    { item: 1, tokens: 5, revises: true, consumed: 5 },
+    { item: 2, tokens: 5, revises: true, consumed: 10 },
+    { item: 3, tokens: 2, revises: true, consumed: 12 },
+  ]);
+  const [first] = finals;
+  const after = { text: textOf([first!]), tokens: 5, options: { revise: true } as const };
+  const rest = await answer(format, records.slice(5), after);
+  expect(rest).toEqual(events.slice(events.indexOf(first!) + 1));
+  await expect(answer("text", [], { options: { revise: true } })).rejects.toMatchObject({
+    code: "invalid_request",
+  });
 });
