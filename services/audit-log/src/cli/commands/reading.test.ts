@@ -81,7 +81,11 @@ describe("reprise-audit replay", () => {
     await using world = await openArchiveOf();
     const { filled, ref, id } = world;
     const input = (seq: number, entry: InputEntry) =>
-      filled.input(ref, { first: asSeq(seq), seq: asSeq(seq), at: 0, entry }, NOON_US + seq);
+      filled.input(
+        ref,
+        { first: asSeq(seq), seq: asSeq(seq), at: 0, committed: asSeq(0), entry },
+        NOON_US + seq,
+      );
     input(1, { type: "input.delta", text: "hello" });
     input(2, { type: "input.audio", audio: Uint8Array.of(1, 2, 255) });
     input(3, { type: "input.end" });

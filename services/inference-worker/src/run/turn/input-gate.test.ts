@@ -29,7 +29,7 @@ const RULES: ModerationRule[] = [
 
 /** Each entry in a record of its own. */
 const toRecords = (entries: readonly InputEntry[]): InputRecord[] =>
-  entries.map((entry, i) => ({ first: asSeq(i + 1), seq: asSeq(i + 1), at: 0, entry }));
+  entries.map((entry, i) => ({ first: asSeq(i + 1), seq: asSeq(i + 1), at: 0, committed: asSeq(0), entry }));
 
 async function pass(records: readonly InputRecord[], { after = 0, replacement = "*" } = {}) {
   const gate = new InputGate({
