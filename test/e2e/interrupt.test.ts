@@ -99,19 +99,23 @@ test("the next message is answered after an interrupt, also by another worker, a
   await using _ = cluster;
   const stream = client.generations.run(REPLIES);
   const events = stream[Symbol.asyncIterator]();
-  const hearNext = async () => {
-    for (;;) if ((await events.next()).value?.type === "output.delta") return;
+  /** Hears a delta of the answer to this commit: one of an interrupted answer may still be on its way. */
+  const hearItem = async (item: number) => {
+    for (;;) {
+      const { value } = await events.next();
+      if (value?.type === "output.delta" && value.item === item) return;
+    }
   };
   await events.next();
   const input = inputOf(client, stream.id!);
   const path = `/v1/generations/${stream.id}/input`;
   await Promise.all([input.text("one"), input.commit()]);
-  for (let i = 0; i < 3; i++) await hearNext();
+  for (let i = 0; i < 3; i++) await hearItem(2);
   const first = stream.text;
   await interrupt(client, stream);
   await interrupt(client, stream);
   await Promise.all([input.text("two"), input.commit()]);
-  await hearNext();
+  await hearItem(4);
   const second = stream.text.slice(first.length);
   expect(stream.text.startsWith(first)).toBe(true);
 
@@ -122,7 +126,7 @@ test("the next message is answered after an interrupt, also by another worker, a
     200,
   );
   await cluster.startWorker();
-  await hearNext();
+  await hearItem(6);
   const third = stream.text.slice(first.length + second.length);
   await interrupt(client, stream);
   const log = await untilEnd(cluster, stream.id!);
