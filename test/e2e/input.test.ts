@@ -1,3 +1,5 @@
+import { writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import type { KnownEvent } from "@reprise/protocol";
 import { startTcpProxy, withSeed } from "@reprise/testkit";
 import { expect, test } from "vitest";
@@ -54,12 +56,12 @@ async function create(
   url: string,
   format: string,
   options: object = {},
-  policy: object = {},
+  { model = "sim", policy = {} }: { model?: string; policy?: object } = {},
 ): Promise<string> {
   const answer = await fetch(`${url}/v1/generations`, {
     method: "POST",
     headers: { authorization: `Bearer ${cluster.keys["acme"]!}`, "content-type": "application/json" },
-    body: JSON.stringify({ model: "sim", input: { stream: { format } }, options, policy }),
+    body: JSON.stringify({ model, input: { stream: { format } }, options, policy }),
   });
   const created = (await answer.json()) as { id: string };
   expect([answer.status, created]).toEqual([201, expect.anything()]);
@@ -150,8 +152,8 @@ test("a term that is cut over two nodes does not reach the model, nor after a wo
     cluster.startWorker(),
   ]);
   const rules = [{ terms: ["falcon"] }, { terms: ["bomb"], action: "halt", category: "violence" }];
-  const moderation = { moderation: { input: "gate", rules } };
-  const id = await create(cluster, near.url, "text", {}, moderation);
+  const policy = { moderation: { input: "gate", rules } };
+  const id = await create(cluster, near.url, "text", {}, { policy });
   const [here, there] = [near, far].map(({ url }) => createSender(cluster, id, () => url));
   const isSaid = (text: string) => (log: readonly KnownEvent[]) => textOf([...log]) === text;
   await here!.append(1, [typed("Project ")]);
@@ -168,6 +170,26 @@ test("a term that is cut over two nodes does not reach the model, nor after a wo
     { type: "moderation.halted", category: "violence", replacement: "" },
     { type: "generation.completed", finish_reason: "content_filter" },
   ]);
+});
+
+test("a program's input that was sent to a lost worker is given to another one from the start", async () => {
+  await using cluster = await startCluster({ ackWaitMs: 2_000 });
+  const models = join(dirname(cluster.tenantsFile), "models.json");
+  const upper = { engine: "command", command: ["dd", "bs=4", "conv=ucase", "status=none"] };
+  await writeFile(models, JSON.stringify({ models: { upper } }));
+  const env = { REPRISE_MODELS_FILE: models };
+  const [{ url }, victim] = await Promise.all([cluster.startDelivery(env), cluster.startWorker(env)]);
+  const id = await create(cluster, url, "text", {}, { model: "upper" });
+  const sender = createSender(cluster, id, () => url);
+  await sender.append(1, WORDS.slice(0, 100).map(typed));
+  await cluster.untilLog("acme", id, (log) => textOf(log).length >= 400);
+  victim.kill("SIGKILL");
+  await cluster.startWorker(env);
+  await sender.append(101, [...WORDS.slice(100, 150).map(typed), { type: "input.commit" }, END]);
+  const events = await cluster.untilLog("acme", id, (log) => log.some(isEnd));
+  expect(textOf(events)).toBe(`${WORDS.slice(0, 150).join("").toUpperCase()}\n`);
+  expect(events.filter(({ type }) => type === "output.rewind")).toHaveLength(1);
+  expect(await sender.call({ method: "GET" })).toMatchObject({ json: { stored: 152, ended: true } });
 });
 
 test("input that does not fit is refused with what to do", async () => {

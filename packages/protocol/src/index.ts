@@ -41,6 +41,7 @@ export {
 export {
   type Dialect,
   DIALECTS,
+  COMMAND_CAPABILITIES,
   dialectCapabilities,
   SIM_CAPABILITIES,
   capabilitiesOf,

@@ -204,7 +204,7 @@ const servedSchema = z.looseObject({
   models: z.record(
     z.string(),
     z.discriminatedUnion("engine", [
-      z.looseObject({ engine: z.literal("sim"), capabilities, context_tokens: contextTokens }),
+      z.looseObject({ engine: z.enum(["sim", "command"]), capabilities, context_tokens: contextTokens }),
       z.looseObject({
         engine: z.literal("openai"),
         dialect: z.enum(DIALECTS).default("openai"),
@@ -224,12 +224,13 @@ export async function loadServedModels(path: string | undefined): Promise<Readon
   const { models } = parseConfigFile(await readConfigFile(path), { source: path, schema: servedSchema });
   return new Map(
     Object.entries(models).map(([name, model]) => {
-      const dialect = model.engine === "openai" ? model.dialect : undefined;
+      const { engine } = model;
+      const kind = engine === "openai" ? model.dialect : engine === "command" ? engine : undefined;
       return [
         name,
         {
-          engine: model.engine,
-          capabilities: capabilitiesOf(dialect, model.capabilities),
+          engine,
+          capabilities: capabilitiesOf(kind, model.capabilities),
           contextTokens: model.context_tokens,
         },
       ];

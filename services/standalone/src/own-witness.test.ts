@@ -15,7 +15,7 @@ async function witnessesOf(dir: string): Promise<number[]> {
       ["environ", "cmdline"].map((file) => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "")),
     );
     if (environment!.includes(`REPRISE_WITNESS_DIR=${dir}\0`) && command!.includes("witness/src/main.ts"))
-      if (!command!.includes("supervisor.sh")) found.push(Number(pid));
+      if (!command!.startsWith("/bin/sh")) found.push(Number(pid));
   }
   return found;
 }

@@ -1,16 +1,21 @@
 import type { GenerationRequest } from "../request/request.ts";
 import { RepriseError } from "../errors/reprise-error.ts";
+import * as z from "zod";
 import type { Capability, Need } from "./capability.ts";
 import { openaiOptionsOf } from "./openai-options.ts";
+import { createOptionsParser } from "./parse-options.ts";
 import { parseSimOptions } from "./sim-options.ts";
 
 /** Engine and capabilities of a model. */
 export interface ServedBy {
-  readonly engine: "sim" | "openai";
+  readonly engine: "sim" | "openai" | "command";
   readonly capabilities: ReadonlySet<Capability>;
   /** Context size of the model in tokens, including its answer. Undefined: unknown. */
   readonly contextTokens?: number | undefined;
 }
+
+/** A program's arguments are its operator's. */
+const parseNoOptions = createOptionsParser(z.strictObject({}));
 
 /**
  * Refuses what the model, or its engine, would refuse or ignore.
@@ -26,6 +31,7 @@ export function assertServable(
     if (!capabilities.has(capability)) throw unsupported(request.model, capability, param);
   }
   if (engine === "sim") parseSimOptions(request);
+  else if (engine === "command") parseNoOptions(request.options);
   else openaiOptionsOf(request);
 }
 

@@ -105,6 +105,9 @@ const BY_DIALECT: Readonly<Record<Dialect, readonly Capability[]>> = {
   ],
 };
 
+/** A program reads text or sound, and writes text. */
+export const COMMAND_CAPABILITIES: ReadonlySet<Capability> = new Set(["content_parts", "input_stream"]);
+
 const SETS = new Map(DIALECTS.map((dialect) => [dialect, new Set(BY_DIALECT[dialect])]));
 
 export function dialectCapabilities(dialect: Dialect): ReadonlySet<Capability> {
@@ -123,12 +126,13 @@ type DeclaredCapabilities = z.infer<typeof capabilitiesSchema>;
 /** Context size of a model in tokens, including its answer. It determines the room for earlier turns of a conversation. */
 export const contextTokensSchema = z.int().min(256).max(100_000_000);
 
-/** @param dialect of an OpenAI-compatible server; undefined for the simulator */
+/** @param kind dialect of an OpenAI-compatible server, or `command` for a program; undefined for the simulator */
 export function capabilitiesOf(
-  dialect: Dialect | undefined,
+  kind: Dialect | "command" | undefined,
   declared: DeclaredCapabilities = {},
 ): ReadonlySet<Capability> {
-  const all = new Set(dialect === undefined ? SIM_CAPABILITIES : dialectCapabilities(dialect));
+  const own = kind === "command" ? COMMAND_CAPABILITIES : kind && dialectCapabilities(kind);
+  const all = new Set(own ?? SIM_CAPABILITIES);
   for (const [name, can] of Object.entries(declared)) {
     if (can) all.add(name as Capability);
     else all.delete(name as Capability);

@@ -1,4 +1,5 @@
 import { RepriseError } from "@reprise/protocol";
+import { createCommandEngine, findLimitProblem } from "../engines/command/command-engine.ts";
 import type { Engine } from "../engines/engine.ts";
 import { createOpenaiEngine } from "../engines/openai/openai-engine.ts";
 import { createSimEngine } from "../engines/sim/sim-engine.ts";
@@ -22,6 +23,7 @@ export async function loadEngines(
 ): Promise<Map<string, ServedModel>> {
   const models = await loadModelsFile(env.REPRISE_MODELS_FILE, processEnv);
   if (env.REPRISE_MEDIA_URL === undefined) assertNoLinks(models);
+  await assertLimits(models);
   return createEngines(models, env.REPRISE_WORKER_SLOTS);
 }
 
@@ -31,6 +33,16 @@ function assertNoLinks(models: ModelsConfig): void {
     if (config.engine !== "openai" || config.openai.media !== "url") continue;
     const message = `models.${name}.media: "url" needs REPRISE_MEDIA_URL, by which the model server reaches delivery.`;
     throw new RepriseError("config_invalid", message);
+  }
+}
+
+/** Not every system can limit a program's memory, and not to any size. */
+async function assertLimits(models: ModelsConfig): Promise<void> {
+  for (const [name, config] of models) {
+    if (config.engine !== "command" || config.command.maxMemoryMb === undefined) continue;
+    const problem = await findLimitProblem(config.command);
+    if (problem !== undefined)
+      throw new RepriseError("config_invalid", `models.${name}.max_memory_mb: ${problem}`);
   }
 }
 
@@ -61,5 +73,6 @@ export function createEngines(models: ModelsConfig, defaultSlots: number): Map<s
 
 function createEngine(config: EngineConfig): Engine {
   if (config.engine === "openai") return createOpenaiEngine(config.openai);
+  if (config.engine === "command") return createCommandEngine(config.command);
   return createSimEngine(config.capabilities && { capabilities: config.capabilities });
 }

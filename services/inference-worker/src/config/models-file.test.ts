@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { COMMAND_CAPABILITIES } from "@reprise/protocol";
 import { createEngines, loadEngines } from "./create-engines.ts";
 import { loadModelsFile, parseModelsFile } from "./models-file.ts";
 
@@ -33,6 +34,8 @@ function problemsOf(text: string): string[] {
 
 const problemsWith = (fields: object) =>
   problemsOf(JSON.stringify({ models: { llama: { ...LLAMA, ...fields } } }));
+
+const WHISPER = { engine: "command", command: ["whisper-cli", "-f", "-"] };
 
 describe("a models file", () => {
   test("gives models with their engines, keys from the environment, and defaults", () => {
@@ -72,6 +75,35 @@ describe("a models file", () => {
         servers: 1,
       },
     });
+  });
+
+  test("may give a program, with the variables that it names", () => {
+    const models = { whisper: { ...WHISPER, env: ["MODEL_DIR"], max_memory_mb: 2_000 } };
+    const parsed = parseModelsFile(JSON.stringify({ models }), {
+      source: "models.json",
+      env: { PATH: "/bin", HOME: "/root", MODEL_DIR: "/models" },
+    });
+    expect(parsed.get("whisper")).toMatchObject({
+      engine: "command",
+      command: {
+        command: ["whisper-cli", "-f", "-"],
+        environment: { PATH: "/bin", MODEL_DIR: "/models" },
+        maxMemoryMb: 2_000,
+        maxOutputBytes: 1_048_576,
+        capabilities: COMMAND_CAPABILITIES,
+      },
+    });
+  });
+
+  test.each([
+    [{ command: [] }, "command[0]: "],
+    [{ command: "cat | tr" }, "command: "],
+    [{ command: ["bin/whisper"] }, "command[0]: must be an absolute path, or a name to find on PATH"],
+    [{ env: ["ABSENT"] }, "env[0]: is not in the environment"],
+    [{ max_memory_mb: 0 }, "max_memory_mb: "],
+  ])("is refused for the program %j", (fields, problem) => {
+    const [found, ...others] = problemsOf(JSON.stringify({ models: { whisper: { ...WHISPER, ...fields } } }));
+    expect([found, others]).toEqual([expect.stringContaining(`models.whisper.${problem}`), []]);
   });
 
   test("may give several servers of one model, and when one of them is left alone", () => {
@@ -155,7 +187,7 @@ describe("a models file", () => {
     ],
     [{ api_key_env: "EMPTY" }, "models.llama.api_key_env: names EMPTY, which the environment does not have"],
     [{ api_key_env: "SPLIT" }, "models.llama.api_key_env: names SPLIT, which is not visible ASCII"],
-    [{ engine: "vllm" }, "models.llama.engine: must name an engine: sim or openai"],
+    [{ engine: "vllm" }, "models.llama.engine: must name an engine: sim, openai or command"],
   ])("is refused for a model with %j", (fields, problem) => {
     expect(problemsWith(fields)).toEqual([problem]);
   });
@@ -226,5 +258,21 @@ test("media by address need to know where model servers reach delivery", async (
   });
   const engines = await loadEngines({ ...set, REPRISE_MEDIA_URL: "http://delivery:8080" }, env);
   await engines.get("llama")!.engine.close();
+  await rm(dir, { recursive: true });
+});
+
+test("memory to which the system can't limit a program is refused at the start", async () => {
+  const dir = await mkdtemp(join(tmpdir(), "reprise-models-"));
+  const path = join(dir, "models.json");
+  const load = async (max_memory_mb: number) => {
+    await writeFile(path, JSON.stringify({ models: { whisper: { ...WHISPER, max_memory_mb } } }));
+    const set = { REPRISE_MODELS_FILE: path, REPRISE_WORKER_SLOTS: 1, REPRISE_MEDIA_URL: undefined };
+    return loadEngines(set, { PATH: "/usr/bin:/bin" });
+  };
+  expect([...(await load(1_000)).keys()]).toEqual(["whisper"]);
+  await expect(load(1)).rejects.toMatchObject({
+    code: "config_invalid",
+    message: expect.stringContaining("models.whisper.max_memory_mb"),
+  });
   await rm(dir, { recursive: true });
 });

@@ -19,6 +19,7 @@ import {
 } from "@reprise/runtime";
 import { maxOutputTokensSchema } from "@reprise/tenancy";
 import * as z from "zod";
+import type { CommandEngineOptions } from "../engines/command/command-engine.ts";
 import { CACHE_SALTS } from "../engines/openai/request/cache-salt.ts";
 import { CONTINUATIONS, MAX_TOKENS_FIELDS } from "../engines/openai/request/chat-request.ts";
 import { MEDIA_FORMS } from "../engines/openai/request/placed-media.ts";
@@ -28,7 +29,8 @@ import { LONGEST_EJECTION_MS } from "../engines/openai/replicas/replica-state.ts
 
 export type EngineConfig =
   | { readonly engine: "sim"; readonly capabilities?: ReadonlySet<Capability> | undefined }
-  | { readonly engine: "openai"; readonly openai: OpenaiEngineOptions };
+  | { readonly engine: "openai"; readonly openai: OpenaiEngineOptions }
+  | { readonly engine: "command"; readonly command: CommandEngineOptions };
 
 export type ModelConfig = EngineConfig & {
   readonly slots?: number | undefined;
@@ -45,6 +47,12 @@ const MAX_SLOTS = 10_000;
 const MAX_SERVERS = 1_000;
 const MAX_BASE_URLS = 64;
 const MAX_TIMEOUT_MS = 3_600_000;
+const MAX_ARGUMENTS = 256;
+const MAX_MEMORY_MB = 1_048_576;
+const MAX_COMMAND_OUTPUT_BYTES = 64 * 1_024 * 1_024;
+const DEFAULT_COMMAND_OUTPUT_BYTES = 1_024 * 1_024;
+/** Variables that every program gets, if the worker has them. */
+const COMMAND_ENVIRONMENT = ["PATH", "LANG"];
 
 const slots = z.int().min(1).max(MAX_SLOTS).optional();
 const reserve = z.int().min(0).max(MAX_SLOTS).optional();
@@ -172,9 +180,48 @@ function openaiSchema(env: KeyEnvironment) {
     }));
 }
 
+function commandSchema(env: KeyEnvironment) {
+  const text = z.string().refine((value) => !value.includes("\0"), "must not have a NUL");
+  const program = text.regex(/^(\/|[^/]+$)/, "must be an absolute path, or a name to find on PATH");
+  const variable = z.string().refine((name) => env[name] !== undefined, "is not in the environment");
+  return z
+    .strictObject({
+      engine: z.literal("command"),
+      command: z.tuple([program], text).refine(({ length }) => length <= MAX_ARGUMENTS, {
+        error: `must have at most ${MAX_ARGUMENTS} items`,
+      }),
+      env: z.array(variable).default([]),
+      max_memory_mb: z.int().min(1).max(MAX_MEMORY_MB).optional(),
+      max_output_bytes: z.int().min(1).max(MAX_COMMAND_OUTPUT_BYTES).default(DEFAULT_COMMAND_OUTPUT_BYTES),
+      capabilities,
+      context_tokens: contextTokens,
+      slots,
+      reserve,
+      fallback,
+      price,
+    })
+    .transform(({ env: names, ...model }): ModelConfig => ({
+      engine: "command",
+      slots: model.slots,
+      reserve: model.reserve,
+      fallback: model.fallback,
+      command: {
+        command: model.command,
+        environment: Object.fromEntries(
+          [...COMMAND_ENVIRONMENT, ...names].flatMap((name) =>
+            env[name] === undefined ? [] : [[name, env[name]]],
+          ),
+        ),
+        maxMemoryMb: model.max_memory_mb,
+        maxOutputBytes: model.max_output_bytes,
+        capabilities: capabilitiesOf("command", model.capabilities),
+      },
+    }));
+}
+
 function fileSchema(env: KeyEnvironment) {
-  const model = z.discriminatedUnion("engine", [simSchema, openaiSchema(env)], {
-    error: "must name an engine: sim or openai",
+  const model = z.discriminatedUnion("engine", [simSchema, openaiSchema(env), commandSchema(env)], {
+    error: "must name an engine: sim, openai or command",
   });
   const models = z
     .record(

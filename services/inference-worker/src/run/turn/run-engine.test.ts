@@ -394,3 +394,25 @@ test("an engine that has said its last word is not stopped: its usage still come
   await vi.advanceTimersByTimeAsync(200);
   expect(await outcome).toMatchObject({ kind: "finished", reason: "stop", counted: 1 });
 });
+
+test("an engine that listens is not late, and input that it leaves is let go of", async () => {
+  let inputSignal: AbortSignal | undefined;
+  const { outcome } = start(
+    async function* (_request, { input }) {
+      const next = input![Symbol.asyncIterator]().next();
+      next.catch(() => undefined);
+      yield text("a");
+      await pause(5_000);
+      yield { type: "finish", reason: "stop" };
+    },
+    {
+      async *input(signal) {
+        inputSignal = signal;
+        await untilAborted(signal);
+      },
+    },
+  );
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(await outcome).toMatchObject({ kind: "finished", reason: "stop" });
+  expect(inputSignal!.aborted).toBe(true);
+});

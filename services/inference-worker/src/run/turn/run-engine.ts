@@ -160,7 +160,12 @@ export async function runEngine(run: EngineRun): Promise<EngineOutcome> {
       stop.throwIfAborted();
       if (firstTokenDueMs === undefined) watch.waiting();
       firstTokenDueMs ??= performance.now() + timeouts.first_token.after_ms;
-      await consumeEngine(run, heard, { watch, stop, onFinished, onResumed });
+      const over = new AbortController();
+      const control = { watch, stop, over: over.signal, onFinished, onResumed };
+      await consumeEngine(run, heard, control).finally(() => {
+        over.abort();
+        watch.listening(false);
+      });
       break;
     } catch (thrown) {
       const { counted } = heard;
@@ -213,6 +218,8 @@ function abortedBy(signal: AbortSignal) {
 interface TurnControl {
   readonly watch: TurnWatch;
   readonly stop: AbortSignal;
+  /** Aborted when the engine is asked no more: it may have left its input before the end. */
+  readonly over: AbortSignal;
   readonly onFinished: () => void;
   readonly onResumed: () => void;
 }
@@ -329,7 +336,7 @@ function beginEngine(
     onAnswer,
     input,
   }: EngineRun,
-  { watch, stop, onFinished, onResumed }: TurnControl,
+  { watch, stop, over, onFinished, onResumed }: TurnControl,
 ): AsyncIterable<EngineEvent> {
   return engine.generate(withMost(request.get(), turn, budget?.mostOutput()), {
     ...turn,
@@ -342,7 +349,7 @@ function beginEngine(
     onResumed,
     ...(onLeftOut && { onLeftOut }),
     ...(onAnswer && { onAnswer }),
-    ...(input && { input: untimed(input(stop), watch) }),
+    ...(input && { input: untimed(input(AbortSignal.any([stop, over])), watch) }),
     onWithoutField,
     traceparent,
   });
@@ -350,13 +357,13 @@ function beginEngine(
 
 /** Input, for which no timeout of the engine runs while it is awaited. */
 async function* untimed(input: AsyncIterable<InputRecord>, watch: TurnWatch): AsyncGenerator<InputRecord> {
-  watch.held();
+  watch.listening(true);
   for await (const record of input) {
-    watch.waiting();
+    watch.listening(false);
     yield record;
-    watch.held();
+    watch.listening(true);
   }
-  watch.waiting();
+  watch.listening(false);
 }
 
 /** A request for no more output than the tenant may still use. */

@@ -123,3 +123,13 @@ test("nothing is watched any more after disposal", () => {
   expect(struck).toEqual([]);
   expect(vi.getTimerCount()).toBe(0);
 });
+
+test("no limit runs while the engine listens, though it speaks meanwhile; then it runs again", () => {
+  const { struck, watched, tokenAfter } = watch();
+  watched.listening(true);
+  for (const ms of [1_500, 500]) tokenAfter(ms);
+  expect(struck).toEqual([]);
+  watched.listening(false);
+  vi.advanceTimersByTime(1_000);
+  expect(struck).toEqual([["between_tokens", 2_000 + 100]]);
+});

@@ -8,6 +8,8 @@ export interface TurnWatch extends Disposable {
   arrived(): void;
   /** The engine is not asked after all; no time runs until it is asked again. */
   held(): void;
+  /** True: the engine waits for input. No time runs until it has some, though it may speak meanwhile. */
+  listening(waits: boolean): void;
   /** True once the engine has said or made anything. */
   readonly hasBegun: boolean;
   /** The engine has made something that it can't say yet: its time begins again, if it runs. */
@@ -43,6 +45,7 @@ export function watchTurn(options: TurnWatchOptions): TurnWatch {
   let waitingSince: number | undefined;
   let timer: NodeJS.Timeout;
   let isOver = false;
+  let isListening = false;
 
   function check(): void {
     const at = performance.now();
@@ -63,7 +66,7 @@ export function watchTurn(options: TurnWatchOptions): TurnWatch {
   }
 
   function waiting(): void {
-    waitingSince = performance.now();
+    waitingSince = isListening ? undefined : performance.now();
   }
 
   function arrived(): void {
@@ -83,6 +86,10 @@ export function watchTurn(options: TurnWatchOptions): TurnWatch {
     arrived,
     held() {
       waitingSince = undefined;
+    },
+    listening(waits) {
+      isListening = waits;
+      waiting();
     },
     get hasBegun() {
       return limit === "between_tokens";
