@@ -204,7 +204,11 @@ const servedSchema = z.looseObject({
   models: z.record(
     z.string(),
     z.discriminatedUnion("engine", [
-      z.looseObject({ engine: z.enum(["sim", "command"]), capabilities, context_tokens: contextTokens }),
+      z.looseObject({
+        engine: z.enum(["sim", "command", "realtime"]),
+        capabilities,
+        context_tokens: contextTokens,
+      }),
       z.looseObject({
         engine: z.literal("openai"),
         dialect: z.enum(DIALECTS).default("openai"),
@@ -225,7 +229,7 @@ export async function loadServedModels(path: string | undefined): Promise<Readon
   return new Map(
     Object.entries(models).map(([name, model]) => {
       const { engine } = model;
-      const kind = engine === "openai" ? model.dialect : engine === "command" ? engine : undefined;
+      const kind = engine === "openai" ? model.dialect : engine === "sim" ? undefined : engine;
       return [
         name,
         {

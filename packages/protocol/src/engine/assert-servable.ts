@@ -8,12 +8,13 @@ import { parseSimOptions } from "./sim-options.ts";
 
 /** Engine and capabilities of a model. */
 export interface ServedBy {
-  readonly engine: "sim" | "openai" | "command";
+  readonly engine: "sim" | "openai" | "command" | "realtime";
   readonly capabilities: ReadonlySet<Capability>;
   /** Context size of the model in tokens, including its answer. Undefined: unknown. */
   readonly contextTokens?: number | undefined;
 }
 
+const REALTIME_FORMAT = "audio/pcm;rate=16000;channels=1";
 /** A program's arguments are its operator's. */
 const parseNoOptions = createOptionsParser(z.strictObject({}));
 
@@ -31,8 +32,16 @@ export function assertServable(
     if (!capabilities.has(capability)) throw unsupported(request.model, capability, param);
   }
   if (engine === "sim") parseSimOptions(request);
-  else if (engine === "command") parseNoOptions(request.options);
-  else openaiOptionsOf(request);
+  else if (engine === "openai") openaiOptionsOf(request);
+  else parseNoOptions(request.options);
+  if (engine === "realtime" && request.input_stream?.format !== REALTIME_FORMAT)
+    throw new RepriseError(
+      "invalid_request",
+      `input: the model "${request.model}" takes ${REALTIME_FORMAT}.`,
+      {
+        param: "input.stream.format",
+      },
+    );
 }
 
 function unsupported(model: string, capability: Capability, param: string): RepriseError {

@@ -108,6 +108,9 @@ const BY_DIALECT: Readonly<Record<Dialect, readonly Capability[]>> = {
 /** A program reads text or sound, and writes text. */
 export const COMMAND_CAPABILITIES: ReadonlySet<Capability> = new Set(["content_parts", "input_stream"]);
 
+/** vLLM's `/v1/realtime` transcribes streamed sound. */
+const REALTIME_CAPABILITIES: ReadonlySet<Capability> = new Set(["input_stream"]);
+
 const SETS = new Map(DIALECTS.map((dialect) => [dialect, new Set(BY_DIALECT[dialect])]));
 
 export function dialectCapabilities(dialect: Dialect): ReadonlySet<Capability> {
@@ -126,13 +129,18 @@ type DeclaredCapabilities = z.infer<typeof capabilitiesSchema>;
 /** Context size of a model in tokens, including its answer. It determines the room for earlier turns of a conversation. */
 export const contextTokensSchema = z.int().min(256).max(100_000_000);
 
-/** @param kind dialect of an OpenAI-compatible server, or `command` for a program; undefined for the simulator */
+function baseOf(kind: Parameters<typeof capabilitiesOf>[0]): ReadonlySet<Capability> {
+  if (kind === undefined) return SIM_CAPABILITIES;
+  if (kind === "realtime") return REALTIME_CAPABILITIES;
+  return kind === "command" ? COMMAND_CAPABILITIES : dialectCapabilities(kind);
+}
+
+/** @param kind dialect of an OpenAI-compatible server, `command` for a program, `realtime` for a server of streamed sound; undefined for the simulator */
 export function capabilitiesOf(
-  kind: Dialect | "command" | undefined,
+  kind: Dialect | "command" | "realtime" | undefined,
   declared: DeclaredCapabilities = {},
 ): ReadonlySet<Capability> {
-  const own = kind === "command" ? COMMAND_CAPABILITIES : kind && dialectCapabilities(kind);
-  const all = new Set(own ?? SIM_CAPABILITIES);
+  const all = new Set(baseOf(kind));
   for (const [name, can] of Object.entries(declared)) {
     if (can) all.add(name as Capability);
     else all.delete(name as Capability);

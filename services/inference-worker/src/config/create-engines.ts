@@ -2,6 +2,7 @@ import { RepriseError } from "@reprise/protocol";
 import { createCommandEngine, findLimitProblem } from "../engines/command/command-engine.ts";
 import type { Engine } from "../engines/engine.ts";
 import { createOpenaiEngine } from "../engines/openai/openai-engine.ts";
+import { createRealtimeEngine } from "../engines/realtime/realtime-engine.ts";
 import { createSimEngine } from "../engines/sim/sim-engine.ts";
 import type { ServedModel } from "../model-queues.ts";
 import { loadModelsFile, type EngineConfig, type ModelsConfig } from "./models-file.ts";
@@ -73,6 +74,7 @@ export function createEngines(models: ModelsConfig, defaultSlots: number): Map<s
 
 function createEngine(config: EngineConfig): Engine {
   if (config.engine === "openai") return createOpenaiEngine(config.openai);
+  if (config.engine === "realtime") return createRealtimeEngine(config.realtime);
   if (config.engine === "command") return createCommandEngine(config.command);
   return createSimEngine(config.capabilities && { capabilities: config.capabilities });
 }

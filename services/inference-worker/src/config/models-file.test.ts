@@ -187,7 +187,7 @@ describe("a models file", () => {
     ],
     [{ api_key_env: "EMPTY" }, "models.llama.api_key_env: names EMPTY, which the environment does not have"],
     [{ api_key_env: "SPLIT" }, "models.llama.api_key_env: names SPLIT, which is not visible ASCII"],
-    [{ engine: "vllm" }, "models.llama.engine: must name an engine: sim, openai or command"],
+    [{ engine: "vllm" }, "models.llama.engine: must name an engine: sim, openai, realtime or command"],
   ])("is refused for a model with %j", (fields, problem) => {
     expect(problemsWith(fields)).toEqual([problem]);
   });

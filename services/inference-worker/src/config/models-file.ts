@@ -25,11 +25,13 @@ import { CONTINUATIONS, MAX_TOKENS_FIELDS } from "../engines/openai/request/chat
 import { MEDIA_FORMS } from "../engines/openai/request/placed-media.ts";
 import type { OpenaiEngineOptions } from "../engines/openai/openai-engine.ts";
 import type { HealthOptions } from "../engines/openai/replicas/replica-pool.ts";
+import type { RealtimeEngineOptions } from "../engines/realtime/realtime-engine.ts";
 import { LONGEST_EJECTION_MS } from "../engines/openai/replicas/replica-state.ts";
 
 export type EngineConfig =
   | { readonly engine: "sim"; readonly capabilities?: ReadonlySet<Capability> | undefined }
   | { readonly engine: "openai"; readonly openai: OpenaiEngineOptions }
+  | { readonly engine: "realtime"; readonly realtime: RealtimeEngineOptions }
   | { readonly engine: "command"; readonly command: CommandEngineOptions };
 
 export type ModelConfig = EngineConfig & {
@@ -180,6 +182,34 @@ function openaiSchema(env: KeyEnvironment) {
     }));
 }
 
+function realtimeSchema(env: KeyEnvironment) {
+  return z
+    .strictObject({
+      engine: z.literal("realtime"),
+      base_url: apiBaseUrl,
+      upstream_model: z.string().min(1),
+      api_key_env: apiKeyEnv(env).optional(),
+      capabilities,
+      context_tokens: contextTokens,
+      slots,
+      reserve,
+      fallback,
+      price,
+    })
+    .transform((model): ModelConfig => ({
+      engine: "realtime",
+      slots: model.slots,
+      reserve: model.reserve,
+      fallback: model.fallback,
+      realtime: {
+        baseUrl: model.base_url,
+        upstreamModel: model.upstream_model,
+        apiKey: model.api_key_env,
+        capabilities: capabilitiesOf("realtime", model.capabilities),
+      },
+    }));
+}
+
 function commandSchema(env: KeyEnvironment) {
   const text = z.string().refine((value) => !value.includes("\0"), "must not have a NUL");
   const program = text.regex(/^(\/|[^/]+$)/, "must be an absolute path, or a name to find on PATH");
@@ -220,8 +250,9 @@ function commandSchema(env: KeyEnvironment) {
 }
 
 function fileSchema(env: KeyEnvironment) {
-  const model = z.discriminatedUnion("engine", [simSchema, openaiSchema(env), commandSchema(env)], {
-    error: "must name an engine: sim, openai or command",
+  const engines = [simSchema, openaiSchema(env), realtimeSchema(env), commandSchema(env)] as const;
+  const model = z.discriminatedUnion("engine", engines, {
+    error: "must name an engine: sim, openai, realtime or command",
   });
   const models = z
     .record(

@@ -3,17 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Writable } from "node:stream";
 import { raceAbort } from "@reprise/async";
-import {
-  type Capability,
-  type InputEntry,
-  type InputRecord,
-  REQUEST_SEQ,
-  type Seq,
-  textsOf,
-} from "@reprise/protocol";
+import { type Capability, type InputEntry, type InputRecord, REQUEST_SEQ, textsOf } from "@reprise/protocol";
 import { spawnSupervised, type SupervisedProcess } from "@reprise/runtime";
 import type { Engine, EngineEvent, EngineRequest, GenerateOptions, TextEvent } from "../engine.ts";
 import { EngineError } from "../engine-error.ts";
+import { Feed } from "../feed.ts";
 
 export interface CommandEngineOptions {
   /** The program and its arguments. No shell reads them. */
@@ -30,8 +24,6 @@ export interface CommandEngineOptions {
 const STOP_GRACE_S = 2;
 /** Programs don't count tokens: so much output is taken for one. */
 const BYTES_PER_TOKEN = 4;
-/** Input after which a program without output is said to have consumed it, so that its client may send more. */
-const REPORT_BYTES = 65_536;
 /** Statuses by which a shell, and so the supervisor, says that a program can't be run. */
 const CANT_RUN: ReadonlySet<number> = new Set([126, 127]);
 const FIRST_SIGNAL_STATUS = 128;
@@ -104,8 +96,9 @@ async function* run(
   maxOutputBytes: number,
 ): AsyncGenerator<EngineEvent> {
   // They are pipes, by the options of the spawn.
-  const feed = new Feed(program.stdin!);
-  void feed.run(input ?? recordsOf(request));
+  const write = createWriter(program.stdin!);
+  const feed = new Feed(({ entry }) => write(toBytes(entry)));
+  void feed.run(input ?? recordsOf(request)).then(() => program.stdin!.end());
   let complaintBytes = 0;
   program.stderr!.on("data", (bytes: Buffer) => (complaintBytes += bytes.length));
 
@@ -143,61 +136,10 @@ async function* run(
   yield { type: "finish", reason: "stop" };
 }
 
-/** Writes input to a program, no faster than it reads. */
-class Feed {
-  readonly #stdin: Writable;
-  #consumed: Seq | undefined;
-  #unreported = 0;
-  #hasFailed = false;
-  #moved!: PromiseWithResolvers<undefined>;
-
-  constructor(stdin: Writable) {
-    this.#stdin = stdin;
-    // A program need not read all of its input: its end tells how it went.
-    stdin.on("error", () => {});
-    this.#expectMove();
-  }
-
-  /** Resolves when the program has taken much input since `takeConsumed`; rejects with an error of the input. */
-  get moved(): Promise<undefined> {
-    return this.#moved.promise;
-  }
-
-  /** Returns the last entry that the program has taken, if it has taken any since the last call. */
-  takeConsumed(): Seq | undefined {
-    const consumed = this.#consumed;
-    this.#consumed = undefined;
-    this.#unreported = 0;
-    if (!this.#hasFailed) this.#expectMove();
-    return consumed;
-  }
-
-  #expectMove(): void {
-    this.#moved = Promise.withResolvers();
-    // It may be rejected while nothing waits for it.
-    this.#moved.promise.catch(() => {});
-  }
-
-  async run(input: AsyncIterable<Pick<InputRecord, "seq" | "entry">>): Promise<void> {
-    try {
-      for await (const { seq, entry } of input) {
-        if (!(await this.#write(toBytes(entry)))) return;
-        this.#consumed = seq;
-        if (this.#unreported >= REPORT_BYTES) this.#moved.resolve(undefined);
-      }
-      this.#stdin.end();
-    } catch (error) {
-      this.#hasFailed = true;
-      this.#moved.reject(error);
-    }
-  }
-
-  /** @returns false if the program reads no more */
-  async #write(bytes: string | Uint8Array): Promise<boolean> {
-    if (bytes.length === 0) return true;
-    this.#unreported += bytes.length;
-    return new Promise((resolve) => this.#stdin.write(bytes, (error) => resolve(!error)));
-  }
+/** Writes bytes no faster than a program reads them. Resolves with false if it reads no more, which is no failure: its end tells how it went. */
+function createWriter(stdin: Writable): (bytes: string | Uint8Array) => Promise<boolean> {
+  stdin.on("error", () => {});
+  return (bytes) => new Promise((resolve) => stdin.write(bytes, (error) => resolve(!error)));
 }
 
 function toBytes(entry: InputEntry): string | Uint8Array {

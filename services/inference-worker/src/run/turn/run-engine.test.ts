@@ -408,7 +408,7 @@ test("an engine that listens is not late, and input that it leaves is let go of"
     {
       async *input(signal) {
         inputSignal = signal;
-        await untilAborted(signal);
+        yield await untilAborted(signal);
       },
     },
   );
