@@ -19,6 +19,13 @@ import { readerCut } from "./reader/reader-cut.ts";
 import { readerStalled } from "./reader/reader-stalled.ts";
 import { reconnectStorm } from "./reader/reconnect-storm.ts";
 import { retentionExpired } from "./broker/retention-expired.ts";
+import {
+  inputBrokerSigkill,
+  inputCut,
+  inputDeliverySigkill,
+  inputLeaderSigkill,
+  inputWorkerSigkill,
+} from "./input/upload-faults.ts";
 import type { FaultRow } from "./row.ts";
 import { powerLoss, storeRolledBack } from "./broker/store-rolled-back.ts";
 import { timeouts } from "./worker/timeouts.ts";
@@ -41,6 +48,9 @@ export const ROWS: readonly FaultRow[] = [
   brokerSigstop,
   ackLost,
   deliveryCutOff,
+  inputDeliverySigkill,
+  inputWorkerSigkill,
+  inputBrokerSigkill,
   cursorFuzz,
   toolResultRaces,
   foreignTenant,
@@ -56,6 +66,7 @@ export const ROWS: readonly FaultRow[] = [
   brokerOutage,
   brokerOutageLong,
   readerCut,
+  inputCut,
   readerStalled,
   reconnectStorm,
   cancelRaces,
@@ -68,5 +79,6 @@ export const ROWS: readonly FaultRow[] = [
   clusterLeaderSigkill,
   clusterLeaderSigstop,
   clusterLeaderRestart,
+  inputLeaderSigkill,
   conversationLeaderSigkill,
 ];

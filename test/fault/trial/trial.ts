@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { createClient, type Generations } from "@reprise/client";
+import { type Client, createClient, type Generations } from "@reprise/client";
 import {
   type FinishReason,
   type GenerationRequest,
@@ -15,11 +15,13 @@ import type { FaultWorld } from "../world/fault-world.ts";
 import type { Tenant } from "../world/tenant.ts";
 import type { TestedGeneration } from "./tested-generation.ts";
 import type { Violation, ViolationKind } from "./violation.ts";
-import { runUndisturbed } from "./undisturbed.ts";
+import { runUndisturbed, type Undisturbed } from "./undisturbed.ts";
 
 export interface GenerationOptions {
   /** Default: each in turn. */
   readonly tenant?: Tenant;
+  /** The words of a streamed input, which the simulator echoes. Who creates it sends them. Default: a prompt. */
+  readonly typed?: readonly string[];
   /** Default `sim`; `upstream` says the same. */
   readonly model?: "sim" | "upstream";
   /** Default: one of its own. */
@@ -40,6 +42,8 @@ export interface GenerationOptions {
   /** Default: the undisturbed run's finish reason only. */
   readonly mayFinish?: FinishReason;
 }
+
+const TYPED = { format: "text" } as const;
 
 export type ReaderKind = "raw" | "sdk";
 
@@ -85,14 +89,31 @@ export class Trial {
 
   /** The SDK of a tenant, over all nodes in turn. */
   clientOf(tenant: Tenant): Generations {
+    return this.sdkOf(tenant).generations;
+  }
+
+  /** The same, with its transport. @param onBroken called for each request that gets no answer */
+  sdkOf(tenant: Tenant, onBroken: () => void = () => {}): Client {
     const urls = this.world.deliveries.map(({ url }) => url);
-    const fetch = balancedFetch({ urls, first: this.#drawNode() });
-    return createClient({ url: BALANCED_URL, apiKey: tenant.key, fetch }).generations;
+    const balanced = balancedFetch({ urls, first: this.#drawNode() });
+    return createClient({
+      url: BALANCED_URL,
+      apiKey: tenant.key,
+      async fetch(url, init) {
+        try {
+          return await balanced(url, init);
+        } catch (error) {
+          onBroken();
+          throw error;
+        }
+      },
+    });
   }
 
   /** Creates a generation whose text is known beforehand. From its answer on it counts. */
   async create(options: GenerationOptions = {}): Promise<TestedGeneration> {
     const { model = "sim", tokens = 100, tokensPerSecond = 100, simulator, policy } = options;
+    const { typed } = options;
     const { shown = (text: string) => text, mayEnd, mayFinish } = options;
     const { tenants } = this.world;
     const tenant = options.tenant ?? tenants[this.generations.length % tenants.length]!;
@@ -100,12 +121,16 @@ export class Trial {
       model,
       input: "Go on.",
       seed: this.random.integer(0, 2 ** 31 - 1),
-      options: { tokens, tokens_per_second: tokensPerSecond, ...simulator },
+      options: typed ? {} : { tokens, tokens_per_second: tokensPerSecond, ...simulator },
+      ...(typed && { input: [], input_stream: TYPED }),
       ...(policy && { policy }),
     };
     options.prepare?.(request);
-    const undisturbed = await runUndisturbed(request);
-    const { id } = await this.clientOf(tenant).create(request, {
+    const undisturbed: Undisturbed = typed
+      ? { tokens: typed, finishReason: "stop" }
+      : await runUndisturbed(request);
+    const { input_stream: stream, ...fields } = request;
+    const { id } = await this.clientOf(tenant).create(stream ? { ...fields, input: { stream } } : fields, {
       idempotencyKey: options.idempotencyKey ?? randomUUID(),
     });
     const generation: TestedGeneration = {

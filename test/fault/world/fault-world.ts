@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Broker, connectBroker } from "@reprise/broker";
-import { createGenerationLog, type GenerationLog } from "@reprise/stream";
-import { type GenerationRef, STREAM_START } from "@reprise/protocol";
+import { createGenerationLog, followInput, type GenerationLog } from "@reprise/stream";
+import { type GenerationRef, type InputRecord, REQUEST_SEQ, STREAM_START } from "@reprise/protocol";
 import { createTempDir, findFreePort, startTcpProxy, type TcpProxy, untilAnswered } from "@reprise/testkit";
 import { startBrokerLink } from "./broker-link.ts";
 import { Disturbance } from "./disturbance.ts";
@@ -33,6 +33,8 @@ export interface FaultWorld extends AsyncDisposable {
   readonly tenants: readonly Tenant[];
   /** The log's own word, past all services: exact payloads, seq 0 included. Of a cluster, its leader's. */
   readLog(ref: GenerationRef): Promise<string[]>;
+  /** An input log up to its `input.end`, for which it waits. */
+  readInput(ref: GenerationRef): Promise<InputRecord[]>;
   /** The log as the services read it. */
   readonly log: GenerationLog;
   /** To the broker, past all proxies. */
@@ -156,6 +158,16 @@ export async function startFaultWorld(options: WorldOptions = {}): Promise<Fault
       const stored = await untilAnswered(() => source.readTail(ref, STREAM_START));
       return stored.map(({ payload }) => Buffer.from(payload).toString());
     },
+    readInput: (ref) =>
+      Array.fromAsync(
+        followInput({
+          broker: connection,
+          ref,
+          after: REQUEST_SEQ,
+          signal: new AbortController().signal,
+          onError: rethrow,
+        }),
+      ),
     isDisturbed: (delivery, since) =>
       broker.disturbance.hasStruckSince(since) ||
       deliveries[delivery]!.slot.disturbance.hasStruckSince(since),

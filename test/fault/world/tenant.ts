@@ -13,7 +13,7 @@ export function createTenant(name: string): Tenant {
 
 /** A tenants file as delivery reads it. */
 export function encodeTenantsFile(tenants: readonly Tenant[]): string {
-  const roles = ["create", "read", "cancel", "tool", "usage"];
+  const roles = ["create", "read", "cancel", "tool", "input", "usage"];
   return JSON.stringify({
     tenants: tenants.map(({ id, key }) => ({
       id,
