@@ -4,6 +4,7 @@ import { runArchive } from "./archive.ts";
 import { runAudit } from "./audit.ts";
 import { runBacklog } from "./backlog.ts";
 import { runChurn } from "./churn.ts";
+import { runDuplex } from "./duplex.ts";
 import { runFair } from "./fair.ts";
 import { runS1, runS2 } from "./fan-out.ts";
 import { runFirst } from "./first.ts";
@@ -29,6 +30,7 @@ export const SCENARIOS = {
   STALLED: runStalled,
   SCALE: runScale,
   PROTOCOLS: runProtocols,
+  DUPLEX: runDuplex,
   MODERATION: runModeration,
   AUDIT: runAudit,
   ARCHIVE: runArchive,
@@ -48,6 +50,7 @@ export const LONG_SCENARIOS: ReadonlySet<ScenarioName> = new Set([
   "STALLED",
   "SCALE",
   "PROTOCOLS",
+  "DUPLEX",
   "AUDIT",
   "ANALYTICS",
   "OBSERVED",

@@ -14,7 +14,9 @@ export type ReaderSpec =
       /** For tokens that don't say when they were due: the place in the schedule of the stream that is read. */
       countedAs?: number;
     }
-  | { transport: "socket.io"; url: string; room: string };
+  | { transport: "socket.io"; url: string; room: string }
+  /** A session of the one WebSocket that all of these share. */
+  | { transport: "socket"; port: number; apiKey: string; generation: string };
 
 /** A system under test, running. */
 export interface RunningTarget extends AsyncDisposable {
