@@ -51,8 +51,9 @@ function uploadRow(options: Options, fault: (trial: Trial, load: Uploads) => Pro
 
 const SILENCE = "until the end of each reader's longest silence";
 /** Bytes of a connection, in either direction, until it is reset. A create and its answer have some 500. */
-const LIFE = { shortest: 600, longest: 12_000 };
-const LONGEST_CUTTING_MS = 2_000;
+const LIFE = { shortest: 600, longest: 4_000 };
+/** Entries that the first upload stores meanwhile. */
+const CUT = { least: 20, most: 80 };
 const LONGEST_ABSENCE_MS = 1_500;
 
 export const inputCut = uploadRow(
@@ -69,7 +70,8 @@ export const inputCut = uploadRow(
       toClients!.setFaults(() => (random.chance(0.5) ? { toServer: life() } : { toClient: life() }));
       toClients!.cutNow();
     }
-    await delay(random.integer(0, LONGEST_CUTTING_MS));
+    const [first] = uploads;
+    await first!.until(first!.stored + random.integer(CUT.least, CUT.most));
     for (const { toClients } of world.deliveries) {
       toClients!.cutNow();
       toClients!.setFaults({});
