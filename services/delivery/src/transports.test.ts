@@ -46,6 +46,11 @@ const TRANSPORTS: Readonly<Record<string, (read: Read) => Promise<readonly Shown
     const { cursor } = json as { cursor: string };
     return listIn(text, "seq").map((event) => [event, cursor]);
   },
+  async durableStream({ node, id, after = "-1" }) {
+    const query = new URLSearchParams({ offset: after, live: "long-poll" });
+    const { text, headers } = await call(`${node.url}/v1/streams/${id}?${query}`);
+    return listIn(text, "seq").map((event) => [event, headers.get("stream-next-offset")!]);
+  },
   async webSocket({ node, id, after, events }) {
     const protocols = [SOCKET_PROTOCOL, `${SOCKET_TOKEN_PROTOCOL}${KEYS.acme}`];
     const socket = new WebSocket(`${node.url.replace("http", "ws")}/v1/ws`, protocols);

@@ -29,7 +29,7 @@ async function* recordsOf(entries: Iterable<InputEntry> | AsyncIterable<InputEnt
   let number = 0;
   for await (const entry of entries) {
     const seq = asSeq(++number);
-    yield { first: seq, seq, at: 0, entry } satisfies InputRecord;
+    yield { first: seq, seq, at: 0, committed: asSeq(0), entry } satisfies InputRecord;
   }
 }
 
