@@ -113,14 +113,14 @@ const minted = new Map<string, Promise<string>>();
 /** A token, which calls that ask for the same one share. */
 function mint(path: string, body: object): Promise<string> {
   const asked = `${path} ${JSON.stringify(body)}`;
-  const made =
+  const token =
     minted.get(asked) ??
     call(`${url}${path}`, { body }).then(({ status, json }) => {
       expect(status).toBe(201);
       return (json as { token: string }).token;
     });
-  minted.set(asked, made);
-  return made;
+  minted.set(asked, token);
+  return token;
 }
 
 interface AskOptions {
