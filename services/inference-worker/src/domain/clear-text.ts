@@ -8,7 +8,7 @@ type Span = Pick<RuleFinding, "from" | "to">;
  * pieces alone: the same pieces are released alike in another process.
  */
 export class ClearText<Piece extends { readonly text: string }> {
-  readonly #scanner: Scanner;
+  readonly #scanner: Pick<Scanner, "length" | "pending">;
   readonly #replacement: string;
   #held: Piece[] = [];
   /** Everything before it was released. */
@@ -17,7 +17,7 @@ export class ClearText<Piece extends { readonly text: string }> {
   readonly #spans: Span[] = [];
   #halt: RuleFinding | undefined;
 
-  constructor(scanner: Scanner, replacement: string) {
+  constructor(scanner: Pick<Scanner, "length" | "pending">, replacement: string) {
     this.#scanner = scanner;
     this.#replacement = replacement;
   }

@@ -20,11 +20,14 @@ import { InputGate } from "./input-gate.ts";
 const TENANT = parseTenantId("acme");
 const typed = (text: string): InputEntry => ({ type: "input.delta", text });
 const COMMIT: InputEntry = { type: "input.commit" };
+const CLEAR: InputEntry = { type: "input.clear" };
 const END: InputEntry = { type: "input.end" };
 const RULES: ModerationRule[] = [
   { terms: ["secret plan", "plan b"], match: "anywhere" },
   { terms: ["bomb"], action: "halt", name: "weapons", category: "violence" },
   { terms: ["maybe"], action: "flag" },
+  { terms: ["falcon"] },
+  "cards",
 ];
 
 /** Each entry in a record of its own. */
@@ -72,6 +75,9 @@ describe("the gate of an input", () => {
       ["the secret ", COMMIT, "plan is", END],
       "the secret |* is|",
     ],
+    ["a word that begins where a message does", ["x", COMMIT, "falcon", COMMIT, "y", END], "x|*|y|"],
+    ["a word that begins after what was taken back", ["x", CLEAR, "fal", "con", END], "x|*|"],
+    ["a number that begins where a message does", ["7", COMMIT, "4111 1111 1111 1111", END], "7|*|"],
     ["what a rule flags", ["maybe", END], "maybe|"],
   ] as [string, (string | InputEntry)[], string][])("passes %s", async (_name, entries, expected) => {
     const given = entries.map((entry) => (typeof entry === "string" ? typed(entry) : entry));

@@ -6,7 +6,6 @@ import {
   readRuleSet,
   type RuleFinding,
   type RuleSet,
-  type Scanner,
 } from "@reprise/moderation";
 import {
   type EffectiveModeration,
@@ -17,6 +16,7 @@ import {
   type TenantId,
 } from "@reprise/protocol";
 import { ClearText } from "../../domain/clear-text.ts";
+import { MessageScanner } from "../../domain/message-scanner.ts";
 
 /** Judging takes a fifth of a core for each tenant at most, and a millisecond at once: a step takes some 15 ns. */
 const SHARES = { stepsPerSecond: 15_000_000, burst: 750_000, slice: 75_000 };
@@ -81,7 +81,7 @@ export class InputGate {
     const { judge, tenant, moderation } = this.#options;
     const rules = this.#rules;
     if (!rules) throw new RepriseError("internal", "The rules for the input were not read.");
-    const scanner = rules.createScanner();
+    const scanner = new MessageScanner(() => rules.createScanner());
     const clear = new ClearText<{ record: InputRecord; text: string }>(scanner, moderation.replacement);
     for await (const record of records) {
       const { entry } = record;
@@ -100,7 +100,7 @@ export class InputGate {
 /** Scans a text, or settles what has come before: yields the steps of each piece. */
 function* scanning(
   rules: RuleSet,
-  scanner: Scanner,
+  scanner: MessageScanner,
   text: string | undefined,
 ): Generator<number, readonly RuleFinding[]> {
   let { steps } = rules;
