@@ -1,4 +1,4 @@
-import { type EventDraft, logprobsSize, MAX_LOGPROBS_SIZE } from "@reprise/protocol";
+import { asSeq, type EventDraft, logprobsSize, MAX_LOGPROBS_SIZE } from "@reprise/protocol";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { AppendQueue } from "./pending-drafts.ts";
@@ -94,6 +94,13 @@ test("a text of more than 32 KiB becomes several, which share its tokens, and it
   expect(others).toHaveLength(3);
   for (const draft of others) expect(draft).not.toHaveProperty("input_tokens");
   expect([first, ...others].map((draft) => (draft as { tokens: number }).tokens)).toEqual([3, 3, 3, 1]);
+});
+
+test("what a long text has consumed is said with its last piece", () => {
+  const said = { consumed: asSeq(2), consumed_bytes: 9 };
+  const pieces = drain(queueOf({ type: "output.delta", text: "x".repeat(70_000), tokens: 3, ...said }));
+  const keys = Object.keys(said);
+  expect(pieces.map((piece) => keys.filter((key) => key in piece))).toEqual([[], [], keys]);
 });
 
 test("a summary keeps its part, and one without tokens has none in any piece", () => {

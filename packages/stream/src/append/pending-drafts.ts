@@ -155,8 +155,13 @@ function toPieces(delta: Delta, ends: readonly number[]): EventDraft[] {
     cached_input_tokens: _cached,
     logprobs,
     consumed,
+    consumed_bytes,
     ...rest
   } = delta as FullDelta;
+  const last = {
+    ...(consumed !== undefined && { consumed }),
+    ...(consumed_bytes !== undefined && { consumed_bytes }),
+  };
   const tokens = tokensOf(delta);
   const likely = logprobs && shareLogprobs(logprobs, ends);
   const tokensTo = (end: number) => Math.floor((tokens * end) / text.length);
@@ -165,7 +170,7 @@ function toPieces(delta: Delta, ends: readonly number[]): EventDraft[] {
     const own = likely?.[i] ?? [];
     return {
       ...(i === 0 ? withoutRest(delta) : rest),
-      ...(consumed !== undefined && i === ends.length - 1 && { consumed }),
+      ...(i === ends.length - 1 && last),
       text: text.slice(begin, end),
       tokens: tokensTo(end) - tokensTo(begin),
       ...(own.length > 0 && { logprobs: own }),
@@ -177,7 +182,7 @@ type FullDelta = Extract<EventDraft, { type: "output.delta" }>;
 
 /** Leaves out what is shared among pieces, or said with the last. */
 function withoutRest(delta: Delta): Delta {
-  const { logprobs: _logprobs, consumed: _consumed, ...rest } = delta as FullDelta;
+  const { logprobs: _logprobs, consumed: _consumed, consumed_bytes: _bytes, ...rest } = delta as FullDelta;
   return rest;
 }
 
