@@ -91,6 +91,14 @@ describe("two parties' moderation made one", () => {
     });
   });
 
+  it("takes a request's replacement only if the tenant does not moderate: a model may get it", () => {
+    const of = (tenant: ModerationPolicy) =>
+      tightenModeration(tenant, { mode: "observe", replacement: "?" })?.replacement;
+    expect([of({}), of({ rules: ["cards"] }), of({ mode: "off" })]).toEqual(["?", "?", "?"]);
+    expect([of({ mode: "observe" }), of({ input: "gate" })]).toEqual(["[redacted]", "[redacted]"]);
+    expect(of({ input: "gate", replacement: "#" })).toBe("#");
+  });
+
   it("has a value for every field once its rules have an id, for any input", () => {
     fc.assert(
       fc.property(anyModeration, (tenant) => {

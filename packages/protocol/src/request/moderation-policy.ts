@@ -166,6 +166,7 @@ export function tightenModeration(
       input === "gate" ? "observe" : undefined,
     ]) ?? "off";
   if (mode === "off") return undefined;
+  const isTenants = (tenant.mode ?? "off") !== "off" || tenant.input === "gate";
   const unavailable = both.map(({ on_unavailable: said }) => said);
   const review = both.map((said) => said.review);
   const answer =
@@ -178,7 +179,7 @@ export function tightenModeration(
   return {
     mode,
     rules: both.flatMap(({ rules = [] }) => rules),
-    replacement: tenant.replacement ?? request.replacement ?? DEFAULTS.replacement,
+    replacement: tenant.replacement ?? (isTenants ? undefined : request.replacement) ?? DEFAULTS.replacement,
     ...(lead !== undefined && { max_lead_characters: lead }),
     on_unavailable: {
       answer,
