@@ -76,6 +76,7 @@ describe("the gate of an input", () => {
       "the secret |* is|",
     ],
     ["a word that begins where a message does", ["x", COMMIT, "falcon", COMMIT, "y", END], "x|*|y|"],
+    ["a word within a message", ["x", COMMIT, "a falcon is", COMMIT, "falcon", END], "x|a * is|*|"],
     ["a word that begins after what was taken back", ["x", CLEAR, "fal", "con", END], "x|*|"],
     ["a number that begins where a message does", ["7", COMMIT, "4111 1111 1111 1111", END], "7|*|"],
     ["what a rule flags", ["maybe", END], "maybe|"],
@@ -89,6 +90,12 @@ describe("the gate of an input", () => {
     const { passed, halt } = await pass(toRecords(["so: ", "a bo", "mb", " and"].map(typed)));
     expect(textIn(passed)).toBe("so: ");
     expect(halt).toMatchObject({ rule: "weapons", category: "violence" });
+  });
+
+  test("passes a long record without its matches, wherever they are", async () => {
+    const parts = [`falcon ${"-".repeat(2_000)}`, "a secret plan", "-".repeat(2_000), "falcon"];
+    const { passed } = await pass(toRecords([typed("x"), COMMIT, typed(parts.join(" ")), END]));
+    expect(textIn(passed)).toBe(`x|* ${parts[2]} a * ${parts[2]} *|`);
   });
 
   test("passes the same text however it is cut into records", async () => {

@@ -20,6 +20,10 @@ const engine = createSimEngine();
 const BUDGETS = [{ name: "month", limit: 1_000, period: "2026-11" }];
 const typed = (text: string): InputEntry => ({ type: "input.delta", text });
 const END: InputEntry = { type: "input.end" };
+const silent = createFakeEngine(async function* (_request, { input }) {
+  for await (const { seq } of input!) yield { type: "text", text: "", tokens: 0, consumed: seq };
+  yield { type: "finish", reason: "stop" };
+});
 let world: World;
 beforeAll(async () => {
   world = await openWorld();
@@ -88,11 +92,27 @@ test("a budget ends a generation whose input uses it up", async () => {
   );
 });
 
-test("an engine that has nothing to say tells what it has consumed", async () => {
-  const silent = createFakeEngine(async function* (_request, { input }) {
-    for await (const { seq } of input!) yield { type: "text", text: "", tokens: 0, consumed: seq };
+test("a budget that an earlier worker's input has used up ends the generation before the engine is asked", async () => {
+  const history = [started(1), { ...delta("x"), consumed: asSeq(1), consumed_bytes: 8_000 }];
+  const ref = await submit([typed("x".repeat(8_000)), END], { budgets: BUDGETS, history });
+  const unasked = createFakeEngine(async function* () {
+    yield { type: "text", text: "was asked" };
     yield { type: "finish", reason: "stop" };
   });
+  expect(await world.run(ref, unasked, { ledger: new MemoryLedger() })).toBe("failed");
+  const events = await world.read(ref);
+  expect(endOf(events)).toMatchObject({ error: { code: "budget_exceeded" } });
+  expect(JSON.stringify(events)).not.toContain("was asked");
+});
+
+test("a budget ends a generation whose engine only listens", async () => {
+  const said = Array.from({ length: 20 }, () => typed("x".repeat(16_000)));
+  const ref = await submit([...said, END], { budgets: [{ ...BUDGETS[0]!, limit: 20_000 }] });
+  expect(await world.run(ref, silent, { ledger: new MemoryLedger() })).toBe("failed");
+  expect(endOf(await world.read(ref))).toMatchObject({ error: { code: "budget_exceeded" } });
+});
+
+test("an engine that has nothing to say tells what it has consumed", async () => {
   const ref = await submit([typed("x".repeat(40)), { type: "input.commit" }, END]);
   expect(await world.run(ref, silent)).toBe("completed");
   const events = await world.read(ref);
