@@ -88,6 +88,7 @@ describe("reprise-audit replay", () => {
       );
     input(1, { type: "input.delta", text: "hello" });
     input(2, { type: "input.audio", audio: Uint8Array.of(1, 2, 255) });
+    input(2, { type: "input.audio", audio: Uint8Array.of(1, 2, 255) });
     input(3, { type: "input.end" });
     await filled.commit();
     const of = (...args: string[]) => runOn(filled, replay, "--generation", id, "--input", ...args);
@@ -99,6 +100,11 @@ describe("reprise-audit replay", () => {
     const args = ["--tenant", ref.tenant, "--original", "--out", path];
     expect((await runOn(filled, exportEvents, ...args)).out).toContain("8 events of 1 generations");
     expect((await readFile(path, "utf8")).split("\n").at(-2)).toContain('"type":"input.end"');
+    const shown = await runOn(filled, exportEvents, "--tenant", ref.tenant, "--out", `${path}.shown`);
+    expect([shown.code, await readFile(`${path}.shown`, "utf8")]).toEqual([
+      EXIT.fine,
+      expect.not.stringContaining("input."),
+    ]);
     input(5, { type: "input.clear" });
     await filled.commit();
     const gap = await of();
