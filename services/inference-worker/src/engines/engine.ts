@@ -146,7 +146,7 @@ export interface GenerateOptions extends Progress {
   readonly traceparent?: string | undefined;
   /** Called once, with what the server calls its answer and the model that gives it, as far as it says so. */
   readonly onAnswer?: (answer: AnswerNames) => void;
-  /** The records of the input log after what the progress has consumed, up to `input.end`. Absent: the request has all of its input. */
+  /** The records of the input log after what the progress has consumed, up to `input.end`; a text may be empty. Absent: the request has all of its input. */
   readonly input?: AsyncIterable<InputRecord> | undefined;
 }
 

@@ -52,11 +52,12 @@ export async function* answerInput(
   let tokens = said;
   for await (const record of input ?? []) {
     for await (const event of toOutput(record)) {
-      if (tokens >= most) {
+      const { tokens: more = 1 } = event;
+      if (more > 0 && tokens >= most) {
         yield { type: "finish", reason: "length" };
         return;
       }
-      tokens += event.tokens ?? 1;
+      tokens += more;
       yield event;
       signal.throwIfAborted();
     }
@@ -73,7 +74,9 @@ function refused(option: string, answer: string, format: InputFormat): RepriseEr
 
 function* echo({ entry, seq }: InputRecord, answer: "echo" | "upper"): Generator<TextEvent> {
   if (entry.type !== "input.delta") return;
-  yield { type: "text", text: answer === "upper" ? entry.text.toUpperCase() : entry.text, consumed: seq };
+  const text = answer === "upper" ? entry.text.toUpperCase() : entry.text;
+  // Rules may have left nothing of it.
+  yield { type: "text", text, consumed: seq, ...(text === "" && { tokens: 0 }) };
 }
 
 /** Answers to messages: each is a function of the seed and its message. */

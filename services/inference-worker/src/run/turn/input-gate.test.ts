@@ -14,7 +14,14 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createSimEngine } from "../../engines/sim/sim-engine.ts";
 import { delta, started } from "../../testing/drafts.ts";
-import { openWorld, textOf, typesOf, type World } from "../../testing/world.ts";
+import {
+  openWorld,
+  type Submission,
+  textOf,
+  transcriptOf,
+  typesOf,
+  type World,
+} from "../../testing/world.ts";
 import { InputGate } from "./input-gate.ts";
 
 const TENANT = parseTenantId("acme");
@@ -149,12 +156,15 @@ describe("a worker", () => {
   afterAll(() => world[Symbol.asyncDispose]());
 
   /** Creates a generation whose input is complete, each entry in a record of its own. */
-  async function submit(entries: readonly InputEntry[], history: Parameters<World["submit"]>[0] = {}) {
+  async function submit(
+    entries: readonly InputEntry[],
+    { replacement = "[redacted]", ...history }: Submission & { replacement?: string } = {},
+  ) {
     const { log, broker } = world;
     const ruleSet = await createRuleSetStore(log.publish, 60_000).keep(TENANT, RULES);
     const ref = await world.submit({
       request: { input: [], input_stream: { format: "text" } },
-      policy: moderatedPolicy({ mode: "observe", rule_set: ruleSet, input: "gate" }),
+      policy: moderatedPolicy({ mode: "observe", rule_set: ruleSet, input: "gate", replacement }),
       ...history,
     });
     const writer = new InputWriter({
@@ -172,6 +182,13 @@ describe("a worker", () => {
     const ref = await submit([typed("the sec"), typed("ret plan"), typed(" is off"), END]);
     expect(await world.run(ref, engine)).toBe("completed");
     expect(textOf(await world.read(ref))).toBe("the [redacted] is off");
+  });
+
+  test("consumes what a rule takes out as a whole: its client may send more", async () => {
+    const ref = await submit([typed("secret plan"), COMMIT, END], { replacement: "" });
+    expect(await world.run(ref, engine)).toBe("completed");
+    const events = await world.read(ref);
+    expect([textOf(events), transcriptOf(events).consumed]).toEqual(["", 1]);
   });
 
   test("ends the generation as filtered, and what was said before remains", async () => {

@@ -91,7 +91,7 @@ export class InputGate {
       this.#halt = clear.halt;
       if (this.#halt) throw new RepriseError("moderation_unavailable", "A rule stops the input.");
       for (const { record: one, text: shown } of cleared)
-        if (shown !== "" && one.seq > after) yield { ...one, entry: { type: "input.delta", text: shown } };
+        if (one.seq > after) yield { ...one, entry: { type: "input.delta", text: shown } };
       if (text === undefined && record.seq > after) yield record;
     }
   }
