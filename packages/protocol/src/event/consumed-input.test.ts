@@ -22,7 +22,10 @@ it("is that of the output that counts, also after a rewind", () => {
 
 it("is, after an interrupt, what is not to be answered, also after a rewind to it", () => {
   const input = new ConsumedInput();
-  input.apply({ seq: asSeq(2), type: "output.delta", text: "a", consumed: asSeq(2) });
+  input.apply({ seq: asSeq(2), type: "output.delta", text: "a", item: 2, consumed: asSeq(2) });
+  // Input that was sent to an engine, of whose answer this is no end.
+  input.apply({ seq: asSeq(3), type: "output.delta", text: "b", consumed: asSeq(4) });
+  expect([input.last, input.turnSeq]).toEqual([4, 2]);
   input.apply({
     seq: asSeq(5),
     type: "output.rewind",
@@ -30,9 +33,9 @@ it("is, after an interrupt, what is not to be answered, also after a rewind to i
     reason: "interrupted",
     consumed: asSeq(6),
   });
-  expect([input.last, input.seq]).toEqual([6, 5]);
+  expect([input.last, input.turnSeq]).toEqual([6, 5]);
   input.apply({ seq: asSeq(8), type: "output.rewind", to_seq: asSeq(5), reason: "worker_lost" });
   expect(input.last).toBe(6);
   input.apply({ seq: asSeq(9), type: "output.rewind", to_seq: asSeq(4), reason: "revised" });
-  expect([input.last, input.seq]).toEqual([2, 2]);
+  expect([input.last, input.turnSeq]).toEqual([4, 2]);
 });

@@ -4,16 +4,16 @@ import { isKnownEvent } from "./known-event.ts";
 
 /** The place in the input log that the output which counts takes account of. */
 export class ConsumedInput {
-  #places: { readonly seq: Seq; readonly input: Seq }[] = [];
+  #places: { readonly seq: Seq; readonly input: Seq; readonly endsTurn: boolean }[] = [];
 
   /** The last entry that is consumed; 0 for none. */
   get last(): Seq {
     return this.#places.at(-1)?.input ?? REQUEST_SEQ;
   }
 
-  /** The event that tells it; 0 for none. */
-  get seq(): Seq {
-    return this.#places.at(-1)?.seq ?? REQUEST_SEQ;
+  /** The last event that ends the answer to what is consumed: an interrupt, or the end of an item. 0 for none. */
+  get turnSeq(): Seq {
+    return this.#places.findLast(({ endsTurn }) => endsTurn)?.seq ?? REQUEST_SEQ;
   }
 
   /** Takes each event once, in the order of the log. */
@@ -21,6 +21,8 @@ export class ConsumedInput {
     if (!isKnownEvent(event)) return;
     if (event.type === "output.rewind") this.#places = this.#places.filter(({ seq }) => seq <= event.to_seq);
     else if (event.type !== "output.delta") return;
-    if (event.consumed !== undefined) this.#places.push({ seq: event.seq, input: event.consumed });
+    const { seq, consumed: input } = event;
+    const endsTurn = event.type === "output.rewind" || event.item !== undefined;
+    if (input !== undefined) this.#places.push({ seq, input, endsTurn });
   }
 }

@@ -20,9 +20,9 @@ export class MediaTranscript extends Transcript {
     return this.#consumed.last;
   }
 
-  /** The event that tells it; 0 for none. */
-  get consumedSeq(): Seq {
-    return this.#consumed.seq;
+  /** The last event that ends the answer to streamed input before it; 0 for none. */
+  get inputTurnSeq(): Seq {
+    return this.#consumed.turnSeq;
   }
 
   /** The last event up to this one at which each call that counts has its answer: a rewind to it leaves no call alone. */

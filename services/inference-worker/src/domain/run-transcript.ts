@@ -26,9 +26,9 @@ export class RunTranscript extends MediaTranscript {
   /** The last delta that had the engine's own count. */
   #countedSeq = 0;
 
-  /** With streamed input an engine begins a new run after what is consumed, too. */
+  /** With streamed input an engine begins a new run after the end of a turn, too. */
   override get turnSeq(): Seq {
-    return Math.max(super.turnSeq, this.consumedSeq);
+    return Math.max(super.turnSeq, this.inputTurnSeq);
   }
 
   /** True if the model has reasoned since the last tool's answer, and that was not rewound. */
