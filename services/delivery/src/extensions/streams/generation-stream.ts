@@ -114,7 +114,7 @@ export async function readGenerationStream(
     void reply.header("stream-cursor", `${nextCursor(unixNow(), query.cursor, Math.random())}`);
     if (payloads.length === 0) return reply.code(204).send();
   }
-  const content = jsonArray(payloads);
+  const content = Buffer.concat(jsonArray(payloads));
   if (wasThere) onReplay(content.length);
   recordFullResponse({ readers }, reply, { ref, protocol: "page", caller, fromSeq, lastSeq, cache });
   return reply.send(content);

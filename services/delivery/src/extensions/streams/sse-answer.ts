@@ -5,8 +5,8 @@ import { isJson } from "./stream-request.ts";
 
 /** What a reader is sent next. */
 export interface Window {
-  /** Undefined if there is none yet, or no more. */
-  readonly content?: Buffer | undefined;
+  /** In parts, of binary content one; undefined if there is none yet, or no more. */
+  readonly content?: readonly Uint8Array[] | undefined;
   readonly state: ReadState;
 }
 
@@ -41,7 +41,13 @@ const ANSWER_MS = 60_000;
 const HEARTBEAT_MS = 15_000;
 /** How often a reader that waits is looked after. */
 const CHECK_MS = 1_000;
-const CR_OR_LF = /\r\n|\r|\n/;
+/** Bytes of content that are encoded at a time, base64 without padding: a client that reads nothing has no more of it in memory than one of these or two. */
+const SLICE_BYTES = 3 * 8_192;
+const CR = 0x0d;
+const LF = 0x0a;
+const DATA = Buffer.from("event: data\ndata: ");
+const LINE = Buffer.from("\ndata: ");
+const END = Buffer.from("\n\n");
 
 /** True for content that events carry as base64: all but text and JSON. */
 function isBinary(type: string): boolean {
@@ -64,7 +70,7 @@ export async function* sseEvents({
   let last = cursor;
   for (let hasCaughtUp = false; ;) {
     const { content, state } = await next(toldAtMs === undefined ? 0 : CHECK_MS);
-    if (content && !hasCaughtUp) onReplay(content.length);
+    if (content && !hasCaughtUp) onReplay(content.reduce((bytes, { length }) => bytes + length, 0));
     hasCaughtUp ||= state.isUpToDate;
     const nowMs = performance.now();
     const isLast = nowMs > endMs || signal.aborted || state.isOver;
@@ -74,7 +80,8 @@ export async function* sseEvents({
       last = nextCursor(unixNow(), isOther ? last : undefined, Math.random());
       toldAtMs = nowMs;
       const control = encodeControl(state, last);
-      yield content ? Buffer.concat([encodeData(content, type), control]) : control;
+      if (content) yield* encodeData(content, type, control);
+      else yield control;
       if (isLast) return;
     } else if (nowMs - toldAtMs > HEARTBEAT_MS) {
       toldAtMs = nowMs;
@@ -83,13 +90,51 @@ export async function* sseEvents({
   }
 }
 
+/** Encodes an event with content, and the one after it. */
+function* encodeData(content: readonly Uint8Array[], type: string, control: Buffer): Generator<Buffer> {
+  let held: Uint8Array[] = [DATA];
+  let bytes = 0;
+  for (const part of isBinary(type) ? encodeBase64(content) : encodeLines(content)) {
+    held.push(part);
+    bytes += part.length;
+    if (bytes < SLICE_BYTES) continue;
+    yield Buffer.concat(held);
+    held = [];
+    bytes = 0;
+  }
+  yield Buffer.concat([...held, END, control]);
+}
+
+function* encodeBase64(content: readonly Uint8Array[]): Generator<Uint8Array> {
+  for (const slice of slicesOf(content)) yield Buffer.from(slice.toString("base64"), "latin1");
+}
+
 /**
- * Encodes an event with content. Line breaks of the content end lines of the event, so that no content can end the event. A reader drops a line's first blank.
+ * Line breaks of the content end lines of the event, so that no content can end the event. Byte by byte: a body of line breaks alone would otherwise take this
+ * process a second for each reader.
  */
-function encodeData(content: Buffer, type: string): Buffer {
-  const text = content.toString(isBinary(type) ? "base64" : "latin1");
-  const lines = text.split(CR_OR_LF).map((line) => `data:${line.startsWith(" ") ? " " : ""}${line}\n`);
-  return Buffer.from(`event: data\n${lines.join("")}\n`, "latin1");
+function* encodeLines(content: readonly Uint8Array[]): Generator<Uint8Array> {
+  let wasCr = false;
+  for (const slice of slicesOf(content)) {
+    if (!slice.includes(CR) && !slice.includes(LF) && !wasCr) yield slice;
+    else {
+      const lines = Buffer.allocUnsafe(slice.length * LINE.length);
+      let length = 0;
+      for (const byte of slice) {
+        const isBreak = byte === CR || byte === LF;
+        if (!isBreak) lines[length++] = byte;
+        else if (byte === CR || !wasCr) for (const one of LINE) lines[length++] = one;
+        wasCr = byte === CR;
+      }
+      yield lines.subarray(0, length);
+    }
+  }
+}
+
+function* slicesOf(content: readonly Uint8Array[]): Generator<Buffer> {
+  for (const { buffer, byteOffset, length } of content)
+    for (let at = 0; at < length; at += SLICE_BYTES)
+      yield Buffer.from(buffer, byteOffset + at, Math.min(SLICE_BYTES, length - at));
 }
 
 /** Encodes the event after it, which says where its reader is. */

@@ -47,16 +47,16 @@ export function etagOf({ created }: StreamHead, after: StreamSeq, { next, isOver
   return `"${created}-${after}-${next}${isOver ? "-c" : ""}"`;
 }
 
-/** The content of a body or of one event. */
-export function contentOf({ state }: StreamHead, pieces: readonly StreamPiece[]): Buffer {
+/** The content of a body or of one event, in parts. */
+export function contentOf({ state }: StreamHead, pieces: readonly StreamPiece[]): readonly Uint8Array[] {
   const data = pieces.map((piece) => piece.data);
-  return isJson(state.type) ? jsonArray(data) : Buffer.concat(data);
+  return isJson(state.type) ? jsonArray(data) : data;
 }
 
 /** @param messages JSON, or several messages with commas between them, or none */
-export function jsonArray(messages: readonly Uint8Array[]): Buffer {
+export function jsonArray(messages: readonly Uint8Array[]): readonly Uint8Array[] {
   const parts = messages.flatMap((one) => (one.length > 0 ? [COMMA, one] : [])).slice(1);
-  return Buffer.concat([OPEN, ...parts, CLOSE]);
+  return [OPEN, ...parts, CLOSE];
 }
 
 const [OPEN, COMMA, CLOSE] = ["[", ",", "]"].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer];

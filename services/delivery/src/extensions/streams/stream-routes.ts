@@ -214,7 +214,7 @@ function sendPieces(
   void reply.headers({ ...readHeaders(state), "content-type": head.state.type });
   if (isTagged) void reply.header("etag", etag);
   if (isTagged && headerOf(request, "if-none-match") === etag) return reply.code(304).send();
-  const content = contentOf(head, pieces);
+  const content = Buffer.concat(contentOf(head, pieces));
   limits.replayed(request, authentication.principalOf(request), () => content.length);
   return reply.send(content);
 }
