@@ -243,7 +243,7 @@ async function poll(
 ): Promise<FastifyReply> {
   let { head } = following;
   const endMs = performance.now() + LIMITS.pageWaitMs;
-  for (let ms = LIMITS.pageWaitMs; after >= head.tail && !head.state.isClosed && ms > 0;) {
+  for (let ms = LIMITS.pageWaitMs; after === head.tail && !head.state.isClosed && ms > 0;) {
     const later = await feed.waitAfter(head.at, { ms, signal });
     if (ports.draining.aborted) throw drainingError();
     if (later) assertSame(head, later);
@@ -251,7 +251,8 @@ async function poll(
     head = later ?? head;
     ms = endMs - performance.now();
   }
-  const pieces = await logs.read(stream, head, after);
+  const kept = after < head.tail ? feed.piecesAfter(after, head) : undefined;
+  const pieces = kept ?? (await logs.read(stream, head, after));
   assertMayRead();
   void reply.header("stream-cursor", `${nextCursor(logs.now(), cursor, Math.random())}`);
   if (pieces.length > 0) return sendPieces(ports, reply, { head, after, pieces, isTagged: true });
@@ -305,18 +306,22 @@ function follow(
   stream: DurableStreamName,
 ): Pick<Following, "feed" | "signal"> {
   const feed = ports.feeds.open(stream);
-  const signal = gone(ports, reply);
-  const leave = () => feed[Symbol.dispose]();
-  if (hasLeft(reply.raw)) leave();
-  else reply.raw.once("close", leave);
-  return { feed, signal };
+  return { feed, signal: gone(ports, reply, () => feed[Symbol.dispose]()) };
 }
 
-/** Aborted when the client leaves, the answer is over, or the node drains. */
-function gone({ draining }: Pick<StreamPorts, "draining">, { raw }: FastifyReply): AbortSignal {
+/** Aborted when the client leaves or the answer is over, after which `leave` is called, or when the node drains. */
+function gone(
+  { draining }: Pick<StreamPorts, "draining">,
+  { raw }: FastifyReply,
+  leave = () => {},
+): AbortSignal {
   const left = new AbortController();
-  if (hasLeft(raw)) left.abort();
-  else raw.once("close", () => left.abort());
+  const close = () => {
+    left.abort();
+    leave();
+  };
+  if (hasLeft(raw)) close();
+  else raw.once("close", close);
   return AbortSignal.any([draining, left.signal]);
 }
 
