@@ -19,6 +19,7 @@ export type { Derived } from "./hub/cache/cached-transcript.ts";
 export { FrameBuffer, type Framing } from "./hub/cache/frame-buffer.ts";
 export { GenerationCache } from "./hub/cache/generation-cache.ts";
 export { Hub } from "./hub/hub.ts";
+export { dueForProbe, ProbeSchedule } from "./hub/probe-schedule.ts";
 export { type BufferedFeed, type NewLog, bufferLiveFeed } from "./hub/open-generation-cache.ts";
 export { followInput } from "./input/follow-input.ts";
 export { type InputHead, InputWriter } from "./input/input-writer.ts";

@@ -11,16 +11,16 @@ const WEIGHT = 0.25;
  * follows the generation's own pace, so that a slow generation is not asked about between any two of its events: three times the recent gap between
  * events, at least `leastMs` and at most 10 s. Every probe doubles the wait, up to 10 s; every event resets it.
  */
-export class ProbeSchedule {
+export class ProbeSchedule<Place = Seq> {
   readonly #leastMs: number;
-  #lastSeq: Seq;
+  #lastSeq: Place;
   #progressAt: number;
   /** A moving average; undefined until there are two events to lie between. */
   #gapMs: number | undefined;
   #waitMs: number;
   #dueAt: number;
 
-  constructor(leastMs: number, lastSeq: Seq, now: number) {
+  constructor(leastMs: number, lastSeq: Place, now: number) {
     this.#leastMs = leastMs;
     this.#lastSeq = lastSeq;
     this.#progressAt = now;
@@ -33,7 +33,7 @@ export class ProbeSchedule {
   }
 
   /** Tells how far the generation has come; without a new event nothing changes. */
-  observe(lastSeq: Seq, now: number): void {
+  observe(lastSeq: Place, now: number): void {
     if (lastSeq === this.#lastSeq) return;
     const gap = Math.min(MAX_WAIT_MS, now - this.#progressAt);
     this.#gapMs = this.#gapMs === undefined ? gap : this.#gapMs + (gap - this.#gapMs) * WEIGHT;

@@ -11,8 +11,10 @@ import {
   DURABLE_STREAMS_STREAM,
   type DurableStreamName,
   liveDurableStreamSubject,
+  STREAM_START,
   type StreamSeq,
 } from "@reprise/protocol";
+import { dueForProbe, ProbeSchedule } from "@reprise/stream";
 import { decodeRecord, headOf, type StreamHead } from "./stream-record.ts";
 import { sha256, type StreamPiece, subjectOf } from "./stream-logs.ts";
 
@@ -33,7 +35,7 @@ export interface StreamFeed extends Disposable {
   piecesAfter(after: StreamSeq, head: StreamHead): readonly StreamPiece[] | undefined;
 }
 
-/** The live feed may lose the last record: the log is read after so long without one. */
+/** The live feed may lose the last record: the log is read after at least this time without one. */
 const PROBE_MS = 1_000;
 const PROBE = { maxMessages: 16, maxBytes: 256 * 1_024 };
 /** What a feed keeps for readers that are a few records late, and what all feeds of a node keep. */
@@ -44,6 +46,7 @@ export class StreamFeeds {
   readonly #ports: StreamFeedPorts;
   readonly #feeds = new Map<string, { feed: Feed; readers: number }>();
   #bytes = 0;
+  #probes: NodeJS.Timeout | undefined;
 
   constructor(ports: StreamFeedPorts) {
     this.#ports = ports;
@@ -58,6 +61,7 @@ export class StreamFeeds {
     const key = subjectOf(stream);
     const open = this.#feeds.get(key) ?? { feed: this.#follow(stream), readers: 0 };
     this.#feeds.set(key, open);
+    this.#probes ??= setInterval(() => this.#probe(), PROBE_MS);
     open.readers++;
     const { feed } = open;
     return {
@@ -69,8 +73,17 @@ export class StreamFeeds {
         if (--open.readers > 0) return;
         this.#feeds.delete(key);
         feed[Symbol.dispose]();
+        if (this.#feeds.size > 0) return;
+        clearInterval(this.#probes);
+        this.#probes = undefined;
       },
     };
+  }
+
+  #probe(): void {
+    const feeds = this.#feeds.values().map(({ feed }) => feed);
+    for (const feed of dueForProbe(feeds, performance.now(), PROBE_MS))
+      void feed.probe().catch(this.#ports.onError);
   }
 
   #follow(stream: DurableStreamName): Feed {
@@ -85,16 +98,16 @@ export class StreamFeeds {
 
 class Feed implements Disposable {
   readonly ready: Promise<void>;
+  readonly pace = new ProbeSchedule<StreamSeq>(PROBE_MS, STREAM_START, performance.now());
   readonly #subject: string;
   readonly #ports: StreamFeedPorts;
   /** Takes bytes of the node's budget, or gives them back; false if there is no room. */
   readonly #keep: (bytes: number) => boolean;
   readonly #waiting = new Set<() => void>();
-  readonly #owned = new DisposableStack();
+  readonly #live: { unsubscribe(): void };
   #head: StreamHead | undefined;
   #pieces: StreamPiece[] = [];
   #bytes = 0;
-  #heardAtMs = performance.now();
 
   constructor(stream: DurableStreamName, ports: StreamFeedPorts, keep: (bytes: number) => boolean) {
     const subject = subjectOf(stream);
@@ -102,22 +115,20 @@ class Feed implements Disposable {
     this.#ports = ports;
     this.#keep = keep;
     const { main } = ports.broker;
-    const live = subscribeGuarded(main, liveDurableStreamSubject(stream, sha256), {
+    this.#live = subscribeGuarded(main, liveDurableStreamSubject(stream, sha256), {
       onMessage: (message) => {
         if (!isAnsweredPublished(message.headers, { stream: DURABLE_STREAMS_STREAM, subject })) return;
         this.#take(streamSeqOf(message), message.data);
       },
       onError: ports.onError,
     });
-    this.#owned.defer(() => live.unsubscribe());
-    const probe = setInterval(() => void this.#probe().catch(ports.onError), PROBE_MS);
-    this.#owned.defer(() => clearInterval(probe));
     this.ready = flushConnection(main);
   }
 
   saw(head: StreamHead): void {
     if (this.#head && this.#head.at >= head.at) return;
     this.#head = head;
+    this.pace.observe(head.at, performance.now());
     for (const wake of this.#waiting) wake();
   }
 
@@ -148,7 +159,6 @@ class Feed implements Disposable {
 
   #take(at: StreamSeq, payload: Uint8Array): void {
     if (this.#head && at <= this.#head.at) return;
-    this.#heardAtMs = performance.now();
     const record = decodeRecord(payload);
     if (record.kind === "append" && record.data.length > 0)
       this.#remember({ at, previous: record.previous, data: Uint8Array.from(record.data) });
@@ -171,10 +181,11 @@ class Feed implements Disposable {
     }
   }
 
-  async #probe(): Promise<void> {
-    const since = this.#head;
-    if (!since || performance.now() - this.#heardAtMs < PROBE_MS) return;
-    const request = { subject: this.#subject, afterStreamSeq: since.at, ...PROBE };
+  /** Takes records that the live feed has lost. */
+  async probe(): Promise<void> {
+    this.pace.probed(performance.now());
+    if (!this.#head) return;
+    const request = { subject: this.#subject, afterStreamSeq: this.#head.at, ...PROBE };
     const read = readStreamBatch(this.#ports.broker.reads, DURABLE_STREAMS_STREAM, request);
     for (const { streamSeq, payload } of (await read.catch(ifUnavailable(undefined)))?.messages ?? [])
       this.#take(streamSeq, payload);
@@ -182,6 +193,6 @@ class Feed implements Disposable {
 
   [Symbol.dispose](): void {
     this.#forget(this.#pieces.length);
-    this.#owned.dispose();
+    this.#live.unsubscribe();
   }
 }
