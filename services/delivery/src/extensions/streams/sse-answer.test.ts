@@ -37,6 +37,15 @@ test("binary content is one line of base64, however long", async () => {
   );
 });
 
+test("others have their turn between the slices of a long content", async () => {
+  let turns = 0;
+  const count = () => void (turns++, (next = setImmediate(count)));
+  let next = setImmediate(count);
+  const chunks = await encode([Buffer.alloc(1_048_576, "x")]);
+  clearImmediate(next);
+  expect(turns).toBeGreaterThanOrEqual(chunks.length - 1);
+});
+
 test.each(["\n", "x", "\r\n "])(
   "of a long content of %j no more than a slice is encoded at a time",
   async (text) => {

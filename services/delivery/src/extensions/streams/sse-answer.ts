@@ -1,3 +1,4 @@
+import { setImmediate as othersTurn } from "node:timers/promises";
 import { SSE_HEARTBEAT, unixNow } from "@reprise/protocol";
 import { mediaTypeOf } from "./next-record.ts";
 import { nextCursor, type ReadState } from "./stream-answers.ts";
@@ -90,8 +91,12 @@ export async function* sseEvents({
   }
 }
 
-/** Encodes an event with content, and the one after it. */
-function* encodeData(content: readonly Uint8Array[], type: string, control: Buffer): Generator<Buffer> {
+/** Encodes an event with content, and the one after it. Between its slices others have their turn: many readers of a long one would hold them up for seconds. */
+async function* encodeData(
+  content: readonly Uint8Array[],
+  type: string,
+  control: Buffer,
+): AsyncGenerator<Buffer> {
   let held: Uint8Array[] = [DATA];
   let bytes = 0;
   for (const part of isBinary(type) ? encodeBase64(content) : encodeLines(content)) {
@@ -101,6 +106,7 @@ function* encodeData(content: readonly Uint8Array[], type: string, control: Buff
     yield Buffer.concat(held);
     held = [];
     bytes = 0;
+    await othersTurn();
   }
   yield Buffer.concat([...held, END, control]);
 }
@@ -110,8 +116,8 @@ function* encodeBase64(content: readonly Uint8Array[]): Generator<Uint8Array> {
 }
 
 /**
- * Line breaks of the content end lines of the event, so that no content can end the event. Byte by byte: a body of line breaks alone would otherwise take this
- * process a second for each reader.
+ * Line breaks of the content end lines of the event, so that no content can end the event. Byte by byte: of a body of line breaks alone,
+ * strings would take this process a second for each reader.
  */
 function* encodeLines(content: readonly Uint8Array[]): Generator<Uint8Array> {
   let wasCr = false;
@@ -120,10 +126,11 @@ function* encodeLines(content: readonly Uint8Array[]): Generator<Uint8Array> {
     else {
       const lines = Buffer.allocUnsafe(slice.length * LINE.length);
       let length = 0;
-      for (const byte of slice) {
+      for (let i = 0; i < slice.length; i++) {
+        const byte = slice[i];
         const isBreak = byte === CR || byte === LF;
-        if (!isBreak) lines[length++] = byte;
-        else if (byte === CR || !wasCr) for (const one of LINE) lines[length++] = one;
+        if (!isBreak) lines[length++] = byte!;
+        else if (byte === CR || !wasCr) for (let j = 0; j < LINE.length; j++) lines[length++] = LINE[j]!;
         wasCr = byte === CR;
       }
       yield lines.subarray(0, length);
