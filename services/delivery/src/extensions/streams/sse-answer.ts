@@ -43,7 +43,7 @@ const HEARTBEAT_MS = 15_000;
 /** How often a reader that waits is looked after. */
 const CHECK_MS = 1_000;
 /** Bytes of content that are encoded at a time, base64 without padding: a client that reads nothing has no more of it in memory than one of these or two. */
-const SLICE_BYTES = 3 * 8_192;
+const SLICE_BYTES = 3 * 4_096;
 const CR = 0x0d;
 const LF = 0x0a;
 const DATA = Buffer.from("event: data\ndata: ");
