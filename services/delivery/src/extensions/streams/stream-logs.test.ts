@@ -200,3 +200,19 @@ describe("a stream", () => {
     expect(await contentOf(logs, stream)).toEqual(["new"]);
   });
 });
+
+test("a tenant's reads do not hold up another tenant's", async () => {
+  const logs = openLogs();
+  const stream = newName();
+  await logs.create(stream, { ...NEW, data: Buffer.alloc(LIMITS.bodyBytes) });
+  const head = (await logs.readHead(stream))!;
+  const READS = 100;
+  let finished = 0;
+  const readAll = Array.from({ length: READS }, async () => {
+    await logs.read(stream, head, STREAM_START);
+    finished++;
+  });
+  await logs.readHead({ ...newName(), tenant: parseTenantId("beta") });
+  expect(finished).toBeLessThan(READS / 2);
+  await Promise.all(readAll);
+});

@@ -20,6 +20,7 @@ import {
   type StreamSeq,
 } from "@reprise/protocol";
 import { askPatiently, type GenerationLog } from "@reprise/stream";
+import { FairQueue } from "../../bodies/fair-queue.ts";
 import {
   type Decision,
   decideCreate,
@@ -63,8 +64,11 @@ const PAUSE_MS = 20;
 const MAX_OPEN = 4_096;
 const READ_BYTES = 1_024 * 1_024;
 const BATCH_MESSAGES = 256;
-/** Reads under way at once in a node: the broker closes a connection to which 64 MiB are waiting. */
-const reads = new Semaphore(16);
+/** Reads under way at once in a node, tenants in turn: the broker closes a connection to which 64 MiB are waiting. They need no rest: see `RequestBodies`. */
+const reads = new FairQueue(16, {
+  load: { busyMs: () => 0, rest: (next) => void setImmediate(next) },
+  maxOfTenant: 12,
+});
 
 export const sha256 = (text: string): Uint8Array => hash("sha256", text, "buffer");
 
@@ -92,13 +96,12 @@ export class StreamLogs {
 
   /**
    * Reads the end of a log from its leader; undefined for one without records.
-   * @throws RepriseError `broker_unavailable`
+   * @throws RepriseError `broker_unavailable`, `overloaded`
    */
   async readHead(stream: DurableStreamName): Promise<StreamHead | undefined> {
     const subject = subjectOf(stream);
-    const patience = { budgetMs: () => this.#ports.log.budgetMs };
-    const last = await askPatiently(patience, () =>
-      reads.run(() => readLastRaw(this.#ports.broker.reads, DURABLE_STREAMS_STREAM, subject)),
+    const last = await this.#read(stream, () =>
+      readLastRaw(this.#ports.broker.reads, DURABLE_STREAMS_STREAM, subject),
     );
     if (last && !last.isPublished) throw notPublished(subject);
     return last && headOf(decodeRecord(last.payload), last.streamSeq);
@@ -192,12 +195,11 @@ export class StreamLogs {
       throw new RepriseError("cursor_invalid", "offset is after the end of the stream.", { param: "offset" });
     const start = plus(created, -1);
     if (after !== STREAM_START && after < start) throw expired();
-    const subject = subjectOf(stream);
     const pieces: StreamPiece[] = [];
     let last = after < start ? start : after;
     let at = last;
     for (let bytes = 0; last < tail && bytes < maxBytes;) {
-      const found = await this.#readSome(subject, at, maxBytes);
+      const found = await this.#readSome(stream, at, maxBytes);
       if (found.length === 0) throw expired();
       for (const { streamSeq, payload } of found) {
         at = streamSeq;
@@ -218,20 +220,32 @@ export class StreamLogs {
   }
 
   /** Any replica; what it lacks is asked of the leader. */
-  async #readSome(subject: string, after: StreamSeq, maxBytes: number) {
+  async #readSome(stream: DurableStreamName, after: StreamSeq, maxBytes: number) {
     const connection = this.#ports.broker.reads;
-    const request = { afterStreamSeq: after, subject };
-    const patience = { budgetMs: () => this.#ports.log.budgetMs };
-    return askPatiently(patience, () =>
-      reads.run(async () => {
-        const bounds = { maxMessages: BATCH_MESSAGES, maxBytes };
-        const batch = await readStreamBatch(connection, DURABLE_STREAMS_STREAM, { ...request, ...bounds });
-        if (batch.messages.length > 0) return batch.messages;
-        for await (const next of readRawFromLeader(connection, DURABLE_STREAMS_STREAM, request))
-          return [next];
-        return [];
-      }),
-    );
+    const request = { afterStreamSeq: after, subject: subjectOf(stream) };
+    return this.#read(stream, async () => {
+      const bounds = { maxMessages: BATCH_MESSAGES, maxBytes };
+      const batch = await readStreamBatch(connection, DURABLE_STREAMS_STREAM, { ...request, ...bounds });
+      if (batch.messages.length > 0) return batch.messages;
+      for await (const next of readRawFromLeader(connection, DURABLE_STREAMS_STREAM, request)) return [next];
+      return [];
+    });
+  }
+
+  /** Asks the broker when it is the tenant's turn. */
+  #read<T>({ tenant }: DurableStreamName, ask: () => Promise<T>): Promise<T> {
+    return askPatiently({ budgetMs: () => this.#ports.log.budgetMs }, async () => {
+      const place = await reads.enter(tenant, 1);
+      if (!place)
+        throw new RepriseError("overloaded", "Too many durable streams are read at once.", {
+          retryAfterMs: 1_000,
+        });
+      try {
+        return await ask();
+      } finally {
+        place.release();
+      }
+    });
   }
 
   #of(key: string): OpenStream {
