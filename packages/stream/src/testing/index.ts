@@ -7,6 +7,7 @@ export {
   newRef,
   openWorld,
   openWorldBehindProxy,
+  openWorldToRollBack,
   requested,
   started,
   writeLog,

@@ -53,7 +53,12 @@ test("all readers of a stream wake at an append, and get it from one subscriptio
 
 test("a reader wakes at a record that the live feed has lost", async () => {
   const { stream, append, head } = await openStream();
-  const mute = { subscribe: () => ({ unsubscribe: () => {} }), flush: async () => {}, isClosed: () => false };
+  const mute = {
+    subscribe: () => ({ unsubscribe: () => {} }),
+    flush: async () => {},
+    isClosed: () => false,
+    status: () => [],
+  };
   const feeds = new StreamFeeds({ broker: { ...world.broker, main: mute as never }, onError });
   using reader = feeds.open(stream);
   reader.saw(head);

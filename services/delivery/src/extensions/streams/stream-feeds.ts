@@ -6,6 +6,7 @@ import {
   readStreamBatch,
   streamSeqOf,
   subscribeGuarded,
+  watchConnection,
 } from "@reprise/broker";
 import {
   DURABLE_STREAMS_STREAM,
@@ -50,6 +51,10 @@ export class StreamFeeds {
 
   constructor(ports: StreamFeedPorts) {
     this.#ports = ports;
+    const doubt = () => {
+      for (const { feed } of this.#feeds.values()) feed.doubt();
+    };
+    watchConnection(ports.broker.main, { onDown: doubt });
   }
 
   /** Number of streams that have readers. */
@@ -106,6 +111,8 @@ class Feed implements Disposable {
   readonly #waiting = new Set<() => void>();
   readonly #live: { unsubscribe(): void };
   #head: StreamHead | undefined;
+  /** True if the log may have lost the head: an earlier one takes its place then. */
+  #isDoubted = false;
   #pieces: StreamPiece[] = [];
   #bytes = 0;
 
@@ -126,8 +133,9 @@ class Feed implements Disposable {
   }
 
   saw(head: StreamHead): void {
-    if (this.#head && this.#head.at >= head.at) return;
+    if (!this.#isNews(head.at)) return;
     this.#head = head;
+    this.#isDoubted = false;
     this.pace.observe(head.at, performance.now());
     for (const wake of this.#waiting) wake();
   }
@@ -157,8 +165,17 @@ class Feed implements Disposable {
     return isKept ? this.#pieces.filter(({ at }) => at > after && at <= tail) : undefined;
   }
 
+  doubt(): void {
+    this.#isDoubted = true;
+    this.#forget(this.#pieces.length);
+  }
+
+  #isNews(at: StreamSeq): boolean {
+    return this.#isDoubted || !this.#head || this.#head.at < at;
+  }
+
   #take(at: StreamSeq, payload: Uint8Array): void {
-    if (this.#head && at <= this.#head.at) return;
+    if (!this.#isNews(at)) return;
     const record = decodeRecord(payload);
     if (record.kind === "append" && record.data.length > 0)
       this.#remember({ at, previous: record.previous, data: Uint8Array.from(record.data) });

@@ -9,6 +9,7 @@ import {
   readLastRaw,
   readRawFromLeader,
   readStreamBatch,
+  watchConnection,
 } from "@reprise/broker";
 import {
   DURABLE_STREAMS_STREAM,
@@ -87,6 +88,8 @@ export class StreamLogs {
 
   constructor(ports: StreamLogPorts) {
     this.#ports = ports;
+    // A broker that comes back may have lost records, and has given their places to others since.
+    watchConnection(ports.broker.reads, { onDown: () => this.#open.clear() });
   }
 
   /** Milliseconds since 1970. */
