@@ -46,8 +46,9 @@ const CHECK_MS = 1_000;
 const SLICE_BYTES = 3 * 4_096;
 const CR = 0x0d;
 const LF = 0x0a;
-const DATA = Buffer.from("event: data\ndata: ");
-const LINE = Buffer.from("\ndata: ");
+const BLANK = 0x20;
+const DATA = Buffer.from("event: data\ndata:");
+const LINE = Buffer.from("\ndata:");
 const END = Buffer.from("\n\n");
 
 /** True for content that events carry as base64: all but text and JSON. */
@@ -120,21 +121,21 @@ function* encodeBase64(content: readonly Uint8Array[]): Generator<Uint8Array> {
  * strings would take this process a second for each reader.
  */
 function* encodeLines(content: readonly Uint8Array[]): Generator<Uint8Array> {
-  let wasCr = false;
+  let before = LF;
   for (const slice of slicesOf(content)) {
-    if (!slice.includes(CR) && !slice.includes(LF) && !wasCr) yield slice;
-    else {
-      const lines = Buffer.allocUnsafe(slice.length * LINE.length);
-      let length = 0;
-      for (let i = 0; i < slice.length; i++) {
-        const byte = slice[i];
-        const isBreak = byte === CR || byte === LF;
-        if (!isBreak) lines[length++] = byte!;
-        else if (byte === CR || !wasCr) for (let j = 0; j < LINE.length; j++) lines[length++] = LINE[j]!;
-        wasCr = byte === CR;
-      }
-      yield lines.subarray(0, length);
+    const lines = Buffer.allocUnsafe(slice.length * LINE.length + 1);
+    let length = 0;
+    for (let i = 0; i < slice.length; i++) {
+      const byte = slice[i]!;
+      if (byte !== CR && byte !== LF) {
+        // A reader drops a line's first blank.
+        if (byte === BLANK && (before === CR || before === LF)) lines[length++] = BLANK;
+        lines[length++] = byte;
+      } else if (byte === CR || before !== CR)
+        for (let j = 0; j < LINE.length; j++) lines[length++] = LINE[j]!;
+      before = byte;
     }
+    yield lines.subarray(0, length);
   }
 }
 
