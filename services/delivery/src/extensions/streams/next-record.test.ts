@@ -25,7 +25,7 @@ const by = (epoch: number, seq: number, id = "p"): { producer: Producer } => ({
   producer: { id, epoch, seq },
 });
 
-/** What becomes of each append, one after the other: `store`, `unchanged` or the code of a refusal, with its headers. */
+/** The outcome of each append, one after the other: `store`, `unchanged` or the code of a refusal, with its headers. */
 function outcomes(appends: readonly Partial<Append>[], begun = create()): unknown[] {
   let head = begun;
   return appends.map((more) => {

@@ -2,8 +2,8 @@ import { LIMITS, RepriseError, STREAM_START } from "@reprise/protocol";
 import type { Producer, StreamConfig, StreamHead, StreamRecord, StreamState } from "./stream-record.ts";
 
 /*
- * The next record of a stream, as a function of its last one: what a create, an append, a read or a delete adds to the log, or why it adds nothing. Whoever has
- * decided by a head that is not the last one is told by the broker, and decides again.
+ * The next record of a stream, as a function of its last one: what a create, an append, a read or a delete adds to the log, or why it adds nothing. A node that
+ * has decided by a head that is not the last one is told by the broker, and decides again.
  */
 
 export type NewRecord = Omit<StreamRecord, "id">;

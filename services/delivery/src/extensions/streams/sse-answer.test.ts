@@ -10,7 +10,7 @@ async function encode(content: readonly Uint8Array[], type = "text/plain"): Prom
   return Array.fromAsync(sseEvents({ type, next, cursor: undefined, signal, onReplay: () => {} }));
 }
 
-/** What an `EventSource` has for the first event. */
+/** Decodes the first event as an `EventSource` does. */
 function dataOf(chunks: readonly Buffer[]): string {
   const [event = ""] = Buffer.concat(chunks).toString("latin1").split("\n\n");
   const lines = event.split(/\r\n|\r|\n/).filter((line) => line.startsWith("data:"));

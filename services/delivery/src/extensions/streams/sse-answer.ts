@@ -4,7 +4,7 @@ import { mediaTypeOf } from "./next-record.ts";
 import { nextCursor, type ReadState } from "./stream-answers.ts";
 import { isJson } from "./stream-request.ts";
 
-/** What a reader is sent next. */
+/** The next part of an answer. */
 export interface Window {
   /** In parts, of binary content one; undefined if there is none yet, or no more. */
   readonly content?: readonly Uint8Array[] | undefined;
@@ -40,9 +40,9 @@ export function eventHeaders(type: string): Record<string, string> {
 /** An answer ends after this time, so that caches in between can share it; its reader comes back. */
 const ANSWER_MS = 60_000;
 const HEARTBEAT_MS = 15_000;
-/** How often a reader that waits is looked after. */
+/** Milliseconds between two checks of a reader that waits. */
 const CHECK_MS = 1_000;
-/** Bytes of content that are encoded at a time, base64 without padding: a client that reads nothing has no more of it in memory than one of these or two. */
+/** Bytes of content that are encoded at a time, base64 without padding: for a client that reads nothing no more than two of these wait. */
 const SLICE_BYTES = 3 * 4_096;
 const CR = 0x0d;
 const LF = 0x0a;

@@ -19,7 +19,7 @@ export function stateHeaders({ tail, state }: StreamHead): Record<string, string
   };
 }
 
-/** What a read has found, as headers tell it. */
+/** The result of a read, for its headers. */
 export interface ReadState {
   /** The offset after it. */
   readonly next: string;

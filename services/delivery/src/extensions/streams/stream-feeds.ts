@@ -24,7 +24,7 @@ export interface StreamFeedPorts {
   readonly onError: (error: unknown) => void;
 }
 
-/** What a node knows of a stream that is followed. */
+/** A node's knowledge of a stream that is followed. */
 export interface StreamFeed extends Disposable {
   /** Resolves when the broker has the subscription: what is stored after that is heard. */
   readonly ready: Promise<void>;
@@ -32,14 +32,14 @@ export interface StreamFeed extends Disposable {
   saw(head: StreamHead): void;
   /** Resolves with a head that is later than a place; undefined after a time or an abort without one. */
   waitAfter(at: StreamSeq, wait: { ms: number; signal: AbortSignal }): Promise<StreamHead | undefined>;
-  /** What follows an offset, up to a head; undefined if the log has to be read. */
+  /** Returns the pieces after an offset, up to a head; undefined if the log has to be read. */
   piecesAfter(after: StreamSeq, head: StreamHead): readonly StreamPiece[] | undefined;
 }
 
 /** The live feed may lose the last record: the log is read after at least this time without one. */
 const PROBE_MS = 1_000;
 const PROBE = { maxMessages: 16, maxBytes: 256 * 1_024 };
-/** What a feed keeps for readers that are a few records late, and what all feeds of a node keep. */
+/** Limits of the pieces that a feed, and all feeds of a node, keep for readers that are a few records late. */
 const KEPT = { pieces: 32, bytes: 256 * 1_024, bytesOfAll: 32 * 1_024 * 1_024 };
 
 /** Follows streams for all readers of a node: one subscription for each stream that has readers. */

@@ -170,7 +170,7 @@ export class StreamLogs {
   async remove(stream: DurableStreamName): Promise<Refused | Stored> {
     const outcome = await this.change(stream, decideDelete);
     const last = outcome.kind === "refused" ? await this.readHead(stream) : outcome.head;
-    // Of a delete whose records were not removed, too.
+    // An earlier delete may not have removed its records.
     if (last?.kind === "delete") await this.#purgeBefore(stream, last.at);
     return outcome as Refused | Stored;
   }

@@ -1,6 +1,6 @@
 import { asStreamSeq, RepriseError, STREAM_START, type StreamSeq } from "@reprise/protocol";
 
-/** What a create sets for good. */
+/** Set by the create, for good. */
 export interface StreamConfig {
   /** Content type, as it was sent. */
   readonly type: string;

@@ -49,7 +49,7 @@ export function parseCreate(request: FastifyRequest): {
   return { config, data: contentOf(request, type), isClosed: isClosing(request) };
 }
 
-/** What is appended. */
+/** Parses an append. */
 export function parseAppend(request: FastifyRequest): Append {
   const type = contentType(request);
   const closes = isClosing(request);
@@ -62,7 +62,7 @@ export function parseAppend(request: FastifyRequest): Append {
 }
 
 export interface StreamQuery {
-  /** As it was sent; `-1` for the beginning, which is the default. */
+  /** The text that was sent; `-1` for the beginning, which is the default. */
   readonly offset: string;
   readonly live: "long-poll" | "sse" | undefined;
   readonly cursor: number | undefined;

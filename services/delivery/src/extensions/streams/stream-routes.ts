@@ -118,7 +118,7 @@ async function append(
   return await reply.code(isNew ? 200 : 204).send();
 }
 
-/** What is the last append of the producer, which may be a later one than was sent again. */
+/** Headers for the last append of the producer, which may be a later one than was sent again. */
 function producerHeaders({ state }: StreamHead, { producer }: Append): Record<string, string> {
   const known = state.producers.find(({ id }) => id === producer?.id);
   return known ? { "producer-epoch": `${known.epoch}`, "producer-seq": `${known.seq}` } : {};
