@@ -22,6 +22,9 @@ const LOOP: Load = {
   rest: (next, ms) => void setImmediate(() => setTimeout(next, ms)),
 };
 
+/** For reads: they cost this process little CPU time, and wait only for memory. */
+export const NO_REST: Load = { busyMs: () => 0, rest: (next) => void setImmediate(next) };
+
 export interface FairQueueOptions {
   readonly load?: Load;
   readonly maxWaitMs?: number;

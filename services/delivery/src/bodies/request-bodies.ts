@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { LIMITS, RepriseError } from "@reprise/protocol";
 import { ByteBudget, type Reservation } from "./byte-budget.ts";
-import { FairQueue, type Load } from "./fair-queue.ts";
+import { FairQueue, NO_REST } from "./fair-queue.ts";
 import { bodyLengthOf, hasLeft } from "../connections/http2.ts";
 import { LARGE_BYTES, PacedReading } from "./paced-reading.ts";
 
@@ -9,8 +9,6 @@ import { LARGE_BYTES, PacedReading } from "./paced-reading.ts";
 const READS = 8;
 /** A call may wait for seconds while it has its place, for an end that is not there yet. What one tenant waits for leaves the others places. */
 const READS_OF_TENANT = 3;
-/** Reads need no rest: they cost this process little CPU time, and wait only for memory. */
-const NO_REST: Load = { busyMs: () => 0, rest: (next) => void setImmediate(next) };
 
 export interface RequestBodiesOptions {
   /** Bytes of request bodies that this process works on at a time, of all tenants together. */

@@ -21,7 +21,7 @@ import {
   type StreamSeq,
 } from "@reprise/protocol";
 import { askPatiently, type GenerationLog } from "@reprise/stream";
-import { FairQueue } from "../../bodies/fair-queue.ts";
+import { FairQueue, NO_REST } from "../../bodies/fair-queue.ts";
 import {
   type Decision,
   decideCreate,
@@ -65,11 +65,8 @@ const PAUSE_MS = 20;
 const MAX_OPEN = 4_096;
 const READ_BYTES = 1_024 * 1_024;
 const BATCH_MESSAGES = 256;
-/** Reads under way at once in a node, tenants in turn: the broker closes a connection to which 64 MiB are waiting. They need no rest: see `RequestBodies`. */
-const reads = new FairQueue(16, {
-  load: { busyMs: () => 0, rest: (next) => void setImmediate(next) },
-  maxOfTenant: 12,
-});
+/** Reads under way at once in a node, tenants in turn: the broker closes a connection to which 64 MiB are waiting. */
+const reads = new FairQueue(16, { load: NO_REST, maxOfTenant: 12 });
 
 export const sha256 = (text: string): Uint8Array => hash("sha256", text, "buffer");
 
