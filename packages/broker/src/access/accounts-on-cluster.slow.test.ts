@@ -25,7 +25,7 @@ const DELTAS = 50;
 /** Where an erasure that runs as `admin` hears a worker's answer, in the account of both: the audit log's account has another such inbox. */
 const OF_ADMIN = "_INBOX_audit-log.x.y";
 /** See `accounts.ts`. */
-const MAY_COME_TWICE = ["ops.x.erased.x", "rules.x.y"];
+const MAY_COME_TWICE = ["ops.x.erased.x", "rules.x.y", "yield.x.x.x"];
 /** Each service knows one server only, two of them each a different one. */
 const NODE_OF: Readonly<Record<ServiceUser, number>> = {
   delivery: 0,

@@ -5,6 +5,7 @@ import {
   AUDIT_CALLS,
   auditCallSubject,
   LIVE_VERDICTS_SUBJECTS,
+  YIELD_SUBJECTS,
 } from "@reprise/protocol";
 import { isAnsweredOften } from "./api-subject.ts";
 import { BROKER_USERS, type BrokerUser } from "./broker-user.ts";
@@ -22,8 +23,8 @@ import { ANSWERS, inbox, type PermissionOptions, type Permissions, permissionsOf
  *
  * A message published over a border is stored, and heard, in PLATFORM_ACCOUNT, and goes from there into no third account on the same server: an account hears from that one,
  * and from each account that publishes to the same subject. A subject that a service both publishes and subscribes to is not imported for
- * publishing: its processes hear each other within their account, and would hear each message twice. A rule set and an erasure, which a service
- * hears both from the account that publishes them and from PLATFORM_ACCOUNT, where `admin` may publish them, may come twice in a cluster, and are taken any number of times.
+ * publishing: its processes hear each other within their account, and would hear each message twice. A request to yield is: delivery sends it to workers too. It, a rule set and an
+ * erasure, which a service hears both from the account that publishes them and from PLATFORM_ACCOUNT, may come twice in a cluster, and are taken any number of times.
  */
 
 /** The account of the streams. */
@@ -100,7 +101,8 @@ export function accountsOf<Login extends object>(
     const heard = new Set(permissions.subscribe.allow);
     const sent = new Set(permissions.publish.allow);
     for (const subject of sent) {
-      const isLocal = heard.has(subject) || subject === LIVE_VERDICTS_SUBJECTS || subject === ANSWERS;
+      const isHeardHere = heard.has(subject) && subject !== YIELD_SUBJECTS;
+      const isLocal = isHeardHere || subject === LIVE_VERDICTS_SUBJECTS || subject === ANSWERS;
       if (!isLocal) share("service", subject, SERVED_BY.get(subject) ?? PLATFORM_ACCOUNT, name);
     }
     heard.delete(inbox(user));
