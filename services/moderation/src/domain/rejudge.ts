@@ -9,7 +9,7 @@ import {
 } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/moderation";
 import { Judge } from "./judge.ts";
-import { keptTexts } from "./text/channels.ts";
+import { KeptTexts } from "./text/channels.ts";
 
 export interface Rejudgement {
   readonly judged: Seq;
@@ -25,9 +25,10 @@ export function rejudge(
   { moderation, ruleSet, nowMs }: { moderation: EffectiveModeration; ruleSet: RuleSet; nowMs: UnixMs },
 ): Rejudgement {
   const judge = new Judge({ moderation, ruleSet });
+  const kept = new KeptTexts();
   for (const payload of events) {
     const event = decodeEvent(payload);
-    judge.fold(event, event.type === "output.rewind" ? keptTexts(events, event.seq) : []);
+    judge.fold(event, kept.fold(event));
   }
   const { judged } = judge;
   const decisions: EventDraft[] = [];

@@ -22,7 +22,7 @@ import {
 import { REPRISE, type TraceSpan } from "@reprise/runtime/telemetry";
 import { Judge } from "../domain/judge.ts";
 import { drain, type Judging } from "../domain/text/push-in-pieces.ts";
-import { keptTexts } from "../domain/text/channels.ts";
+import { KeptTexts } from "../domain/text/channels.ts";
 import { isAnotherAttempt } from "../domain/attempts.ts";
 import type { ModeratorContext, LogEvent } from "./moderator-context.ts";
 import { ClassifierRuns } from "./classifier-runs.ts";
@@ -260,9 +260,10 @@ export class GenerationModerator {
 
   *#replaying(judge: Judge, events: readonly Uint8Array[]): Judging {
     const { judged = REQUEST_SEQ, findings = [], finding_count: count = 0 } = this.#parts.writer.stored ?? {};
+    const kept = new KeptTexts();
     for (const payload of events) {
       const event = decodeEvent(payload);
-      yield* judge.folding(event, event.type === "output.rewind" ? keptTexts(events, event.seq) : []);
+      yield* judge.folding(event, kept.fold(event));
       if (event.seq === judged) judge.findings.resume(findings, count);
       this.#classifierRuns.fold(event);
       judge.keepFromSeq = this.#classifierRuns.keepFromSeq;

@@ -10,7 +10,7 @@ import {
 } from "@reprise/protocol";
 import type { RuleSet } from "@reprise/moderation";
 import { Judge } from "../domain/judge.ts";
-import { keptTexts } from "../domain/text/channels.ts";
+import { KeptTexts } from "../domain/text/channels.ts";
 
 export const GATE: EffectiveModeration = {
   mode: "gate",
@@ -53,6 +53,7 @@ export class JudgedLog {
   readonly #moderation: EffectiveModeration;
   readonly #rules: RuleSet;
   judge: Judge;
+  #kept = new KeptTexts();
 
   constructor(rules: RuleSet, moderation: EffectiveModeration = GATE) {
     this.#rules = rules;
@@ -82,6 +83,7 @@ export class JudgedLog {
   /** The judge is lost, and another one reads the log from its beginning. */
   restart(): void {
     this.judge = new Judge({ moderation: this.#moderation, ruleSet: this.#rules });
+    this.#kept = new KeptTexts();
   }
 
   append(...drafts: EventDraft[]): void {
@@ -114,7 +116,6 @@ export class JudgedLog {
   }
 
   #fold(event: KnownEvent): void {
-    const payloads = () => this.events.map((one) => encodeEvent(one.seq, one));
-    this.judge.fold(event, event.type === "output.rewind" ? keptTexts(payloads(), event.seq) : []);
+    this.judge.fold(event, this.#kept.fold(event));
   }
 }

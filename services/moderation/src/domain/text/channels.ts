@@ -1,4 +1,11 @@
-import { type Seq, channelOf, decodeEvent, isDelta, isKnownEvent } from "@reprise/protocol";
+import {
+  type Seq,
+  channelOf,
+  isDelta,
+  isKnownEvent,
+  type KnownEvent,
+  type UnknownEvent,
+} from "@reprise/protocol";
 import type { RuleFinding, RuleSet } from "@reprise/moderation";
 import { ChannelText } from "./channel-text.ts";
 import type { Judging } from "./push-in-pieces.ts";
@@ -106,19 +113,19 @@ export interface KeptText {
   readonly text: string;
 }
 
-/**
- * Returns the texts of a log that count before a rewind that ends it.
- * @param events from the beginning up to the rewind, which may be among them
- */
-export function keptTexts(events: readonly Uint8Array[], rewindSeq: Seq): KeptText[] {
-  let kept: KeptText[] = [];
-  for (const payload of events) {
-    const event = decodeEvent(payload);
-    if (event.seq > rewindSeq) break;
-    if (event.type === "output.rewind") kept = kept.filter(({ seq }) => seq <= event.to_seq);
+/** The texts of a log that count, folded event by event. */
+export class KeptTexts {
+  readonly #texts: KeptText[] = [];
+
+  /** @returns those that a rewind has kept; none for other events */
+  fold(event: KnownEvent | UnknownEvent): readonly KeptText[] {
+    if (event.type === "output.rewind") {
+      while ((this.#texts.at(-1)?.seq ?? 0) > event.to_seq) this.#texts.pop();
+      return this.#texts;
+    }
     // A call's arguments are a text of their own: no text continues them.
     if (isKnownEvent(event) && isDelta(event))
-      kept.push({ seq: event.seq, channel: channelOf(event), text: event.text });
+      this.#texts.push({ seq: event.seq, channel: channelOf(event), text: event.text });
+    return [];
   }
-  return kept;
 }
