@@ -64,7 +64,7 @@ test("an interrupt ends an answer with what was heard, once, and nothing follows
 });
 
 test("the playback of a complete answer can be interrupted, and its conversation continues with what was heard", async () => {
-  const { cluster, client, post } = await openPlatform();
+  const { cluster, client, post, apiKey } = await openPlatform();
   await using _ = cluster;
   const conversation = (await post("/v1/conversations", {})).json["id"] as string;
   const turn = { model: "sim", input: "Hi", conversation, options: { tokens: 30, tokens_per_second: 0 } };
@@ -74,7 +74,17 @@ test("the playback of a complete answer can be interrupted, and its conversation
   const id = stream.id!;
   const heard = client.generations.stream(id);
   await hear(heard, 1);
+  // A node that keeps an ended log in memory follows it no longer.
+  const elsewhere = createClient({ url: (await cluster.startDelivery()).url, apiKey });
+  await elsewhere.generations.stream(id).done();
   await interrupt(client, { id, cursor: cursors[0] });
+  const readLate = async () => {
+    const late = elsewhere.generations.stream(id);
+    await late.done();
+    return late.text;
+  };
+  // It forgets the log after a minute.
+  await expect.poll(readLate, { timeout: 40_000 }).toBe(heard.text);
   const events = await cluster.untilLog("acme", id, (log) => log.at(-1)!.type === "output.rewind");
   expect(events.at(-1)).toMatchObject(REWIND);
   const shown = await client.generations.get(id);

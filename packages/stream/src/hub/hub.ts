@@ -115,7 +115,8 @@ export class Hub {
     if (existing && this.#isOutdated(existing)) this.#forget(key, existing);
     else if (existing) {
       existing.idleSince = performance.now();
-      if (existing.verdicts) await existing.check.ensure();
+      // An interrupt may follow the end, after which this node follows the log no longer.
+      if (existing.verdicts || existing.cache.ended) await existing.check.ensure();
       return existing.cache;
     }
     let opening = this.#opening.get(key);
