@@ -4,7 +4,7 @@ import { isKnownEvent } from "./known-event.ts";
 
 /** The place in the input log that the output which counts takes account of. */
 export class ConsumedInput {
-  #places: { readonly seq: Seq; readonly input: Seq; readonly endsTurn: boolean }[] = [];
+  readonly #places: { readonly seq: Seq; readonly input: Seq; readonly endsTurn: boolean }[] = [];
 
   /** The last entry that is consumed; 0 for none. */
   get last(): Seq {
@@ -19,7 +19,8 @@ export class ConsumedInput {
   /** Takes each event once, in the order of the log. */
   apply(event: KnownEvent | UnknownEvent): void {
     if (!isKnownEvent(event)) return;
-    if (event.type === "output.rewind") this.#places = this.#places.filter(({ seq }) => seq <= event.to_seq);
+    if (event.type === "output.rewind")
+      while ((this.#places.at(-1)?.seq ?? 0) > event.to_seq) this.#places.pop();
     else if (event.type !== "output.delta") return;
     const { seq, consumed: input } = event;
     const endsTurn = event.type === "output.rewind" || event.item !== undefined;

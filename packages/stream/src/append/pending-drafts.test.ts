@@ -235,9 +235,16 @@ test("deltas of an item become one, but not with another item's, nor with text t
   ]);
 });
 
-test("what was said is dropped, and attempts and ends are kept", () => {
-  const queue = queueOf(started(1), delta("a"), reasoning("b"), completed());
+test("what was said is dropped, and attempts, halts and ends are kept", () => {
+  const halted: EventDraft = {
+    type: "moderation.halted",
+    from_seq: asSeq(3),
+    replacement: "",
+    rule: "r",
+    category: "c",
+  };
+  const queue = queueOf(started(1), delta("a"), reasoning("b"), halted, completed());
   queue.dropOutput();
   expect(queue.length).toBe(0);
-  expect(drain(queue)).toEqual([started(1), completed()]);
+  expect(drain(queue)).toEqual([started(1), halted, completed()]);
 });

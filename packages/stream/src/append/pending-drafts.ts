@@ -83,9 +83,9 @@ export class AppendQueue {
   }
 }
 
-/** Returns true for what a model has said: not for the events of attempts and ends. */
+/** Returns true for what a model has said: not for the events of attempts, ends and moderation. */
 export function isOutput({ type }: EventDraft): boolean {
-  return !type.startsWith("generation.") && type !== "attempt.ended";
+  return !/^(?:generation|attempt|moderation)\./.test(type);
 }
 
 /** Adds up: that of a merged draft is the sum. What comes once, at the end of a turn, has limits of its own, and counts for nothing. */

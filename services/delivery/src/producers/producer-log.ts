@@ -114,7 +114,8 @@ export class ProducerLog {
 
   /**
    * Begins the next epoch.
-   * @param rewind true to withdraw the output since the last tool's answer, which this producer can't continue
+   * @param rewind true to withdraw the output since the last tool's answer, which this producer can't continue. After an interrupt it stays: only the end
+   *   is missing
    * @throws RepriseError `generation_ended`, `producer_fenced` for a generation of the workers', `generation_not_found`, `generation_expired`,
    *   `generation_erased`, `cursor_expired`, `broker_unavailable`
    */
@@ -134,8 +135,9 @@ export class ProducerLog {
         nonce,
       });
       if (!isStarted) return undefined;
-      const { turnSeq, turnShown } = transcript;
-      if (rewind && turnShown && !(await append(log, rewindTo(turnSeq)))) return undefined;
+      const { turnSeq, turnShown, interrupt } = transcript;
+      const withdraws = rewind && turnShown && !interrupt;
+      if (withdraws && !(await append(log, rewindTo(turnSeq)))) return undefined;
       return { epoch, nonce, next: log.produced + 1, textLength: transcript.text.length, silenceMs };
     });
   }

@@ -204,6 +204,16 @@ describe("a producer", () => {
     expect(await opened.read()).toMatchObject({ status: "completed", text: "Bye" });
   });
 
+  test("withdraws nothing that was heard before an interrupt", async () => {
+    const opened = await open();
+    await opened.output({ first: 1, entries: [said("heard")] });
+    const heard = (await opened.read())["cursor"];
+    await call(`${other.url}${opened.path}/interrupt`, { body: { heard } });
+    await opened.claim({ key: opened.grant.token, body: { rewind: true } });
+    await opened.output({ epoch: 2, entries: [] });
+    expect(await opened.read()).toMatchObject({ finish_reason: "interrupted", text: "heard" });
+  });
+
   test.each(["cancelled", "halted", "interrupted"] as const)(
     "is told with its next append that it was %s",
     async (how) => {
