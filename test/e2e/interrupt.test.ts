@@ -122,8 +122,9 @@ test("the next message is answered after an interrupt, also by another worker, a
   await Promise.all([input.text("one"), input.commit()]);
   for (let i = 0; i < 3; i++) await hearItem(2);
   const first = stream.text;
-  await interrupt(client, stream);
-  await interrupt(client, stream);
+  const { cursor } = await interrupt(client, stream);
+  // Nothing was said since.
+  for (const again of [stream.cursor, cursor]) await interrupt(client, { id: stream.id, cursor: again });
   await Promise.all([input.text("two"), input.commit()]);
   await hearItem(4);
   const second = stream.text.slice(first.length);
@@ -142,6 +143,8 @@ test("the next message is answered after an interrupt, also by another worker, a
   const log = await untilEnd(cluster, stream.id!);
   expect(textOf(log)).toBe(first + second + third);
   expect(log.filter(({ type }) => type === "generation.started")).toHaveLength(2);
+  const interrupts = log.filter((event) => event.type === "output.rewind" && event.reason === "interrupted");
+  expect(interrupts).toHaveLength(3);
   expect(log.at(-1)).toMatchObject({ type: "generation.completed", finish_reason: "stop" });
   const items = log.map((event) => (event.type === "output.delta" ? event.item : undefined));
   expect([...new Set(items)].filter((item) => item !== undefined)).toEqual([2, 4, 6]);

@@ -7,6 +7,7 @@ import {
   type MediaTranscript,
   parseCursor,
   plus,
+  REQUEST_SEQ,
   type Seq,
 } from "@reprise/protocol";
 import { foreignCursor, resumeFrom } from "./resume-cursor.ts";
@@ -23,7 +24,8 @@ export interface InterruptSources extends ReadSources {
 
 /**
  * Appends the rewind by which the output after a reader's position does not count, and on which the generation's worker stops its engine. Nothing is appended
- * if an interrupt at this position, or an earlier one, is there already, or an ended generation has nothing after it.
+ * if an interrupt at this position, or an earlier one, is there already, or there is nothing after it and nothing to stop: the generation has ended, or has
+ * said nothing since the last interrupt, and no message has come.
  * @param heard the cursor of the last event that the reader has heard
  * @throws RepriseError `cursor_invalid`, `cursor_expired`, `events_lost`, `generation_not_found`, `generation_expired`, `generation_erased`,
  *   `broker_unavailable`
@@ -43,7 +45,7 @@ export async function interruptGeneration(
     ref,
     writer: createWriterName(),
     decide(found) {
-      if (changesNothing(found, heardSeq, committed !== undefined)) return undefined;
+      if (changesNothing(found, heardSeq, committed ?? REQUEST_SEQ)) return undefined;
       return {
         type: "output.rewind",
         to_seq: found.answeredAt(heardSeq),
@@ -58,11 +60,11 @@ export async function interruptGeneration(
 }
 
 function changesNothing(
-  { interrupt, ended, saidSeq }: MediaTranscript,
+  { interrupt, ended, saidSeq, consumed }: MediaTranscript,
   heardSeq: Seq,
-  hasTurns: boolean,
+  committed: Seq,
 ): boolean {
   if (interrupt && heardSeq < interrupt.seq && heardSeq >= interrupt.to_seq) return true;
-  const isOver = ended || (interrupt !== undefined && !hasTurns);
-  return isOver && heardSeq >= saidSeq;
+  const isStopped = interrupt !== undefined && saidSeq < interrupt.seq && committed <= consumed;
+  return (ended || isStopped) && heardSeq >= saidSeq;
 }
