@@ -75,7 +75,8 @@ export function decodeInput(payload: Uint8Array): InputRecord {
   }
 }
 
-interface Line extends Omit<InputRecord, "entry"> {
+interface Line extends Omit<InputRecord, "entry" | "committed"> {
+  readonly committed?: Seq;
   readonly type: InputEntry["type"];
   readonly text?: string;
 }

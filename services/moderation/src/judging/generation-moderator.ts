@@ -78,6 +78,8 @@ export class GenerationModerator {
   #busy = false;
   #folded: Folded = "complete";
   #announced: AnnouncedVerdict | undefined;
+  /** What counts of a log that was rewound, and may be time and again; undefined for others: they are read once more if they are. */
+  #kept: KeptTexts | undefined;
 
   private constructor(parts: Parts) {
     this.#parts = parts;
@@ -220,12 +222,12 @@ export class GenerationModerator {
 
   *#fold({ payload, streamSeq }: LogEvent): Judging {
     const event = decodeEvent(payload);
-    if (event.type === "output.rewind" || this.#parts.writer.discardLost([payload])) {
+    if ((event.type === "output.rewind" && !this.#kept) || this.#parts.writer.discardLost([payload])) {
       // Only the log has all text before it that still counts; and all of it has to be judged again if a verdict of lost text counted.
       this.#folded = "outdated";
       return;
     }
-    yield* this.#judge.folding(event);
+    yield* this.#judge.folding(event, this.#kept?.fold(event));
     this.#streamSeq = streamSeq;
     this.#parts.writer.folded(streamSeq);
     this.#classifierRuns.fold(event);
@@ -261,8 +263,10 @@ export class GenerationModerator {
   *#replaying(judge: Judge, events: readonly Uint8Array[]): Judging {
     const { judged = REQUEST_SEQ, findings = [], finding_count: count = 0 } = this.#parts.writer.stored ?? {};
     const kept = new KeptTexts();
+    this.#kept = undefined;
     for (const payload of events) {
       const event = decodeEvent(payload);
+      if (event.type === "output.rewind") this.#kept = kept;
       yield* judge.folding(event, kept.fold(event));
       if (event.seq === judged) judge.findings.resume(findings, count);
       this.#classifierRuns.fold(event);

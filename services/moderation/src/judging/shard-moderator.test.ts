@@ -190,6 +190,40 @@ test("the end waits for every classifier, though one of them has had something w
   await world.until(written.ref, judgedUpTo(4));
 });
 
+test("text that is revised time and again is judged once, and its classifiers are not asked again each time", async () => {
+  await using world = await openWorld();
+  const rules: ModerationRule[] = [...RULES, { classifier: "guard", action: "redact" }];
+  const written = await world.create(rules);
+  await written.append(STARTED, { type: "output.delta", text: "Nasty words. ", tokens: 200 });
+  const answer = Promise.withResolvers<{ kind: "judged"; category: string }>();
+  const signals: AbortSignal[] = [];
+  const classify: ClassifyWindow = async (_rule, { text }, signal) => {
+    if (!text.includes("Nasty")) return { kind: "judged" };
+    signals.push(signal);
+    return answer.promise;
+  };
+  using judged = judge(world, { rules, classify });
+  let taken = 0;
+  for (let item = 1; item <= 4; item++) {
+    const { length } = await world.read(written.ref);
+    await written.append(
+      { type: "output.delta", text: "a sec", item },
+      { type: "output.rewind", to_seq: asSeq(length - 1), reason: "revised" },
+      { type: "output.delta", text: item === 3 ? "a secret " : "a word ", item, final: true },
+    );
+    const events = await eventsOf(world, written);
+    judged.judging.take(events.slice(taken));
+    taken = events.length;
+    await world.until(written.ref, (log, verdict) => verdict?.judged === log.at(-1)!.seq);
+  }
+  expect(signals.filter(({ aborted }) => !aborted)).toHaveLength(1);
+  expect(signals.length).toBeLessThanOrEqual(2);
+  answer.resolve({ kind: "judged", category: "nasty" });
+  const redactionsIn = (log: KnownEvent[]) => log.filter(({ type }) => type === "moderation.redacted");
+  const { events } = await world.until(written.ref, (log) => redactionsIn(log).length === 2);
+  expect(redactionsIn(events)).toMatchObject([{ replacement: "a *** " }, { from_seq: 2, category: "nasty" }]);
+});
+
 test("what a classifier finds in a long log that is taken up again is withdrawn from its beginning on", async () => {
   await using world = await openWorld();
   const rules: ModerationRule[] = [{ classifier: "guard", action: "redact" }];
