@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { spawnSupervised } from "./supervised-process.ts";
 
@@ -35,3 +36,19 @@ test("a supervised process can't read what its supervisor waits on", async () =>
   const server = await spawnSupervised(["/bin/cat"], { output: "pipe" });
   expect(await server.exited).toEqual({ code: 0, expected: false });
 });
+
+test("a supervised process whose group is stopped is killed too", async () => {
+  const server = await spawnSupervised(["/bin/sh", "-c", "echo $$; kill -STOP 0"], {
+    output: "pipe",
+    stopGraceS: 1,
+  });
+  const [pid] = await once(server.stdout!, "data");
+  const supervisor = /^\d+ \(sh\) \w (\d+)/.exec(await readStat(String(pid).trim()))![1]!;
+  await expect.poll(() => readStat(supervisor)).toMatch(/^\d+ \(sh\) T/);
+  await server.stop();
+  expect(await server.exited).toEqual({ code: 128 + 9, expected: true });
+});
+
+function readStat(pid: string): Promise<string> {
+  return readFile(`/proc/${pid}/stat`, "utf8");
+}

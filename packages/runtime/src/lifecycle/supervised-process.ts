@@ -37,6 +37,9 @@ export interface SupervisedProcessOptions {
   inherit?: boolean;
 }
 
+/** Time after the grace for the supervisor to end. One that was stopped with its group (SIGSTOP) can't: the group is killed without it. */
+const OVERDUE_S = 2;
+
 /**
  * Runs a program for exactly as long as the process that started the script holds the other end of its descriptor 3; its arguments are the grace in seconds and
  * the command.
@@ -119,7 +122,8 @@ export async function spawnSupervised(
     async stop() {
       stopping = true;
       lifeline.end();
-      await exited;
+      const overdue = setTimeout(killGroup, (stopGraceS + OVERDUE_S) * 1_000, supervisor.pid);
+      await exited.finally(() => clearTimeout(overdue));
     },
   };
 }
