@@ -7,9 +7,9 @@ import {
   type InputRecord,
   RepriseError,
 } from "@reprise/protocol";
-import { readCommandLine } from "@reprise/testkit";
+import { createTempDir, readCommandLine } from "@reprise/testkit";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { type EngineEvent, type GenerateOptions, NO_PROGRESS } from "../engine.ts";
 import { collect } from "../testing/collect.ts";
 import { type CommandEngineOptions, createCommandEngine } from "./command-engine.ts";
@@ -58,6 +58,8 @@ function generate(
 
 const consumedOf = (events: readonly EngineEvent[]) =>
   events.flatMap((event) => (event.type === "text" && event.consumed ? [event.consumed] : []));
+
+afterEach(() => void vi.unstubAllEnvs());
 
 test("a program reads text and commits, and its output is joined however it is cut", async () => {
   await fc.assert(
@@ -129,6 +131,7 @@ test.each([
 
 test.each([
   ["exit 3", "engine_failed", "ended with status 3", "never"],
+  ["exit 255", "engine_failed", "ended with status 255", "never"],
   ["kill -SEGV $$", "engine_failed", "ended by signal 11", "broken"],
   ["exec /no/such/program", "engine_unavailable", "can't be run", "never"],
 ])("%s is a failure, told without a word of the program", async (script, code, message, retry) => {
@@ -188,6 +191,25 @@ test("an abort is answered at once, and no process is left, even of those that d
   const pids = /^\d+ \d+/.exec(said)![0].split(" ").map(Number);
   await engine.close();
   for (const pid of pids) await expect.poll(() => readCommandLine(pid)).toBe("");
+});
+
+test("a folder that can't be removed does no harm", async () => {
+  // A path that is longer than the system takes in one piece.
+  const engine = createEngine(
+    sh(`d=$(printf %0250d 0); for i in $(seq 20); do mkdir $d; cd -P $d; done; echo "$d" | head -c 3`),
+  );
+  const options = { ...NO_PROGRESS, signal: new AbortController().signal };
+  const { text } = await collect(engine.generate({ model: "program", input: "" }, options));
+  expect(text).toBe("000");
+  await engine.close();
+});
+
+test("a program that the system does not start leaves no folder", async () => {
+  await using folder = await createTempDir();
+  vi.stubEnv("TMPDIR", folder.path);
+  const { error } = await collect(generate(["echo", "x".repeat(1_000_000)]));
+  expect(error).toMatchObject({ code: "engine_unavailable", retry: "broken" });
+  expect(await readdir(folder.path)).toEqual([]);
 });
 
 test("input that is lost fails the generation", async () => {

@@ -27,6 +27,7 @@ const BYTES_PER_TOKEN = 4;
 /** Statuses by which a shell, and so the supervisor, says that a program can't be run. */
 const CANT_RUN: ReadonlySet<number> = new Set([126, 127]);
 const FIRST_SIGNAL_STATUS = 128;
+const LAST_SIGNAL = 64;
 
 /** Runs an operator's program for each generation: input is its stdin, output its stdout in UTF-8. It can't continue: a takeover runs the program again. */
 export function createCommandEngine(options: CommandEngineOptions): Engine {
@@ -39,14 +40,7 @@ export function createCommandEngine(options: CommandEngineOptions): Engine {
     async *generate(request, generate) {
       generate.signal.throwIfAborted();
       const directory = await mkdtemp(join(tmpdir(), "reprise-command-"));
-      const program = await spawnSupervised(limited(options), {
-        stopGraceS: STOP_GRACE_S,
-        input: "pipe",
-        output: "pipe",
-        directory,
-        environment: options.environment,
-        inherit: false,
-      });
+      const program = await start(options, directory);
       running.add(program);
       try {
         yield* run(program, request, generate, options.maxOutputBytes);
@@ -61,6 +55,23 @@ export function createCommandEngine(options: CommandEngineOptions): Engine {
       await Promise.all(ending);
     },
   };
+}
+
+async function start(options: CommandEngineOptions, directory: string): Promise<SupervisedProcess> {
+  try {
+    return await spawnSupervised(limited(options), {
+      stopGraceS: STOP_GRACE_S,
+      input: "pipe",
+      output: "pipe",
+      directory,
+      environment: options.environment,
+      inherit: false,
+    });
+  } catch {
+    await remove(directory);
+    // The system lacks processes, descriptors or memory, or a change of the configuration is needed: it does not tell which reliably.
+    throw new EngineError("engine_unavailable", "The model's program can't be started.", { retry: "broken" });
+  }
 }
 
 /** Returns why the system can't limit the program's memory so; undefined if it can. */
@@ -86,7 +97,13 @@ async function stop(program: SupervisedProcess, directory: string): Promise<void
   program.stdin?.destroy();
   program.stdout?.destroy();
   await program.stop();
-  await rm(directory, { recursive: true, force: true });
+  program.stderr?.destroy();
+  await remove(directory);
+}
+
+/** A folder that can't be removed is left: the program may have taken its own rights away, or a child that has left the process group may still write. */
+async function remove(directory: string): Promise<void> {
+  await rm(directory, { recursive: true, force: true }).catch(() => {});
 }
 
 async function* run(
@@ -164,8 +181,9 @@ async function* recordsOf({ input }: EngineRequest): AsyncGenerator<Pick<InputRe
 function toError(status: number, complaintBytes: number): EngineError {
   if (CANT_RUN.has(status))
     return new EngineError("engine_unavailable", "The model's program can't be run.", { retry: "never" });
-  const signal = status > FIRST_SIGNAL_STATUS;
-  const how = signal ? `by signal ${status - FIRST_SIGNAL_STATUS}` : `with status ${status}`;
+  const number = status - FIRST_SIGNAL_STATUS;
+  const signal = number > 0 && number <= LAST_SIGNAL;
+  const how = signal ? `by signal ${number}` : `with status ${status}`;
   return new EngineError("engine_failed", `The model's program ended ${how}.`, {
     retry: signal ? "broken" : "never",
     said: `${complaintBytes} bytes on stderr`,
