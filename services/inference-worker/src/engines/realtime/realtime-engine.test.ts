@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { asSeq, type InputEntry, type InputRecord } from "@reprise/protocol";
 import { expect, test } from "vitest";
 import { NO_PROGRESS } from "../engine.ts";
@@ -126,4 +127,38 @@ test("an abort, or the last token that is allowed, closes the connection", async
   })();
   await expect(aborted).rejects.toBe(reason);
   await server.connections[1]!.closed;
+});
+
+test("an abort while the server reads nothing closes the connection", async () => {
+  await using server = await startRealtimeServer();
+  const controller = new AbortController();
+  const reason = new Error("cancelled");
+  const aborted = (async () => {
+    // More than the system's buffers take, so that the second entry has to wait.
+    for await (const { type } of generate(server.baseUrl, [sound(16_777_216), sound(3)], controller))
+      if (type === "text") controller.abort(reason);
+  })();
+  await expect(aborted).rejects.toBe(reason);
+  server.connections[0]!.discard();
+  await server.connections[0]!.closed;
+});
+
+test("no more input is read after the transcription's end, and a usage that is no count is left out", async () => {
+  await using server = await startRealtimeServer((_, { send }) =>
+    send({ type: "transcription.done", usage: { prompt_tokens: 1.5, completion_tokens: -3 } }),
+  );
+  const left = Promise.withResolvers<void>();
+  async function* entries() {
+    try {
+      for (;;) {
+        yield sound(3);
+        await setImmediate();
+      }
+    } finally {
+      left.resolve();
+    }
+  }
+  const { events } = await collect(generate(server.baseUrl, entries()));
+  expect(events.at(-1)).toEqual({ type: "finish", reason: "stop" });
+  await left.promise;
 });

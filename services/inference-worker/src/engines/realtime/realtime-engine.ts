@@ -1,7 +1,7 @@
 import { on } from "node:events";
 import { pause, raceAbort } from "@reprise/async";
 import { type Capability, RepriseError, type Usage } from "@reprise/protocol";
-import { WebSocket } from "undici";
+import { Agent, buildConnector, WebSocket } from "undici";
 import type { Engine, EngineEvent, EngineRequest, GenerateOptions } from "../engine.ts";
 import { EngineError } from "../engine-error.ts";
 import { Feed } from "../feed.ts";
@@ -31,7 +31,7 @@ interface ServerMessage {
  */
 export function createRealtimeEngine(options: RealtimeEngineOptions): Engine {
   const { port, hostname, protocol } = new URL(options.baseUrl);
-  const open = new Set<WebSocket>();
+  const open = new Set<Connection>();
   return {
     name: "realtime",
     address: { host: hostname, port: Number(port) || (protocol === "https:" ? 443 : 80) },
@@ -39,26 +39,53 @@ export function createRealtimeEngine(options: RealtimeEngineOptions): Engine {
     canContinue: () => false,
     async *generate(request, generate) {
       generate.signal.throwIfAborted();
-      const socket = connect(options);
-      open.add(socket);
+      const connection = connect(options);
+      open.add(connection);
       try {
-        yield* transcribe(socket, options.upstreamModel, request, generate);
+        yield* transcribe(connection.socket, options.upstreamModel, request, generate);
       } finally {
-        open.delete(socket);
-        socket.close();
+        open.delete(connection);
+        connection.close();
       }
     },
     async close() {
-      for (const socket of open) socket.close();
+      for (const connection of open) connection.close();
     },
   };
 }
 
-function connect({ baseUrl, apiKey }: RealtimeEngineOptions): WebSocket {
+interface Connection {
+  readonly socket: WebSocket;
+  /** Sends a close, and breaks the connection: undici alone waits for the server's answer without an end. */
+  close(): void;
+}
+
+function connect({ baseUrl, apiKey }: RealtimeEngineOptions): Connection {
   const url = `${baseUrl.replace(/^http/, "ws").replace(/\/$/, "")}/realtime`;
-  return new WebSocket(url, {
+  const connector = buildConnector({});
+  let isClosed = false;
+  let destroy = () => {};
+  const dispatcher = new Agent({
+    connect: (target, callback) =>
+      connector(target, (...connected) => {
+        const [, transport] = connected;
+        destroy = () => transport?.destroy();
+        if (isClosed) destroy();
+        callback(...connected);
+      }),
+  });
+  const socket = new WebSocket(url, {
+    dispatcher,
     headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
   });
+  return {
+    socket,
+    close() {
+      isClosed = true;
+      socket.close();
+      destroy();
+    },
+  };
 }
 
 async function* transcribe(
@@ -120,8 +147,10 @@ function startFeed(
   signal: AbortSignal,
 ): Feed {
   let hasBegun = false;
+  const isOpen = () => socket.readyState === WebSocket.OPEN && !signal.aborted;
   const feed = new Feed(async ({ entry }) => {
-    while (socket.bufferedAmount > MAX_BUFFERED_BYTES) await pause(BUFFERED_POLL_MS, signal);
+    while (isOpen() && socket.bufferedAmount > MAX_BUFFERED_BYTES) await pause(BUFFERED_POLL_MS, signal);
+    if (!isOpen()) return false;
     if (entry.type !== "input.audio") return true;
     send(socket, { type: "input_audio_buffer.append", audio: Buffer.from(entry.audio).toString("base64") });
     if (!hasBegun) send(socket, { type: "input_audio_buffer.commit", final: false });
@@ -138,8 +167,12 @@ function send(socket: WebSocket, message: object): void {
 
 function toUsage(told: ServerMessage["usage"]): { usage?: Usage } {
   const { prompt_tokens: input, completion_tokens: output } = told ?? {};
-  if (typeof output !== "number") return {};
-  return { usage: { input_tokens: typeof input === "number" ? input : null, output_tokens: output } };
+  if (!isCount(output)) return {};
+  return { usage: { input_tokens: isCount(input) ? input : null, output_tokens: output } };
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 /** A message that can't be read says nothing. */

@@ -12,10 +12,20 @@ interface Answer {
   readonly cut: () => void;
 }
 
-/** A double of vLLM's `/v1/realtime`: it speaks WebSocket, and a test says what it answers. Begins with `session.created`. */
-export async function startRealtimeServer(onMessage: (message: RealtimeMessage, answer: Answer) => void) {
-  const connections: { url: string | undefined; headers: IncomingHttpHeaders; closed: Promise<unknown> }[] =
-    [];
+interface Accepted {
+  readonly url: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly closed: Promise<unknown>;
+  /** Reads what is left to its end, and answers nothing. */
+  readonly discard: () => void;
+}
+
+/**
+ * A double of vLLM's `/v1/realtime`: it speaks WebSocket, and a test says what it answers. Begins with `session.created`.
+ * @param onMessage absent: it reads nothing
+ */
+export async function startRealtimeServer(onMessage?: (message: RealtimeMessage, answer: Answer) => void) {
+  const connections: Accepted[] = [];
   const sockets = new Set<Duplex>();
   const server = createServer();
   server.on("upgrade", ({ url, headers }, socket: Duplex) => {
@@ -23,7 +33,8 @@ export async function startRealtimeServer(onMessage: (message: RealtimeMessage, 
     const accept = createHash("sha1").update(key).digest("base64");
     sockets.add(socket);
     socket.on("error", () => undefined);
-    connections.push({ url, headers, closed: once(socket, "close") });
+    socket.on("end", () => socket.end());
+    connections.push({ url, headers, closed: once(socket, "close"), discard: () => socket.resume() });
     socket.write(
       `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
     );
@@ -32,6 +43,8 @@ export async function startRealtimeServer(onMessage: (message: RealtimeMessage, 
         socket.write(encodeFrame(typeof message === "string" ? message : JSON.stringify(message))),
       cut: () => socket.destroy(),
     };
+    answer.send({ type: "session.created", id: "sess_1" });
+    if (!onMessage) return;
     let bytes = Buffer.alloc(0);
     socket.on("data", (chunk: Buffer) => {
       bytes = Buffer.concat([bytes, chunk]);
@@ -41,7 +54,6 @@ export async function startRealtimeServer(onMessage: (message: RealtimeMessage, 
         else onMessage(JSON.parse(frame.text) as RealtimeMessage, answer);
       }
     });
-    answer.send({ type: "session.created", id: "sess_1" });
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
