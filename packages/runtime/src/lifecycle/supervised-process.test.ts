@@ -26,6 +26,16 @@ test("a supervised process that does not listen is killed after its grace", asyn
   expect(await server.exited).toEqual({ code: 128 + 9, expected: true });
 });
 
+test("a supervised process has its grace if its PATH has no programs", async () => {
+  const server = await spawnSupervised(
+    ["/bin/sh", "-c", "trap '/bin/sleep 0.3; exit 7' TERM; echo up; while :; do /bin/sleep 0.1; done"],
+    { output: "pipe", environment: { PATH: "/nowhere" }, inherit: false },
+  );
+  await once(server.stdout!, "data");
+  await server.stop();
+  expect(await server.exited).toEqual({ code: 7, expected: true });
+});
+
 test("a supervised process that ends by itself was not expected to", async () => {
   const server = await spawnSupervised(["/bin/sh", "-c", "exit 3"]);
   expect(await server.exited).toEqual({ code: 3, expected: false });

@@ -63,6 +63,8 @@ trap '' INT TERM HUP
 {
   read -r _ <&3
   kill -TERM 0
+  # The program's PATH may have no sleep.
+  PATH=$PATH:/usr/bin:/bin
   while [ "$tenths" -gt 0 ] && kill -0 "$program"; do
     sleep 0.1
     tenths=$((tenths - 1))
