@@ -1,5 +1,7 @@
+import { execFile } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
+import { promisify } from "node:util";
 import {
   asSeq,
   COMMAND_CAPABILITIES,
@@ -196,12 +198,12 @@ test("an abort is answered at once, and no process is left, even of those that d
 test("a folder that can't be removed does no harm", async () => {
   // A path that is longer than the system takes in one piece.
   const engine = createEngine(
-    sh(`d=$(printf %0250d 0); for i in $(seq 20); do mkdir $d; cd -P $d; done; echo "$d" | head -c 3`),
+    sh("pwd; name=$(printf %0250d 0); for i in $(seq 20); do mkdir $name; cd -P $name; done"),
   );
   const options = { ...NO_PROGRESS, signal: new AbortController().signal };
   const { text } = await collect(engine.generate({ model: "program", input: "" }, options));
-  expect(text).toBe("000");
   await engine.close();
+  await promisify(execFile)("rm", ["-r", text.trimEnd()]);
 });
 
 test("a program that the system does not start leaves no folder", async () => {
