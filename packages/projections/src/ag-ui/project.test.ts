@@ -169,6 +169,8 @@ describe("a late joiner", () => {
     await fc.assert(
       fc.asyncProperty(anyLog, fc.nat(), async (events, cut) => {
         fc.pre(!typesOf(told(events)).includes("RUN_ERROR"));
+        // One who was there keeps what was not heard.
+        fc.pre(!events.some((event) => event.type === "output.rewind" && event["reason"] === "interrupted"));
         const whole = await messagesAfter(framesOf(projection, events).flat(), structuredClone(history));
         const frames = joined(events, cut % (events.length + 1), history);
         for (const event of eventsOf(frames)) EventSchemas.parse(event);
@@ -187,6 +189,12 @@ describe("a late joiner", () => {
   it("after a restart is given the text that counts, and what follows", async () => {
     const events = logOf(delta("wrong"), rewind(1), delta("right"), delta("!"), completed());
     expect(await messagesAfter(joined(events, 4, []))).toMatchObject([{ content: "right!" }]);
+  });
+
+  it("after an interrupt is given what was heard, and what follows", async () => {
+    const interrupt = { type: "output.rewind", to_seq: 2, reason: "interrupted" } as const;
+    const events = logOf(delta("heard"), delta(", not heard"), interrupt, delta("!"), completed());
+    expect(await messagesAfter(joined(events, 4, []))).toMatchObject([{ content: "heard!" }]);
   });
 
   it("of a run that is over is given its end", () => {
