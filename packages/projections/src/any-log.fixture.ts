@@ -5,6 +5,7 @@ import {
   Withdrawals,
   decodeEvent,
   encodeEvent,
+  FINISH_REASONS,
 } from "@reprise/protocol";
 import * as fc from "fast-check";
 
@@ -116,18 +117,9 @@ const halt: Step = (said) => [
 ];
 
 const end: fc.Arbitrary<Step> = fc.oneof(
-  fc
-    .constantFrom(
-      "stop",
-      "length",
-      "content_filter",
-      "tool_calls",
-      "timeout",
-      "schema_mismatch",
-      "interrupted",
-      "other",
-    )
-    .map((reason): Step => () => [{ type: "generation.completed", finish_reason: reason, usage: USAGE }]),
+  fc.constantFrom(...FINISH_REASONS).map((reason): Step => () => [
+    { type: "generation.completed", finish_reason: reason, usage: USAGE },
+  ]),
   fc.constant<Step>(() => [
     {
       type: "generation.failed",

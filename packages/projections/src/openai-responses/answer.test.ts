@@ -19,7 +19,7 @@ describe("a response as one body", () => {
   it("is what the last event of its stream has, unless it was begun again or interrupted", () => {
     fc.assert(
       fc.property(anyLog, (log) => {
-        // What was sent of a stream is not taken back.
+        // A stream takes back nothing that it has sent.
         fc.pre(!log.some((event) => event.type === "output.rewind" && isUntold(event)));
         let state = openaiResponses.begin(RUN);
         let last: string | undefined;

@@ -30,6 +30,6 @@ test("a client that sends more than a MiB in a second has to wait, though its wo
     code: "limit_exceeded",
     param: "input.bytes_per_second",
   });
-  // What is stored already is not counted again.
+  // Entries that are stored already are not counted again.
   expect(await writers.append(ref, { first: asSeq(1), entries })).toMatchObject({ stored: 60 });
 });

@@ -7,7 +7,7 @@ import type { RuleFinding, Scanner } from "@reprise/moderation";
 export class MessageScanner implements Omit<Scanner, "end"> {
   readonly #create: () => Scanner;
   readonly #whole: Scanner;
-  /** Of the message; the same as the whole in the first one. */
+  /** The message's own scanner; that of the whole text in the first message. */
   #message: Scanner;
   /** Where the message begins. */
   #from = 0;

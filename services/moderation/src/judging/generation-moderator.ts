@@ -78,7 +78,7 @@ export class GenerationModerator {
   #busy = false;
   #folded: Folded = "complete";
   #announced: AnnouncedVerdict | undefined;
-  /** What counts of a log that was rewound, and may be time and again; undefined for others: they are read once more if they are. */
+  /** The texts that count in a log that was rewound: the next rewind needs no reading. Undefined before its first rewind, which reads the log again. */
   #kept: KeptTexts | undefined;
 
   private constructor(parts: Parts) {

@@ -9,7 +9,7 @@ import { untilLed } from "../broker/cluster-leader.ts";
 import type { FaultRow } from "../row.ts";
 import { findBusiest } from "../worker/takeover.ts";
 
-/* What a client sends while the model answers. The simulator echoes it, so that both directions are compared byte for byte. */
+/* Input that a client sends while the model answers. The simulator echoes it, so that both directions are compared byte for byte. */
 
 const GENERATIONS = 4;
 const WORDS = 150;

@@ -79,7 +79,7 @@ test("Stream-Seq only grows, byte by byte", () => {
   expect(outcomes(orders)).toEqual(["store", conflict, conflict, "store", "store", conflict]);
 });
 
-test("content has the stream's type, whatever its case and parameters", () => {
+test("content has the stream's type, in any case and with any parameters", () => {
   const types = ["Text/Plain; charset=utf-8", "application/json", undefined].map((type) => ({ type }));
   expect(outcomes(types)).toEqual(["store", ["stream_conflict"], ["stream_conflict"]]);
 });

@@ -51,7 +51,7 @@ async function contentAfter(logs: StreamLogs, stream: ReturnType<typeof newName>
 }
 
 describe("appends", () => {
-  test("of a producer and of none are stored once and in order, whatever becomes of their publishes and at whichever node", async () => {
+  test("of a producer and of none are stored once and in order, when publishes or their answers are lost, over two nodes", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.infiniteStream(fc.constantFrom(...FATES)),
