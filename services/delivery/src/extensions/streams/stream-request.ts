@@ -1,6 +1,6 @@
 import { RepriseError, STREAM_START, type StreamSeq } from "@reprise/protocol";
 import type { FastifyRequest } from "fastify";
-import { decodeBody } from "../../bodies/parse-json-body.ts";
+import { decodeBody, parseJsonBody } from "../../bodies/parse-json-body.ts";
 import { headerOf } from "../../http/header-of.ts";
 import { type Append, mediaTypeOf } from "./next-record.ts";
 import { parseOffset, type Producer, type StreamConfig } from "./stream-record.ts";
@@ -127,16 +127,8 @@ function contentOf(request: FastifyRequest, type: string): Uint8Array {
   const body = bodyOf(request);
   if (body.length === 0 || !isJson(type)) return body;
   const text = decodeBody(body).trim();
-  const isArray = Array.isArray(parse(text));
+  const isArray = Array.isArray(parseJsonBody(text));
   return Buffer.from(isArray ? text.slice(1, -1).trim() : text);
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new RepriseError("invalid_json", "The body is not JSON.", { param: "body" });
-  }
 }
 
 function invalid(param: string, problem: string): RepriseError {

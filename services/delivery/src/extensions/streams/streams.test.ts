@@ -175,6 +175,16 @@ describe("two nodes", () => {
   });
 });
 
+test.each([
+  ["[1,]", "invalid_json"],
+  ["1 2", "invalid_json"],
+  ["[".repeat(200) + "]".repeat(200), "invalid_request"],
+  ['{"__proto__":1}', "invalid_request"],
+])("JSON that a reader could not take is refused: %.12s", async (body, code) => {
+  const answer = await ask("POST", await create(JSON_TYPE), { body, headers: JSON_TYPE });
+  expect([answer.status, JSON.parse(answer.text)]).toMatchObject([400, { error: { code } }]);
+});
+
 test("content that is not text comes as base64, and text can end no event", async () => {
   const bytes = Uint8Array.from({ length: 256 }, (_, i) => i);
   const binary = await create({ "content-type": "image/png" });
