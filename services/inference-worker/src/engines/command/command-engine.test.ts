@@ -88,6 +88,12 @@ test("the text of a prompt is its program's input, and each four bytes of output
   expect(consumedOf(events)).toEqual([]);
 });
 
+test("a prompt of any length reaches a program that speaks at its end only", async () => {
+  const request = { input: "a".repeat(200_000) };
+  const { text } = await collect(generate(["wc", "-c"], undefined, { request }));
+  expect(text.trim()).toBe("200000");
+});
+
 test("a program that speaks at its end only says how far it has read meanwhile", async () => {
   const heard = Promise.withResolvers<void>();
   async function* entries() {

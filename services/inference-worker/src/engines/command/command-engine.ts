@@ -127,8 +127,8 @@ async function* run(
   const toEvent = (text: string): TextEvent => {
     const tokens = text === "" ? 0 : Math.ceil(bytes / BYTES_PER_TOKEN) - counted;
     counted += tokens;
-    const consumed = input && feed.takeConsumed();
-    return { type: "text", text, tokens, ...(consumed !== undefined && { consumed }) };
+    const consumed = feed.takeConsumed();
+    return { type: "text", text, tokens, ...(input && consumed !== undefined && { consumed }) };
   };
   const chunks: AsyncIterator<Buffer> = program.stdout![Symbol.asyncIterator]();
   for (let next = chunks.next(); ;) {
