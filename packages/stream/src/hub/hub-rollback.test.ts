@@ -3,6 +3,7 @@ import {
   type GenerationRef,
   liveSubject,
   peekSeq,
+  RepriseError,
   asStreamSeq,
   asSeq,
 } from "@reprise/protocol";
@@ -122,6 +123,29 @@ test("an ended cache is served on after a lost connection only once the log was 
   await world.server.restoreStore();
   const again = await eventually(() => opened.hub.open(ref));
   expect([again.ended, again.lastSeq, cache.failure]).toEqual([false, 3, undefined]);
+});
+
+test("an ended cache is served while the broker does not answer", async () => {
+  await using world = await openWorld();
+  const { reader } = world.log;
+  let refused = 0;
+  let isAway = false;
+  const refuse = <Call extends (...given: never[]) => Promise<unknown>>(call: Call): Call =>
+    (async (...given: Parameters<Call>) => {
+      if (!isAway) return call(...given);
+      refused++;
+      throw new RepriseError("broker_unavailable", "away");
+    }) as unknown as Call;
+  const readers = { ...reader, readTail: refuse(reader.readTail), readBatch: refuse(reader.readBatch) };
+  using opened = openHub(world, { reader: readers });
+  const ref = newRef();
+  await appendOne(await begin(world, ref), completed());
+  const cache = await opened.hub.open(ref);
+  isAway = true;
+  await eventually(async () => {
+    expect(await opened.hub.open(ref)).toBe(cache);
+    expect(refused).toBeGreaterThan(0);
+  });
 });
 
 test("a connection that breaks, with nothing lost, is a pause for readers", async () => {

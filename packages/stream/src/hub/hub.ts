@@ -11,7 +11,7 @@ import {
   toUnixMs,
   unixNow,
 } from "@reprise/protocol";
-import { storedAtOf, watchConnection } from "@reprise/broker";
+import { ifUnavailable, storedAtOf, watchConnection } from "@reprise/broker";
 import type { Msg, Subscription } from "@nats-io/transport-node";
 import { Semaphore } from "@reprise/async";
 import { HUB_FAILURE } from "./cache/hub-failure.ts";
@@ -116,7 +116,8 @@ export class Hub {
     else if (existing) {
       existing.idleSince = performance.now();
       // An interrupt may follow the end, after which this node follows the log no longer.
-      if (existing.verdicts || existing.cache.ended) await existing.check.ensure();
+      if (existing.verdicts) await existing.check.ensure();
+      else if (existing.cache.ended) await existing.check.ensure().catch(ifUnavailable(undefined));
       return existing.cache;
     }
     let opening = this.#opening.get(key);
