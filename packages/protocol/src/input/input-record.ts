@@ -1,7 +1,7 @@
 import { peekType } from "../event/event-codec.ts";
 import { toLineJson } from "../json/to-line-json.ts";
 import { RepriseError } from "../errors/reprise-error.ts";
-import { REQUEST_SEQ, type Seq } from "../seq.ts";
+import type { Seq } from "../seq.ts";
 
 /**
  * One entry of an input log, as a client sends it. `input.commit` ends a message or an utterance, `input.clear` takes back what was said since the
@@ -58,9 +58,7 @@ export function encodeInput({ first, seq, at, committed, entry }: InputRecord): 
 export function decodeInput(payload: Uint8Array): InputRecord {
   const isAudio = peekType(payload) === "input.audio";
   const end = isAudio ? payload.indexOf(LF) : payload.length;
-  const { type, text = "", ...line } = parseLine(payload.subarray(0, end));
-  // Older versions do not store it.
-  const place = { committed: type === "input.commit" ? line.seq : REQUEST_SEQ, ...line };
+  const { type, text = "", ...place } = parseLine(payload.subarray(0, end));
   switch (type) {
     case "input.delta":
       return { ...place, entry: { type, text } };
@@ -75,8 +73,7 @@ export function decodeInput(payload: Uint8Array): InputRecord {
   }
 }
 
-interface Line extends Omit<InputRecord, "entry" | "committed"> {
-  readonly committed?: Seq;
+interface Line extends Omit<InputRecord, "entry"> {
   readonly type: InputEntry["type"];
   readonly text?: string;
 }

@@ -32,7 +32,9 @@ const tokens = z.int().min(0).max(LIMITS.outputTokens).optional();
 const usage = usageSchema.strict().optional();
 /** Codes and reasons of the platform's own ends: a log has to tell by itself whether its end is an entry. */
 const isReserved = (code: string) => isErrorCode(code) && !code.startsWith("engine_");
-const reasons = z.enum(FINISH_REASONS).exclude(["timeout", "interrupted"]);
+/** Finish reasons that no producer gives. */
+const PLATFORM_REASONS = ["timeout", "interrupted"] as const;
+const reasons = z.enum(FINISH_REASONS).exclude(PLATFORM_REASONS);
 const failure = z.strictObject({
   code: z
     .string()
@@ -84,8 +86,7 @@ export interface OutputAppend {
 
 const PRODUCED: ReadonlySet<string> = new Set(entrySchema.options.map(({ shape }) => shape.type.value));
 
-/** Finish reasons that no producer gives. */
-const PLATFORMS: ReadonlySet<string> = new Set(["timeout", "interrupted"]);
+const PLATFORMS: ReadonlySet<string> = new Set(PLATFORM_REASONS);
 
 /**
  * Returns true for an event that a producer has appended. The n-th of them in a log is its producers' entry n.

@@ -340,8 +340,7 @@ function callExists(id: string, param: string): RepriseError {
 function logFull(bytes: number): RepriseError {
   const param = "output.total_bytes";
   const message = `${param}: the generation would have ${bytes} bytes, and may have ${LIMITS.outputTotalBytes}; end it.`;
-  // PROTOCOL.md has every limit say when to come back.
-  return new RepriseError("limit_exceeded", message, { param, retryable: false, retryAfterMs: 3_600_000 });
+  return new RepriseError("limit_exceeded", message, { param, retryable: false });
 }
 
 function notStored(): RepriseError {

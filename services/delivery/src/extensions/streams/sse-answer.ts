@@ -1,5 +1,5 @@
 import { setImmediate as othersTurn } from "node:timers/promises";
-import { SSE_HEARTBEAT, unixNow } from "@reprise/protocol";
+import { SSE_HEADERS, SSE_HEARTBEAT, unixNow } from "@reprise/protocol";
 import { mediaTypeOf } from "./next-record.ts";
 import { nextCursor, type ReadState } from "./stream-answers.ts";
 import { isJson } from "./stream-request.ts";
@@ -30,9 +30,9 @@ export interface SseAnswer {
 /** Headers of an answer with events. */
 export function eventHeaders(type: string): Record<string, string> {
   return {
+    ...SSE_HEADERS,
+    // Its clients compare it as it is.
     "content-type": "text/event-stream",
-    "cache-control": "no-cache, no-transform",
-    "x-accel-buffering": "no",
     ...(isBinary(type) && { "stream-sse-data-encoding": "base64" }),
   };
 }
