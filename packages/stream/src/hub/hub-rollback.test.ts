@@ -130,13 +130,16 @@ test("an ended cache is served while the broker does not answer", async () => {
   const { reader } = world.log;
   let refused = 0;
   let isAway = false;
-  const refuse = <Call extends (...given: never[]) => Promise<unknown>>(call: Call): Call =>
-    (async (...given: Parameters<Call>) => {
-      if (!isAway) return call(...given);
-      refused++;
-      throw new RepriseError("broker_unavailable", "away");
-    }) as unknown as Call;
-  const readers = { ...reader, readTail: refuse(reader.readTail), readBatch: refuse(reader.readBatch) };
+  const unlessAway = <Answer>(read: () => Promise<Answer>): Promise<Answer> => {
+    if (!isAway) return read();
+    refused++;
+    return Promise.reject(new RepriseError("broker_unavailable", "away"));
+  };
+  const readers: typeof reader = {
+    ...reader,
+    readTail: (...call) => unlessAway(() => reader.readTail(...call)),
+    readBatch: (...call) => unlessAway(() => reader.readBatch(...call)),
+  };
   using opened = openHub(world, { reader: readers });
   const ref = newRef();
   await appendOne(await begin(world, ref), completed());
